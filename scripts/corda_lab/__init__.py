@@ -1,0 +1,1 @@
+"""Corda Benchmark Lab: the command line behind ``scripts/lab``."""
