@@ -1,0 +1,79 @@
+"""A real Prometheus that holds known samples, for the tests of this folder."""
+
+import os
+import re
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from known_samples import SCRAPE_SECONDS, STRETCH_SECONDS, Loaded, Stretch, run_samples
+from signal_table import Prometheus
+
+ENVIRONMENT_FILE = Path(__file__).parent.parent / ".env"
+START_DEADLINE_SECONDS = 60
+
+
+def _docker(*arguments: str) -> str:
+    done = subprocess.run(
+        ["docker", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    assert done.returncode == 0, f"docker {arguments[0]}: {done.stdout.strip()}"
+    return done.stdout.strip()
+
+
+def _prometheus_image() -> str:
+    environment = ENVIRONMENT_FILE.read_text(encoding="utf-8")
+    default = re.search(r"^PROMETHEUS_IMAGE=(\S+)$", environment, re.MULTILINE)
+    assert default is not None
+    return os.environ.get("PROMETHEUS_IMAGE", default[1])
+
+
+def _await(condition: Callable[[], bool], container: str) -> None:
+    deadline = time.monotonic() + START_DEADLINE_SECONDS
+    while not condition():
+        running = _docker("inspect", "--format", "{{.State.Running}}", container)
+        assert running == "true", f"Prometheus ended: {_docker('logs', container)}"
+        assert time.monotonic() < deadline, f"Prometheus is not ready: {_docker('logs', container)}"
+        time.sleep(0.2)
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/-/ready", trust_env=False).status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
+    """A throwaway Prometheus container with both stretches, the newer one ending about now."""
+    end = int(time.time()) // SCRAPE_SECONDS * SCRAPE_SECONDS
+    with_errors = Stretch(end - STRETCH_SECONDS, run_samples(failed=2))
+    faultless = Stretch(end - 6 * STRETCH_SECONDS, run_samples(failed=0))
+    samples = tmp_path_factory.mktemp("prometheus") / "samples.om"
+    samples.write_text("".join([*faultless.lines(), *with_errors.lines(), "# EOF\n"]), encoding="utf-8")
+
+    container = f"corda-lab-test-prometheus-{uuid.uuid4().hex[:8]}"
+    start = (
+        "promtool tsdb create-blocks-from openmetrics --quiet /samples.om /prometheus && "
+        "printf 'scrape_configs: []' > /tmp/prometheus.yml && "
+        "exec prometheus --config.file=/tmp/prometheus.yml --storage.tsdb.path=/prometheus"
+    )
+    _docker(
+        *("create", "--name", container, "--publish", "127.0.0.1::9090", "--memory", "512m", "--entrypoint", "sh"),
+        *(_prometheus_image(), "-c", start),
+    )
+    try:
+        _docker("cp", str(samples), f"{container}:/samples.om")
+        _docker("start", container)
+        url = f"http://{_docker('port', container, '9090/tcp').splitlines()[0]}"
+        _await(lambda: _is_ready(url), container)
+        with Prometheus(url) as prometheus:
+            yield Loaded(prometheus, faultless, with_errors)
+    finally:
+        _docker("rm", "--force", "--volumes", container)

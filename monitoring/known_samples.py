@@ -1,0 +1,183 @@
+"""Known samples of every signal, as a faultless run and a run with errors would leave them in Prometheus.
+
+All counters rise evenly, so that the answer to every query is known.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from signal_table import Prometheus
+
+SCRAPE_SECONDS = 5
+STRETCH_SECONDS = 600
+
+MIB = 1024 * 1024
+IOU = "org.cordalab.flows.Iou"
+RESPONDER = "org.cordalab.flows.IouResponder"
+NOTARISE = "net.corda.node.services.transactions.NonValidatingNotaryFlow"
+
+Labels = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A series with a known course: start + rise × seconds since the stretch began."""
+
+    name: str
+    labels: Labels
+    start: float = 0
+    rise: float = 0
+
+
+def _histogram(name: str, labels: Labels, bounds: list[tuple[str, float]]) -> list[Known]:
+    """Buckets that fill evenly; bounds are (le, observations per second up to it), the last one +Inf."""
+    buckets = [Known(f"{name}_bucket", labels | {"le": le}, rise=rise) for le, rise in bounds]
+    total = bounds[-1][1]
+    return [*buckets, Known(f"{name}_count", labels, rise=total), Known(f"{name}_sum", labels, rise=total)]
+
+
+def _quantiles(name: str, labels: Labels, p95: float) -> list[Known]:
+    quantiles = {"0.50": p95 / 2, "0.95": p95, "0.99": p95 * 2}
+    return [Known(name, labels | {"quantile": quantile}, start=value) for quantile, value in quantiles.items()]
+
+
+def _process(labels: Labels, cores: float, resident: float) -> list[Known]:
+    return [
+        Known("process_cpu_seconds_total", labels, rise=cores),
+        Known("process_resident_memory_bytes", labels, start=resident),
+    ]
+
+
+def _node(name: str, flows: float, in_flight: float, cores: float) -> list[Known]:
+    """What every node exports, at rest or not."""
+    on = {"job": "corda", "instance": f"{name.lower()}:9404", "node": name}
+    pool = on | {"pool": "HikariPool-1"}
+    inbound = {"broker": "P2P", "queue": "inbound"}
+    peers = [{"broker": "P2P", "queue": "peer", "peer": peer} for peer in ("DLaaaaaaaa", "DLbbbbbbbb")]
+    return [
+        Known("up", on, start=1),
+        Known("scrape_duration_seconds", on, start=0.05),
+        Known("corda_node_status", on | {"status": "STARTED"}, start=1),
+        Known("corda_flows_started_total", on, start=100 + in_flight, rise=flows),
+        Known("corda_flows_finished_total", on, start=100, rise=flows),
+        Known("corda_flows_in_flight", on, start=in_flight),
+        Known("corda_checkpoints_total", on, rise=4 * flows),
+        Known("hikari_connections_active", pool, start=2),
+        Known("hikari_connections_idle", pool, start=8),
+        Known("hikari_connections_pending", pool, start=1),
+        Known("hikari_connections_max", pool, start=10),
+        Known("hikari_connection_timeouts_total", pool),
+        Known("hikari_connections_taken_total", pool, rise=5 * flows),
+        *_quantiles("hikari_connection_usage_seconds", pool, 0.02),
+        Known("artemis_queue_messages", on | inbound, start=5),
+        Known("artemis_queue_messages", on | peers[0], start=1),
+        Known("artemis_queue_messages", on | peers[1], start=2),
+        Known("artemis_queue_messages_added_total", on | inbound, rise=6 * flows),
+        Known("artemis_queue_messages_added_total", on | peers[0], rise=3 * flows),
+        Known("artemis_queue_messages_added_total", on | peers[1], rise=1 * flows),
+        Known("artemis_queue_messages_added_total", on | {"broker": "RPC", "queue": "server"}, rise=2 * flows),
+        Known("jvm_memory_used_bytes", on | {"area": "heap"}, start=400 * MIB),
+        Known("jvm_memory_used_bytes", on | {"area": "nonheap"}, start=300 * MIB),
+        Known("jvm_memory_max_bytes", on | {"area": "heap"}, start=1000 * MIB),
+        Known("jvm_memory_max_bytes", on | {"area": "nonheap"}, start=-1),
+        Known("jvm_gc_collection_seconds_count", on | {"gc": "G1 Young Generation"}, rise=0.5),
+        Known("jvm_gc_collection_seconds_sum", on | {"gc": "G1 Young Generation"}, rise=0.03),
+        Known("jvm_gc_collection_seconds_count", on | {"gc": "G1 Old Generation"}),
+        Known("jvm_gc_collection_seconds_sum", on | {"gc": "G1 Old Generation"}, rise=0.01),
+        *_process(on, cores, 900 * MIB),
+    ]
+
+
+def _flows(node: str, flow: str, succeeded: float, p95: float) -> list[Known]:
+    """What a node that takes part in flows exports beside."""
+    on = {"job": "corda", "instance": f"{node.lower()}:9404", "node": node}
+    return [
+        Known("corda_flow_duration_seconds_count", on | {"flow": flow, "outcome": "success"}, 100, succeeded),
+        *_quantiles("corda_flow_duration_seconds", on | {"flow": flow}, p95),
+        *_quantiles("corda_flow_startup_queue_seconds", on, p95 / 10),
+    ]
+
+
+def run_samples(failed: float) -> list[Known]:
+    """A run of the IOU workload: 10 answers a second, of which `failed` are errors; 11 requests a second are sent."""
+    ok = 10 - failed
+    bridge = {"job": "bridge", "instance": "bridge:8080"}
+    locust = {"job": "locust", "instance": "172.18.0.8:9646"}
+    prometheus = {"job": "prometheus", "instance": "localhost:9090"}
+    started = bridge | {"node": "PartyA", "flow": "Iou"}
+    workload = locust | {"workload": "iou", "node": "PartyA"}
+    flow_bounds = [("0.5", ok * 0.5), ("1.0", ok * 0.95), ("2.0", ok), ("+Inf", ok)]
+    rpc_bounds = [("0.01", ok * 0.9), ("0.02", ok), ("+Inf", ok)]
+    request_bounds = [("1.0", 5.0), ("2.0", 9.5), ("4.0", 10.0), ("+Inf", 10.0)]
+    series = [
+        *_node("Notary", ok, 3, 0.25),
+        *_node("PartyA", 10, 20, 1.5),
+        *_node("PartyB", ok, 18, 1),
+        *_node("PartyC", 0, 0, 0.02),
+        *_flows("Notary", NOTARISE, ok, 0.2),
+        *_flows("PartyA", IOU, ok, 1),
+        *_flows("PartyB", RESPONDER, ok, 0.6),
+        *(Known("up", target, start=1) for target in (bridge, locust, prometheus)),
+        *(Known("scrape_duration_seconds", target, start=0.01) for target in (bridge, locust, prometheus)),
+        *(
+            Known("bridge_node_ready", bridge | {"node": node}, start=1)
+            for node in ("Notary", "PartyA", "PartyB", "PartyC")
+        ),
+        *(
+            Known("bridge_flows_in_flight", bridge | {"node": node}, start=19 if node == "PartyA" else 0)
+            for node in ("Notary", "PartyA", "PartyB", "PartyC")
+        ),
+        *(
+            Known("bridge_flows_in_flight_limit", bridge | {"node": node}, start=800)
+            for node in ("Notary", "PartyA", "PartyB", "PartyC")
+        ),
+        Known("bridge_flows_started_total", started, rise=10),
+        Known("bridge_flows_completed_total", started, rise=ok),
+        *_histogram("bridge_flow_duration_seconds", started, flow_bounds),
+        *_histogram("bridge_rpc_duration_seconds", started, rpc_bounds),
+        Known("locust_users", locust, start=20),
+        Known("locust_requests_started_total", workload, rise=11),
+        Known("locust_requests_total", workload | {"outcome": "ok"}, rise=ok),
+        *_histogram("locust_request_duration_seconds", workload, request_bounds),
+        *_process(bridge, 0.3, 200 * MIB),
+        *_process(locust, 0.2, 100 * MIB),
+        *_process(prometheus, 0.1, 50 * MIB),
+    ]
+    if failed:
+        series += [
+            Known("bridge_flows_failed_total", started | {"reason": "flow_exception"}, rise=failed * 0.75),
+            Known(
+                "bridge_flows_rejected_total",
+                bridge | {"node": "PartyA", "reason": "too-many-outstanding-flows"},
+                rise=failed * 0.25,
+            ),
+            Known("locust_requests_total", workload | {"outcome": "error"}, rise=failed),
+        ]
+    return series
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Ten minutes of samples; times are unix seconds."""
+
+    start: int
+    series: list[Known]
+
+    @property
+    def end(self) -> int:
+        return self.start + STRETCH_SECONDS
+
+    def lines(self) -> Iterator[str]:
+        for known in self.series:
+            labels = ",".join(f'{label}="{value}"' for label, value in known.labels.items())
+            for seconds in range(0, STRETCH_SECONDS + 1, SCRAPE_SECONDS):
+                yield f"{known.name}{{{labels}}} {known.start + known.rise * seconds} {self.start + seconds}\n"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The Prometheus with the samples, and when they are."""
+
+    prometheus: Prometheus
+    faultless: Stretch
+    with_errors: Stretch

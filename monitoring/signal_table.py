@@ -1,0 +1,146 @@
+"""The table of signals (signals.yaml) and the walk that proves them on a running lab."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+import yaml
+
+SIGNALS_FILE = Path(__file__).with_name("signals.yaml")
+
+Kind = Literal["counter", "gauge", "histogram"]
+Presence = Literal["always", "load", "fault"]
+Moment = Literal["rest", "load"]
+
+# Set by Prometheus for every target, or part of a histogram: never in the table.
+IMPLICIT_LABELS = frozenset({"__name__", "job", "instance", "le"})
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One metric of one scrape job, as signals.yaml describes it."""
+
+    job: str
+    metric: str
+    kind: Kind
+    present: Presence
+    meaning: str
+    labels: Mapping[str, str]
+    everywhere: bool = False
+
+    @property
+    def series(self) -> str:
+        """Name of a series that stands for the metric and counts up if it is not a gauge."""
+        return f"{self.metric}_count" if self.kind == "histogram" else self.metric
+
+    @property
+    def rises_under_load(self) -> bool:
+        return self.present == "load" and self.kind != "gauge"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One element of an instant vector."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """One element of a range vector: (unix seconds, value) pairs in order of time."""
+
+    labels: Mapping[str, str]
+    points: Sequence[tuple[float, float]]
+
+
+class Prometheus:
+    """The two queries of Prometheus' HTTP API that tests need; a query it refuses raises ValueError with the reason."""
+
+    def __init__(self, url: str) -> None:
+        self._http = httpx.Client(base_url=url, timeout=30, trust_env=False)
+
+    def __enter__(self) -> "Prometheus":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def instant(self, query: str, at: float | None = None) -> list[Sample]:
+        """Evaluate at one time (unix seconds; default: now)."""
+        parameters = {"query": query} | ({} if at is None else {"time": str(at)})
+        return [
+            Sample(labels=element["metric"], value=float(element["value"][1]))
+            for element in self._result("/api/v1/query", parameters)
+        ]
+
+    def range(self, query: str, start: float, end: float, step: float) -> list[Series]:
+        """Evaluate every `step` seconds from start to end (unix seconds)."""
+        parameters = {"query": query, "start": str(start), "end": str(end), "step": str(step)}
+        return [
+            Series(labels=element["metric"], points=[(float(time), float(value)) for time, value in element["values"]])
+            for element in self._result("/api/v1/query_range", parameters)
+        ]
+
+    def _result(self, path: str, parameters: dict[str, str]) -> list[Any]:
+        answer: dict[str, Any] = self._http.post(path, data=parameters).json()
+        if answer["status"] != "success":
+            raise ValueError(f"{answer['error']}: {parameters['query']}")
+        result: list[Any] = answer["data"]["result"]
+        return result
+
+
+def load_signals(path: Path = SIGNALS_FILE) -> list[Signal]:
+    """Read the table; the labels of a job hold for each of its signals."""
+    jobs: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+    return [
+        Signal(job=job, **entry | {"labels": table.get("labels", {}) | entry.get("labels", {})})
+        for job, table in jobs.items()
+        for entry in table["signals"]
+    ]
+
+
+def signal_faults(prometheus: Prometheus, signals: Sequence[Signal], moment: Moment, window_seconds: int) -> list[str]:
+    """Say what is wrong with the signals of the last `window_seconds`; an empty list means that all of them arrive.
+
+    With the moment "load", a workload must have run for most of the window, which must span several scrapes.
+    """
+    return [fault for signal in signals for fault in _faults_of(prometheus, signal, moment, window_seconds)]
+
+
+def _faults_of(prometheus: Prometheus, signal: Signal, moment: Moment, window_seconds: int) -> list[str]:
+    name = f"{signal.metric} of job {signal.job}"
+    selector = f'{signal.series}{{job="{signal.job}"}}[{window_seconds}s]'
+    samples = prometheus.instant(f"last_over_time({selector})")
+    faults = [f"{name}: {fault}" for sample in samples for fault in _label_faults(signal, sample.labels)]
+    if not _expected(signal, moment):
+        return faults
+    if not samples:
+        return [f"{name}: does not arrive"]
+    if signal.everywhere:
+        up = f'last_over_time(up{{job="{signal.job}"}}[{window_seconds}s])'
+        targets = {sample.labels["instance"] for sample in prometheus.instant(up)}
+        missing = targets - {sample.labels["instance"] for sample in samples}
+        faults += [f"{name}: does not arrive from {instance}" for instance in sorted(missing)]
+    if moment == "load" and signal.rises_under_load:
+        rise = sum(sample.value for sample in prometheus.instant(f"increase({selector})"))
+        if rise <= 0:
+            faults.append(f"{name}: does not rise under load")
+    return faults
+
+
+def _expected(signal: Signal, moment: Moment) -> bool:
+    return signal.present == "always" or (signal.present == "load" and moment == "load")
+
+
+def _label_faults(signal: Signal, labels: Mapping[str, str]) -> list[str]:
+    unexpected = labels.keys() - signal.labels.keys() - IMPLICIT_LABELS
+    faults = [f"unexpected label {label}={labels[label]!r}" for label in sorted(unexpected)]
+    for label, pattern in signal.labels.items():
+        value = labels.get(label)
+        if value is not None and not re.fullmatch(pattern, value):
+            faults.append(f"label {label}={value!r} does not match {pattern}")
+    return faults

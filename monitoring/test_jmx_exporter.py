@@ -1,0 +1,62 @@
+"""The rules of the JMX exporter in each node, against the table of signals."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from signal_table import load_signals
+
+RULES_FILE = Path(__file__).parent.parent / "nodes" / "jmx-exporter.yaml"
+# Metrics that the exporter's agent makes by itself.
+OWN_METRICS = ("jvm_", "process_", "up", "scrape_")
+
+
+def configuration() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(RULES_FILE.read_text(encoding="utf-8"))
+    return content
+
+
+def exporting_rules() -> list[dict[str, Any]]:
+    """The rules that let something out; an empty name drops what its pattern matches."""
+    return [rule for rule in configuration()["rules"] if rule.get("name") != ""]
+
+
+def metrics_of(rule: dict[str, Any]) -> set[str]:
+    """Names that a rule makes: one, or one for each alternative of the group that the name refers to."""
+    reference = re.search(r"\$(\d)", rule["name"])
+    if reference is None:
+        return {rule["name"]}
+    groups = re.findall(r"\((?!\?)([^()]*)\)", rule["pattern"])
+    return {rule["name"].replace(reference[0], choice).lower() for choice in groups[int(reference[1]) - 1].split("|")}
+
+
+def test_only_named_beans_are_read() -> None:
+    names = configuration()["includeObjectNames"]
+    assert names
+    assert not [name for name in names if name.startswith("*") or name.endswith(":*")]
+
+
+def test_every_rule_names_its_metric_so_that_nothing_else_gets_out() -> None:
+    assert all({"pattern", "name", "type", "help"} <= rule.keys() for rule in exporting_rules())
+
+
+def test_counters_and_only_counters_are_called_total() -> None:
+    for rule in exporting_rules():
+        assert (rule["type"] == "COUNTER") == rule["name"].endswith("_total"), rule["name"]
+
+
+def test_the_rules_make_exactly_the_signals_of_the_table() -> None:
+    made = {metric for rule in exporting_rules() for metric in metrics_of(rule)}
+    listed = {signal.metric for signal in load_signals() if signal.job == "corda"}
+    assert made == {metric for metric in listed if not metric.startswith(OWN_METRICS)}
+
+
+def test_the_rules_give_exactly_the_labels_of_the_table() -> None:
+    made: dict[str, set[str]] = {}
+    for rule in exporting_rules():
+        for metric in metrics_of(rule):
+            made.setdefault(metric, set()).update(rule.get("labels", {}))
+    listed = {signal.metric: set(signal.labels) - {"node"} for signal in load_signals() if signal.metric in made}
+    assert made == listed
