@@ -1,0 +1,60 @@
+package org.cordalab.contracts;
+
+import static net.corda.core.contracts.ContractsDSL.requireSingleCommand;
+import static net.corda.core.contracts.ContractsDSL.requireThat;
+
+import java.security.PublicKey;
+import java.util.List;
+import java.util.stream.Collectors;
+import net.corda.core.contracts.CommandData;
+import net.corda.core.contracts.CommandWithParties;
+import net.corda.core.contracts.Contract;
+import net.corda.core.identity.AbstractParty;
+import net.corda.core.transactions.LedgerTransaction;
+import org.cordalab.states.IouState;
+
+/**
+ * What every node checks of a transaction with an {@link IouState}: an IOU can only come into being, alone, with a
+ * positive value, between two different parties who both sign.
+ *
+ * <p>The limit of the published benchmark (the acceptor signs only below 100) is the acceptor's own will and not a rule
+ * of the ledger, so it is checked by the responder flow and not here.
+ */
+public class IouContract implements Contract {
+    /** The name under which transactions refer to this contract. */
+    public static final String ID = IouContract.class.getName();
+
+    @Override
+    public void verify(LedgerTransaction tx) {
+        CommandWithParties<Commands.Create> command = requireSingleCommand(tx.getCommands(), Commands.Create.class);
+        requireThat(require -> {
+            require.using("An IOU consumes no inputs.", tx.getInputStates().isEmpty());
+            require.using(
+                    "An IOU is the only output.",
+                    tx.getOutputStates().size() == 1
+                            && tx.outputsOfType(IouState.class).size() == 1);
+
+            IouState iou = tx.outputsOfType(IouState.class).get(0);
+            require.using("The lender and the borrower are not the same party.", !isLenderTheBorrower(iou));
+            require.using("The IOU's value is positive.", iou.getValue() > 0);
+            require.using(
+                    "The lender and the borrower both sign.",
+                    command.getSigners().containsAll(participantKeys(iou)));
+            return null;
+        });
+    }
+
+    private static boolean isLenderTheBorrower(IouState iou) {
+        return iou.getLender().getOwningKey().equals(iou.getBorrower().getOwningKey());
+    }
+
+    private static List<PublicKey> participantKeys(IouState iou) {
+        return iou.getParticipants().stream().map(AbstractParty::getOwningKey).collect(Collectors.toList());
+    }
+
+    /** What a transaction may do with an IOU. */
+    public interface Commands extends CommandData {
+        /** Issues one IOU. */
+        class Create implements Commands {}
+    }
+}

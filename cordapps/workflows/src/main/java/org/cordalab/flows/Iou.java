@@ -1,0 +1,115 @@
+package org.cordalab.flows;
+
+import co.paralleluniverse.fibers.Suspendable;
+import java.security.PublicKey;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import net.corda.core.contracts.UniqueIdentifier;
+import net.corda.core.flows.CollectSignaturesFlow;
+import net.corda.core.flows.FinalityFlow;
+import net.corda.core.flows.FlowException;
+import net.corda.core.flows.FlowLogic;
+import net.corda.core.flows.FlowSession;
+import net.corda.core.flows.InitiatingFlow;
+import net.corda.core.flows.StartableByRPC;
+import net.corda.core.identity.Party;
+import net.corda.core.transactions.SignedTransaction;
+import net.corda.core.transactions.TransactionBuilder;
+import net.corda.core.utilities.ProgressTracker;
+import net.corda.core.utilities.ProgressTracker.Step;
+import org.cordalab.contracts.IouContract;
+import org.cordalab.states.IouState;
+
+/**
+ * Issues an IOU from this node, the lender, to another party, the borrower: the application of R3's {@code
+ * cordapp-example}, which the published benchmarks measured. The lender builds and signs the transaction, the borrower
+ * adds a signature, and both finalise it with the notary.
+ *
+ * <p>What ends the flow early is a {@link FlowException}, the one kind of exception that a node passes on to an RPC
+ * client unchanged: a value that is not positive, a borrower that is this node, a network without a notary, and the
+ * borrower's refusal ({@link IouResponder}).
+ */
+@InitiatingFlow
+@StartableByRPC
+public class Iou extends FlowLogic<SignedTransaction> {
+    // Static, because a step costs a stack trace to make; after a restore from a checkpoint it is found by equality.
+    private static final Step GENERATING_TRANSACTION = new Step("Generating the transaction for a new IOU.");
+    private static final Step VERIFYING_TRANSACTION = new Step("Verifying the contract's constraints.");
+    private static final Step SIGNING_TRANSACTION = new Step("Signing the transaction with our private key.");
+    private static final Step GATHERING_SIGNATURES = new Step("Gathering the borrower's signature.");
+    private static final Step FINALISING_TRANSACTION = new Step("Notarising and recording the transaction.");
+
+    private final ProgressTracker progressTracker = new ProgressTracker(
+            GENERATING_TRANSACTION,
+            VERIFYING_TRANSACTION,
+            SIGNING_TRANSACTION,
+            GATHERING_SIGNATURES,
+            FINALISING_TRANSACTION);
+    private final int iouValue;
+    private final Party otherParty;
+
+    /**
+     * @param iouValue the number of units owed, 1 or more
+     * @param otherParty the borrower
+     */
+    public Iou(int iouValue, Party otherParty) {
+        this.iouValue = iouValue;
+        this.otherParty = otherParty;
+    }
+
+    @Override
+    public ProgressTracker getProgressTracker() {
+        return progressTracker;
+    }
+
+    /** Returns the transaction, signed by both parties and the notary and recorded by both parties. */
+    @Override
+    @Suspendable
+    public SignedTransaction call() throws FlowException {
+        checkArguments();
+
+        progressTracker.setCurrentStep(GENERATING_TRANSACTION);
+        TransactionBuilder builder = buildTransaction();
+
+        progressTracker.setCurrentStep(VERIFYING_TRANSACTION);
+        builder.verify(getServiceHub());
+
+        progressTracker.setCurrentStep(SIGNING_TRANSACTION);
+        SignedTransaction signedByLender = getServiceHub().signInitialTransaction(builder);
+
+        progressTracker.setCurrentStep(GATHERING_SIGNATURES);
+        List<FlowSession> sessions = Collections.singletonList(initiateFlow(otherParty));
+        SignedTransaction signedByBoth = subFlow(new CollectSignaturesFlow(signedByLender, sessions));
+
+        progressTracker.setCurrentStep(FINALISING_TRANSACTION);
+        return subFlow(new FinalityFlow(signedByBoth, sessions));
+    }
+
+    /** Refuses here what the contract would refuse too, with the argument's name in the message. */
+    private void checkArguments() throws FlowException {
+        if (iouValue <= 0) {
+            throw new FlowException("iouValue must be positive, but it is " + iouValue + ".");
+        }
+        if (otherParty.getOwningKey().equals(getOurIdentity().getOwningKey())) {
+            throw new FlowException(
+                    "otherParty must be another party than the one that issues the IOU, " + otherParty.getName() + ".");
+        }
+    }
+
+    private TransactionBuilder buildTransaction() throws FlowException {
+        IouState iou = new IouState(iouValue, getOurIdentity(), otherParty, new UniqueIdentifier());
+        List<PublicKey> signers = Arrays.asList(getOurIdentity().getOwningKey(), otherParty.getOwningKey());
+        return new TransactionBuilder(firstNotary())
+                .addOutputState(iou, IouContract.ID)
+                .addCommand(new IouContract.Commands.Create(), signers);
+    }
+
+    private Party firstNotary() throws FlowException {
+        List<Party> notaries = getServiceHub().getNetworkMapCache().getNotaryIdentities();
+        if (notaries.isEmpty()) {
+            throw new FlowException("The network parameters name no notary, so no IOU can be finalised.");
+        }
+        return notaries.get(0);
+    }
+}
