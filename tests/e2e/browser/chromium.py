@@ -1,0 +1,32 @@
+"""One headless Chromium for the scripts beside this file."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Page, sync_playwright
+
+FLAGS = [
+    "--no-sandbox",  # the container is the sandbox: no capabilities, not root
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def open_page(*, width: int = 1400, height: int = 1000) -> Iterator[tuple[Page, list[str]]]:
+    """A fresh page, and the list to which every console error and uncaught exception of it is added."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        try:
+            page = browser.new_page(viewport={"width": width, "height": height})
+            errors: list[str] = []
+            page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            yield page, errors
+        finally:
+            browser.close()

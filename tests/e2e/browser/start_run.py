@@ -1,0 +1,49 @@
+"""Start a run in Locust's web UI as a user would, see flows completed, stop it: start_run.py URL FOLDER.
+
+Leaves form.png and running.png in FOLDER; prints a JSON object with what the page showed.
+"""
+
+import json
+import re
+import sys
+
+from chromium import open_page
+from playwright.sync_api import expect
+
+READY_MS = 30_000
+FLOWS_MS = 120_000
+FLOWS_MIN = 5
+
+
+COMPLETED = """() => {
+    const rows = [...document.querySelectorAll("tbody tr")];
+    const row = rows.find((row) => row.cells[1]?.innerText === "Iou");
+    return row ? Number(row.cells[2].innerText.replaceAll(",", "")) : 0;
+}"""
+"""Requests in the statistics table's row of the flow, as the page shows them."""
+
+
+def main(url: str, folder: str) -> None:
+    with open_page() as (page, errors):
+        page.goto(url, timeout=READY_MS)
+        custom = page.get_by_role("button", name=re.compile("custom parameters", re.IGNORECASE))
+        again = page.get_by_role("button", name="New", exact=True)
+        expect(custom.or_(again)).to_be_visible(timeout=READY_MS)
+        if again.is_visible():  # an earlier run's figures are on the page
+            page.get_by_role("button", name="Reset", exact=True).click()
+            again.click()
+        custom.click()
+        page.locator("[name=userCount]").fill("2")
+        page.locator("[name=spawnRate]").fill("2")
+        fields = page.evaluate("[...document.querySelectorAll('form [name]')].map(field => field.name)")
+        page.screenshot(path=f"{folder}/form.png", full_page=True)
+        page.get_by_role("button", name=re.compile("^start", re.IGNORECASE)).click()
+        page.wait_for_function(f"minimum => ({COMPLETED})() >= minimum", arg=FLOWS_MIN, timeout=FLOWS_MS)
+        page.screenshot(path=f"{folder}/running.png")
+        page.get_by_role("button", name=re.compile("^stop", re.IGNORECASE)).first.click()
+        expect(page.get_by_text(re.compile("stopped", re.IGNORECASE)).first).to_be_visible(timeout=FLOWS_MS)
+        print(json.dumps({"fields": fields, "completed": page.evaluate(COMPLETED), "console_errors": errors}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,137 @@
+"""The bridge's API on real nodes: flows run, and what is malformed never reaches a node."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from openapi_spec_validator import validate
+
+IOU = "org.cordalab.flows.Iou"
+PARTY_B = "O=PartyB,L=New York,C=US"
+FLOWS = "/v1/nodes/PartyA/flows"
+
+
+def start(bridge: httpx.Client, flow: str, node: str = "PartyA", **arguments: Any) -> httpx.Response:
+    return bridge.post(f"/v1/nodes/{node}/flows", json={"flow": flow, "args": arguments})
+
+
+def ious(bridge: httpx.Client, node: str) -> int:
+    answer = bridge.get(f"/v1/nodes/{node}/vault/count", params={"stateType": "org.cordalab.states.IouState"})
+    return int(answer.json()["total"])
+
+
+def started(bridge: httpx.Client) -> float:
+    """Flows that the bridge has started on any node."""
+    lines = bridge.get("/metrics").text.splitlines()
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("bridge_flows_started_total"))
+
+
+@pytest.fixture
+def no_flow_started(bridge: httpx.Client) -> Iterator[None]:
+    before = started(bridge)
+    yield
+    assert started(bridge) == before
+
+
+def test_an_iou_is_recorded_by_both_parties(bridge: httpx.Client) -> None:
+    before = ious(bridge, "PartyA"), ious(bridge, "PartyB"), ious(bridge, "PartyC")
+    answer = start(bridge, IOU, iouValue=50, otherParty=PARTY_B)
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    assert len(body["txId"]) == 64
+    assert 0 < body["timings"]["rpcMs"] <= body["timings"]["flowMs"] <= body["timings"]["totalMs"]
+    assert (ious(bridge, "PartyA"), ious(bridge, "PartyB")) == (before[0] + 1, before[1] + 1)
+    assert ious(bridge, "PartyC") == before[2]
+
+
+@pytest.mark.parametrize("node", ["PartyA", "partyb", "PARTYC"])
+def test_a_flow_starts_by_its_short_name_on_every_party(bridge: httpx.Client, node: str) -> None:
+    assert start(bridge, "Empty", node).status_code == 200
+
+
+def test_flows_are_listed_with_their_parameters(bridge: httpx.Client) -> None:
+    flows = {flow["flow"]: flow for flow in bridge.get(FLOWS).json()["flows"]}
+    parameters = [(parameter["name"], parameter["type"]) for parameter in flows[IOU]["parameters"][0]]
+    assert [name for name, _ in parameters] == ["iouValue", "otherParty"]
+
+
+def test_a_client_id_runs_a_flow_once(bridge: httpx.Client) -> None:
+    before = ious(bridge, "PartyA")
+    body = {"flow": IOU, "args": {"iouValue": 7, "otherParty": PARTY_B}, "clientId": "e2e-once"}
+    first = bridge.post(FLOWS, json=body)
+    second = bridge.post(FLOWS, json=body)
+    assert first.status_code == second.status_code == 200
+    assert first.json()["txId"] == second.json()["txId"] == bridge.get(f"{FLOWS}/e2e-once").json()["txId"]
+    assert ious(bridge, "PartyA") == before + 1
+
+
+@pytest.mark.parametrize(("value", "reason"), [(100, "below 100"), (-1, "positive"), (0, "positive")])
+def test_the_flow_refuses_a_value_out_of_range(bridge: httpx.Client, value: int, reason: str) -> None:
+    before = ious(bridge, "PartyA"), ious(bridge, "PartyB")
+    answer = start(bridge, IOU, iouValue=value, otherParty=PARTY_B)
+    problem = answer.json()
+    assert answer.status_code == 502
+    assert problem["type"] == "urn:corda-lab:problem:flow-failed"
+    assert reason in problem["detail"]
+    assert "\n" not in problem["detail"]
+    assert (ious(bridge, "PartyA"), ious(bridge, "PartyB")) == before
+
+
+BAD_ARGUMENTS = [
+    ({"iouValue": "many", "otherParty": PARTY_B}, "invalid-argument", "iouValue"),
+    ({"iouValue": 1.5, "otherParty": PARTY_B}, "invalid-argument", "iouValue"),
+    ({"iouValue": None, "otherParty": PARTY_B}, "invalid-argument", "iouValue"),
+    ({"iouValue": 2**40, "otherParty": PARTY_B}, "invalid-argument", "iouValue"),
+    ({"iouValue": 1, "otherParty": "O=Nobody,L=London,C=GB"}, "invalid-argument", "otherParty"),
+    ({"iouValue": 1, "otherParty": 7}, "invalid-argument", "otherParty"),
+    ({"iouValue": 1}, "missing-argument", "otherParty"),
+    ({"iouValue": 1, "otherParty": PARTY_B, "colour": "red"}, "unknown-argument", "colour"),
+]
+
+
+@pytest.mark.usefixtures("no_flow_started")
+@pytest.mark.parametrize(("arguments", "slug", "field"), BAD_ARGUMENTS)
+def test_a_wrong_argument_is_named(bridge: httpx.Client, arguments: dict[str, Any], slug: str, field: str) -> None:
+    answer = start(bridge, IOU, **arguments)
+    problem = answer.json()
+    assert answer.status_code == 400
+    assert answer.headers["content-type"].startswith("application/problem+json")
+    assert problem["type"] == f"urn:corda-lab:problem:{slug}"
+    assert field in problem["field"]
+
+
+@pytest.mark.usefixtures("no_flow_started")
+@pytest.mark.parametrize(
+    ("path", "body", "status", "slug"),
+    [
+        (FLOWS, b'{"flow": ', 400, "malformed-json"),
+        (FLOWS, b"", 400, "malformed-json"),
+        (FLOWS, b"[]", 400, "invalid-request"),
+        (FLOWS, b'{"flow": 7}', 400, "invalid-request"),
+        (FLOWS, b'{"flow": "Iou", "args": []}', 400, "invalid-request"),
+        (FLOWS, b'{"flow": "Iou", "arguments": {}}', 400, "invalid-request"),
+        (FLOWS, b'{"flow": "org.cordalab.flows.Nothing", "args": {}}', 404, "unknown-flow"),
+        ("/v1/nodes/PartyZ/flows", b'{"flow": "Empty", "args": {}}', 404, "unknown-node"),
+        ("/v1/nowhere", b"{}", 404, "not-found"),
+        ("/v1/nodes", b"{}", 405, "method-not-allowed"),
+        (FLOWS, b'{"flow": "' + b"x" * 20_000_000 + b'"}', 413, "body-too-large"),
+    ],
+    ids=lambda value: value[:40].decode() if isinstance(value, bytes) else None,
+)
+def test_a_malformed_request_is_answered_in_one_line(
+    bridge: httpx.Client, path: str, body: bytes, status: int, slug: str
+) -> None:
+    answer = bridge.post(path, content=body, headers={"content-type": "application/json"})
+    problem = answer.json()
+    assert (answer.status_code, problem["status"]) == (status, status)
+    assert problem["type"] == f"urn:corda-lab:problem:{slug}"
+    assert problem["detail"]
+    assert "\n" not in problem["detail"]
+
+
+def test_the_openapi_document_is_valid_and_describes_every_route(bridge: httpx.Client) -> None:
+    document = json.loads(bridge.get("/openapi.json").text)
+    validate(document)
+    assert "post" in document["paths"]["/v1/nodes/{node}/flows"]

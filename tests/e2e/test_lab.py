@@ -1,0 +1,53 @@
+"""The lab as a whole: every service fares well, every signal arrives, the nodes are the ones of the network."""
+
+import httpx
+from conftest import Lab
+
+from corda_lab import images
+
+
+def test_every_service_is_healthy(lab: Lab) -> None:
+    conditions = lab.conditions()
+    expected = {"notary", "partya", "partyb", "partyc", "bridge", "locust", "prometheus"}
+    if images.grafana_present():
+        expected.add("grafana")
+    assert conditions.pop("bootstrap") == "done"
+    assert conditions == dict.fromkeys(expected, "healthy")
+
+
+def test_status_says_so_too(lab: Lab) -> None:
+    status = lab.run("status")
+    assert status.returncode == 0, status.stdout + status.stderr
+    assert lab.bridge_url in status.stdout
+
+
+def test_prometheus_reaches_every_target(lab: Lab) -> None:
+    answer = httpx.get(f"{lab.prometheus_url}/api/v1/targets", trust_env=False).json()
+    health = {
+        (target["labels"]["job"], target["labels"].get("node", "")): target["health"]
+        for target in answer["data"]["activeTargets"]
+    }
+    nodes = {("corda", node) for node in ("Notary", "PartyA", "PartyB", "PartyC")}
+    assert health == dict.fromkeys(nodes | {("bridge", ""), ("locust", ""), ("prometheus", "")}, "up")
+
+
+def test_ports_are_published_on_loopback_only(lab: Lab) -> None:
+    for service in lab.compose.config()["services"].values():
+        for port in service.get("ports", ()):
+            assert port["host_ip"] == "127.0.0.1"
+
+
+def test_no_service_runs_as_root(lab: Lab) -> None:
+    for service in ("notary", "partya", "bridge", "locust", "prometheus"):
+        uid = lab.compose.run("exec", "-T", service, "id", "-u").stdout.strip()
+        assert int(uid) > 0, service
+
+
+def test_four_identities_are_on_the_network(bridge: httpx.Client) -> None:
+    parties = bridge.get("/v1/nodes/PartyA/parties").json()["parties"]
+    assert {(party["name"], party["notary"]) for party in parties} == {
+        ("Notary", True),
+        ("PartyA", False),
+        ("PartyB", False),
+        ("PartyC", False),
+    }

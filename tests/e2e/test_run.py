@@ -1,0 +1,123 @@
+"""`scripts/lab run` on real nodes: true counts, whole results, and signals that arrive while load runs."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars
+import pytest
+from conftest import Lab
+
+from corda_lab.paths import ROOT
+
+sys.path.insert(0, str(ROOT / "monitoring"))
+
+import signal_table
+
+FILES = {"run.json", "steps.json", "requests.parquet", "metrics.parquet", "report.html"}
+
+
+@pytest.fixture(scope="module")
+def run(lab: Lab) -> Path:
+    done = lab.run("run", "iou", "--users", "4", "--duration", "40s", "--warm-up", "10s", "--name", "e2e")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return lab.results()[-1]
+
+
+def test_a_run_leaves_whole_results(run: Path) -> None:
+    assert {path.name for path in run.iterdir()} == FILES
+    assert run.name.endswith("-e2e")
+    assert (run.parent / "latest").resolve() == run.resolve()
+
+
+def test_the_four_counts_agree_and_nothing_failed(run: Path) -> None:
+    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    counts = step["counts"]
+    assert counts["generator"] > 0
+    assert {counts["bridge"], counts["node"], *counts["vaults"].values()} == {counts["generator"]}
+    assert set(counts["vaults"]) == {"PartyA", "PartyB"}
+    assert step["requests"]["errors"] == 0
+
+
+def test_every_request_is_a_row_of_its_own(run: Path) -> None:
+    rows = polars.read_parquet(run / "requests.parquet")
+    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    assert rows.height == step["counts"]["generator"]
+    for column in ("request_id", "client_id", "flow_id", "tx_id"):
+        assert rows[column].n_unique() == rows.height, column
+    assert (rows["bridge_flow_ms"] <= rows["latency_ms"]).all()
+
+
+def test_every_signal_arrives_while_load_runs(lab: Lab, run: Path) -> None:
+    manifest = json.loads((run / "run.json").read_text())
+    assert manifest["load"]["users"] == 4
+    with signal_table.Prometheus(lab.prometheus_url) as prometheus:
+        faults = signal_table.signal_faults(prometheus, signal_table.load_signals(), "load", window_seconds=60)
+    assert faults == []
+
+
+def test_the_report_opens_offline_in_a_browser(lab: Lab, run: Path, browser_image: str, shared_folder: Path) -> None:
+    (shared_folder / "report.html").write_bytes((run / "report.html").read_bytes())
+    done = subprocess.run(
+        ["docker", "run", "--rm", "--network=none", f"--volume={shared_folder}:/shared", browser_image]
+        + ["/opt/browser/open_report.py", "/shared/report.html", "/shared"],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["console_errors"] == []
+    assert seen["charts"] >= 4
+    assert seen["empty_charts"] == []
+
+
+def test_ctrl_c_leaves_the_lab_up_and_nothing_half_written(lab: Lab) -> None:
+    before = lab.results()
+    with subprocess.Popen(
+        lab.command("run", "iou", "--users", "4", "--duration", "120s", "--warm-up", "0s", "--name", "interrupted"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        deadline = time.monotonic() + 90
+        while not lab.compose.load_containers():
+            assert time.monotonic() < deadline, "no load container came"
+            assert process.poll() is None, process.communicate()[0]
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=90)
+    assert process.returncode == 130, output
+    assert "Traceback" not in output
+    assert lab.compose.load_containers() == []
+    assert lab.results() == before
+    assert not [path for path in before[0].parent.iterdir() if path.name.startswith(".")]
+    assert lab.run("status").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("run", "nothing"), "nothing"),
+        (("run", "iou", "--node", "PartyX"), "PartyX"),
+        (("run", "iou", "--counterparty", "PartyA"), "PartyA"),
+        (("run", "iou", "--users", "0"), "--users"),
+        (("run", "iou", "--users", "many"), "--users"),
+        (("run", "iou", "--duration", "soon"), "--duration"),
+        (("run", "iou", "--colour", "red"), "--colour"),
+        (("report", "20010101T000000Z-none"), "20010101T000000Z-none"),
+        (("dance",), "dance"),
+    ],
+)
+def test_bad_input_is_one_clear_error(lab: Lab, arguments: tuple[str, ...], words: str) -> None:
+    before = lab.results()
+    done = lab.run(*arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 3, done.stderr
+    assert lab.results() == before
