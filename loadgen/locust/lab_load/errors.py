@@ -1,0 +1,12 @@
+"""The one base class of what keeps a run from starting or going on."""
+
+from collections.abc import Sequence
+
+
+class LoadError(Exception):
+    """Something the user can mend: ``problems`` is one line each, ``message`` all of them."""
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        self.message = "\n".join(self.problems)
+        super().__init__(self.message)

@@ -1,0 +1,76 @@
+"""What the environment of the load generator says, and how a run is named."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from lab_load.errors import LoadError
+
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""A run id is a file name and part of every client id."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where the generator finds the bridge and its folders; the defaults are those of its image."""
+
+    bridge_url: str
+    flow_timeout_seconds: float
+    """How long the bridge waits for one flow; the generator waits a little longer."""
+    party_names: tuple[str, ...]
+    """Names of the nodes that can start flows."""
+    workloads: Path
+    rows: Path
+    metrics_port: int
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
+        """Raises ``LoadError`` with every variable that makes no sense."""
+        problems: list[str] = []
+        settings = cls(
+            bridge_url=environment.get("BRIDGE_URL", "http://bridge:8080").rstrip("/"),
+            flow_timeout_seconds=_number(environment, "BRIDGE_FLOW_TIMEOUT_SECONDS", 300.0, problems),
+            party_names=tuple(
+                name for name in environment.get("LAB_PARTIES", "PartyA,PartyB,PartyC").replace(",", " ").split()
+            ),
+            workloads=Path(environment.get("LAB_WORKLOADS_DIR", "/etc/corda-lab/workloads")),
+            rows=Path(environment.get("LAB_ROWS_DIR", "/var/lib/corda-lab/rows")),
+            metrics_port=int(_number(environment, "LAB_METRICS_PORT", 9646, problems)),
+        )
+        problems += url_problems("BRIDGE_URL", settings.bridge_url)
+        if not settings.party_names:
+            problems.append("LAB_PARTIES: names no node")
+        if problems:
+            raise LoadError(problems)
+        return settings
+
+
+def url_problems(name: str, url: str) -> list[str]:
+    """What keeps ``url`` from being the address of a bridge."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    return [] if usable else [f"{name}: {url!r} is not an http:// address"]
+
+
+def utc_run_id(prefix: str) -> str:
+    """A run id that says when the run began, such as ``web-20261120T120000Z``."""
+    return f"{prefix}-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
+
+
+def _number(environment: Mapping[str, str], name: str, default: float, problems: list[str]) -> float:
+    text = environment.get(name, "") or str(default)
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1e6:
+        problems.append(f"{name}: {text!r} is not a number above 0")
+        return default
+    return number

@@ -1,0 +1,73 @@
+"""How answers of the bridge become outcomes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from lab_load.bridge import ERROR_TEXT_MAX, PAUSE_SECONDS, read_answer
+
+
+def body(content: Any) -> bytes:
+    return json.dumps(content).encode()
+
+
+def problem(slug: str, detail: str) -> bytes:
+    return body({"type": f"urn:corda-lab:problem:{slug}", "title": "A title", "detail": detail})
+
+
+def test_a_success_carries_ids_and_the_bridge_s_times() -> None:
+    content = {"flowId": "f", "clientId": "c", "result": 1, "txId": "t", "timings": {"rpcMs": 2, "flowMs": 30.5}}
+
+    answer = read_answer(200, body(content), None)
+
+    assert (answer.ok, answer.flow_id, answer.tx_id) == (True, "f", "t")
+    assert (answer.rpc_ms, answer.flow_ms, answer.pause_seconds) == (2.0, 30.5, 0.0)
+
+
+def test_a_flow_without_a_transaction_has_no_transaction_id() -> None:
+    answer = read_answer(200, body({"flowId": "f"}), None)
+
+    assert (answer.ok, answer.tx_id, answer.rpc_ms) == (True, None, None)
+
+
+@pytest.mark.parametrize(
+    ("status", "pause_seconds"),
+    [(502, 0.0), (504, 0.0), (400, PAUSE_SECONDS), (404, PAUSE_SECONDS), (503, PAUSE_SECONDS)],
+)
+def test_a_user_pauses_after_an_answer_that_says_that_no_flow_ran(status: int, pause_seconds: float) -> None:
+    answer = read_answer(status, problem("some-slug", "why"), None)
+
+    assert (answer.status, answer.error, answer.pause_seconds) == (status, "some-slug: why", pause_seconds)
+
+
+@pytest.mark.parametrize(
+    ("header", "pause_seconds"),
+    [("3", 3.0), ("0", 0.0), (None, 1.0), ("soon", 1.0), ("-1", 1.0), ("nan", 1.0), ("99999", 60.0)],
+)
+def test_retry_after_is_kept_within_bounds(header: str | None, pause_seconds: float) -> None:
+    assert read_answer(429, problem("too-many-outstanding-flows", ""), header).pause_seconds == pause_seconds
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>", b"[]", b'{"result": 1}', b'{"flowId": 7}', b"\xff"])
+def test_a_success_that_cannot_be_read_is_an_error(content: bytes) -> None:
+    assert read_answer(200, content, None).error == "unreadable-answer: HTTP 200 without the content that belongs to it"
+
+
+def test_an_error_that_is_no_problem_keeps_its_status() -> None:
+    assert read_answer(500, body({"message": "?"}), None).error == "http-500: "
+
+
+def test_an_error_s_text_is_bounded() -> None:
+    assert len(read_answer(502, problem("flow-failed", "x" * 9999), None).error or "") == ERROR_TEXT_MAX
+
+
+def test_equal_errors_have_one_label_whatever_ids_they_carry() -> None:
+    details = [
+        "flow 9b2f6f4e-2f0b-4d4b-8d3a-0b8f5a3f9e11 of run-1-0a1b2c3d-17 in DEADBEEFDEADBEEFDEADBEEFDEADBEEF",
+        "flow 11111111-2222-3333-4444-555555555555 of run-1-0a1b2c3d-18 in 0123456789ABCDEF0123456789ABCDEF",
+    ]
+
+    labels = {read_answer(502, problem("flow-failed", detail), None).label for detail in details}
+
+    assert labels == {"flow-failed: flow … of … in …"}

@@ -1,0 +1,108 @@
+"""Locust runs a workload of the lab in the closed model: every user has one flow in flight.
+
+``docs/workloads.md`` says what a workload is; the arguments are in ``lab_load/arguments.py``.
+"""
+
+import time
+
+from locust import FastHttpUser, constant, constant_pacing, events, task
+from locust.contrib.fasthttp import FAILURE_EXCEPTIONS
+from locust.exception import StopUser
+
+from lab_load.arguments import add_arguments
+from lab_load.bridge import Answer, no_answer, read_answer
+from lab_load.errors import LoadError
+from lab_load.generator import Generator, leave
+from lab_load.settings import Settings
+from lab_load.templates import TemplateError
+
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+
+try:
+    SETTINGS = Settings.from_environment()
+except LoadError as error:
+    leave(error)
+
+
+@events.init_command_line_parser.add_listener
+def declare_arguments(parser):
+    add_arguments(parser, SETTINGS)
+
+
+@events.init.add_listener
+def attach_generator(environment, **_):
+    environment.lab = Generator(environment, SETTINGS)
+    environment.lab.attach()
+
+
+class FlowUser(FastHttpUser):
+    """Starts the workload's flow, waits for its end, and again; with pacing, not before the next start is due."""
+
+    host = SETTINGS.bridge_url
+    concurrency = 1
+    connection_timeout = 10.0
+
+    def __init__(self, environment):
+        self._generator = environment.lab
+        self._run = environment.lab.run
+        plan = self._run.plan
+        self.network_timeout = plan.answer_timeout_seconds
+        super().__init__(environment)
+        self._user_id = self._run.next_user_id()
+        self._path = f"/v1/nodes/{plan.node.name}/flows"
+        self._name = plan.workload.flow_short_name
+        self._pace = constant_pacing(plan.choice.pacing_seconds) if plan.choice.pacing_seconds else constant(0)
+        self._pause_seconds = 0.0
+        self._leaving = False
+
+    def stop(self, force=False):
+        """Locust kills a waiting user, but a little later: by then it may have woken, and must not start a flow."""
+        self._leaving = True
+        return super().stop(force)
+
+    def wait_time(self):
+        """Until the next start is due, or as long as the last answer asked for."""
+        return max(self._pace(self), self._pause_seconds)
+
+    @task
+    def start_flow(self):
+        if self._leaving or self._run.is_stopping:
+            raise StopUser
+        try:
+            request = self._run.begin(self._user_id)
+        except TemplateError as error:
+            self._generator.fail(self._run.plan.workload.source.problem(("args",), f"template: {error}"))
+            raise StopUser from error
+        answer, ended = no_answer("cut off when the run stopped"), None
+        try:
+            with self.client.post(
+                self._path, data=request.body, headers=HEADERS, name=self._name, catch_response=True
+            ) as response:
+                ended = time.monotonic()
+                answer = _read(response)
+                if answer.ok:
+                    response.success()
+                else:
+                    response.failure(self._run.error_label(answer))
+        except Exception as error:
+            answer = no_answer(f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            self._keep(request, answer, ended or time.monotonic())
+        self._pause_seconds = answer.pause_seconds
+
+    def _keep(self, request, answer, ended):
+        try:
+            self._run.end(request, answer, ended)
+        except LoadError as error:
+            self._generator.fail(error.message)
+
+
+def _read(response) -> Answer:
+    if not response.status_code:
+        return no_answer(str(response.error) or type(response.error).__name__)
+    try:
+        body = response.content
+    except FAILURE_EXCEPTIONS as error:
+        return no_answer(str(error) or type(error).__name__)
+    return read_answer(response.status_code, body or b"", response.headers.get("retry-after"))

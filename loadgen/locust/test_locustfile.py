@@ -1,0 +1,438 @@
+"""A real Locust process against a real HTTP server that answers like the bridge."""
+
+import itertools
+import json
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from testkit import HERE, WORKLOAD, X500_NAMES, Locust, StubBridge, problem, success, wait_until
+
+ROW_FIELDS = {
+    *("request_id", "user_id", "workload", "node", "flow", "started_at", "ended_at", "latency_ms", "outcome", "status"),
+    *("error", "flow_id", "tx_id", "client_id", "bridge_rpc_ms", "bridge_flow_ms"),
+}
+
+
+def client_ids(bridge: StubBridge) -> list[str]:
+    return [start["clientId"] for _, start in bridge.starts]
+
+
+def slow(seconds: float, released: threading.Event) -> Any:
+    """A reply that keeps a flow in flight until ``released``, or for ``seconds``."""
+
+    def reply(start: dict[str, Any]) -> Any:
+        released.wait(seconds)
+        return success(start)
+
+    return reply
+
+
+def test_every_request_of_a_headless_run_is_a_row(locust: Locust, bridge: StubBridge) -> None:
+    status, output = locust.run_headless("--run-time", "2s", "--stop-timeout", "10")
+
+    assert status == 0, output
+    rows, end = locust.rows(), locust.end()
+    assert sorted(row["client_id"] for row in rows) == sorted(client_ids(bridge))
+    assert sorted(row["request_id"] for row in rows) == list(range(1, len(rows) + 1))
+    assert {row["user_id"] for row in rows} == {1, 2, 3}
+    assert end is not None
+    assert (end["requests"], end["errors"], end["users"]) == (len(rows), 0, 3)
+    assert end["exit_reason"] == "completed"
+    assert end["started_at"] <= end["spawned_at"] <= end["stop_at"] <= end["ended_at"]
+    assert end["cpu_percent_max"] > 0
+    assert "Traceback" not in output
+
+
+def test_a_row_says_when_where_and_what(locust: Locust, bridge: StubBridge) -> None:
+    status, output = locust.run_headless("--run-time", "1s", "--stop-timeout", "10")
+
+    assert status == 0, output
+    row = locust.rows()[0]
+    assert set(row) == ROW_FIELDS
+    assert (row["workload"], row["node"], row["flow"]) == ("iou", "PartyA", "org.cordalab.flows.Iou")
+    assert (row["outcome"], row["status"], row["error"]) == ("ok", 200, None)
+    assert (row["flow_id"], row["tx_id"]) == (f"flow-of-{row['client_id']}", f"tx-of-{row['client_id']}")
+    assert (row["bridge_rpc_ms"], row["bridge_flow_ms"]) == (1.5, 20.25)
+    assert row["latency_ms"] == pytest.approx((row["ended_at"] - row["started_at"]) * 1000, abs=0.01)
+
+
+def test_arguments_and_parties_choose_what_the_bridge_gets(locust: Locust, bridge: StubBridge) -> None:
+    status, output = locust.run_headless(
+        *("--run-time", "1s", "--stop-timeout", "10", "--node", "partyc", "--counterparty", "PARTYA")
+    )
+
+    assert status == 0, output
+    path, start = bridge.starts[0]
+    assert path == "/v1/nodes/PartyC/flows"
+    assert start["flow"] == "org.cordalab.flows.Iou"
+    assert start["args"]["otherParty"] == X500_NAMES["PartyA"]
+    assert type(start["args"]["iouValue"]) is int
+    assert re.fullmatch(r"test-[0-9a-f]{8}-\d+", start["clientId"])
+
+
+def test_the_same_seed_gives_the_same_arguments(locust: Locust, bridge: StubBridge) -> None:
+    def values(run_id: str, seed: str) -> list[int]:
+        bridge.starts.clear()
+        arguments = ("--run-time", "1s", "--stop-timeout", "10", "--run-id", run_id, "--seed", seed)
+        status, output = locust.run_headless(*arguments)
+        assert status == 0, output
+        by_request = sorted(bridge.starts, key=lambda item: int(item[1]["clientId"].rpartition("-")[2]))
+        return [start["args"]["iouValue"] for _, start in by_request[:10]]
+
+    first = values("first", "7")
+    assert len(first) == 10
+    assert values("second", "7") == first
+    assert values("third", "8") != first
+
+
+def test_a_failed_flow_is_an_error_row_and_the_run_still_ends_well(locust: Locust, bridge: StubBridge) -> None:
+    bridge.reply = lambda start: problem(502, "flow-failed", f"IllegalArgumentException in {start['clientId']}")
+
+    status, output = locust.run_headless("--run-time", "1s", "--stop-timeout", "10")
+
+    assert status == 0, output
+    rows, end = locust.rows(), locust.end()
+    assert len(rows) > 3
+    assert {(row["outcome"], row["status"]) for row in rows} == {("error", 502)}
+    assert rows[0]["error"] == f"flow-failed: IllegalArgumentException in {rows[0]['client_id']}"
+    assert end is not None
+    assert end["errors"] == end["requests"] == len(rows)
+    # Equal errors are one line of Locust's table, whatever identifiers they carry.
+    assert len(re.findall("flow-failed: IllegalArgumentException in …", output)) == 1
+
+
+def test_a_user_waits_as_long_as_429_asks(locust: Locust, bridge: StubBridge) -> None:
+    bridge.reply = lambda start: problem(429, "too-many-outstanding-flows", "800 are outstanding", Retry_After="1")
+
+    status, output = locust.run_headless("--users", "1", "--run-time", "3s", "--stop-timeout", "10")
+
+    assert status == 0, output
+    rows = locust.rows()
+    assert len(rows) >= 2
+    assert {row["error"] for row in rows} == {"too-many-outstanding-flows: 800 are outstanding"}
+    assert all(later["started_at"] - row["ended_at"] >= 1 for row, later in itertools.pairwise(rows))
+
+
+def test_a_bridge_that_goes_away_gives_errors_at_a_bounded_rate(locust: Locust, bridge: StubBridge) -> None:
+    bridge.reply = lambda start: (_ for _ in ()).throw(ConnectionError("the bridge breaks the connection"))
+
+    status, output = locust.run_headless("--users", "1", "--run-time", "3s", "--stop-timeout", "10")
+
+    assert status == 0, output
+    rows = locust.rows()
+    assert 2 <= len(rows) <= 4
+    assert {(row["outcome"], row["status"]) for row in rows} == {("error", 0)}
+    assert all(row["error"].startswith("no-answer: ") for row in rows)
+    assert sorted(row["client_id"] for row in rows) == sorted(client_ids(bridge)), "nothing was sent twice"
+
+
+def test_pacing_keeps_the_starts_of_a_user_apart(locust: Locust) -> None:
+    status, output = locust.run_headless("--pacing", "0.5", "--run-time", "3s", "--stop-timeout", "10")
+
+    assert status == 0, output
+    rows = locust.rows()
+    for user_id in (1, 2, 3):
+        starts = [row["started_at"] for row in rows if row["user_id"] == user_id]
+        assert len(starts) >= 3
+        assert all(later - start > 0.45 for start, later in itertools.pairwise(starts))
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_waits_for_its_flows(locust: Locust, bridge: StubBridge, kind: signal.Signals) -> None:
+    bridge.reply = slow(0.3, threading.Event())
+    process = locust.start_headless("--run-time", "60s", "--stop-timeout", "20")
+    wait_until(lambda: len(locust.rows()) >= 3, "rows are written while the run goes on")
+
+    process.send_signal(kind)
+    status, output = locust.finish()
+
+    assert status == 130, output
+    rows, end = locust.rows(), locust.end()
+    assert sorted(row["client_id"] for row in rows) == sorted(client_ids(bridge))
+    assert {row["outcome"] for row in rows} == {"ok"}
+    assert end is not None
+    assert (end["exit_reason"], end["requests"]) == ("interrupted", len(rows))
+    assert "Traceback" not in output
+
+
+def test_a_second_ctrl_c_does_not_wait_any_longer(locust: Locust, bridge: StubBridge) -> None:
+    released = threading.Event()
+    bridge.reply = slow(60, released)
+    process = locust.start_headless("--run-time", "60s", "--stop-timeout", "50")
+    wait_until(lambda: len(bridge.starts) == 3, "every user has a flow in flight")
+
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=1)
+    process.send_signal(signal.SIGINT)
+    status, output = locust.finish(timeout_seconds=10)
+    released.set()
+
+    assert status == 130, output
+    rows = locust.rows()
+    assert sorted(row["client_id"] for row in rows) == sorted(client_ids(bridge))
+    assert {row["error"] for row in rows} == {"no-answer: cut off when the run stopped"}
+    assert locust.end() is not None
+
+
+def test_flows_that_outlast_the_stop_timeout_are_rows_too(locust: Locust, bridge: StubBridge) -> None:
+    released = threading.Event()
+    bridge.reply = slow(60, released)
+
+    status, output = locust.run_headless("--run-time", "1s", "--stop-timeout", "1")
+    released.set()
+
+    assert status == 0, output
+    rows, end = locust.rows(), locust.end()
+    assert [row["error"] for row in rows] == ["no-answer: cut off when the run stopped"] * 3
+    assert end is not None
+    assert end["ended_at"] - end["stop_at"] >= 1
+
+
+def test_a_killed_process_leaves_whole_rows_and_no_end(locust: Locust) -> None:
+    process = locust.start_headless("--run-time", "60s")
+    wait_until(locust.rows, "rows are written while the run goes on")
+
+    process.kill()
+    locust.finish()
+
+    assert locust.rows()
+    assert locust.files() == ["test.ndjson"]
+
+
+def test_rows_that_cannot_be_written_fail_the_run(locust: Locust) -> None:
+    status, output = locust.run_headless(
+        *("--run-time", "60s", "--stop-timeout", "5"),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)),
+    )
+
+    assert status == 1
+    assert len(re.findall(r"Run test failed: cannot write rows to .*/test.ndjson: File too large", output)) == 1
+    assert "Traceback" not in output
+    assert locust.end() is None
+    locust.rows()
+
+
+def test_a_template_that_fails_along_the_way_fails_the_run(locust: Locust, bridge: StubBridge) -> None:
+    (locust.workloads / "iou.yaml").write_text(WORKLOAD.replace("random_int(1, 99)", "60 // (5 - counter())"))
+
+    status, output = locust.run_headless("--run-time", "60s", "--stop-timeout", "10")
+
+    assert status == 1
+    reason = "iou.yaml:5: args: template: ZeroDivisionError: integer division or modulo by zero"
+    assert len(re.findall(re.escape(reason), output)) == 1
+    assert "Traceback" not in output
+    end = locust.end()
+    assert end is not None
+    assert (end["exit_reason"], end["requests"], len(bridge.starts)) == ("failed", 4, 4)
+
+
+def test_a_bad_environment_is_told_at_once(locust: Locust) -> None:
+    locust.environment |= {"BRIDGE_URL": "bridge:8080", "BRIDGE_FLOW_TIMEOUT_SECONDS": "long", "LAB_PARTIES": ","}
+
+    status, output = locust.run_headless("--run-time", "1s")
+
+    assert status == 2
+    assert "BRIDGE_FLOW_TIMEOUT_SECONDS: 'long' is not a number above 0" in output
+    assert "BRIDGE_URL: 'bridge:8080' is not an http:// address" in output
+    assert "LAB_PARTIES: names no node" in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--workload", "iuo"), "argument --workload: unknown workload 'iuo', did you mean 'iou'?"),
+        (("--node", "PartyX"), "argument --node: unknown node 'PartyX'; there are PartyA, PartyB, PartyC"),
+        (("--counterparty", "nobody"), "argument --counterparty: unknown node 'nobody'; there are PartyA, PartyB, P"),
+        (("--counterparty", "PartyA"), "counterparty: is PartyA like the node; choose another party"),
+        (("--pacing", "-1"), "pacing: must be 0 to 3600 seconds, is -1"),
+        (("--pacing", "fast"), "argument --pacing: invalid float value: 'fast'"),
+        (("--run-id", "../escape"), "run id: '../escape' is not 1 to 100 letters, digits, '.', '_' or '-'"),
+        (("--host", "ftp://bridge"), "host: 'ftp://bridge' is not an http:// address"),
+        (("--seeed", "1"), "unrecognized arguments: --seeed"),
+        (("--processes", "2"), "argument --processes: the lab's generator is one process"),
+        (("--master",), "argument --master: the lab's generator is one process"),
+    ],
+)
+def test_a_bad_argument_is_one_clear_message(locust: Locust, arguments: tuple[str, ...], message: str) -> None:
+    status, output = locust.run_headless("--run-time", "1s", *arguments)
+
+    assert status == 2, output
+    assert message in output
+    assert "Traceback" not in output
+    assert locust.files() == []
+
+
+def test_every_mistake_in_a_workload_is_told_at_once(locust: Locust, bridge: StubBridge) -> None:
+    (locust.workloads / "iou.yaml").write_text(WORKLOAD.replace("flow:", "flwo:").replace("random_int", "random_in"))
+
+    status, output = locust.run_headless("--run-time", "1s")
+
+    assert status == 2
+    path = locust.workloads / "iou.yaml"
+    assert f"locust: error: {path}:1: flow: is missing" in output
+    assert f"{path}:4: flwo: unknown field, did you mean 'flow'?" in output
+    assert f"{path}:6: args.iouValue: template: unknown name 'random_in', did you mean 'random_int'?" in output
+    assert "Traceback" not in output
+    assert bridge.starts == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("flows.Iou", "flows.Iuo", "flow: PartyA cannot start org.cordalab.flows.Iuo, did you mean 'org.cordalab.flow"),
+        ("iouValue:", "value:", "args: org.cordalab.flows.Iou takes (iouValue, otherParty), the workload gives (other"),
+        ("counterparty: PartyB\n", "", "iou.yaml:6: args.otherParty: uses counterparty, but none is given"),
+        ("random_int(1, 99)", "random_int(9, 1)", "iou.yaml:5: args: template: random_int(9, 1): the first bound is"),
+        ("random_int(1, 99)", "counter", "iou.yaml:5: args: template: cannot be sent as JSON"),
+    ],
+)
+def test_a_workload_that_the_network_cannot_run_does_not_start(
+    locust: Locust, bridge: StubBridge, old: str, new: str, message: str
+) -> None:
+    (locust.workloads / "iou.yaml").write_text(WORKLOAD.replace(old, new))
+
+    status, output = locust.run_headless("--run-time", "1s")
+
+    assert status == 2, output
+    assert message in output
+    assert "Traceback" not in output
+    assert bridge.starts == []
+
+
+def test_a_bridge_that_is_not_ready_is_one_clear_message(locust: Locust, bridge: StubBridge) -> None:
+    bridge.parties = problem(503, "node-unavailable", "PartyA does not answer")
+
+    status, output = locust.run_headless("--run-time", "1s")
+
+    assert status == 2
+    assert "is not ready for load: node-unavailable: PartyA does not answer" in output
+    assert "Traceback" not in output
+
+
+def test_an_absent_bridge_is_one_clear_message(locust: Locust, bridge: StubBridge) -> None:
+    locust.environment["BRIDGE_URL"] = "http://127.0.0.1:1"
+
+    status, output = locust.run_headless("--run-time", "1s")
+
+    assert status == 2
+    assert "the bridge at http://127.0.0.1:1 does not answer" in output
+    assert "Connection refused" in output
+    assert "Traceback" not in output
+
+
+def test_a_run_id_is_not_used_twice(locust: Locust) -> None:
+    (locust.rows_folder / "test.ndjson").write_text("{}\n")
+
+    status, output = locust.run_headless("--run-time", "1s")
+
+    assert status == 2
+    assert "run id 'test' is taken" in output
+    assert locust.rows() == [{}]
+
+
+def test_the_web_ui_shows_the_lab_s_fields_with_their_choices(locust: Locust) -> None:
+    locust.start_web()
+
+    page = locust.get("/")
+
+    options = json.loads(re.search(r"window\.templateArgs = (\{.*\})", page)[1])["extra_options"]  # type: ignore[index]
+    assert list(options) == ["workload", "node", "counterparty", "pacing"]
+    assert (options["workload"]["choices"], options["workload"]["default_value"]) == (["iou"], "iou")
+    assert options["node"]["choices"] == options["counterparty"]["choices"] == ["", "PartyA", "PartyB", "PartyC"]
+    # A workload file that was just written can be chosen after a reload.
+    (locust.workloads / "own.yaml").write_text(WORKLOAD)
+    assert '["iou", "own"]' in locust.get("/")
+
+
+def test_the_web_ui_runs_a_workload_from_its_form(locust: Locust, bridge: StubBridge) -> None:
+    locust.start_web()
+
+    started = locust.post("/swarm", user_count=2, spawn_rate=10, workload="iou", node="PartyB", counterparty="PartyC")
+    assert started["success"], started
+    wait_until(lambda: locust.files() and locust.rows(locust.files()[0].removesuffix(".ndjson")), "rows are written")
+    assert 'locust_requests_total{node="PartyB",outcome="ok",workload="iou"}' in locust.get(
+        "/metrics", locust.metrics_port
+    )
+    assert "locust_users 2.0" in locust.get("/metrics", locust.metrics_port)
+    locust.post("/stop")
+
+    run_id = locust.files()[0].removesuffix(".end.json")
+    assert re.fullmatch(r"web-\d{8}T\d{6}Z", run_id)
+    rows, end = locust.rows(run_id), locust.end(run_id)
+    assert end is not None
+    assert (end["exit_reason"], end["requests"], end["users"]) == ("stopped", len(rows), 2)
+    assert {row["node"] for row in rows} == {"PartyB"}
+    assert bridge.starts[0][1]["args"]["otherParty"] == X500_NAMES["PartyC"]
+
+    again = locust.post("/swarm", user_count=1, spawn_rate=1, workload="iou", node="", counterparty="", run_time="1s")
+    assert again["success"], again
+    wait_until(lambda: len(locust.files()) == 4, "the second run has its own rows and ends by itself")
+    second = next(name for name in locust.files() if name.endswith(".end.json") and not name.startswith(f"{run_id}."))
+    assert locust.end(second.removesuffix(".end.json"))["exit_reason"] == "completed"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"workload": "iuo"}, "unknown workload 'iuo', did you mean 'iou'?"),
+        ({"node": "PartyX"}, "node: unknown node 'PartyX'; there are PartyA, PartyB, PartyC"),
+        ({"node": "PartyB"}, "counterparty: is PartyB like the node; choose another party"),
+        ({"pacing": "fast"}, "pacing: 'fast' is not a number of seconds"),
+        ({"host": "http://127.0.0.1:1"}, "the bridge at http://127.0.0.1:1 does not answer"),
+        ({"user_count": "many"}, "Invalid user_count value: 'many' (must be an integer)"),
+    ],
+)
+def test_the_web_ui_says_what_is_wrong_and_starts_nothing(locust: Locust, form: dict[str, str], message: str) -> None:
+    locust.start_web()
+
+    answer = locust.post("/swarm", **{"user_count": 1, "spawn_rate": 1, "workload": "iou", **form})
+
+    assert not answer["success"]
+    assert message in answer["message"]
+    assert json.loads(locust.get("/stats/requests"))["state"] == "ready"
+    assert locust.files() == []
+
+
+def test_the_web_ui_changes_only_the_number_of_users_of_a_run(locust: Locust, bridge: StubBridge) -> None:
+    (locust.workloads / "own.yaml").write_text(WORKLOAD)
+    locust.start_web()
+    form = {"spawn_rate": 10, "workload": "iou", "node": "", "counterparty": "", "pacing": 0.1}
+    assert locust.post("/swarm", user_count=1, host=bridge.url, **form)["success"]
+    wait_until(lambda: bridge.starts, "the run has begun")
+
+    refused = locust.post("/swarm", user_count=1, **{**form, "workload": "own"})
+    more = locust.post("/swarm", user_count=4, **form)
+
+    assert refused["message"].startswith("a run is in progress: stop it before")
+    assert more["success"], more
+    wait_until(lambda: "locust_users 4.0" in locust.get("/metrics", locust.metrics_port), "four users run")
+    locust.post("/stop")
+    assert len(locust.files()) == 2
+
+
+def test_the_health_check_follows_the_generator(locust: Locust) -> None:
+    def check() -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, str(HERE / "healthcheck")]
+        return subprocess.run(command, env=locust.environment, capture_output=True, text=True, check=False)
+
+    assert "unhealthy: [Errno 111]" in check().stderr
+    locust.start_web()
+    assert check().returncode == 0
+    locust.close()
+    assert check().returncode == 1
+
+
+def test_a_headless_run_is_healthy_without_a_web_ui(locust: Locust, bridge: StubBridge) -> None:
+    locust.start_headless("--run-time", "60s")
+    wait_until(lambda: bridge.starts, "the run has begun")
+
+    assert json.loads(locust.get("/health", locust.metrics_port)) == {"web_port": None}

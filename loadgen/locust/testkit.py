@@ -1,0 +1,230 @@
+"""What the tests of the load generator share: a small real HTTP server that answers like the bridge, and Locust."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+HERE = Path(__file__).resolve().parent
+X500_NAMES = {
+    "PartyA": "O=PartyA,L=London,C=GB",
+    "PartyB": "O=PartyB,L=New York,C=US",
+    "PartyC": "O=PartyC,L=Paris,C=FR",
+}
+FLOWS = [
+    {
+        "flow": "org.cordalab.flows.Iou",
+        "shortName": "Iou",
+        "parameters": [[{"name": "iouValue", "type": "int"}, {"name": "otherParty", "type": "Party"}]],
+    },
+    {"flow": "org.cordalab.flows.Empty", "shortName": "Empty", "parameters": [[]]},
+]
+WORKLOAD = """\
+description: Issue an IOU.
+node: PartyA
+counterparty: PartyB
+flow: org.cordalab.flows.Iou
+args:
+  iouValue: "{{ random_int(1, 99) }}"
+  otherParty: "{{ counterparty }}"
+"""
+
+Reply = tuple[int, dict[str, str], Any]
+"""Status, headers and JSON content of an answer."""
+
+
+def problem(status: int, slug: str, detail: str, **headers: str) -> Reply:
+    """A problem as the bridge words it."""
+    content = {"type": f"urn:corda-lab:problem:{slug}", "title": slug, "status": status, "detail": detail}
+    return status, {"Content-Type": "application/problem+json", **headers}, content
+
+
+def success(start: dict[str, Any]) -> Reply:
+    """The answer to a flow start that went well."""
+    content = {
+        "flowId": f"flow-of-{start['clientId']}",
+        "clientId": start["clientId"],
+        "result": None,
+        "txId": f"tx-of-{start['clientId']}",
+        "timings": {"rpcMs": 1.5, "flowMs": 20.25, "totalMs": 22},
+    }
+    return 200, {}, content
+
+
+class StubBridge:
+    """Answers on a real socket; ``reply`` decides what a flow start gets, and may block."""
+
+    def __init__(self) -> None:
+        self.starts: list[tuple[str, dict[str, Any]]] = []
+        """Path and content of every flow start that arrived."""
+        self.reply: Callable[[dict[str, Any]], Reply] = success
+        self.parties: Reply = (
+            200,
+            {},
+            {
+                "parties": [
+                    *({"name": name, "x500Name": x500, "notary": False} for name, x500 in X500_NAMES.items()),
+                    {"name": "Notary", "x500Name": "O=Notary,L=London,C=GB", "notary": True},
+                ]
+            },
+        )
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _handler(bridge) -> type[BaseHTTPRequestHandler]:  # noqa: N805
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_GET(self) -> None:
+                self._send(bridge.parties if self.path.endswith("/parties") else (200, {}, {"flows": FLOWS}))
+
+            def do_POST(self) -> None:
+                start = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                bridge.starts.append((self.path, start))
+                self._send(bridge.reply(start))
+
+            def _send(self, reply: Reply) -> None:
+                status, headers, content = reply
+                body = json.dumps(content).encode()
+                self.send_response(status)
+                for name, value in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name.replace("_", "-"), value)
+                self.send_header("Content-Length", str(len(body)))
+                self._headers_buffer.append(b"\r\n" + body)
+                self.flush_headers()
+
+            def handle(self) -> None:
+                try:
+                    super().handle()
+                except ConnectionError:
+                    self.close_connection = True  # the generator went away, as some tests want
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Handler
+
+
+class Locust:
+    """A real Locust process with the lab's locustfile."""
+
+    def __init__(self, folder: Path, bridge_url: str) -> None:
+        self.workloads = folder / "workloads"
+        self.rows_folder = folder / "rows"
+        self.workloads.mkdir()
+        self.rows_folder.mkdir()
+        (self.workloads / "iou.yaml").write_text(WORKLOAD)
+        self.metrics_port = free_port()
+        self.web_port = free_port()
+        self.environment = {
+            **os.environ,
+            "BRIDGE_URL": bridge_url,
+            "BRIDGE_FLOW_TIMEOUT_SECONDS": "60",
+            "LAB_WORKLOADS_DIR": str(self.workloads),
+            "LAB_ROWS_DIR": str(self.rows_folder),
+            "LAB_METRICS_PORT": str(self.metrics_port),
+        }
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+        command = [str(Path(sys.executable).with_name("locust")), "-f", str(HERE / "locustfile.py"), *arguments]
+        self.process = subprocess.Popen(
+            command,
+            cwd=self.rows_folder.parent,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            **options,
+        )
+        return self.process
+
+    def start_headless(self, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+        base = ("--headless", "--only-summary", "--users", "3", "--spawn-rate", "50", "--run-id", "test")
+        return self.start(*base, *arguments, **options)
+
+    def run_headless(self, *arguments: str, **options: Any) -> tuple[int, str]:
+        """Exit status and everything printed."""
+        self.start_headless(*arguments, **options)
+        return self.finish()
+
+    def start_web(self) -> None:
+        self.start("--web-host", "127.0.0.1", "--web-port", str(self.web_port), "--stop-timeout", "10")
+        wait_until(lambda: self.get("/worker-count"), "the web UI answers", attempts_fail_on=(URLError,))
+
+    def finish(self, timeout_seconds: float = 30) -> tuple[int, str]:
+        assert self.process is not None
+        output, _ = self.process.communicate(timeout=timeout_seconds)
+        return self.process.returncode, output
+
+    def get(self, path: str, port: int | None = None) -> str:
+        with urlopen(f"http://127.0.0.1:{port or self.web_port}{path}", timeout=10) as response:
+            return str(response.read().decode())
+
+    def post(self, path: str, **form: object) -> dict[str, Any]:
+        data = urlencode(form).encode()
+        with urlopen(f"http://127.0.0.1:{self.web_port}{path}", data=data, timeout=30) as response:
+            answer: dict[str, Any] = json.loads(response.read())
+            return answer
+
+    def rows(self, run_id: str = "test") -> list[dict[str, Any]]:
+        """Every row, each of which must be whole."""
+        path = self.rows_folder / f"{run_id}.ndjson"
+        text = path.read_text() if path.exists() else ""
+        assert not text or text.endswith("\n")
+        return [json.loads(line) for line in text.splitlines()]
+
+    def end(self, run_id: str = "test") -> dict[str, Any] | None:
+        path = self.rows_folder / f"{run_id}.end.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def files(self) -> list[str]:
+        return sorted(path.name for path in self.rows_folder.iterdir())
+
+    def close(self) -> None:
+        """End what still runs and close its pipe."""
+        if self.process is not None and self.process.stdout is not None and not self.process.stdout.closed:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.communicate()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(
+    condition: Callable[[], Any], what: str, seconds: float = 20, attempts_fail_on: Sequence[type[Exception]] = ()
+) -> Any:
+    """The first true value of ``condition``; looks again every 20 ms."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if value := condition():
+                return value
+        except tuple(attempts_fail_on):
+            pass
+        time.sleep(0.02)
+    raise AssertionError(f"not within {seconds} s: {what}")
