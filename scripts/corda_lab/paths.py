@@ -1,10 +1,16 @@
 """Where things are, relative to the checkout."""
 
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache"
 CONFIGS = ROOT / "configs"
 WORKLOADS = CONFIGS / "workloads"
-RESULTS = ROOT / "results"
 ENV_FILE = ROOT / ".env"
 COMPOSE_FILE = ROOT / "compose.yaml"
+
+
+def results_folder() -> Path:
+    """Where runs are kept: ``results/``, or what ``LAB_RESULTS_DIR`` says (the tests keep theirs apart)."""
+    return Path(os.environ.get("LAB_RESULTS_DIR") or ROOT / "results")

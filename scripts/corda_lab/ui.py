@@ -1,10 +1,14 @@
-"""What the command line prints: phases with their time, notes and warnings."""
+"""What the command line prints: phases with their time, progress, notes, warnings and errors."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from rich.console import Console
+from rich.status import Status
+
+from corda_lab.errors import LabError
 
 console = Console(highlight=False, soft_wrap=True)
 """Progress and results, on standard output."""
@@ -22,6 +26,23 @@ def warn(text: str) -> None:
     console.print(f"    warning: {text}", style="yellow", markup=False)
 
 
+def print_error(error: LabError) -> None:
+    """Print what is wrong and, below it, what to do about it."""
+    error_console.print(f"error: {error.message}", style="red", markup=False)
+    if error.remedy:
+        error_console.print(f"       {error.remedy}", markup=False)
+
+
+@dataclass
+class PhaseTimes:
+    """Seconds of each phase so far in this process, in order, for a run's manifest and for quickstart's summary."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+phase_times = PhaseTimes()
+
+
 @contextmanager
 def phase(title: str) -> Iterator[None]:
     """Print ``title`` when a phase begins and its elapsed seconds when it ends, also when it fails."""
@@ -31,5 +52,36 @@ def phase(title: str) -> Iterator[None]:
     try:
         yield
         outcome = "done in"
+    except KeyboardInterrupt:
+        outcome = "interrupted after"
+        raise
     finally:
-        console.print(f"    {outcome} {time.monotonic() - started:.1f} s", style="dim", markup=False)
+        seconds = time.monotonic() - started
+        phase_times.seconds[title] = round(seconds, 1)
+        console.print(f"    {outcome} {seconds:.1f} s", style="dim", markup=False)
+
+
+class Ticker:
+    """One line that says what is going on: kept current at a terminal, printed now and then elsewhere."""
+
+    def __init__(self, *, every_seconds: float) -> None:
+        self._status = Status("", console=console) if console.is_terminal else None
+        self._every_seconds = every_seconds
+        self._printed_at = time.monotonic()
+
+    def __enter__(self) -> "Ticker":
+        if self._status:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def show(self, text: str) -> None:
+        """Say what is going on now."""
+        if self._status:
+            self._status.update(f"  {text}".replace("[", r"\["))
+        elif time.monotonic() - self._printed_at >= self._every_seconds:
+            self._printed_at = time.monotonic()
+            note(text)

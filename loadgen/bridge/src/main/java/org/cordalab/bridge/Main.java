@@ -1,0 +1,61 @@
+package org.cordalab.bridge;
+
+import java.time.Duration;
+import java.util.List;
+import org.cordalab.bridge.config.BridgeConfig;
+import org.cordalab.bridge.config.ConfigException;
+import org.cordalab.bridge.http.BridgeServer;
+import org.cordalab.bridge.metrics.BridgeMetrics;
+import org.cordalab.bridge.node.NodeConnection;
+import org.cordalab.bridge.node.RpcConnector;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Starts the bridge, and ends it on SIGTERM within ten seconds. */
+public final class Main {
+
+    private static final int EXIT_BAD_CONFIG = 2;
+
+    /** How long flows under way may still take when the bridge is told to stop. */
+    private static final Duration DRAIN_LIMIT = Duration.ofSeconds(6);
+
+    private static final Logger LOG = LoggerFactory.getLogger(Main.class);
+
+    private final BridgedNodes nodes;
+    private final BridgeServer server;
+
+    private Main(BridgeConfig config) {
+        var metrics = new BridgeMetrics();
+        var connector = new RpcConnector(config.rpcUser(), config.rpcPassword());
+        List<BridgedNode> list = config.nodes().stream()
+                .map(address -> BridgedNode.of(new NodeConnection(address, connector).start(), config, metrics))
+                .toList();
+        nodes = new BridgedNodes(list);
+        server = new BridgeServer(config, nodes, metrics);
+    }
+
+    public static void main(String[] arguments) {
+        try {
+            var main = new Main(BridgeConfig.fromEnvironment(System.getenv()));
+            Runtime.getRuntime().addShutdownHook(new Thread(main::stop, "stop"));
+            main.server.start();
+        } catch (ConfigException e) {
+            e.mistakes().forEach(mistake -> System.err.println("bridge: " + mistake));
+            System.exit(EXIT_BAD_CONFIG);
+        }
+    }
+
+    private void stop() {
+        long until = System.nanoTime() + DRAIN_LIMIT.toNanos();
+        nodes.all().forEach(node -> node.flows().refuse());
+        try {
+            for (BridgedNode node : nodes.all()) {
+                node.flows().drain(Duration.ofNanos(until - System.nanoTime()));
+            }
+        } catch (InterruptedException e) {
+            LOG.warn("Interrupted while stopping");
+        }
+        server.close();
+        nodes.all().forEach(BridgedNode::close);
+    }
+}

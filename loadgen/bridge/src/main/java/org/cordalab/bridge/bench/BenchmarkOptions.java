@@ -1,0 +1,87 @@
+package org.cordalab.bridge.bench;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * What the benchmark is asked to do.
+ *
+ * @param warmUp same load before the clock starts
+ * @param duration of the measurement, unless a count is given
+ * @param count flows to measure, instead of a duration
+ */
+record BenchmarkOptions(
+        String node,
+        String flow,
+        String arguments,
+        int inFlight,
+        Duration warmUp,
+        Duration duration,
+        Optional<Integer> count) {
+
+    static final String USAGE =
+            """
+            Usage: bench --node PartyA --flow Iou --args '{"iouValue": 1, "otherParty": "PartyB"}' [options]
+              --in-flight N   flows in flight at all times (1)
+              --warm-up S     seconds of the same load that are not measured (0)
+              --duration S    seconds that are measured (60)
+              --count N       measure N flows instead of a time
+            """;
+
+    private static final Set<String> NAMES =
+            Set.of("--node", "--flow", "--args", "--in-flight", "--warm-up", "--duration", "--count");
+
+    /**
+     * Reads the command line.
+     *
+     * @throws IllegalArgumentException with a sentence for the user
+     */
+    static BenchmarkOptions of(String[] commandLine) {
+        Map<String, String> values = new HashMap<>();
+        for (int i = 0; i < commandLine.length; i += 2) {
+            if (!NAMES.contains(commandLine[i])) {
+                throw new IllegalArgumentException("There is no option " + commandLine[i]);
+            }
+            if (i + 1 == commandLine.length) {
+                throw new IllegalArgumentException(commandLine[i] + " wants a value");
+            }
+            values.put(commandLine[i], commandLine[i + 1]);
+        }
+        return new BenchmarkOptions(
+                required(values, "--node"),
+                required(values, "--flow"),
+                values.getOrDefault("--args", "{}"),
+                number(values, "--in-flight", 1, 1),
+                Duration.ofSeconds(number(values, "--warm-up", 0, 0)),
+                Duration.ofSeconds(number(values, "--duration", 60, 1)),
+                values.containsKey("--count") ? Optional.of(number(values, "--count", 0, 1)) : Optional.empty());
+    }
+
+    private static String required(Map<String, String> values, String name) {
+        String value = values.get(name);
+        if (value == null) {
+            throw new IllegalArgumentException(name + " is missing");
+        }
+        return value;
+    }
+
+    private static int number(Map<String, String> values, String name, int standard, int least) {
+        String value = values.get(name);
+        if (value == null) {
+            return standard;
+        }
+        try {
+            int number = Integer.parseInt(value);
+            if (number >= least) {
+                return number;
+            }
+        } catch (NumberFormatException e) {
+            // Falls through to the same message.
+        }
+        throw new IllegalArgumentException("%s must be a whole number of at least %d, but is \"%s\""
+                .formatted(name, least, value));
+    }
+}

@@ -1,0 +1,70 @@
+package org.cordalab.bridge.bench;
+
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import org.cordalab.bridge.flow.FlowCall;
+import org.cordalab.bridge.node.NodeSession;
+
+/** N workers, each with one flow in flight: it starts the next when the last has ended. */
+final class ClosedLoop {
+
+    private final NodeSession session;
+    private final FlowCall call;
+    private final int inFlight;
+
+    ClosedLoop(NodeSession session, FlowCall call, int inFlight) {
+        this.session = session;
+        this.call = call;
+        this.inFlight = inFlight;
+    }
+
+    /** Runs until {@code goOn}, which is asked before each start, says no and all flows have ended. */
+    Result run(BooleanSupplier goOn) throws InterruptedException {
+        var started = new AtomicLong();
+        var failed = new AtomicLong();
+        var firstError = new AtomicReference<String>();
+        var completions = new ConcurrentLinkedQueue<Completion>();
+        long beganAt = System.nanoTime();
+        Runnable worker = () -> {
+            while (goOn.getAsBoolean()) {
+                long startedAt = System.nanoTime();
+                started.incrementAndGet();
+                try {
+                    session.startWithoutClientId(call).result().get();
+                    long endedAt = System.nanoTime();
+                    completions.add(new Completion(endedAt - startedAt, endedAt - beganAt));
+                } catch (ExecutionException | RuntimeException e) {
+                    failed.incrementAndGet();
+                    firstError.compareAndSet(null, String.valueOf(e instanceof ExecutionException ? e.getCause() : e));
+                } catch (InterruptedException e) {
+                    return;
+                }
+            }
+        };
+        List<Thread> workers = java.util.stream.Stream.generate(() -> Thread.ofVirtual().start(worker))
+                .limit(inFlight)
+                .toList();
+        for (Thread thread : workers) {
+            thread.join();
+        }
+        return new Result(started.get(), failed.get(), firstError.get(), List.copyOf(completions));
+    }
+
+    /**
+     * One flow that returned.
+     *
+     * @param endedAfterNanos from the beginning of the run
+     */
+    record Completion(long latencyNanos, long endedAfterNanos) {}
+
+    /**
+     * All that came of a run.
+     *
+     * @param firstError null when nothing failed
+     */
+    record Result(long started, long failed, String firstError, List<Completion> completions) {}
+}

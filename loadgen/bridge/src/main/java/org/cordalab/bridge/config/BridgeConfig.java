@@ -1,0 +1,141 @@
+package org.cordalab.bridge.config;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Everything the bridge is told from outside, read from {@code BRIDGE_…} environment variables.
+ *
+ * @param maxOutstandingFlows flows that may be outstanding at one node at a time
+ * @param maxBodyBytes largest request body that is read into memory
+ * @param flowTimeout longest a request waits for its flow; the flow itself goes on
+ */
+public record BridgeConfig(
+        List<NodeAddress> nodes,
+        String rpcUser,
+        String rpcPassword,
+        int port,
+        int maxOutstandingFlows,
+        int maxBodyBytes,
+        Duration flowTimeout) {
+
+    private static final int MAX_NODES = 64;
+
+    public BridgeConfig {
+        nodes = List.copyOf(nodes);
+    }
+
+    /**
+     * Reads and checks the whole environment.
+     *
+     * @throws ConfigException naming every variable that is wrong, not only the first
+     */
+    public static BridgeConfig fromEnvironment(Map<String, String> environment) {
+        return new Reader(environment).read();
+    }
+
+    /** Leaves the password out. */
+    @Override
+    public String toString() {
+        return "BridgeConfig[nodes=%s, rpcUser=%s, port=%d, maxOutstandingFlows=%d, maxBodyBytes=%d, flowTimeout=%s]"
+                .formatted(nodes, rpcUser, port, maxOutstandingFlows, maxBodyBytes, flowTimeout);
+    }
+
+    private static final class Reader {
+        private final Map<String, String> environment;
+        private final List<String> mistakes = new ArrayList<>();
+
+        Reader(Map<String, String> environment) {
+            this.environment = environment;
+        }
+
+        BridgeConfig read() {
+            var config = new BridgeConfig(
+                    nodes("BRIDGE_NODES"),
+                    required("BRIDGE_RPC_USER"),
+                    required("BRIDGE_RPC_PASSWORD"),
+                    number("BRIDGE_PORT", 8080, 0, 65_535),
+                    number("BRIDGE_MAX_OUTSTANDING_FLOWS", 800, 1, 100_000),
+                    number("BRIDGE_MAX_BODY_BYTES", 1_048_576, 1024, 16 * 1_048_576),
+                    Duration.ofSeconds(number("BRIDGE_FLOW_TIMEOUT_SECONDS", 300, 1, 86_400)));
+            if (!mistakes.isEmpty()) {
+                throw new ConfigException(mistakes);
+            }
+            return config;
+        }
+
+        private String required(String variable) {
+            String value = environment.getOrDefault(variable, "").strip();
+            if (value.isEmpty()) {
+                mistakes.add(variable + " is not set");
+            }
+            return value;
+        }
+
+        private int number(String variable, int standard, int least, int most) {
+            String value = environment.getOrDefault(variable, "").strip();
+            if (value.isEmpty()) {
+                return standard;
+            }
+            try {
+                int number = Integer.parseInt(value);
+                if (number >= least && number <= most) {
+                    return number;
+                }
+            } catch (NumberFormatException e) {
+                // Falls through to the same message: the range says what is wanted.
+            }
+            mistakes.add(
+                    "%s must be a whole number from %d to %d, but is \"%s\"".formatted(variable, least, most, value));
+            return standard;
+        }
+
+        private List<NodeAddress> nodes(String variable) {
+            String value = required(variable);
+            List<NodeAddress> nodes = new ArrayList<>();
+            Set<String> seen = new HashSet<>();
+            if (value.isEmpty()) {
+                return nodes;
+            }
+            for (String entry : value.split(",", -1)) {
+                NodeAddress node = node(variable, entry.strip());
+                if (node == null) {
+                    continue;
+                }
+                if (!seen.add(node.name().toLowerCase(Locale.ROOT))) {
+                    mistakes.add("%s names the node \"%s\" twice".formatted(variable, node.name()));
+                }
+                nodes.add(node);
+            }
+            if (nodes.size() > MAX_NODES) {
+                mistakes.add("%s names %d nodes, more than %d".formatted(variable, nodes.size(), MAX_NODES));
+            }
+            return nodes;
+        }
+
+        private NodeAddress node(String variable, String entry) {
+            int equals = entry.indexOf('=');
+            int colon = entry.lastIndexOf(':');
+            if (equals > 0 && colon > equals + 1) {
+                String name = entry.substring(0, equals).strip();
+                String host = entry.substring(equals + 1, colon).strip();
+                try {
+                    int port = Integer.parseInt(entry.substring(colon + 1).strip());
+                    if (port > 0 && port <= 65_535 && name.matches("[A-Za-z0-9_-]+") && !host.isEmpty()) {
+                        return new NodeAddress(name, host, port);
+                    }
+                } catch (NumberFormatException e) {
+                    // Falls through to the same message: the example says what is wanted.
+                }
+            }
+            mistakes.add(
+                    "%s has an entry \"%s\" that is not of the form PartyA=partya:10003".formatted(variable, entry));
+            return null;
+        }
+    }
+}

@@ -1,0 +1,8 @@
+package org.cordalab.bridge.config;
+
+/**
+ * Where one node's RPC interface listens.
+ *
+ * @param name the node's name in the API, in metrics and in messages, such as {@code PartyA}
+ */
+public record NodeAddress(String name, String host, int port) {}

@@ -1,0 +1,173 @@
+package org.cordalab.bridge.flow;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JavaType;
+import com.fasterxml.jackson.databind.JsonMappingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.exc.MismatchedInputException;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.cordalab.bridge.problem.Problem;
+import org.cordalab.bridge.problem.ProblemType;
+
+/** Turns named JSON arguments into the constructor arguments of a flow. */
+public final class ArgumentParser {
+
+    private static final int MAX_VALUE_CHARS = 120;
+
+    private final ObjectMapper mapper;
+
+    /**
+     * @param mapper one of {@link ArgumentMapper}
+     */
+    public ArgumentParser(ObjectMapper mapper) {
+        this.mapper = mapper;
+    }
+
+    /**
+     * Chooses the constructor that has exactly the given names and reads each value as its parameter's type.
+     *
+     * @throws Problem unknown-argument, missing-argument or invalid-argument, naming the field and what is wanted
+     */
+    public FlowCall parse(FlowDefinition flow, ObjectNode arguments) {
+        Set<String> given = new HashSet<>();
+        arguments.fieldNames().forEachRemaining(given::add);
+        List<FlowConstructor> matching = flow.constructors().stream()
+                .filter(constructor -> constructor.names().equals(given))
+                .toList();
+        if (matching.isEmpty()) {
+            throw noConstructor(flow, given);
+        }
+        Problem first = null;
+        // Overloads with the same names and other types: the first that can take the values.
+        for (FlowConstructor constructor : matching) {
+            try {
+                return FlowCall.of(flow, values(constructor, arguments), arguments);
+            } catch (Problem e) {
+                first = first == null ? e : first;
+            }
+        }
+        throw first;
+    }
+
+    private Object[] values(FlowConstructor constructor, ObjectNode arguments) {
+        return constructor.parameters().stream()
+                .map(parameter -> value(parameter, arguments.get(parameter.name())))
+                .toArray();
+    }
+
+    private Object value(FlowParameter parameter, JsonNode json) {
+        if (json.isNull()) {
+            if (parameter.nullable()) {
+                return null;
+            }
+            throw invalid(parameter, json, "", "");
+        }
+        JavaType type = mapper.getTypeFactory().constructType(parameter.type());
+        try {
+            Object value = mapper.readValue(json.traverse(mapper), type);
+            if (value == null) {
+                throw invalid(parameter, json, "", "");
+            }
+            return value;
+        } catch (MismatchedInputException e) {
+            String path = path(e);
+            // At the top, what is wanted says it all; Jackson's own words are about Jackson.
+            throw invalid(parameter, json, path, path.isEmpty() ? "" : e.getOriginalMessage());
+        } catch (JsonMappingException e) {
+            throw invalid(parameter, json, path(e), e.getOriginalMessage());
+        } catch (JsonProcessingException e) {
+            throw invalid(parameter, json, "", e.getOriginalMessage());
+        } catch (IOException | IllegalArgumentException | IllegalStateException | ArithmeticException e) {
+            // Corda's types check themselves with exceptions of their own.
+            throw invalid(parameter, json, "", String.valueOf(e.getMessage()));
+        }
+    }
+
+    private static Problem invalid(FlowParameter parameter, JsonNode json, String path, String reason) {
+        String field = "args." + parameter.name() + path;
+        String because =
+                reason.isBlank() ? "" : " (" + reason.lines().findFirst().orElse("") + ")";
+        return new Problem(
+                        ProblemType.INVALID_ARGUMENT,
+                        "%s must be %s, but is %s%s"
+                                .formatted(
+                                        "args." + parameter.name(),
+                                        ExpectedValue.of(parameter),
+                                        abbreviated(json),
+                                        because))
+                .field(field);
+    }
+
+    /** Where in a nested value the mistake is: {@code [2].name}, or nothing. */
+    private static String path(JsonMappingException e) {
+        StringBuilder path = new StringBuilder();
+        for (JsonMappingException.Reference reference : e.getPath()) {
+            if (reference.getFieldName() != null) {
+                path.append('.').append(reference.getFieldName());
+            } else if (reference.getIndex() >= 0) {
+                path.append('[').append(reference.getIndex()).append(']');
+            }
+        }
+        return path.toString();
+    }
+
+    private static String abbreviated(JsonNode json) {
+        String text = json.toString();
+        return text.length() <= MAX_VALUE_CHARS ? text : text.substring(0, MAX_VALUE_CHARS) + "…";
+    }
+
+    private static Problem noConstructor(FlowDefinition flow, Set<String> given) {
+        if (flow.constructors().isEmpty()) {
+            return new Problem(
+                            ProblemType.UNKNOWN_FLOW,
+                            "%s has no public constructor with known parameter names: compile it with -parameters."
+                                    .formatted(flow.flowClass().getName()))
+                    .field("flow");
+        }
+        Optional<String> missing = flow.constructors().stream()
+                .filter(constructor -> constructor.names().containsAll(given))
+                .min(Comparator.comparingInt(
+                        constructor -> constructor.parameters().size()))
+                .map(constructor -> firstNotIn(constructor, given));
+        if (missing.isPresent()) {
+            return new Problem(
+                            ProblemType.MISSING_ARGUMENT,
+                            "args.%s is missing: %s".formatted(missing.get(), flow.signatures()))
+                    .field("args." + missing.get());
+        }
+        String unknown = firstUnknown(flow, given);
+        return new Problem(
+                        ProblemType.UNKNOWN_ARGUMENT,
+                        "args.%s is not an argument, or not together with the others: %s"
+                                .formatted(unknown, flow.signatures()))
+                .field("args." + unknown);
+    }
+
+    private static String firstNotIn(FlowConstructor constructor, Set<String> given) {
+        return constructor.parameters().stream()
+                .map(FlowParameter::name)
+                .filter(name -> !given.contains(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    /** The first name, in the alphabet, that the nearest constructor does not have. */
+    private static String firstUnknown(FlowDefinition flow, Set<String> given) {
+        FlowConstructor nearest = flow.constructors().stream()
+                .max(Comparator.comparingLong(constructor ->
+                        given.stream().filter(constructor.names()::contains).count()))
+                .orElseThrow();
+        return given.stream()
+                .filter(name -> !nearest.names().contains(name))
+                .sorted()
+                .findFirst()
+                .orElseThrow();
+    }
+}

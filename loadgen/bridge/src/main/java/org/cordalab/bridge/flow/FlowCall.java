@@ -1,0 +1,46 @@
+package org.cordalab.bridge.flow;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.TreeMap;
+import net.corda.core.flows.FlowLogic;
+
+/**
+ * A flow start that has been checked: the class and the constructor arguments in their order.
+ *
+ * @param shortName the flow's name in metrics
+ * @param fingerprint equal for starts of the same flow with the same JSON arguments
+ */
+public record FlowCall(
+        Class<? extends FlowLogic<?>> flowClass, String shortName, List<Object> arguments, String fingerprint) {
+
+    static FlowCall of(FlowDefinition flow, Object[] arguments, ObjectNode json) {
+        return new FlowCall(
+                flow.flowClass(),
+                flow.shortName(),
+                // Arguments may be null, so this is no List.of.
+                Arrays.asList(arguments.clone()),
+                fingerprint(flow.flowClass().getName(), json));
+    }
+
+    public Object[] argumentArray() {
+        return arguments.toArray();
+    }
+
+    private static String fingerprint(String className, ObjectNode json) {
+        var sorted = new TreeMap<String, Object>();
+        json.fields().forEachRemaining(field -> sorted.put(field.getKey(), field.getValue()));
+        try {
+            byte[] digest =
+                    MessageDigest.getInstance("SHA-256").digest((className + sorted).getBytes(StandardCharsets.UTF_8));
+            return HexFormat.of().formatHex(digest);
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("Every Java platform has SHA-256", e);
+        }
+    }
+}

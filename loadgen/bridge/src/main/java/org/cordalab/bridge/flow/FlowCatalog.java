@@ -1,0 +1,134 @@
+package org.cordalab.bridge.flow;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+import net.corda.core.flows.FlowLogic;
+import org.cordalab.bridge.problem.Problem;
+import org.cordalab.bridge.problem.ProblemType;
+
+/**
+ * The flows that one node lets its RPC users start.
+ *
+ * <p>A flow is found by its class name, or by the end of it ({@code Iou}, {@code ExampleFlow$Initiator},
+ * {@code Initiator}) where that means one flow only.
+ */
+public final class FlowCatalog {
+
+    private static final int MAX_NAMES_IN_MESSAGE = 40;
+
+    private final TreeSet<String> classNames;
+    private final ClassLoader classLoader;
+    /** Class names by every short form they have. */
+    private final Map<String, List<String>> byShortForm = new HashMap<>();
+
+    private final Map<String, FlowDefinition> definitions = new ConcurrentHashMap<>();
+
+    /**
+     * @param classNames what the node registers for RPC
+     * @param classLoader has the CorDapps, for their constructors
+     */
+    public FlowCatalog(Collection<String> classNames, ClassLoader classLoader) {
+        this.classNames = new TreeSet<>(classNames);
+        this.classLoader = classLoader;
+        for (String className : this.classNames) {
+            for (String form : shortForms(className)) {
+                byShortForm.computeIfAbsent(form, key -> new ArrayList<>()).add(className);
+            }
+        }
+    }
+
+    /** Class names of all flows, sorted. */
+    public Collection<String> classNames() {
+        return java.util.Collections.unmodifiableSortedSet(classNames);
+    }
+
+    /** The name of a flow in metrics and in lists. */
+    public String shortName(String className) {
+        String withoutPackage = withoutPackage(className);
+        return byShortForm.get(withoutPackage).size() == 1 ? withoutPackage : className;
+    }
+
+    /**
+     * Finds a flow by class name or short name.
+     *
+     * @throws Problem unknown-flow, when there is none, more than one, or its class is not on the bridge's class path
+     */
+    public FlowDefinition find(String name) {
+        if (classNames.contains(name)) {
+            return definition(name);
+        }
+        List<String> matches = byShortForm.getOrDefault(name, List.of());
+        if (matches.size() == 1) {
+            return definition(matches.getFirst());
+        }
+        throw matches.isEmpty() ? unknown(name) : ambiguous(name, matches);
+    }
+
+    /** Like {@link #find} for a class name of {@link #classNames()}, or nothing where the bridge lacks the class. */
+    public Optional<FlowDefinition> loadable(String className) {
+        try {
+            return Optional.of(definition(className));
+        } catch (Problem e) {
+            return Optional.empty();
+        }
+    }
+
+    private FlowDefinition definition(String className) {
+        FlowDefinition known = definitions.get(className);
+        return known != null ? known : definitions.computeIfAbsent(className, this::load);
+    }
+
+    private FlowDefinition load(String className) {
+        try {
+            @SuppressWarnings("unchecked")
+            var flowClass = (Class<? extends FlowLogic<?>>)
+                    Class.forName(className, false, classLoader).asSubclass(FlowLogic.class);
+            return FlowDefinition.of(flowClass, shortName(className));
+        } catch (ClassNotFoundException | LinkageError | ClassCastException e) {
+            throw new Problem(
+                            ProblemType.UNKNOWN_FLOW,
+                            ("The node has the flow %s, but the bridge cannot load its class (%s). Its CorDapp jar must be"
+                                            + " among those that the bridge was started with.")
+                                    .formatted(className, e))
+                    .field("flow");
+        }
+    }
+
+    private Problem unknown(String name) {
+        String known = classNames.stream()
+                .limit(MAX_NAMES_IN_MESSAGE)
+                .map(this::shortName)
+                .collect(Collectors.joining(", "));
+        return new Problem(
+                        ProblemType.UNKNOWN_FLOW,
+                        "No startable flow of this node is called \"%s\". There are: %s.".formatted(name, known))
+                .field("flow");
+    }
+
+    private static Problem ambiguous(String name, List<String> matches) {
+        return new Problem(
+                        ProblemType.UNKNOWN_FLOW,
+                        "\"%s\" could be any of: %s. Give the class name.".formatted(name, String.join(", ", matches)))
+                .field("flow");
+    }
+
+    private static Collection<String> shortForms(String className) {
+        String withoutPackage = withoutPackage(className);
+        TreeSet<String> forms = new TreeSet<>();
+        forms.add(withoutPackage);
+        forms.add(withoutPackage.replace('$', '.'));
+        forms.add(withoutPackage.substring(withoutPackage.lastIndexOf('$') + 1));
+        return forms;
+    }
+
+    private static String withoutPackage(String className) {
+        return className.substring(className.lastIndexOf('.') + 1);
+    }
+}

@@ -1,0 +1,169 @@
+package org.cordalab.bridge.http;
+
+import io.helidon.http.DirectHandler;
+import io.helidon.http.HeaderNames;
+import io.helidon.http.HeaderValues;
+import io.helidon.http.Method;
+import io.helidon.http.RequestException;
+import io.helidon.http.ServerResponseHeaders;
+import io.helidon.http.Status;
+import io.helidon.webserver.CloseConnectionException;
+import io.helidon.webserver.WebServer;
+import io.helidon.webserver.http.DirectHandlers;
+import io.helidon.webserver.http.Handler;
+import io.helidon.webserver.http.HttpRouting;
+import io.helidon.webserver.http1.Http1Config;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import org.cordalab.bridge.json.Json;
+import org.cordalab.bridge.BridgedNodes;
+import org.cordalab.bridge.config.BridgeConfig;
+import org.cordalab.bridge.metrics.BridgeMetrics;
+import org.cordalab.bridge.problem.Problem;
+import org.cordalab.bridge.problem.ProblemType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The HTTP server: routes, errors, limits. Each request has a virtual thread that may block. */
+public final class BridgeServer implements AutoCloseable {
+
+    private static final int MAX_CONNECTIONS = 8192;
+    private static final Duration IDLE_CONNECTION_TIMEOUT = Duration.ofMinutes(5);
+    /** By now requests have been answered; this is for what still writes. */
+    private static final Duration STOP_GRACE = Duration.ofSeconds(1);
+
+    private static final String UNMATCHED = "unmatched";
+
+    private static final Logger LOG = LoggerFactory.getLogger(BridgeServer.class);
+
+    private final BridgeMetrics metrics;
+    private final WebServer server;
+
+    public BridgeServer(BridgeConfig config, BridgedNodes nodes, BridgeMetrics metrics) {
+        this.metrics = metrics;
+        this.server = WebServer.builder()
+                .port(config.port())
+                // Main stops it, after the flows under way.
+                .shutdownHook(false)
+                .shutdownGracePeriod(STOP_GRACE)
+                .maxTcpConnections(MAX_CONNECTIONS)
+                .maxPayloadSize(RequestBody.MAX_DISCARDED_BYTES)
+                .idleConnectionTimeout(IDLE_CONNECTION_TIMEOUT)
+                .connectionOptions(options -> options.tcpNoDelay(true))
+                .addProtocol(Http1Config.builder().sendKeepAliveHeader(false).build())
+                .directHandlers(problemHandlers())
+                .routing(routing(config, nodes))
+                .build();
+    }
+
+    /** Opens the port; from now on requests are served. */
+    public BridgeServer start() {
+        server.start();
+        return this;
+    }
+
+    /** The port it listens on. */
+    public int port() {
+        return server.port();
+    }
+
+    /** Closes the port and the connections. */
+    @Override
+    public void close() {
+        server.stop();
+    }
+
+    private HttpRouting.Builder routing(BridgeConfig config, BridgedNodes nodes) {
+        var flows = new FlowRoutes(nodes, config, metrics);
+        var aboutNodes = new NodeRoutes(nodes);
+        var operations = new OperationsRoutes(nodes, metrics);
+        var routing = HttpRouting.builder();
+        route(routing, "/health/live", Method.GET, operations::live);
+        route(routing, "/health/ready", Method.GET, operations::ready);
+        route(routing, "/metrics", Method.GET, operations::metrics);
+        route(routing, "/openapi.json", Method.GET, operations::openApi);
+        route(routing, "/v1/nodes", Method.GET, aboutNodes::list);
+        route(routing, "/v1/nodes/{node}/parties", Method.GET, aboutNodes::parties);
+        route(routing, "/v1/nodes/{node}/vault/count", Method.GET, aboutNodes::countStates);
+        route(routing, "/v1/nodes/{node}/flows/{clientId}", Method.GET, flows::outcome);
+        String flowsPath = "/v1/nodes/{node}/flows";
+        routing.route(Method.GET, flowsPath, handler(flowsPath, flows::list));
+        routing.route(Method.POST, flowsPath, handler(flowsPath, flows::start));
+        routing.any(flowsPath, methodNotAllowed(flowsPath, "GET, POST"));
+        routing.any(handler(UNMATCHED, exchange -> {
+            throw new Problem(ProblemType.NOT_FOUND, "There is no such path; /openapi.json lists those there are.");
+        }));
+        return routing;
+    }
+
+    private void route(HttpRouting.Builder routing, String path, Method method, Route route) {
+        routing.route(method, path, handler(path, route));
+        routing.any(path, methodNotAllowed(path, method.text()));
+    }
+
+    private Handler methodNotAllowed(String path, String allowed) {
+        return handler(path, exchange -> {
+            exchange.allow(allowed);
+            throw new Problem(ProblemType.METHOD_NOT_ALLOWED, "This path takes %s.".formatted(allowed));
+        });
+    }
+
+    private Handler handler(String path, Route route) {
+        return (request, response) -> {
+            var exchange = new Exchange(request, response);
+            try {
+                answer(exchange, path, route);
+            } finally {
+                metrics.httpRequest(exchange.status(), path);
+            }
+        };
+    }
+
+    private static void answer(Exchange exchange, String path, Route route) throws InterruptedException {
+        try {
+            route.handle(exchange);
+        } catch (Problem problem) {
+            exchange.send(problem);
+        } catch (RequestException
+                | CloseConnectionException
+                | UncheckedIOException transportFailure) {
+            // The caller has gone, or broke the protocol: Helidon's to deal with.
+            throw transportFailure;
+        } catch (RuntimeException | StackOverflowError e) {
+            LOG.error("Answering {}", path, e);
+            exchange.send(new Problem(ProblemType.INTERNAL_ERROR, "The bridge failed: " + e));
+        }
+    }
+
+    /** Errors that Helidon finds before a route is chosen, in the same form as all others. */
+    private static DirectHandlers problemHandlers() {
+        var handlers = DirectHandlers.builder();
+        for (DirectHandler.EventType event : DirectHandler.EventType.values()) {
+            handlers.addHandler(event, (request, type, status, headers, message) -> {
+                Problem problem = transportProblem(status, message);
+                headers.set(HeaderNames.CONTENT_TYPE, Problem.MEDIA_TYPE);
+                headers.set(HeaderValues.CONNECTION_CLOSE);
+                return DirectHandler.TransportResponse.builder()
+                        .status(Status.create(problem.type().status()))
+                        .headers(ServerResponseHeaders.create(headers))
+                        .keepAlive(false)
+                        .entity(Json.write(problem.toJson(request.path())))
+                        .build();
+            });
+        }
+        return handlers.build();
+    }
+
+    private static Problem transportProblem(Status status, String message) {
+        String detail = message == null || message.isBlank() ? status.reasonPhrase() : message;
+        if (status.code() == ProblemType.BODY_TOO_LARGE.status()) {
+            return new Problem(ProblemType.BODY_TOO_LARGE, "The body is far too long.");
+        }
+        return new Problem(status.code() >= 500 ? ProblemType.INTERNAL_ERROR : ProblemType.INVALID_REQUEST, detail);
+    }
+
+    @FunctionalInterface
+    private interface Route {
+        void handle(Exchange exchange) throws InterruptedException;
+    }
+}

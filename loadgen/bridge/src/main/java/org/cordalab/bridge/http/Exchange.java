@@ -1,0 +1,86 @@
+package org.cordalab.bridge.http;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.helidon.http.HeaderNames;
+import io.helidon.http.Status;
+import io.helidon.webserver.http.ServerRequest;
+import io.helidon.webserver.http.ServerResponse;
+import org.cordalab.bridge.json.Json;
+import org.cordalab.bridge.problem.Problem;
+import org.cordalab.bridge.problem.ProblemType;
+
+/** One request and its answer. */
+final class Exchange {
+
+    private static final String JSON_MEDIA_TYPE = "application/json";
+
+    private final ServerRequest request;
+    private final ServerResponse response;
+    private final long receivedAt = System.nanoTime();
+
+    Exchange(ServerRequest request, ServerResponse response) {
+        this.request = request;
+        this.response = response;
+    }
+
+    /** Nanoseconds since the request arrived. */
+    long ageNanos() {
+        return System.nanoTime() - receivedAt;
+    }
+
+    /** A part of the path by its name in the route. */
+    String path(String name) {
+        return request.path().pathParameters().get(name);
+    }
+
+    /**
+     * A query parameter.
+     *
+     * @throws Problem invalid-request when it is not there
+     */
+    String query(String name) {
+        String value = request.query().first(name).orElse("");
+        if (value.isBlank()) {
+            throw new Problem(ProblemType.INVALID_REQUEST, "The query parameter %s is missing.".formatted(name))
+                    .field(name);
+        }
+        return value;
+    }
+
+    String acceptHeader() {
+        return request.headers().first(HeaderNames.ACCEPT).orElse(null);
+    }
+
+    JsonNode body(int maxBytes) {
+        return Json.read(RequestBody.read(request, response, maxBytes));
+    }
+
+    void send(int status, JsonNode json) {
+        send(status, JSON_MEDIA_TYPE, Json.write(json));
+    }
+
+    void send(int status, String contentType, byte[] body) {
+        response.status(Status.create(status));
+        response.header(HeaderNames.CONTENT_TYPE, contentType);
+        response.send(body);
+    }
+
+    void send(Problem problem) {
+        problem.retryAfter()
+                .ifPresent(delay -> response.header(HeaderNames.RETRY_AFTER, Long.toString(delay.toSeconds())));
+        send(
+                problem.type().status(),
+                Problem.MEDIA_TYPE,
+                Json.write(problem.toJson(request.path().rawPath())));
+    }
+
+    /** Says which methods there are, as a 405 must. */
+    void allow(String methods) {
+        response.header(HeaderNames.ALLOW, methods);
+    }
+
+    /** The status that was sent, or would be. */
+    int status() {
+        return response.status().code();
+    }
+}

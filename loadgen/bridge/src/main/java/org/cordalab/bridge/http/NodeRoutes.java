@@ -1,0 +1,113 @@
+package org.cordalab.bridge.http;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.time.Duration;
+import net.corda.core.contracts.ContractState;
+import net.corda.core.node.services.Vault.StateStatus;
+import org.cordalab.bridge.json.Json;
+import org.cordalab.bridge.BridgedNode;
+import org.cordalab.bridge.BridgedNodes;
+import org.cordalab.bridge.node.NodeProfile;
+import org.cordalab.bridge.node.NodeSession;
+import org.cordalab.bridge.node.NodeUnavailableException;
+import org.cordalab.bridge.problem.Problem;
+import org.cordalab.bridge.problem.ProblemType;
+
+/** Tells about nodes, parties and vaults. */
+final class NodeRoutes {
+
+    private final BridgedNodes nodes;
+
+    NodeRoutes(BridgedNodes nodes) {
+        this.nodes = nodes;
+    }
+
+    /** {@code GET /v1/nodes}. */
+    void list(Exchange exchange) {
+        ObjectNode json = Json.object();
+        ArrayNode list = json.putArray("nodes");
+        nodes.all().forEach(node -> describe(node, list.addObject()));
+        exchange.send(200, json);
+    }
+
+    private static void describe(BridgedNode node, ObjectNode json) {
+        json.put("name", node.name());
+        json.put("ready", node.gateway().ready());
+        json.put("outstandingFlows", node.flows().outstanding());
+        node.gateway().profile().ifPresent(profile -> {
+            json.put("x500Name", profile.x500Name().toString());
+            json.put("platformVersion", profile.platformVersion());
+            json.put("clientIdSupported", profile.supportsClientIds());
+            ArrayNode notaries = json.putArray("notaries");
+            profile.notaries().stream().map(Object::toString).sorted().forEach(notaries::add);
+            ArrayNode cordapps = json.putArray("cordapps");
+            profile.cordapps()
+                    .forEach(cordapp -> cordapps.addObject()
+                            .put("name", cordapp.name())
+                            .put("version", cordapp.version())
+                            .put("type", cordapp.type()));
+        });
+    }
+
+    /** {@code GET /v1/nodes/{node}/parties}: the network as this node knows it. */
+    void parties(Exchange exchange) {
+        BridgedNode node = nodes.get(exchange.path("node"));
+        NodeProfile profile = profile(node);
+        ObjectNode json = Json.object().put("node", node.name());
+        ArrayNode parties = json.putArray("parties");
+        node.gateway()
+                .parties()
+                .all()
+                .forEach(party -> parties.addObject()
+                        .put("name", party.getName().getOrganisation())
+                        .put("x500Name", party.getName().toString())
+                        .put("notary", profile.notaries().contains(party.getName())));
+        exchange.send(200, json);
+    }
+
+    /** {@code GET /v1/nodes/{node}/vault/count?stateType=…}. */
+    void countStates(Exchange exchange) {
+        BridgedNode node = nodes.get(exchange.path("node"));
+        String className = exchange.query("stateType");
+        Class<? extends ContractState> stateType = stateType(className);
+        NodeSession session = node.gateway().session().orElseThrow(() -> unavailable(node));
+        try {
+            // Consumed states come first, so that one consumed between the two queries is missed rather than doubled.
+            long consumed = session.count(stateType, StateStatus.CONSUMED);
+            long unconsumed = session.count(stateType, StateStatus.UNCONSUMED);
+            exchange.send(
+                    200,
+                    Json.object()
+                            .put("node", node.name())
+                            .put("stateType", className)
+                            .put("unconsumed", unconsumed)
+                            .put("consumed", consumed)
+                            .put("total", unconsumed + consumed));
+        } catch (NodeUnavailableException e) {
+            throw unavailable(node);
+        }
+    }
+
+    private static Class<? extends ContractState> stateType(String className) {
+        try {
+            return Class.forName(className, false, NodeRoutes.class.getClassLoader())
+                    .asSubclass(ContractState.class);
+        } catch (ClassNotFoundException | LinkageError | ClassCastException e) {
+            throw new Problem(
+                            ProblemType.NOT_FOUND,
+                            "%s is not a contract state class of the bridge's CorDapps.".formatted(className))
+                    .field("stateType");
+        }
+    }
+
+    /** What the node said about itself, now or at an earlier connection. */
+    static NodeProfile profile(BridgedNode node) {
+        return node.gateway().profile().orElseThrow(() -> unavailable(node));
+    }
+
+    static Problem unavailable(BridgedNode node) {
+        return new Problem(ProblemType.NODE_UNAVAILABLE, "There is no connection to %s.".formatted(node.name()))
+                .retryAfter(Duration.ofSeconds(1));
+    }
+}

@@ -1,0 +1,55 @@
+package org.cordalab.bridge.http;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import org.cordalab.bridge.json.Json;
+import org.cordalab.bridge.BridgedNodes;
+import org.cordalab.bridge.metrics.BridgeMetrics;
+
+/** Health, metrics and the description of the API. */
+final class OperationsRoutes {
+
+    private final BridgedNodes nodes;
+    private final BridgeMetrics metrics;
+    private final byte[] openApi = resource("/openapi.json");
+
+    OperationsRoutes(BridgedNodes nodes, BridgeMetrics metrics) {
+        this.nodes = nodes;
+        this.metrics = metrics;
+    }
+
+    /** {@code GET /health/live}: the process serves requests. */
+    void live(Exchange exchange) {
+        exchange.send(200, Json.object().put("status", "live"));
+    }
+
+    /** {@code GET /health/ready}: every configured node answers RPCs. */
+    void ready(Exchange exchange) {
+        boolean ready = nodes.all().stream().allMatch(node -> node.gateway().ready());
+        ObjectNode json = Json.object().put("status", ready ? "ready" : "not ready");
+        ObjectNode byNode = json.putObject("nodes");
+        nodes.all().forEach(node -> byNode.put(node.name(), node.gateway().ready()));
+        exchange.send(ready ? 200 : 503, json);
+    }
+
+    /** {@code GET /metrics}. */
+    void metrics(Exchange exchange) {
+        BridgeMetrics.Page page = metrics.page(exchange.acceptHeader());
+        exchange.send(200, page.contentType(), page.body());
+    }
+
+    /** {@code GET /openapi.json}. */
+    void openApi(Exchange exchange) {
+        exchange.send(200, "application/json", openApi);
+    }
+
+    private static byte[] resource(String name) {
+        try (InputStream stream = OperationsRoutes.class.getResourceAsStream(name)) {
+            return stream.readAllBytes();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

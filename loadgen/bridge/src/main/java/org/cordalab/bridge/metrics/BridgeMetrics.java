@@ -1,0 +1,171 @@
+package org.cordalab.bridge.metrics;
+
+import io.prometheus.metrics.core.datapoints.CounterDataPoint;
+import io.prometheus.metrics.core.metrics.Counter;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
+import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.expositionformats.ExpositionFormatWriter;
+import io.prometheus.metrics.expositionformats.ExpositionFormats;
+import io.prometheus.metrics.instrumentation.jvm.JvmMetrics;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import io.prometheus.metrics.model.snapshots.Unit;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Collection;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.DoubleSupplier;
+
+/** Everything the bridge counts, in one registry of its own. */
+public final class BridgeMetrics {
+
+    /** From a flow without a peer on an idle node to one that waits for its whole time limit. */
+    private static final double[] FLOW_SECONDS = {
+        0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 300
+    };
+
+    private static final double[] RPC_SECONDS = {
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30
+    };
+
+    private static final String NODE = "node";
+    private static final String FLOW = "flow";
+
+    private final PrometheusRegistry registry = new PrometheusRegistry();
+    private final ExpositionFormats formats = ExpositionFormats.init();
+    private final Map<String, DoubleSupplier> inFlight = new ConcurrentHashMap<>();
+    private final Map<String, DoubleSupplier> ready = new ConcurrentHashMap<>();
+    private final Map<String, DoubleSupplier> clientIdsToRemove = new ConcurrentHashMap<>();
+
+    private final Counter started = counter("bridge_flows_started", "Flows handed to the node.", NODE, FLOW);
+    private final Counter completed =
+            counter("bridge_flows_completed", "Flows whose result came back from the node.", NODE, FLOW);
+    private final Counter failed = counter(
+            "bridge_flows_failed",
+            "Flows that ended otherwise: flow_exception (the flow threw), rejected (the node did not start it),"
+                    + " never_started (the connection broke before the node had it), lost (outcome unknown).",
+            NODE,
+            FLOW,
+            "reason");
+    private final Counter rejected = counter(
+            "bridge_flows_rejected", "Flow starts refused before the node saw them, by problem slug.", NODE, "reason");
+    private final Counter httpRequests =
+            counter("bridge_http_requests", "HTTP requests answered, by status and route.", "status", "route");
+    private final Histogram flowDuration = histogram(
+            "bridge_flow_duration_seconds",
+            "From the start RPC until the flow's result arrived, of completed flows.",
+            FLOW_SECONDS);
+    private final Histogram rpcDuration =
+            histogram("bridge_rpc_duration_seconds", "Round trip of the RPC that starts a flow.", RPC_SECONDS);
+
+    public BridgeMetrics() {
+        gauge("bridge_flows_in_flight", "Flows handed to the node whose outcome is not known yet.", inFlight);
+        gauge("bridge_node_ready", "1 when the node has answered an RPC within the last seconds.", ready);
+        gauge(
+                "bridge_client_ids_to_remove",
+                "Ended flows whose outcome the node still keeps and the bridge is about to clear.",
+                clientIdsToRemove);
+        JvmMetrics.builder().register(registry);
+    }
+
+    /** Begins to show a node's gauges. */
+    public void watchNode(
+            String node, DoubleSupplier inFlight, DoubleSupplier ready, DoubleSupplier clientIdsToRemove) {
+        this.inFlight.put(node, inFlight);
+        this.ready.put(node, ready);
+        this.clientIdsToRemove.put(node, clientIdsToRemove);
+    }
+
+    /** The counts of one flow on one node; they show 0 from now on. */
+    public FlowMetrics flow(String node, String flow) {
+        return new FlowMetrics(node, flow);
+    }
+
+    public void rejected(String node, String reason) {
+        rejected.labelValues(node, reason).inc();
+    }
+
+    public void httpRequest(int status, String route) {
+        httpRequests.labelValues(Integer.toString(status), route).inc();
+    }
+
+    /**
+     * The metrics page.
+     *
+     * @param accept the request's Accept header, or null; chooses between Prometheus text and OpenMetrics
+     */
+    public Page page(String accept) {
+        ExpositionFormatWriter writer = formats.findWriter(accept);
+        var body = new ByteArrayOutputStream(32 * 1024);
+        try {
+            writer.write(body, registry.scrape());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return new Page(writer.getContentType(), body.toByteArray());
+    }
+
+    /** A metrics page and its media type. */
+    public record Page(String contentType, byte[] body) {}
+
+    /** The counts of one flow on one node. */
+    public final class FlowMetrics {
+        private final String node;
+        private final String flow;
+        private final CounterDataPoint startedPoint;
+        private final CounterDataPoint completedPoint;
+
+        private FlowMetrics(String node, String flow) {
+            this.node = node;
+            this.flow = flow;
+            this.startedPoint = started.labelValues(node, flow);
+            this.completedPoint = completed.labelValues(node, flow);
+        }
+
+        public void started() {
+            startedPoint.inc();
+        }
+
+        public void rpcReturned(long nanos) {
+            rpcDuration.labelValues(node, flow).observe(Unit.nanosToSeconds(nanos));
+        }
+
+        public void completed(long nanos) {
+            flowDuration.labelValues(node, flow).observe(Unit.nanosToSeconds(nanos));
+            completedPoint.inc();
+        }
+
+        public void failed(String reason) {
+            failed.labelValues(node, flow, reason).inc();
+        }
+    }
+
+    private Counter counter(String name, String help, String... labels) {
+        return Counter.builder().name(name).help(help).labelNames(labels).register(registry);
+    }
+
+    private Histogram histogram(String name, String help, double[] upperBounds) {
+        return Histogram.builder()
+                .name(name)
+                .help(help)
+                .labelNames(NODE, FLOW)
+                .classicOnly()
+                .classicUpperBounds(upperBounds)
+                .register(registry);
+    }
+
+    private void gauge(String name, String help, Map<String, DoubleSupplier> byNode) {
+        GaugeWithCallback.builder()
+                .name(name)
+                .help(help)
+                .labelNames(NODE)
+                .callback(callback -> byNode.forEach((node, value) -> callback.call(value.getAsDouble(), node)))
+                .register(registry);
+    }
+
+    /** Shows the flows of a node with 0 before their first start, so that a rate sees the first one too. */
+    public void showFlows(String node, Collection<String> flows) {
+        flows.forEach(flow -> flow(node, flow));
+    }
+}

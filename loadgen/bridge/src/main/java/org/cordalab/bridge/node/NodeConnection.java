@@ -1,0 +1,199 @@
+package org.cordalab.bridge.node;
+
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import net.corda.client.rpc.CordaRPCConnection;
+import org.cordalab.bridge.config.NodeAddress;
+import org.cordalab.bridge.flow.PartyDirectory;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The connection to one node, shared by all requests and replaced in the background whenever it breaks.
+ *
+ * <p>One platform thread per node connects, probes and reconnects. It is no virtual thread because the client library
+ * blocks inside {@code synchronized} while it connects, which would hold a carrier.
+ */
+public final class NodeConnection implements NodeGateway {
+
+    private static final Duration FIRST_BACKOFF = Duration.ofMillis(500);
+    private static final Duration MAX_BACKOFF = Duration.ofSeconds(5);
+    private static final Duration PROBE_INTERVAL = Duration.ofSeconds(2);
+    private static final Duration PROBE_TIMEOUT = Duration.ofSeconds(5);
+    /** A node that is silent for this long gets a new connection; a loaded node may well be silent for seconds. */
+    private static final Duration SILENCE_LIMIT = Duration.ofSeconds(60);
+
+    private static final Logger LOG = LoggerFactory.getLogger(NodeConnection.class);
+
+    private final NodeAddress address;
+    private final RpcConnector connector;
+    private final PartyDirectory parties = new PartyDirectory();
+    private final CountDownLatch closed = new CountDownLatch(1);
+    private final Thread supervisor;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private volatile RpcSession session;
+    private volatile NodeProfile profile;
+    private volatile boolean answering;
+
+    public NodeConnection(NodeAddress address, RpcConnector connector) {
+        this.address = address;
+        this.connector = connector;
+        this.supervisor = Thread.ofPlatform()
+                .daemon()
+                .name("node-connection-" + address.name())
+                .unstarted(this::supervise);
+    }
+
+    /** Begins to connect, in the background. */
+    public NodeConnection start() {
+        supervisor.start();
+        return this;
+    }
+
+    @Override
+    public String name() {
+        return address.name();
+    }
+
+    @Override
+    public boolean ready() {
+        return answering && session().isPresent();
+    }
+
+    @Override
+    public Optional<NodeProfile> profile() {
+        return Optional.ofNullable(profile);
+    }
+
+    @Override
+    public PartyDirectory parties() {
+        return parties;
+    }
+
+    @Override
+    public Optional<NodeSession> session() {
+        RpcSession current = session;
+        return current == null || current.isBroken() ? Optional.empty() : Optional.of(current);
+    }
+
+    @Override
+    public Optional<NodeSession> awaitSession() throws InterruptedException {
+        lock.lock();
+        try {
+            while (session().isEmpty() && !isClosed()) {
+                changed.await();
+            }
+            return session();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void close() {
+        closed.countDown();
+        supervisor.interrupt();
+        publish(null);
+    }
+
+    private boolean isClosed() {
+        return closed.getCount() == 0;
+    }
+
+    private void supervise() {
+        Duration backoff = FIRST_BACKOFF;
+        boolean reported = false;
+        try {
+            while (!isClosed()) {
+                try (var current = new Attempt()) {
+                    if (reported) {
+                        LOG.warn("{}: connected again", name());
+                    }
+                    backoff = FIRST_BACKOFF;
+                    reported = false;
+                    watch(current.session);
+                    LOG.warn("{}: the connection broke, reconnecting", name());
+                    reported = true;
+                } catch (InterruptedException e) {
+                    throw e;
+                } catch (Exception | LinkageError e) {
+                    // The client library is Kotlin: it throws checked exceptions that it does not declare.
+                    if (!reported) {
+                        LOG.warn(
+                                "{}: cannot connect to {}:{}, trying on: {}",
+                                name(),
+                                address.host(),
+                                address.port(),
+                                e.toString());
+                    }
+                    LOG.debug("{}: connection attempt", name(), e);
+                    reported = true;
+                }
+                closed.await(backoff.toMillis(), TimeUnit.MILLISECONDS);
+                backoff = min(backoff.multipliedBy(2), MAX_BACKOFF);
+            }
+        } catch (InterruptedException e) {
+            // Closed.
+        } finally {
+            publish(null);
+        }
+    }
+
+    /** Returns when the connection is broken. */
+    private void watch(RpcSession current) throws InterruptedException {
+        long answeredAt = System.nanoTime();
+        while (!current.awaitBroken(PROBE_INTERVAL)) {
+            answering = current.answersWithin(PROBE_TIMEOUT);
+            if (answering) {
+                answeredAt = System.nanoTime();
+            } else if (System.nanoTime() - answeredAt > SILENCE_LIMIT.toNanos()) {
+                current.discard(null);
+            }
+        }
+    }
+
+    private void publish(RpcSession next) {
+        lock.lock();
+        try {
+            session = next;
+            answering = next != null;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static Duration min(Duration a, Duration b) {
+        return a.compareTo(b) <= 0 ? a : b;
+    }
+
+    /** A connection from its login until it is given up, published only once the node has answered about itself. */
+    private final class Attempt implements AutoCloseable {
+        private final RpcSession session;
+
+        Attempt() {
+            CordaRPCConnection connection = connector.connect(address);
+            session = new RpcSession(name(), connection);
+            try {
+                profile = session.profile(NodeConnection.class.getClassLoader());
+                session.follow(parties);
+            } catch (RuntimeException e) {
+                session.close();
+                throw e;
+            }
+            publish(session);
+        }
+
+        @Override
+        public void close() {
+            publish(null);
+            session.close();
+        }
+    }
+}

@@ -1,0 +1,24 @@
+package org.cordalab.bridge.node;
+
+import java.util.List;
+import java.util.Set;
+import net.corda.core.identity.CordaX500Name;
+import org.cordalab.bridge.flow.FlowCatalog;
+
+/** What a node says about itself, asked once per connection. */
+public record NodeProfile(
+        CordaX500Name x500Name,
+        int platformVersion,
+        boolean supportsClientIds,
+        Set<CordaX500Name> notaries,
+        List<Cordapp> cordapps,
+        FlowCatalog flows) {
+
+    public NodeProfile {
+        notaries = Set.copyOf(notaries);
+        cordapps = List.copyOf(cordapps);
+    }
+
+    /** One CorDapp installed on the node. */
+    public record Cordapp(String name, String version, String type) {}
+}

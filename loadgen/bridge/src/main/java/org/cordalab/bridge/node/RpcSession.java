@@ -1,0 +1,245 @@
+package org.cordalab.bridge.node;
+
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import net.corda.client.rpc.ConnectionFailureException;
+import net.corda.client.rpc.CordaRPCConnection;
+import net.corda.client.rpc.RPCException;
+import net.corda.core.contracts.ContractState;
+import net.corda.core.identity.Party;
+import net.corda.core.messaging.CordaRPCOps;
+import net.corda.core.messaging.FlowHandle;
+import net.corda.core.node.NodeInfo;
+import net.corda.core.node.services.NetworkMapCache.MapChange;
+import net.corda.core.node.services.Vault.StateStatus;
+import net.corda.core.node.services.vault.PageSpecification;
+import net.corda.core.node.services.vault.QueryCriteria.VaultQueryCriteria;
+import net.corda.core.node.services.vault.Sort;
+import org.apache.activemq.artemis.api.core.ActiveMQException;
+import org.cordalab.bridge.flow.FlowCall;
+import org.cordalab.bridge.flow.FlowCatalog;
+import org.cordalab.bridge.flow.PartyDirectory;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A session over Corda RPC. */
+final class RpcSession implements NodeSession {
+
+    /** Platform version of Corda 4.6, which brought client ids. */
+    private static final int CLIENT_ID_PLATFORM_VERSION = 8;
+
+    private static final Logger LOG = LoggerFactory.getLogger(RpcSession.class);
+
+    private final String node;
+    private final CordaRPCConnection connection;
+    private final CordaRPCOps ops;
+    private final CountDownLatch broken = new CountDownLatch(1);
+    /** Results under way; the client library does not promise to end them all when a connection is closed. */
+    private final Set<CompletableFuture<Object>> results = ConcurrentHashMap.newKeySet();
+
+    RpcSession(String node, CordaRPCConnection connection) {
+        this.node = node;
+        this.connection = connection;
+        this.ops = connection.getProxy();
+    }
+
+    /** Asks the node about itself. */
+    NodeProfile profile(ClassLoader cordapps) {
+        return call(() -> new NodeProfile(
+                ops.nodeInfo().getLegalIdentities().getFirst().getName(),
+                connection.getServerProtocolVersion(),
+                supportsClientIds(),
+                ops.notaryIdentities().stream().map(Party::getName).collect(Collectors.toSet()),
+                cordapps(),
+                new FlowCatalog(ops.registeredFlows(), cordapps)));
+    }
+
+    private List<NodeProfile.Cordapp> cordapps() {
+        try {
+            return ops.nodeDiagnosticInfo().getCordapps().stream()
+                    .map(cordapp ->
+                            new NodeProfile.Cordapp(cordapp.getShortName(), cordapp.getVersion(), cordapp.getType()))
+                    .toList();
+        } catch (RuntimeException e) {
+            if (isConnectionFailure(e)) {
+                throw e;
+            }
+            // Corda before 4.4 does not have the call.
+            LOG.debug("{}: no diagnostic info", node, e);
+            return List.of();
+        }
+    }
+
+    /** Fills the directory and keeps it true; the feed's end is also the first sign of a broken connection. */
+    void follow(PartyDirectory parties) {
+        var feed = call(ops::networkMapFeed);
+        parties.replaceAll(partiesOf(feed.getSnapshot()));
+        feed.getUpdates().subscribe(change -> apply(change, parties), this::discard);
+    }
+
+    private static void apply(MapChange change, PartyDirectory parties) {
+        List<Party> current = partiesOf(List.of(change.getNode()));
+        switch (change) {
+            case MapChange.Added added -> parties.add(current);
+            case MapChange.Removed removed -> parties.remove(current);
+            case MapChange.Modified modified -> {
+                parties.remove(partiesOf(List.of(modified.getPreviousNode())));
+                parties.add(current);
+            }
+            default -> LOG.warn("Unknown change of the network map: {}", change);
+        }
+    }
+
+    private static List<Party> partiesOf(List<NodeInfo> nodes) {
+        return nodes.stream()
+                .flatMap(info -> info.getLegalIdentities().stream())
+                .toList();
+    }
+
+    /** Whether the node answers its cheapest RPC, which it handles outside its RPC threads, in time. */
+    boolean answersWithin(Duration limit) throws InterruptedException {
+        var answer = new CompletableFuture<Object>();
+        Thread.ofVirtual().start(() -> {
+            try {
+                answer.complete(call(ops::currentNodeTime));
+            } catch (RuntimeException e) {
+                answer.completeExceptionally(e);
+            }
+        });
+        try {
+            answer.get(limit.toMillis(), TimeUnit.MILLISECONDS);
+            return true;
+        } catch (ExecutionException | TimeoutException e) {
+            return false;
+        }
+    }
+
+    @Override
+    public boolean supportsClientIds() {
+        return connection.getServerProtocolVersion() >= CLIENT_ID_PLATFORM_VERSION;
+    }
+
+    @Override
+    public StartedFlow start(String clientId, FlowCall call) {
+        if (!supportsClientIds()) {
+            return startWithoutClientId(call);
+        }
+        return started(
+                call(() -> ops.startFlowDynamicWithClientId(clientId, call.flowClass(), call.argumentArray())));
+    }
+
+    @Override
+    public StartedFlow startWithoutClientId(FlowCall call) {
+        return started(call(() -> ops.startFlowDynamic(call.flowClass(), call.argumentArray())));
+    }
+
+    @Override
+    public Optional<StartedFlow> reattach(String clientId) {
+        FlowHandle<?> handle = call(() -> ops.reattachFlowWithClientId(clientId));
+        return Optional.ofNullable(handle).map(this::started);
+    }
+
+    private StartedFlow started(FlowHandle<?> handle) {
+        var result = new CompletableFuture<Object>();
+        results.add(result);
+        result.whenComplete((value, error) -> results.remove(result));
+        handle.getReturnValue().toCompletableFuture().whenComplete((value, error) -> {
+            if (error == null) {
+                result.complete(value);
+            } else if (isConnectionFailure(error)) {
+                discard(error);
+                result.completeExceptionally(unavailable(error));
+            } else {
+                result.completeExceptionally(error);
+            }
+        });
+        if (isBroken()) {
+            result.completeExceptionally(unavailable(null));
+        }
+        return new StartedFlow(handle.getId().getUuid().toString(), result);
+    }
+
+    @Override
+    public void removeClientId(String clientId) {
+        call(() -> ops.removeClientId(clientId));
+    }
+
+    @Override
+    public Set<String> endedClientIds() {
+        return supportsClientIds()
+                ? new HashSet<>(call(ops::finishedFlowsWithClientIds).keySet())
+                : Set.of();
+    }
+
+    @Override
+    public long count(Class<? extends ContractState> stateType, StateStatus status) {
+        // The vault counts only when it is asked for a page; the smallest will do.
+        var onePage = new PageSpecification(1, 1);
+        return call(() -> ops.vaultQueryBy(new VaultQueryCriteria(status), onePage, new Sort(Set.of()), stateType)
+                .getTotalStatesAvailable());
+    }
+
+    @Override
+    public void discard(Throwable cause) {
+        if (isBroken()) {
+            return;
+        }
+        LOG.debug("{}: discarding the connection", node, cause);
+        broken.countDown();
+        List.copyOf(results).forEach(result -> result.completeExceptionally(unavailable(cause)));
+    }
+
+    boolean isBroken() {
+        return broken.getCount() == 0;
+    }
+
+    boolean awaitBroken(Duration limit) throws InterruptedException {
+        return broken.await(limit.toMillis(), TimeUnit.MILLISECONDS);
+    }
+
+    /** Frees the connection's threads and sockets without waiting for the node. */
+    void close() {
+        discard(null);
+        try {
+            connection.forceClose();
+        } catch (RuntimeException e) {
+            LOG.debug("{}: closing a broken connection", node, e);
+        }
+    }
+
+    private <T> T call(Supplier<T> rpc) {
+        try {
+            return rpc.get();
+        } catch (RuntimeException e) {
+            if (isBroken() || isConnectionFailure(e)) {
+                discard(e);
+                throw unavailable(e);
+            }
+            throw e;
+        }
+    }
+
+    private NodeUnavailableException unavailable(Throwable cause) {
+        return new NodeUnavailableException("The connection to " + node + " broke", cause);
+    }
+
+    /** An {@link RPCException} may also be the node's answer; these are the client library's own. */
+    private static boolean isConnectionFailure(Throwable error) {
+        return error instanceof ConnectionFailureException
+                || error instanceof RPCException
+                        && (error.getCause() instanceof ActiveMQException
+                                || "RPC server is not available.".equals(error.getMessage())
+                                || "RPC Proxy is closed".equals(error.getMessage()));
+    }
+}

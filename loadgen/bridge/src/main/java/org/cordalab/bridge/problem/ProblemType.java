@@ -1,0 +1,49 @@
+package org.cordalab.bridge.problem;
+
+/** Every kind of error that the API answers with; the slug is part of the API's contract. */
+public enum ProblemType {
+    MALFORMED_JSON("malformed-json", 400, "The body is not valid JSON"),
+    INVALID_REQUEST("invalid-request", 400, "The request is not valid"),
+    UNKNOWN_ARGUMENT("unknown-argument", 400, "The flow has no such argument"),
+    MISSING_ARGUMENT("missing-argument", 400, "An argument is missing"),
+    INVALID_ARGUMENT("invalid-argument", 400, "An argument has a wrong value"),
+    UNKNOWN_NODE("unknown-node", 404, "There is no such node"),
+    UNKNOWN_FLOW("unknown-flow", 404, "The node has no such flow"),
+    NOT_FOUND("not-found", 404, "There is nothing here"),
+    METHOD_NOT_ALLOWED("method-not-allowed", 405, "The method is not allowed here"),
+    BODY_TOO_LARGE("body-too-large", 413, "The body is too large"),
+    TOO_MANY_OUTSTANDING_FLOWS("too-many-outstanding-flows", 429, "The node has too many outstanding flows"),
+    INTERNAL_ERROR("internal-error", 500, "The bridge failed"),
+    FLOW_FAILED("flow-failed", 502, "The flow failed"),
+    NODE_UNAVAILABLE("node-unavailable", 503, "The node cannot be reached"),
+    OUTCOME_UNKNOWN("outcome-unknown", 504, "The outcome of the flow is not known");
+
+    private static final String URN_PREFIX = "urn:corda-lab:problem:";
+
+    private final String slug;
+    private final int status;
+    private final String title;
+
+    ProblemType(String slug, int status, String title) {
+        this.slug = slug;
+        this.status = status;
+        this.title = title;
+    }
+
+    public String slug() {
+        return slug;
+    }
+
+    public int status() {
+        return status;
+    }
+
+    public String title() {
+        return title;
+    }
+
+    /** The {@code type} member of the problem document. */
+    public String urn() {
+        return URN_PREFIX + slug;
+    }
+}

@@ -1,0 +1,69 @@
+package org.cordalab.bridge.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class BridgeConfigTest {
+
+    private final Map<String, String> environment = new HashMap<>(Map.of(
+            "BRIDGE_NODES", "Notary=notary:10003, PartyA=partya:10004",
+            "BRIDGE_RPC_USER", "lab",
+            "BRIDGE_RPC_PASSWORD", "secret"));
+
+    @Test
+    void readsNodesInTheirOrder() {
+        assertThat(BridgeConfig.fromEnvironment(environment).nodes())
+                .containsExactly(
+                        new NodeAddress("Notary", "notary", 10003), new NodeAddress("PartyA", "partya", 10004));
+    }
+
+    @Test
+    void hasStandardsForWhatIsNotSet() {
+        BridgeConfig config = BridgeConfig.fromEnvironment(environment);
+
+        assertThat(config.port()).isEqualTo(8080);
+        assertThat(config.maxOutstandingFlows()).isEqualTo(800);
+        assertThat(config.maxBodyBytes()).isEqualTo(1_048_576);
+        assertThat(config.flowTimeout()).isEqualTo(Duration.ofMinutes(5));
+    }
+
+    @Test
+    void namesEveryMistakeAtOnce() {
+        environment.put("BRIDGE_NODES", "PartyA=partya:10003,PartyB,partya=other:1,PartyC=c:99999");
+        environment.put("BRIDGE_RPC_PASSWORD", " ");
+        environment.put("BRIDGE_PORT", "http");
+        environment.put("BRIDGE_MAX_OUTSTANDING_FLOWS", "0");
+
+        assertThat(mistakes())
+                .containsExactlyInAnyOrder(
+                        "BRIDGE_NODES has an entry \"PartyB\" that is not of the form PartyA=partya:10003",
+                        "BRIDGE_NODES names the node \"partya\" twice",
+                        "BRIDGE_NODES has an entry \"PartyC=c:99999\" that is not of the form PartyA=partya:10003",
+                        "BRIDGE_RPC_PASSWORD is not set",
+                        "BRIDGE_PORT must be a whole number from 0 to 65535, but is \"http\"",
+                        "BRIDGE_MAX_OUTSTANDING_FLOWS must be a whole number from 1 to 100000, but is \"0\"");
+    }
+
+    @Test
+    void wantsNodes() {
+        environment.remove("BRIDGE_NODES");
+
+        assertThat(mistakes()).containsExactly("BRIDGE_NODES is not set");
+    }
+
+    @Test
+    void keepsThePasswordOutOfItsText() {
+        assertThat(BridgeConfig.fromEnvironment(environment).toString()).doesNotContain("secret");
+    }
+
+    private List<String> mistakes() {
+        return catchThrowableOfType(ConfigException.class, () -> BridgeConfig.fromEnvironment(environment))
+                .mistakes();
+    }
+}

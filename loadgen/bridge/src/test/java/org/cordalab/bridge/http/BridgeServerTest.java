@@ -1,0 +1,361 @@
+package org.cordalab.bridge.http;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.Socket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublisher;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.StreamSupport;
+import net.corda.core.flows.FlowException;
+import org.cordalab.bridge.BridgedNode;
+import org.cordalab.bridge.BridgedNodes;
+import org.cordalab.bridge.config.BridgeConfig;
+import org.cordalab.bridge.config.NodeAddress;
+import org.cordalab.bridge.json.Json;
+import org.cordalab.bridge.metrics.BridgeMetrics;
+import org.cordalab.bridge.problem.ProblemType;
+import org.cordalab.bridge.run.FakeNode;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The real server on a port of its own; only the node is not real. */
+@Timeout(60)
+class BridgeServerTest {
+
+    private static final String FLOWS = "/v1/nodes/PartyA/flows";
+    private static final String IOU = "{\"flow\": \"Iou\", \"args\": {\"iouValue\": 1, \"otherParty\": \"PartyB\"}}";
+    private static final int MAX_BODY_BYTES = 2048;
+    private static final int MAX_OUTSTANDING = 2;
+
+    private final FakeNode node = new FakeNode().connect();
+    private final HttpClient client =
+            HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private BridgedNodes nodes;
+    private BridgeServer server;
+
+    @BeforeEach
+    void start() {
+        start(Duration.ofSeconds(30));
+    }
+
+    private void start(Duration flowTimeout) {
+        var config = new BridgeConfig(
+                List.of(new NodeAddress("PartyA", "partya", 10003)),
+                "user",
+                "password",
+                0,
+                MAX_OUTSTANDING,
+                MAX_BODY_BYTES,
+                flowTimeout);
+        var metrics = new BridgeMetrics();
+        nodes = new BridgedNodes(List.of(BridgedNode.of(node, config, metrics)));
+        server = new BridgeServer(config, nodes, metrics).start();
+    }
+
+    @AfterEach
+    void stop() {
+        server.close();
+        nodes.all().forEach(BridgedNode::close);
+    }
+
+    @Test
+    void answersWhenTheFlowHasEnded() throws Exception {
+        var answer = post(FLOWS, start("c1", IOU));
+        node.awaitStarted("c1");
+        assertThat(answer).isNotDone();
+        node.complete("c1", 42);
+
+        HttpResponse<String> response = answer.get();
+        JsonNode json = json(response);
+        assertThat(response.statusCode()).isEqualTo(200);
+        assertThat(json.get("clientId").textValue()).isEqualTo("c1");
+        assertThat(json.get("result").intValue()).isEqualTo(42);
+        assertThat(json.get("flowId").textValue()).isNotEmpty();
+        assertThat(json.get("timings").get("totalMs").doubleValue())
+                .isGreaterThanOrEqualTo(json.get("timings").get("flowMs").doubleValue());
+        assertThat(json.has("clientIdSupported")).isFalse();
+    }
+
+    @Test
+    void saysSoWhenTheNodeHasNoClientIds() throws Exception {
+        node.withoutClientIds();
+
+        var answer = post(FLOWS, start("c1", IOU));
+        node.awaitStarted("c1");
+        node.complete("c1", null);
+
+        assertThat(json(answer.get()).get("clientIdSupported").booleanValue()).isFalse();
+    }
+
+    @Test
+    void answers502WithTheExceptionOfAFlow() throws Exception {
+        var answer = post(FLOWS, start("c1", IOU));
+        node.awaitStarted("c1");
+        node.fail("c1", new FlowException("below 100"));
+
+        JsonNode problem = problem(answer.get(), ProblemType.FLOW_FAILED);
+        assertThat(problem.get("detail").textValue()).isEqualTo("below 100");
+        assertThat(problem.get("exception").textValue()).isEqualTo("net.corda.core.flows.FlowException");
+        assertThat(problem.get("clientId").textValue()).isEqualTo("c1");
+        assertThat(problem.get("flowId").textValue()).isNotEmpty();
+    }
+
+    @Test
+    void answers504WithTheClientIdWhenTimeIsOut() throws Exception {
+        stop();
+        start(Duration.ofSeconds(1));
+
+        JsonNode problem = problem(post(FLOWS, start("c1", IOU)).get(), ProblemType.OUTCOME_UNKNOWN);
+        assertThat(problem.get("clientId").textValue()).isEqualTo("c1");
+
+        assertThat(get(FLOWS + "/c1").statusCode()).isEqualTo(202);
+        node.complete("c1", 42);
+        var again = post(FLOWS, start("c1", IOU)).get();
+        assertThat(json(again).get("result").intValue()).isEqualTo(42);
+        assertThat(json(get(FLOWS + "/c1")).get("result").intValue()).isEqualTo(42);
+        assertThat(node.startedIds()).containsExactly("c1");
+    }
+
+    @Test
+    void answers429WithRetryAfterAtTheLimit() throws Exception {
+        var first = post(FLOWS, start("c1", IOU));
+        var second = post(FLOWS, start("c2", IOU));
+        node.awaitStarted("c1");
+        node.awaitStarted("c2");
+
+        HttpResponse<String> refused = post(FLOWS, start("c3", IOU)).get();
+        problem(refused, ProblemType.TOO_MANY_OUTSTANDING_FLOWS);
+        assertThat(refused.headers().firstValue("Retry-After")).contains("1");
+        assertThat(json(get("/v1/nodes")).get("nodes").get(0).get("outstandingFlows").intValue())
+                .isEqualTo(2);
+
+        node.complete("c1", null);
+        node.complete("c2", null);
+        assertThat(first.get().statusCode()).isEqualTo(200);
+        assertThat(second.get().statusCode()).isEqualTo(200);
+    }
+
+    @Test
+    void answers503WithoutAConnection() throws Exception {
+        node.disconnect();
+
+        problem(post(FLOWS, IOU).get(), ProblemType.NODE_UNAVAILABLE);
+        problem(get(FLOWS + "/c1"), ProblemType.NODE_UNAVAILABLE);
+        problem(get("/v1/nodes/PartyA/vault/count?stateType=net.corda.core.contracts.ContractState"), ProblemType.NODE_UNAVAILABLE);
+        assertThat(get("/health/ready").statusCode()).isEqualTo(503);
+        assertThat(get("/health/live").statusCode()).isEqualTo(200);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{                                                         | MALFORMED_JSON   |",
+                "{\"flow\": \"Iou\", \"flow\": \"Empty\"}                  | MALFORMED_JSON   |",
+                "[]                                                        | INVALID_REQUEST  |",
+                "{}                                                        | INVALID_REQUEST  | flow",
+                "{\"flow\": 1}                                             | INVALID_REQUEST  | flow",
+                "{\"flow\": \"Empty\", \"args\": []}                       | INVALID_REQUEST  | args",
+                "{\"flow\": \"Empty\", \"clientId\": \"a b\"}              | INVALID_REQUEST  | clientId",
+                "{\"flow\": \"Empty\", \"arguments\": {}}                  | INVALID_REQUEST  | arguments",
+                "{\"flow\": \"Payment\"}                                   | UNKNOWN_FLOW     | flow",
+                "{\"flow\": \"NotHere\"}                                   | UNKNOWN_FLOW     | flow",
+                "{\"flow\": \"Iou\", \"args\": {\"iouValue\": 1}}          | MISSING_ARGUMENT | args.otherParty",
+                "{\"flow\": \"Empty\", \"args\": {\"value\": 1}}           | UNKNOWN_ARGUMENT | args.value",
+                "{\"flow\": \"Iou\", \"args\": {\"iouValue\": 1.5, \"otherParty\": \"PartyB\"}} | INVALID_ARGUMENT | args.iouValue",
+            })
+    void answersBadInputBeforeTheNodeSeesIt(String body, ProblemType type, String field) throws Exception {
+        JsonNode problem = problem(post(FLOWS, body).get(), type);
+
+        assertThat(problem.path("field").textValue()).isEqualTo(field);
+        assertThat(problem.get("instance").textValue()).isEqualTo(FLOWS);
+        assertThat(node.startedIds()).isEmpty();
+        assertThat(metrics())
+                .contains("bridge_flows_rejected_total{node=\"PartyA\",reason=\"" + type.slug() + "\"} 1.0");
+    }
+
+    @Test
+    void answers404ForUnknownNodesPathsAndIds() throws Exception {
+        problem(get("/v1/nodes/PartyX/flows"), ProblemType.UNKNOWN_NODE);
+        problem(post("/v1/nodes/PartyX/flows", IOU).get(), ProblemType.UNKNOWN_NODE);
+        problem(get("/v2"), ProblemType.NOT_FOUND);
+        problem(get(FLOWS + "/never-heard-of"), ProblemType.NOT_FOUND);
+        problem(get("/v1/nodes/PartyA/vault/count?stateType=com.example.Nothing"), ProblemType.NOT_FOUND);
+        problem(get("/v1/nodes/PartyA/vault/count"), ProblemType.INVALID_REQUEST);
+    }
+
+    @Test
+    void answers405WithTheMethodsThereAre() throws Exception {
+        HttpResponse<String> response = send("DELETE", FLOWS, BodyPublishers.noBody()).get();
+
+        problem(response, ProblemType.METHOD_NOT_ALLOWED);
+        assertThat(response.headers().firstValue("Allow")).contains("GET, POST");
+    }
+
+    @Test
+    void answers413ToBodiesThatAreSentToTheEnd() throws Exception {
+        byte[] large = new byte[20_000_000];
+
+        problem(send("POST", FLOWS, BodyPublishers.ofByteArray(large)).get(), ProblemType.BODY_TOO_LARGE);
+        problem(send("POST", FLOWS, chunked(large)).get(), ProblemType.BODY_TOO_LARGE);
+        problem(post(FLOWS, " ".repeat(MAX_BODY_BYTES + 1)).get(), ProblemType.BODY_TOO_LARGE);
+        problem(post(FLOWS, "{" + " ".repeat(MAX_BODY_BYTES - 1)).get(), ProblemType.MALFORMED_JSON);
+    }
+
+    @Test
+    void answers413BeforeTheBodyWhenTheSenderWaitsForIt() throws Exception {
+        try (var socket = new Socket("localhost", server.port())) {
+            socket.getOutputStream()
+                    .write(("POST " + FLOWS + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000000\r\n"
+                                    + "Expect: 100-continue\r\n\r\n")
+                            .getBytes(StandardCharsets.US_ASCII));
+
+            assertThat(all(socket.getInputStream()))
+                    .startsWith("HTTP/1.1 413 ")
+                    .contains("urn:corda-lab:problem:body-too-large");
+        }
+    }
+
+    @Test
+    void answersBrokenHttpWithAProblem() throws Exception {
+        try (var socket = new Socket("localhost", server.port())) {
+            socket.getOutputStream()
+                    .write("GET / HTTP/1.1\r\nHost: a b\r\nContent-Length: x\r\n\r\n"
+                            .getBytes(StandardCharsets.US_ASCII));
+
+            assertThat(all(socket.getInputStream()))
+                    .startsWith("HTTP/1.1 400 ")
+                    .contains("application/problem+json")
+                    .contains("urn:corda-lab:problem:invalid-request");
+        }
+    }
+
+    @Test
+    void describesNodesFlowsAndParties() throws Exception {
+        JsonNode about = json(get("/v1/nodes")).get("nodes").get(0);
+        assertThat(about.get("x500Name").textValue()).isEqualTo("O=PartyA, L=London, C=GB");
+        assertThat(about.get("notaries").get(0).textValue()).isEqualTo("O=Notary, L=London, C=GB");
+        assertThat(about.get("cordapps").get(0).get("name").textValue()).isEqualTo("samples");
+
+        JsonNode iou = json(get("/v1/nodes/partya/flows")).get("flows").get(2);
+        assertThat(iou.get("shortName").textValue()).isEqualTo("SampleFlows$Iou");
+        assertThat(iou.get("parameters").toString())
+                .isEqualTo("[[{\"name\":\"iouValue\",\"type\":\"int\"},{\"name\":\"otherParty\",\"type\":\"Party\"}]]");
+
+        JsonNode parties = json(get("/v1/nodes/PARTYA/parties")).get("parties");
+        assertThat(parties.get(0).get("name").textValue()).isEqualTo("Notary");
+        assertThat(parties.get(0).get("notary").booleanValue()).isTrue();
+        assertThat(parties.get(2).get("notary").booleanValue()).isFalse();
+    }
+
+    @Test
+    void countsStates() throws Exception {
+        JsonNode count = json(get("/v1/nodes/PartyA/vault/count?stateType=net.corda.core.contracts.ContractState"));
+
+        assertThat(count.get("unconsumed").intValue()).isEqualTo(3);
+        assertThat(count.get("consumed").intValue()).isEqualTo(2);
+        assertThat(count.get("total").intValue()).isEqualTo(5);
+    }
+
+    @Test
+    void countsRequestsByRouteAndNotByPath() throws Exception {
+        get("/v1/nodes/PartyX/flows");
+        get("/v1/nodes/PartyY/flows");
+        get("/anything");
+
+        assertThat(metrics())
+                .contains("bridge_http_requests_total{route=\"/v1/nodes/{node}/flows\",status=\"404\"} 2.0")
+                .contains("bridge_http_requests_total{route=\"unmatched\",status=\"404\"} 1.0")
+                .contains("bridge_flows_in_flight{node=\"PartyA\"} 0.0")
+                .contains("bridge_node_ready{node=\"PartyA\"} 1.0")
+                .contains("jvm_memory_used_bytes{area=\"heap\"}")
+                .contains("process_cpu_seconds_total");
+    }
+
+    @Test
+    void servesADescriptionOfExactlyWhatThereIs() throws Exception {
+        JsonNode description = json(get("/openapi.json"));
+
+        description.get("paths").fields().forEachRemaining(path -> path.getValue()
+                .fieldNames()
+                .forEachRemaining(method -> {
+                    if (!method.equals("parameters")) {
+                        assertThat(routeExists(method, path.getKey())).as(method + " " + path.getKey()).isTrue();
+                    }
+                }));
+        JsonNode types = description.at("/components/schemas/Problem/properties/type/enum");
+        assertThat(StreamSupport.stream(types.spliterator(), false).map(JsonNode::textValue))
+                .containsExactlyInAnyOrderElementsOf(
+                        List.of(ProblemType.values()).stream().map(ProblemType::urn).toList());
+    }
+
+    private boolean routeExists(String method, String path) {
+        try {
+            String url = path.replace("{node}", "PartyA").replace("{clientId}", "c1");
+            String body = send(method.toUpperCase(java.util.Locale.ROOT), url, BodyPublishers.ofString("{"))
+                    .get()
+                    .body();
+            return !body.contains("There is no such path") && !body.contains(ProblemType.METHOD_NOT_ALLOWED.slug());
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static String start(String clientId, String body) {
+        return body.replaceFirst("}$", ", \"clientId\": \"" + clientId + "\"}");
+    }
+
+    private JsonNode problem(HttpResponse<String> response, ProblemType type) {
+        assertThat(response.body()).contains("\"" + type.urn() + "\"");
+        assertThat(response.statusCode()).isEqualTo(type.status());
+        assertThat(response.headers().firstValue("Content-Type")).contains("application/problem+json");
+        return json(response);
+    }
+
+    private static JsonNode json(HttpResponse<String> response) {
+        return Json.read(response.body().getBytes(StandardCharsets.UTF_8));
+    }
+
+    private String metrics() throws Exception {
+        return get("/metrics").body();
+    }
+
+    private HttpResponse<String> get(String path) throws Exception {
+        return send("GET", path, BodyPublishers.noBody()).get();
+    }
+
+    private CompletableFuture<HttpResponse<String>> post(String path, String body) {
+        return send("POST", path, BodyPublishers.ofString(body));
+    }
+
+    private CompletableFuture<HttpResponse<String>> send(String method, String path, BodyPublisher body) {
+        URI uri = URI.create("http://localhost:" + server.port() + path);
+        return client.sendAsync(HttpRequest.newBuilder(uri).method(method, body).build(), BodyHandlers.ofString());
+    }
+
+    /** Without a length the client sends chunks. */
+    private static BodyPublisher chunked(byte[] body) {
+        return BodyPublishers.fromPublisher(BodyPublishers.ofByteArray(body));
+    }
+
+    private static String all(InputStream stream) throws IOException {
+        return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,60 @@
+package org.cordalab.bridge.node;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import org.cordalab.bridge.config.NodeAddress;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class NodeConnectionTest {
+
+    private final RpcConnector connector = new RpcConnector("user", "password");
+
+    @Test
+    void isNotReadyAndKnowsNothingWhileTheNodeCannotBeReached() throws Exception {
+        try (var connection = new NodeConnection(new NodeAddress("PartyA", "localhost", closedPort()), connector).start()) {
+            assertThat(connection.ready()).isFalse();
+            assertThat(connection.session()).isEmpty();
+            assertThat(connection.profile()).isEmpty();
+        }
+    }
+
+    @Test
+    void goesOnTryingUntilTheNodeIsThere() throws Exception {
+        int port = closedPort();
+        try (var connection = new NodeConnection(new NodeAddress("PartyA", "localhost", port), connector).start();
+                var node = new ServerSocket(port, 1, InetAddress.getByName("localhost"))) {
+            node.accept().close();
+
+            assertThat(connection.ready()).isFalse();
+        }
+    }
+
+    @Test
+    void letsThoseWhoWaitGoWhenItIsClosed() throws Exception {
+        var connection = new NodeConnection(new NodeAddress("PartyA", "localhost", closedPort()), connector).start();
+        var waiting = new CompletableFuture<Optional<NodeSession>>();
+        Thread.ofVirtual().start(() -> {
+            try {
+                waiting.complete(connection.awaitSession());
+            } catch (InterruptedException e) {
+                waiting.completeExceptionally(e);
+            }
+        });
+
+        connection.close();
+
+        assertThat(waiting.get()).isEmpty();
+    }
+
+    private static int closedPort() throws Exception {
+        try (var socket = new ServerSocket(0)) {
+            return socket.getLocalPort();
+        }
+    }
+}

@@ -1,0 +1,246 @@
+package org.cordalab.bridge.run;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.BiFunction;
+import net.corda.core.contracts.ContractState;
+import net.corda.core.identity.CordaX500Name;
+import net.corda.core.node.services.Vault.StateStatus;
+import org.cordalab.bridge.flow.FlowCall;
+import org.cordalab.bridge.flow.FlowCatalog;
+import org.cordalab.bridge.flow.PartyDirectory;
+import org.cordalab.bridge.flow.SampleFlows;
+import org.cordalab.bridge.flow.TestParties;
+import org.cordalab.bridge.node.NodeGateway;
+import org.cordalab.bridge.node.NodeProfile;
+import org.cordalab.bridge.node.NodeSession;
+import org.cordalab.bridge.node.NodeUnavailableException;
+import org.cordalab.bridge.node.StartedFlow;
+
+/**
+ * Stands where a real node would: keeps flows by client id as Corda does, ends them when the test says so, and breaks its
+ * connection when the test says so.
+ */
+public final class FakeNode implements NodeGateway {
+
+    private final CordaX500Name name = CordaX500Name.parse("O=PartyA,L=London,C=GB");
+    private final PartyDirectory parties = TestParties.directory();
+    private final Map<String, Flow> flows = new ConcurrentHashMap<>();
+    private final List<String> startedIds = new ArrayList<>();
+    private final BlockingQueue<String> removed = new LinkedBlockingQueue<>();
+    private final Set<String> leftOver = new HashSet<>();
+    private volatile boolean supportsClientIds = true;
+    private volatile BiFunction<String, FlowCall, RuntimeException> onStart = (id, call) -> null;
+    private Session session;
+    private boolean closed;
+
+    /** A flow on the node; its result outlives connections. */
+    private record Flow(String flowId, CompletableFuture<Object> result) {}
+
+    public FakeNode connect() {
+        replaceSession(new Session());
+        return this;
+    }
+
+    /** Breaks the connection; flows run on. */
+    public void disconnect() {
+        Session broken = replaceSession(null);
+        if (broken != null) {
+            broken.discard(null);
+        }
+    }
+
+    public FakeNode withoutClientIds() {
+        supportsClientIds = false;
+        return this;
+    }
+
+    /** Outcomes that an earlier bridge left on the node. */
+    FakeNode withEndedFlows(String... clientIds) {
+        leftOver.addAll(List.of(clientIds));
+        return this;
+    }
+
+    /** What the next start RPCs do before the node sees them: null lets them through. */
+    public void onStart(BiFunction<String, FlowCall, RuntimeException> behaviour) {
+        onStart = behaviour;
+    }
+
+    public void complete(String clientId, Object value) {
+        flows.get(clientId).result().complete(value);
+    }
+
+    public void fail(String clientId, Throwable error) {
+        flows.get(clientId).result().completeExceptionally(error);
+    }
+
+    /** Forgets a flow, as a node does whose database was lost. */
+    void forget(String clientId) {
+        flows.remove(clientId);
+    }
+
+    /** Returns once the node has the flow: the bridge starts it on a thread of its own. */
+    public synchronized void awaitStarted(String clientId) throws InterruptedException {
+        while (!startedIds.contains(clientId)) {
+            wait();
+        }
+    }
+
+    /** Client ids of flows that really were started, each once per start. */
+    public synchronized List<String> startedIds() {
+        return List.copyOf(startedIds);
+    }
+
+    /** Client ids that were removed, in order; waits for the next. */
+    BlockingQueue<String> removed() {
+        return removed;
+    }
+
+    @Override
+    public String name() {
+        return "PartyA";
+    }
+
+    @Override
+    public boolean ready() {
+        return session().isPresent();
+    }
+
+    @Override
+    public Optional<NodeProfile> profile() {
+        var catalog = new FlowCatalog(
+                List.of(SampleFlows.Iou.class.getName(), SampleFlows.Empty.class.getName(), "com.example.NotHere"),
+                FakeNode.class.getClassLoader());
+        return Optional.of(new NodeProfile(
+                name,
+                12,
+                supportsClientIds,
+                Set.of(TestParties.NOTARY.getName()),
+                List.of(new NodeProfile.Cordapp("samples", "1", "Workflow CorDapp")),
+                catalog));
+    }
+
+    @Override
+    public PartyDirectory parties() {
+        return parties;
+    }
+
+    @Override
+    public synchronized Optional<NodeSession> session() {
+        return Optional.ofNullable(session);
+    }
+
+    @Override
+    public synchronized Optional<NodeSession> awaitSession() throws InterruptedException {
+        while (session == null && !closed) {
+            wait();
+        }
+        return Optional.ofNullable(session);
+    }
+
+    @Override
+    public synchronized void close() {
+        closed = true;
+        session = null;
+        notifyAll();
+    }
+
+    private synchronized Session replaceSession(Session next) {
+        Session previous = session;
+        session = next;
+        notifyAll();
+        return previous;
+    }
+
+    private synchronized void remember(String clientId) {
+        startedIds.add(clientId);
+        notifyAll();
+    }
+
+    private final class Session implements NodeSession {
+        private final CompletableFuture<Object> broken = new CompletableFuture<>();
+        private final CountDownLatch discarded = new CountDownLatch(1);
+
+        @Override
+        public boolean supportsClientIds() {
+            return supportsClientIds;
+        }
+
+        @Override
+        public StartedFlow start(String clientId, FlowCall call) {
+            RuntimeException error = onStart.apply(clientId, call);
+            if (error != null) {
+                throw error;
+            }
+            if (discarded.getCount() == 0) {
+                throw new NodeUnavailableException("broken");
+            }
+            var flow = new Flow(UUID.randomUUID().toString(), new CompletableFuture<>());
+            Flow before = flows.putIfAbsent(clientId, flow);
+            if (before == null) {
+                remember(clientId);
+            }
+            return attached(before == null ? flow : before);
+        }
+
+        @Override
+        public StartedFlow startWithoutClientId(FlowCall call) {
+            return start(UUID.randomUUID().toString(), call);
+        }
+
+        @Override
+        public Optional<StartedFlow> reattach(String clientId) {
+            return Optional.ofNullable(flows.get(clientId)).map(this::attached);
+        }
+
+        private StartedFlow attached(Flow flow) {
+            var result = new CompletableFuture<Object>();
+            flow.result().whenComplete((value, error) -> {
+                if (error == null) {
+                    result.complete(value);
+                } else {
+                    result.completeExceptionally(error);
+                }
+            });
+            broken.whenComplete((value, error) -> result.completeExceptionally(error));
+            return new StartedFlow(flow.flowId(), result);
+        }
+
+        @Override
+        public void removeClientId(String clientId) {
+            flows.remove(clientId);
+            removed.add(clientId);
+        }
+
+        @Override
+        public Set<String> endedClientIds() {
+            return Set.copyOf(leftOver);
+        }
+
+        @Override
+        public long count(Class<? extends ContractState> stateType, StateStatus status) {
+            return status == StateStatus.UNCONSUMED ? 3 : 2;
+        }
+
+        @Override
+        public void discard(Throwable cause) {
+            discarded.countDown();
+            broken.completeExceptionally(new NodeUnavailableException("broken", cause));
+            synchronized (FakeNode.this) {
+                if (session == this) {
+                    session = null;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+"""``lab bench bridge``: what the bridge and the generator cost, as a ratio to an RPC client with nothing in between.
+
+Both sides keep the same number of flows in flight on the same nodes, in pairs that alternate which side goes first, so
+that a node that still warms up or a machine that slows down favours neither.
+"""
+
+import json
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from corda_lab import counts, rows, run, ui
+from corda_lab.bridge import Bridge
+from corda_lab.compose import Compose, last_words
+from corda_lab.errors import LabError
+from corda_lab.prometheus import Prometheus
+from corda_lab.settings import Settings
+from lab_load.templates import Values
+
+RATIO_WANTED = 0.95
+BENCHMARK_CLASS = "org.cordalab.bridge.bench.DirectRpcBenchmark"
+START_SECONDS_MAX = 120
+
+T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""Two-sided 95 % quantiles of Student's t for 1 to 10 degrees of freedom; beyond that the last one is used, on the safe side."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Geometric mean of paired ratios, with their range and the 95 % interval of the mean (None for a single pair)."""
+
+    mean: float
+    low: float
+    high: float
+    interval: tuple[float, float] | None
+
+
+def ratio_of(pairs: Sequence[tuple[float, float]]) -> Ratio:
+    """Ratio of the second to the first figure of each pair. Ratios multiply, so they are averaged as logarithms."""
+    logs = [math.log(second / first) for first, second in pairs]
+    mean = statistics.fmean(logs)
+    interval = None
+    if len(logs) > 1:
+        half = T_95[min(len(logs) - 2, len(T_95) - 1)] * statistics.stdev(logs) / math.sqrt(len(logs))
+        interval = (math.exp(mean - half), math.exp(mean + half))
+    return Ratio(math.exp(mean), math.exp(min(logs)), math.exp(max(logs)), interval)
+
+
+def verdict(ratio: Ratio) -> str:
+    """Whether the ratio that the lab promises is reached, as far as the pairs can tell."""
+    low, high = ratio.interval or (ratio.mean, ratio.mean)
+    if ratio.interval is None:
+        return f"one pair cannot tell whether it is at least {RATIO_WANTED}"
+    if low >= RATIO_WANTED:
+        return f"at least {RATIO_WANTED}, as it should be"
+    if high < RATIO_WANTED:
+        return f"below the {RATIO_WANTED} that it should be"
+    return f"these pairs cannot tell whether it is at least {RATIO_WANTED}: take more --rounds or a longer --duration"
+
+
+def direct_rate(compose: Compose, plan: run.Plan, arguments: dict[str, Any]) -> float:
+    """Flows per second of the RPC client, which runs in the bridge's image and prints one line of JSON."""
+    load = plan.options
+    done = compose.run(
+        *("run", "--rm", "--no-deps", "-T", "--entrypoint", "/opt/corda-lab/run-java", "bridge", BENCHMARK_CLASS),
+        *("--node", plan.subject.node, "--flow", plan.subject.flow, "--args", json.dumps(arguments)),
+        *("--in-flight", str(load.users)),
+        *("--warm-up", str(int(load.warm_up_seconds)), "--duration", str(int(load.duration_seconds))),
+        check=False,
+        seconds_max=load.total_seconds + plan.flow_timeout_seconds + START_SECONDS_MAX,
+    )
+    try:
+        answer = json.loads(done.stdout.strip().splitlines()[-1])
+    except (IndexError, ValueError):
+        words = last_words(done.stderr or done.stdout)
+        raise LabError(
+            f"The direct client gave no figures: {words}", "See `docker compose logs partya`.", exit_code=1
+        ) from None
+    if answer["failed"]:
+        raise LabError(f"{answer['failed']} direct flows failed: {answer['first_error']}", exit_code=1)
+    return float(answer["flows_per_second"])
+
+
+def bridge_rate(compose: Compose, bridge: Bridge, plan: run.Plan) -> float:
+    """Flows per second of Locust through the bridge, from its rows."""
+    with (
+        tempfile.TemporaryDirectory(prefix="corda-lab-bench-") as scratch,
+        run.load_container(compose, plan) as container,
+    ):
+        run.generate_load(plan, bridge, container)
+        frame, end = run.collect(compose, plan, container, Path(scratch))
+    failed = frame.filter(pl.col("outcome") != "ok").height
+    if failed:
+        raise LabError(f"{failed} requests through the bridge failed", "Compare `scripts/lab run`.", exit_code=1)
+    window = run.measuring_window(end, plan.options.warm_up_seconds)
+    return rows.ended_within(frame, window).height / window.seconds
+
+
+def bridge(options: run.LoadOptions, settings: Settings, *, rounds: int) -> None:
+    """Measure pairs and print their ratio."""
+    compose = Compose(settings)
+    client, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
+    with ui.phase("Checking the benchmark"):
+        plan = run.plan(options, settings, compose, client)
+        nodes = client.nodes()
+        to = plan.subject.counterparty
+        values = Values(
+            seed=options.seed, node=nodes[plan.subject.node].x500_name, counterparty=nodes[to].x500_name if to else None
+        )
+        arguments = plan.workload.arguments.render(values)
+    pairs: list[tuple[float, float]] = []
+    for number in range(1, rounds + 1):
+        pair: dict[str, float] = {}
+        for side in ("direct", "bridge") if number % 2 else ("bridge", "direct"):
+            with ui.phase(f"Round {number} of {rounds}: {side}"):
+                if not counts.await_rest(client, prometheus, since=time.time()):
+                    raise LabError("The lab does not come to rest", "See `scripts/lab status`.", exit_code=1)
+                if side == "direct":
+                    pair[side] = direct_rate(compose, plan, arguments)
+                else:
+                    pair[side] = bridge_rate(compose, client, replace(plan, identity=f"{plan.identity}-bench-{number}"))
+                ui.note(f"{pair[side]:.2f} flows/s")
+        if not all(pair.values()):
+            raise LabError("No flow ended within the measuring window", "Give a longer --duration.", exit_code=1)
+        pairs.append((pair["direct"], pair["bridge"]))
+    show(pairs)
+
+
+def show(pairs: Sequence[tuple[float, float]]) -> None:
+    """Print every pair and what they come to."""
+    ui.console.print()
+    ui.console.print("[bold]round   direct   bridge   ratio[/bold]  (flows/s)")
+    for number, (direct, through) in enumerate(pairs, start=1):
+        ui.console.print(f"{number:5d} {direct:8.2f} {through:8.2f} {through / direct:7.3f}", markup=False)
+    ratio = ratio_of(pairs)
+    interval = "" if ratio.interval is None else f", 95 % interval {ratio.interval[0]:.3f} to {ratio.interval[1]:.3f}"
+    ui.console.print(
+        f"ratio {ratio.mean:.3f} (from {ratio.low:.3f} to {ratio.high:.3f}{interval})", style="bold", markup=False
+    )
+    ui.console.print(verdict(ratio), markup=False)

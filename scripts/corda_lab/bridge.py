@@ -1,0 +1,110 @@
+"""The bridge's HTTP API, as far as the command line asks it, and its metrics."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from corda_lab.errors import LabError
+
+ANSWER_SECONDS_MAX = 30.0
+START_REMEDY = "Start the lab with `scripts/lab up`; `scripts/lab status` shows what is missing."
+
+_SAMPLE = re.compile(
+    r"(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>[-+]?(?:[\d.]\S*|Inf|NaN))(?:\s+\d+)?"
+)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One line of a metrics page."""
+
+    name: str
+    labels: dict[str, str]
+    value: float
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node as the bridge sees it."""
+
+    name: str
+    x500_name: str
+    platform_version: int
+    is_ready: bool
+    is_notary: bool
+    outstanding_flows: int
+
+
+def parse_metrics(text: str) -> Iterator[Sample]:
+    """Samples of a page in Prometheus's text format."""
+    for line in text.splitlines():
+        match = None if line.startswith("#") else _SAMPLE.fullmatch(line.strip())
+        if match:
+            labels = {name: value.replace(r"\"", '"') for name, value in _LABEL.findall(match["labels"] or "")}
+            yield Sample(match["name"], labels, float(match["value"]))
+
+
+class Bridge:
+    """A client of the bridge. Every failure is a LabError in words."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._client = httpx.Client(base_url=url, timeout=ANSWER_SECONDS_MAX, trust_env=False)
+
+    def _get(self, path: str, parameters: dict[str, str] | None = None) -> httpx.Response:
+        try:
+            answer = self._client.get(path, params=parameters)
+        except httpx.HTTPError as error:
+            raise LabError(f"The bridge at {self.url} does not answer ({error})", START_REMEDY) from None
+        if answer.is_error:
+            raise LabError(f"The bridge refused GET {path}: {problem_detail(answer)}", "", exit_code=1)
+        return answer
+
+    def is_ready(self) -> bool:
+        """Whether every node answers the bridge; False also when the bridge itself does not."""
+        try:
+            return self._client.get("/health/ready", timeout=5.0).is_success
+        except httpx.HTTPError:
+            return False
+
+    def nodes(self) -> dict[str, Node]:
+        """Every configured node by name."""
+        return {
+            str(item["name"]): Node(
+                name=str(item["name"]),
+                x500_name=str(item.get("x500Name") or ""),
+                platform_version=int(item.get("platformVersion") or 0),
+                is_ready=bool(item["ready"]),
+                is_notary=(item.get("x500Name") or "-") in (item.get("notaries") or ()),
+                outstanding_flows=int(item.get("outstandingFlows") or 0),
+            )
+            for item in self._get("/v1/nodes").json()["nodes"]
+        }
+
+    def flows(self, node: str) -> dict[str, str]:
+        """Short name of every flow that can be started on a node, by its full class name."""
+        answer = self._get(f"/v1/nodes/{node}/flows").json()
+        return {str(item["flow"]): str(item["shortName"]) for item in answer["flows"]}
+
+    def vault_total(self, node: str, state_type: str) -> int:
+        """States of one type that a node's vault has ever recorded, consumed ones too."""
+        answer: dict[str, Any] = self._get(f"/v1/nodes/{node}/vault/count", {"stateType": state_type}).json()
+        return int(answer["total"])
+
+    def metrics(self) -> list[Sample]:
+        """Every sample of the bridge's own metrics page, without a scrape in between."""
+        return list(parse_metrics(self._get("/metrics").text))
+
+
+def problem_detail(answer: httpx.Response) -> str:
+    """What a problem+json answer says, or its status when it says nothing."""
+    try:
+        problem = answer.json()
+    except ValueError:
+        problem = {}
+    text = (problem.get("detail") or problem.get("title")) if isinstance(problem, dict) else None
+    return f"{text or answer.reason_phrase} (HTTP {answer.status_code})"

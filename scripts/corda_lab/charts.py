@@ -1,0 +1,342 @@
+"""The series behind each chart of the report, computed from a run's stored rows and metrics.
+
+A chart is plain data: traces with x and y, told by names what they are. Colours and shapes are given in the page, so
+that it can follow the reader's light or dark mode. Time is in seconds since the load began.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import polars as pl
+
+from corda_lab.rows import QUANTILES, Window, ended_within, nearest_rank
+
+BIN_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
+BIN_COUNT_MAX = 40
+LATENCY_BIN_SECONDS_MIN = 5
+DOT_COUNT_MAX = 4000
+STEP_COUNT_MAX = 400
+HISTOGRAM_BIN_COUNT = 40
+MIB = 1024**2
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One line, set of bars or cloud of dots. ``colour`` names a role in the page's palette."""
+
+    name: str
+    colour: str
+    x: list[float]
+    y: list[float | None]
+    kind: str = "line"
+    dash: str = "solid"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What the page needs to draw one chart."""
+
+    id: str
+    title: str
+    caption: str
+    y_title: str
+    traces: list[Trace]
+    x_title: str = "seconds since the load began"
+    is_over_time: bool = True
+    is_wide: bool = False
+    marks: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def bin_seconds(total_seconds: float, *, at_least: int = 1) -> int:
+    """Smallest handy width of a bin with which the run has not too many."""
+    fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= BIN_COUNT_MAX]
+    return fitting[0] if fitting else BIN_SECONDS[-1]
+
+
+def rounded(values: Iterable[float | None], digits: int = 3) -> list[float | None]:
+    """Fewer digits make a smaller file."""
+    return [None if value is None else round(value, digits) for value in values]
+
+
+def rate_trace(
+    times: pl.Series, name: str, colour: str, *, total_seconds: float, kind: str, dash: str = "solid"
+) -> Trace:
+    """Events per second, in bins; a point stands in the middle of its bin. The last, shorter bin counts as what it is."""
+    width = bin_seconds(total_seconds)
+    edges = [float(edge) for edge in range(0, int(total_seconds) + 1, width)]
+    x, y = [], []
+    for start in edges:
+        length = min(width, total_seconds - start)
+        # A sliver at the end would show a wild rate.
+        if length < width / 2:
+            continue
+        count = int(((times >= start) & (times < start + length)).sum())
+        x.append(start + length / 2)
+        y.append(count / length)
+    return Trace(name, colour, x, rounded(y), kind=kind, dash=dash)
+
+
+def throughput(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
+    """Started and completed flows per second."""
+    origin, total = (
+        step["window"]["load_started_at"],
+        step["window"]["load_ended_at"] - step["window"]["load_started_at"],
+    )
+    ok, failed = rows.filter(pl.col("outcome") == "ok"), rows.filter(pl.col("outcome") != "ok")
+    traces = [
+        rate_trace(
+            rows["started_at"] - origin, "started (offered)", "second", total_seconds=total, kind="line", dash="dot"
+        ),
+        rate_trace(ok["ended_at"] - origin, "completed (achieved)", "main", total_seconds=total, kind="area"),
+    ]
+    if failed.height:
+        traces.append(rate_trace(failed["ended_at"] - origin, "errors", "bad", total_seconds=total, kind="line"))
+    mean = step["throughput_per_second"]
+    return Chart(
+        "throughput",
+        "Throughput",
+        f"Flows per second in bins of {bin_seconds(total)} s. With closed load a user starts its next flow when the last "
+        "has ended, so what is offered follows what is achieved. A flat line after the warm-up is a steady system.",
+        "flows/s",
+        traces,
+        is_wide=True,
+        marks=[{"kind": "mean", "value": round(mean, 3), "text": f"{mean:.2f} in the window"}],
+    )
+
+
+def latency_over_time(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
+    """Every request as a dot, with percentiles in bins over it."""
+    origin = step["window"]["load_started_at"]
+    total = step["window"]["load_ended_at"] - origin
+    ok = rows.filter(pl.col("outcome") == "ok")
+    dots = ok if ok.height <= DOT_COUNT_MAX else ok.sample(DOT_COUNT_MAX, seed=1).sort("ended_at")
+    sampled = "" if dots.height == ok.height else f" ({DOT_COUNT_MAX} drawn at random)"
+    width = bin_seconds(total, at_least=LATENCY_BIN_SECONDS_MIN)
+    bins = (
+        ok.with_columns((((pl.col("ended_at") - origin) / width).floor() * width).alias("bin"))
+        .sort("bin")
+        .partition_by("bin", maintain_order=True)
+    )
+    traces = [
+        Trace(
+            f"each request{sampled}",
+            "faint",
+            [round(at, 2) for at in dots["ended_at"] - origin],
+            rounded(dots["latency_ms"], 1),
+            kind="dots",
+        )
+    ]
+    for name, colour, dash in (("p50", "main", "solid"), ("p95", "second", "dash"), ("p99", "third", "dot")):
+        x = [float(part["bin"][0]) + width / 2 for part in bins]
+        y = [nearest_rank(part["latency_ms"], QUANTILES[name]) for part in bins]
+        traces.append(Trace(name, colour, x, rounded(y, 1), dash=dash))
+    return Chart(
+        "latency-time",
+        "Latency over time",
+        f"Time from sending a request to its answer; percentiles in bins of {width} s. In a bin of fewer than 100 requests "
+        "p99 is its slowest.",
+        "ms",
+        traces,
+        is_wide=True,
+    )
+
+
+def window_latency(rows: pl.DataFrame, step: dict[str, Any]) -> pl.Series:
+    """Latency of the successes in the measuring window, sorted."""
+    window = Window(step["window"]["started_at"], step["window"]["ended_at"])
+    return ended_within(rows, window).filter(pl.col("outcome") == "ok")["latency_ms"].sort()
+
+
+def latency_histogram(latency: pl.Series) -> Chart:
+    """How many requests took how long."""
+    traces = []
+    if not latency.is_empty():
+        low, high = float(latency[0]), float(latency[-1])
+        width = max((high - low) / HISTOGRAM_BIN_COUNT, 0.001)
+        index = ((latency - low) / width).floor().cast(pl.Int64).clip(0, HISTOGRAM_BIN_COUNT - 1)
+        counts = index.value_counts().sort(index.name)
+        x = [round(low + (place + 0.5) * width, 3) for place in counts[index.name]]
+        traces.append(Trace("requests", "main", x, [float(count) for count in counts["count"]], kind="bars"))
+    marks = [
+        {"kind": "quantile", "value": round(nearest_rank(latency, QUANTILES[name]), 1), "text": name}
+        for name in ("p50", "p95", "p99")
+        if not latency.is_empty()
+    ]
+    return Chart(
+        "latency-histogram",
+        "Latency distribution",
+        "Requests of the measuring window by how long they took. More than one hill means more than one kind of wait.",
+        "requests",
+        traces,
+        x_title="ms",
+        is_over_time=False,
+        marks=marks,
+    )
+
+
+def latency_ecdf(latency: pl.Series) -> Chart:
+    """Share of requests that took no longer than x."""
+    count = len(latency)
+    places = (
+        sorted({round(number * (count - 1) / (STEP_COUNT_MAX - 1)) for number in range(STEP_COUNT_MAX)})
+        if count
+        else []
+    )
+    x = [round(float(latency[place]), 2) for place in places]
+    y: list[float | None] = [round(100 * (place + 1) / count, 3) for place in places]
+    return Chart(
+        "latency-ecdf",
+        "Share answered within a time",
+        "Read it from the bottom: so many percent of the requests took at most that long.",
+        "% of requests",
+        [Trace("share", "main", x, y, kind="steps")] if count else [],
+        x_title="ms",
+        is_over_time=False,
+    )
+
+
+def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: dict[str, Any]) -> Chart:
+    """Requests under way by the rows, and flows under way by bridge and nodes."""
+    origin = step["window"]["load_started_at"]
+    changes = pl.concat(
+        [
+            pl.DataFrame(
+                {"at": rows["started_at"] - origin, "change": 1}, schema={"at": pl.Float64, "change": pl.Int32}
+            ),
+            pl.DataFrame(
+                {"at": rows["ended_at"] - origin, "change": -1}, schema={"at": pl.Float64, "change": pl.Int32}
+            ),
+        ]
+    ).sort("at", "change")
+    levels = changes.with_columns(pl.col("change").cum_sum().alias("level"))
+    total = step["window"]["load_ended_at"] - origin
+    x = [round(total * number / STEP_COUNT_MAX, 2) for number in range(STEP_COUNT_MAX + 1)]
+    grid = pl.DataFrame({"at": x}).join_asof(levels, on="at", strategy="backward")
+    traces = [Trace("generator, from the rows", "ink", x, rounded(grid["level"].fill_null(0).to_list()), kind="steps")]
+    traces += by_node(metrics, "node_flows_in_flight", origin, dash="dash")
+    return Chart(
+        "in-flight",
+        "In flight",
+        "Requests the generator waits for, and flows that each node has started and not ended. A party that only answers "
+        "has flows too.",
+        "flows",
+        traces,
+    )
+
+
+def by_node(
+    metrics: pl.DataFrame, name: str, origin: float, *, scale: float = 1.0, dash: str = "solid", suffix: str = ""
+) -> list[Trace]:
+    """One trace per node of a series; what the series has per node besides is summed."""
+    samples = (
+        metrics.filter((pl.col("name") == name) & pl.col("node").is_not_null())
+        .group_by("node", "time")
+        .agg(pl.col("value").sum())
+        .sort("node", "time")
+    )
+    return [
+        Trace(
+            f"{part['node'][0]}{suffix}",
+            f"node-{part['node'][0].lower()}",
+            [round(at, 2) for at in part["time"] - origin],
+            rounded(part["value"] * scale, 4),
+            dash=dash,
+        )
+        for part in samples.partition_by("node", maintain_order=True)
+    ]
+
+
+def queues(metrics: pl.DataFrame, origin: float) -> Chart:
+    """Depth of the message queues of each node's broker."""
+    name = "artemis_queue_messages"
+    kinds = {"inbound": ("solid", " in"), "peer": ("dot", " out")}
+    labels = metrics.filter(pl.col("name") == name).with_columns(
+        pl.col("labels").str.json_path_match("$.queue").alias("queue")
+    )
+    traces = [
+        trace
+        for kind, (dash, suffix) in kinds.items()
+        for trace in by_node(labels.filter(pl.col("queue") == kind), name, origin, dash=dash, suffix=suffix)
+    ]
+    return Chart(
+        "queues",
+        "Artemis queue depth",
+        "Messages waiting in each node's broker: in = for the node itself, out = to its peers. Near zero is good; growth is "
+        "a node that cannot keep up.",
+        "messages",
+        traces,
+    )
+
+
+def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
+    """Processor time of what is not the system under test."""
+    samples = (
+        metrics.filter(pl.col("name") == "lab_cpu_cores")
+        .with_columns(pl.col("labels").str.json_path_match("$.job").alias("job"))
+        .drop_nulls("job")
+        .sort("job", "time")
+    )
+    colours = {"bridge": "main", "locust": "second", "prometheus": "third"}
+    traces = [
+        Trace(
+            part["job"][0],
+            colours.get(part["job"][0], "faint"),
+            [round(at, 2) for at in part["time"] - origin],
+            rounded(part["value"], 4),
+        )
+        for part in samples.partition_by("job", maintain_order=True)
+    ]
+    return Chart(
+        "lab-cost",
+        "The lab's own cost",
+        "Processor cores used by bridge, generator and monitoring: taken from the nodes when all share one machine.",
+        "cores",
+        traces,
+    )
+
+
+def all_charts(rows: pl.DataFrame, metrics: pl.DataFrame, step: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every chart of the report, in order."""
+    origin = step["window"]["load_started_at"]
+    latency = window_latency(rows, step)
+    charts = [
+        throughput(rows, step),
+        latency_over_time(rows, step),
+        latency_histogram(latency),
+        latency_ecdf(latency),
+        in_flight(rows, metrics, step),
+        Chart(
+            "cpu",
+            "Processor",
+            "Cores used by each node's process. Where they sum to all cores of the machine, the processor is the limit.",
+            "cores",
+            by_node(metrics, "node_cpu_cores", origin),
+        ),
+        Chart(
+            "heap",
+            "Heap",
+            "Heap in use by each node. A saw that keeps its level is good; one that climbs is a leak or too small a heap.",
+            "MiB",
+            by_node(metrics, "node_heap_used_bytes", origin, scale=1 / MIB),
+        ),
+        Chart(
+            "gc",
+            "Garbage collection",
+            "Share of time each node spent collecting. Below 5 % is good; above 20 % the heap is too small for this load.",
+            "% of time",
+            by_node(metrics, "node_gc_share", origin, scale=100),
+        ),
+        queues(metrics, origin),
+        lab_cost(metrics, origin),
+    ]
+    return [chart.as_dict() for chart in charts]
+
+
+def to_script(value: Any) -> str:
+    """JSON that can stand inside a script element."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

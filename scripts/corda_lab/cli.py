@@ -1,0 +1,294 @@
+"""The verbs of ``scripts/lab``: each reads its options, calls the module that does the work, and prints the outcome."""
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from corda_lab import bench as bench_module
+from corda_lab import doctor as doctor_module
+from corda_lab import engine, lifecycle, results, suite, ui
+from corda_lab import report as report_module
+from corda_lab import run as run_module
+from corda_lab import status as status_module
+from corda_lab.durations import parse_duration
+from corda_lab.settings import Settings, load_settings
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Measure what a real Corda network can do on this machine. Start with: scripts/lab quickstart",
+)
+bench_app = typer.Typer(no_args_is_help=True, help="Measure the lab's own parts.")
+app.add_typer(bench_app, name="bench")
+
+
+class ImageSource(str, Enum):
+    """Where third-party images come from."""
+
+    REGISTRY = "registry"
+    LOCAL = "local"
+
+
+ImagesOption = Annotated[
+    ImageSource | None,
+    typer.Option("--images", help="Pull images, or build stand-ins from Debian's packages. Default: what works here."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+UsersOption = Annotated[int, typer.Option(help="Users, each with one flow in flight.")]
+DurationOption = Annotated[str, typer.Option(help="How long to measure, after the warm-up: 60s, 2m.")]
+WarmUpOption = Annotated[str, typer.Option(help="Load before the measuring begins; its rows are kept, not counted in.")]
+
+
+def _forced(images: ImageSource | None) -> lifecycle.ImageChoice | None:
+    return None if images is None else images.value
+
+
+def _load_options(
+    workload: str,
+    users: int,
+    duration: str,
+    warm_up: str,
+    *,
+    pacing: str = "0",
+    node: str | None = None,
+    counterparty: str | None = None,
+    name: str | None = None,
+    seed: int = 1,
+) -> run_module.LoadOptions:
+    return run_module.LoadOptions(
+        workload=workload,
+        users=users,
+        duration_seconds=parse_duration(duration, option="--duration", seconds_min=1.0),
+        warm_up_seconds=parse_duration(warm_up, option="--warm-up"),
+        pacing_seconds=parse_duration(pacing, option="--pacing"),
+        node=node,
+        counterparty=counterparty,
+        name=name,
+        seed=seed,
+    )
+
+
+def _show_run(folder: Path, step: dict[str, Any]) -> None:
+    """The compact summary at the end of a run."""
+    latency, counted, requests = step["latency_ms"], step["counts"], step["requests"]
+
+    def line(name: str, text: str) -> None:
+        ui.console.print(f"[bold]{name:<12}[/bold] {text}")
+
+    def ms(name: str) -> str:
+        return "–" if latency[name] is None else f"{latency[name]:,.0f} ms"
+
+    vaults = "".join(f", vault of {node} {count}" for node, count in counted["vaults"].items())
+    agree = "[green]they agree[/green]" if counted["agree"] else "[red]they differ[/red]"
+    ui.console.print()
+    line("throughput", f"{step['throughput_per_second']:.2f} flows/s over {step['window']['seconds']:.0f} s")
+    line("latency", ", ".join(f"{name} {ms(name)}" for name in ("p50", "p95", "p99", "max")))
+    line("requests", f"{requests['ok']} ok, {requests['errors']} errors (warm-up included)")
+    line(
+        "four counts",
+        f"generator {counted['generator']}, bridge {counted['bridge']}, node {counted['node']}{vaults}: {agree}",
+    )
+    for flag in step["flags"]:
+        ui.console.print(f"note: {flag}", style="yellow", markup=False)
+    for reason in step["verdict"]["reasons"]:
+        ui.console.print(f"failed: {reason}", style="red", markup=False)
+    ui.console.print(f"[bold]report[/bold]       {folder / 'report.html'}")
+
+
+def _run(options: run_module.LoadOptions, settings: Settings) -> None:
+    folder, step = run_module.execute(options, settings)
+    _show_run(folder, step)
+    if not step["verdict"]["passed"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def quickstart(images: ImagesOption = None) -> None:
+    """From nothing to a first number: prepare, build, start, run the IOU workload for a minute, report.
+
+    Example: `scripts/lab quickstart`
+    """
+    settings = load_settings()
+    lifecycle.up(settings, _forced(images))
+    folder, step = run_module.execute(_load_options("iou", 20, "60s", "15s"), settings)
+    _show_run(folder, step)
+    ui.console.print()
+    table = Table("phase", "seconds", box=None, pad_edge=False, header_style="bold")
+    table.columns[1].justify = "right"
+    for title, seconds in ui.phase_times.seconds.items():
+        table.add_row(title, f"{seconds:.1f}")
+    table.add_row("all", f"{sum(ui.phase_times.seconds.values()):.1f}", style="bold")
+    ui.console.print(table)
+    ui.console.print()
+    lifecycle.print_urls(settings)
+    ui.console.print("The lab is still up; stop it with `scripts/lab down`.", markup=False)
+    if not step["verdict"]["passed"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def doctor(as_json: JsonOption = False) -> None:
+    """Check engine, Compose, memory, disk, ports and kept volumes, and say how to mend each.
+
+    Example: `scripts/lab doctor`
+    """
+    checks = doctor_module.examine(load_settings())
+    if as_json:
+        print(json.dumps([check.as_dict() for check in checks], indent=2))
+    else:
+        marks = {"ok": "[green]ok[/green]", "warning": "[yellow]warning[/yellow]", "failure": "[red]failure[/red]"}
+        for check in checks:
+            ui.console.print(f"{marks[check.level.value]:<24}", end="")
+            ui.console.print(f" {check.name}: {check.finding}", markup=False)
+            if check.level is not doctor_module.Level.OK and check.remedy:
+                ui.console.print(f"         {check.remedy}", markup=False)
+    if any(check.level is doctor_module.Level.FAILURE for check in checks):
+        raise typer.Exit(2)
+
+
+@app.command()
+def up(images: ImagesOption = None) -> None:
+    """Prepare images, build, start every service and wait until all are healthy.
+
+    Example: `scripts/lab up`
+    """
+    settings = load_settings()
+    lifecycle.up(settings, _forced(images))
+    lifecycle.print_urls(settings)
+
+
+@app.command()
+def down(
+    volumes: Annotated[bool, typer.Option("--volumes", help="Also forget ledgers, identities and metrics.")] = False,
+    stop_engine: Annotated[bool, typer.Option("--engine", help="Also stop Docker, if scripts/lab started it.")] = False,
+) -> None:
+    """Stop the lab. Ledgers and identities stay unless --volumes is given; results stay always.
+
+    Example: `scripts/lab down --volumes`
+    """
+    lifecycle.require_engine()
+    lifecycle.down(load_settings(), volumes=volumes)
+    if stop_engine and engine.stop_engine_if_ours():
+        ui.note("the Docker engine that scripts/lab had started is stopped")
+
+
+@app.command()
+def status(as_json: JsonOption = False) -> None:
+    """Show services, addresses and flows that are under way.
+
+    Example: `scripts/lab status --json`
+    """
+    state = status_module.gather(load_settings())
+    if as_json:
+        print(json.dumps(state, indent=2))
+    else:
+        status_module.show(state)
+    if not state["ready"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def run(
+    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="Name of a file in configs/workloads/.")],
+    users: UsersOption = 20,
+    duration: DurationOption = "60s",
+    warm_up: WarmUpOption = "15s",
+    pacing: Annotated[str, typer.Option(help="Least time from one start of a user to its next.")] = "0",
+    node: Annotated[str | None, typer.Option(help="Node that starts the flows. Default: the workload's.")] = None,
+    counterparty: Annotated[str | None, typer.Option(help="The other party. Default: the workload's.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run. Default: the workload's.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the workload's random values.")] = 1,
+) -> None:
+    """Load the lab with a workload, and keep rows, metrics, figures and a report in results/.
+
+    Status 0: no errors and agreeing counts; 1: not so. An interrupted run keeps nothing.
+
+    Example: `scripts/lab run iou --users 40 --duration 2m --warm-up 30s`
+    """
+    options = _load_options(
+        workload, users, duration, warm_up, pacing=pacing, node=node, counterparty=counterparty, name=name, seed=seed
+    )
+    _run(options, load_settings())
+
+
+@app.command()
+def report(
+    run_name: Annotated[
+        str, typer.Argument(metavar="[RUN]", help="A run's name, the start of one, or latest.")
+    ] = "latest",
+) -> None:
+    """Make a run's report again from its files.
+
+    Example: `scripts/lab report latest`
+    """
+    path = report_module.render(results.find_run(run_name))
+    ui.console.print(f"report: {path}", markup=False)
+
+
+@app.command(name="list")
+def list_runs(as_json: JsonOption = False) -> None:
+    """List the runs in results/, newest last.
+
+    Example: `scripts/lab list`
+    """
+    summaries = [results.summary(run) for run in results.all_runs()]
+    if as_json:
+        print(json.dumps(summaries, indent=2))
+        return
+    if not summaries:
+        ui.console.print("There is no run yet. Make one with `scripts/lab run iou`.", markup=False)
+        return
+    table = Table(
+        "run", "users", "flows/s", "p50", "p99", "errors", "counts", box=None, pad_edge=False, header_style="bold"
+    )
+    for column in table.columns[1:6]:
+        column.justify = "right"
+    for summary in summaries:
+        table.add_row(
+            summary["run"],
+            str(summary["users"]),
+            f"{summary['throughput_per_second']:.2f}",
+            *("–" if summary[name] is None else f"{summary[name]:,.0f} ms" for name in ("p50_ms", "p99_ms")),
+            str(summary["errors"]),
+            "agree" if summary["counts_agree"] else "differ",
+        )
+    ui.console.print(table)
+
+
+@app.command(name="test")
+def run_tests(
+    unit: Annotated[bool, typer.Option("--unit", help="Everything but the end-to-end tests.")] = False,
+    e2e: Annotated[bool, typer.Option("--e2e", help="Only the end-to-end tests, on a lab of their own.")] = False,
+    images: ImagesOption = None,
+) -> None:
+    """Run formatters, linters, unit, structure and end-to-end tests. The last line is `N passed, N failed`.
+
+    Example: `scripts/lab test --unit`
+    """
+    both = unit == e2e
+    totals = suite.run(load_settings(), unit=unit or both, end_to_end=e2e or both, images=_forced(images))
+    print(totals.closing_line, flush=True)
+    if totals.failed or not totals.passed:
+        raise typer.Exit(1)
+
+
+@bench_app.command()
+def bridge(
+    users: UsersOption = 20,
+    duration: DurationOption = "30s",
+    warm_up: WarmUpOption = "10s",
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="Pairs of one measurement each.")] = 3,
+    workload: Annotated[str, typer.Option(help="Workload whose flow is compared.")] = "iou",
+) -> None:
+    """Compare Locust through the bridge with a direct RPC client: paired, alternating, at the same number in flight.
+
+    Example: `scripts/lab bench bridge --rounds 5`
+    """
+    bench_module.bridge(_load_options(workload, users, duration, warm_up), load_settings(), rounds=rounds)

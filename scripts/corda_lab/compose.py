@@ -1,0 +1,174 @@
+"""Docker Compose, as the lab calls it: every command here is one that a person could type in the checkout."""
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corda_lab.errors import LabError
+from corda_lab.paths import COMPOSE_FILE, ROOT
+from corda_lab.settings import Settings
+
+COMMAND_SECONDS_MAX = 120.0
+
+
+@dataclass(frozen=True)
+class Service:
+    """One container of the lab as ``docker compose ps`` tells of it."""
+
+    name: str
+    container: str
+    state: str
+    health: str
+    exit_code: int
+
+    @property
+    def is_ready(self) -> bool:
+        """Running and healthy (or without a health check), or a one-shot that ended well."""
+        if self.state == "exited":
+            return self.exit_code == 0
+        return self.state == "running" and self.health in {"", "healthy"}
+
+    @property
+    def has_failed(self) -> bool:
+        """Ended with an error, or running and found unhealthy."""
+        return (self.state in {"exited", "dead"} and self.exit_code != 0) or self.health == "unhealthy"
+
+    @property
+    def condition(self) -> str:
+        """State and health in one word."""
+        if self.state == "running" and self.health:
+            return self.health
+        if self.state == "exited":
+            return "done" if self.exit_code == 0 else f"exited with {self.exit_code}"
+        return self.state
+
+
+def parse_services(text: str) -> list[Service]:
+    """Read ``docker compose ps --format json``: an object per line, or one array from older versions."""
+    stripped = text.strip()
+    if not stripped:
+        return []
+    items = json.loads(stripped) if stripped.startswith("[") else [json.loads(line) for line in stripped.splitlines()]
+    return [
+        Service(
+            name=str(item["Service"]),
+            container=str(item["Name"]),
+            state=str(item.get("State", "")),
+            health=str(item.get("Health", "")),
+            exit_code=int(item.get("ExitCode", 0)),
+        )
+        for item in items
+    ]
+
+
+def last_lines(text: str, count: int) -> list[str]:
+    """The last ``count`` lines of ``text`` that are not blank."""
+    return [line.rstrip() for line in text.splitlines() if line.strip()][-count:]
+
+
+def last_words(text: str, count: int = 3) -> str:
+    """The last lines of ``text`` in one line, for an error message."""
+    return " | ".join(line.strip() for line in last_lines(text, count))
+
+
+def run_docker(
+    arguments: Sequence[str], *, seconds_max: float = COMMAND_SECONDS_MAX, cwd: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Run ``docker`` quietly in a process group of its own, so that Ctrl-C reaches the lab first and not the client.
+
+    Never raises for an exit status; a missing client and a command that hangs are a LabError.
+    """
+    try:
+        return subprocess.run(
+            ["docker", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds_max,
+            cwd=cwd,
+            check=False,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise LabError("There is no docker command on PATH", "`scripts/lab doctor` says how to get one.") from None
+    except subprocess.TimeoutExpired:
+        raise LabError(
+            f"`docker {' '.join(arguments)}` gave no answer within {seconds_max:.0f} s",
+            "Is the engine overloaded? `docker info` tells whether it answers.",
+        ) from None
+
+
+class Compose:
+    """The lab's Compose project."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.project = settings.project
+
+    def arguments(self, *arguments: str) -> list[str]:
+        """What follows ``docker`` on the command line."""
+        return ["compose", "--file", str(COMPOSE_FILE), "--project-name", self.project, *arguments]
+
+    def shown(self, *arguments: str) -> str:
+        """The command as a person would type it in the checkout."""
+        return " ".join(["docker", "compose", *arguments])
+
+    def run(
+        self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one Compose command quietly; a failure is a LabError with its last words unless ``check`` is off."""
+        done = run_docker(self.arguments(*arguments), seconds_max=seconds_max)
+        if check and done.returncode != 0:
+            words = last_words(done.stderr or done.stdout)
+            raise LabError(f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see all of it.")
+        return done
+
+    def start(self, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
+        """Start a Compose command in the background with its output in ``log``."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as stream:
+            return subprocess.Popen(
+                ["docker", *self.arguments(*arguments)],
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                cwd=ROOT,
+                env={**os.environ, "BUILDKIT_PROGRESS": "plain", "COMPOSE_PROGRESS": "plain"},
+                start_new_session=True,
+            )
+
+    def config(self) -> dict[str, Any]:
+        """The project as Compose understands it, variables filled in."""
+        config: dict[str, Any] = json.loads(self.run("config", "--format", "json").stdout)
+        return config
+
+    def services(self) -> list[Service]:
+        """Every container of the project's services, ended ones too."""
+        return parse_services(self.run("ps", "--all", "--format", "json").stdout)
+
+    def log_tail(self, service: str, count: int = 15) -> list[str]:
+        """The last log lines of a service."""
+        done = self.run("logs", "--no-color", "--no-log-prefix", "--tail", str(count * 2), service, check=False)
+        return last_lines(done.stdout + done.stderr, count)
+
+    def load_containers(self) -> list[str]:
+        """Names of the running containers in which a scripted run generates load."""
+        done = run_docker(
+            [
+                "ps",
+                "--filter",
+                f"label=com.docker.compose.project={self.project}",
+                "--filter",
+                "label=com.docker.compose.oneoff=True",
+                "--filter",
+                "label=com.docker.compose.service=locust",
+                "--format",
+                "{{.Names}}",
+            ]
+        )
+        return done.stdout.split()

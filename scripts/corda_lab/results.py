@@ -1,0 +1,126 @@
+"""The folders of ``results/``: one per run, written beside its place and then moved there whole."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from corda_lab.errors import LabError
+from corda_lab.paths import results_folder
+
+RUN_FILES = ("run.json", "steps.json", "requests.parquet", "metrics.parquet", "report.html")
+RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
+NAME_LENGTH_MAX = 60
+_PARTIAL = ".partial-"
+
+
+def check_name(name: str, *, option: str) -> str:
+    """A run's own name, as it can stand in a folder's name."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name) or len(name) > NAME_LENGTH_MAX:
+        raise LabError(
+            f"{option}: {name!r} cannot be a run's name",
+            f"Use lower-case letters, digits and hyphens, at most {NAME_LENGTH_MAX}.",
+        )
+    return name
+
+
+def run_id(name: str, *, at: datetime | None = None) -> str:
+    """``<utc>-<name>``: sorts by time, and says what it is."""
+    return f"{(at or datetime.now(timezone.utc)):%Y%m%dT%H%M%SZ}-{name}"
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON for people and programs: indented, in the given order."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file of a run; a broken one is named."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LabError(f"{path}: cannot be read ({error})", "The run is damaged; choose another.") from None
+
+
+@contextmanager
+def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
+    """A folder to fill. It becomes ``results/<identity>`` and ``latest`` when the block ends well, and nothing otherwise."""
+    results = results or results_folder()
+    results.mkdir(parents=True, exist_ok=True)
+    final = results / identity
+    if final.exists():
+        raise LabError(f"{final} exists already", "Start again a second later, or give another --name.")
+    partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{identity}-", dir=results))
+    try:
+        yield partial
+        partial.chmod(0o755)
+        partial.rename(final)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    point_latest(final)
+
+
+def point_latest(run: Path) -> None:
+    """Let ``latest`` point to ``run``, without a moment in which it points to nothing."""
+    staged = run.parent / f".latest-{os.getpid()}"
+    with contextlib.suppress(FileNotFoundError):
+        staged.unlink()
+    staged.symlink_to(run.name)
+    staged.replace(run.parent / "latest")
+
+
+def all_runs(*, results: Path | None = None) -> list[Path]:
+    """Every run, oldest first."""
+    results = results or results_folder()
+    if not results.is_dir():
+        return []
+    return sorted(path for path in results.iterdir() if path.is_dir() and RUN_NAME.fullmatch(path.name))
+
+
+def find_run(name: str, *, results: Path | None = None) -> Path:
+    """The folder of a run: ``latest``, a run's name, the start of one, or a path."""
+    results = results or results_folder()
+    runs = all_runs(results=results)
+    if name == "latest":
+        link = results / "latest"
+        if link.is_dir():
+            return link.resolve()
+        if not runs:
+            raise LabError("There is no run yet", "Make one with `scripts/lab run iou`.")
+        return runs[-1]
+    for path in (results / name, Path(name)):
+        if (path / "run.json").is_file():
+            return path.resolve()
+    matches = [run for run in runs if run.name.startswith(name) or run.name.endswith(f"-{name}")]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise LabError(
+            f"{name!r} is the name of {len(matches)} runs: {', '.join(run.name for run in matches)}",
+            "Give one of them whole.",
+        )
+    raise LabError(f"There is no run {name!r} in {results}", "`scripts/lab list` shows them all.")
+
+
+def summary(run: Path) -> dict[str, Any]:
+    """The few figures of a run that ``lab list`` shows."""
+    step = read_json(run / "steps.json")["steps"][0]
+    return {
+        "run": run.name,
+        "workload": step["workload"],
+        "users": step["load"]["users"],
+        "throughput_per_second": step["throughput_per_second"],
+        "p50_ms": step["latency_ms"]["p50"],
+        "p99_ms": step["latency_ms"]["p99"],
+        "errors": step["requests"]["errors"],
+        "counts_agree": step["counts"]["agree"],
+        "passed": step["verdict"]["passed"],
+    }

@@ -1,0 +1,203 @@
+"""The rows that the load generator leaves, one per request, and the figures computed from them.
+
+Every figure is defined in ``docs/methodology.md``; the functions here are those definitions.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from corda_lab.errors import LabError
+
+ROW_SCHEMA: dict[str, Any] = {
+    "request_id": pl.Int64,
+    "user_id": pl.Int64,
+    "workload": pl.String,
+    "node": pl.String,
+    "flow": pl.String,
+    "started_at": pl.Float64,
+    "ended_at": pl.Float64,
+    "latency_ms": pl.Float64,
+    "outcome": pl.String,
+    "status": pl.Int64,
+    "error": pl.String,
+    "flow_id": pl.String,
+    "tx_id": pl.String,
+    "client_id": pl.String,
+    "bridge_rpc_ms": pl.Float64,
+    "bridge_flow_ms": pl.Float64,
+}
+
+QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+
+DEVIATION_PERCENT_MAX = 5.0
+"""How far Little's law may be off before a step is flagged."""
+
+GENERATOR_CPU_PERCENT_MAX = 90.0
+"""A generator process above this share of its one core may have been the limit itself."""
+
+DRIFT_PERCENT_MAX = 20.0
+"""Change of throughput between the halves of the window above which it was not steady."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The measuring window, in unix seconds: after the warm-up until the load stops."""
+
+    started_at: float
+    ended_at: float
+
+    @property
+    def seconds(self) -> float:
+        return self.ended_at - self.started_at
+
+
+def read_rows(path: Path) -> pl.DataFrame:
+    """Read a rows file (one JSON object per line) in order of start.
+
+    A last line without its line break was cut off while it was written and is left out; anything else that is not a
+    row is an error.
+    """
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if not whole.strip():
+        return pl.DataFrame(schema=ROW_SCHEMA)
+    try:
+        rows = pl.read_ndjson(whole, schema=ROW_SCHEMA)
+    except pl.exceptions.PolarsError as error:
+        raise LabError(
+            f"{path.name}: the load generator's rows cannot be read ({error})", "This is a defect of the lab."
+        ) from None
+    required = ("request_id", "started_at", "ended_at", "latency_ms", "outcome")
+    if rows.select(pl.any_horizontal(pl.col(name).is_null().any() for name in required)).item():
+        raise LabError(f"{path.name}: a row lacks one of {', '.join(required)}", "This is a defect of the lab.")
+    if rows["request_id"].n_unique() != rows.height:
+        raise LabError(f"{path.name}: two rows carry the same request_id", "This is a defect of the lab.")
+    return rows.sort("started_at", "request_id")
+
+
+def nearest_rank(values: pl.Series, quantile: float) -> float:
+    """The smallest value that at least a share ``quantile`` of all ``values`` does not exceed; a value really seen."""
+    if values.is_empty():
+        return math.nan
+    # Rounding guards against 0.95 * 20 = 19.000000000000004.
+    rank = max(1, math.ceil(round(quantile * len(values), 9)))
+    return float(values.sort()[rank - 1])
+
+
+def distribution(values: pl.Series) -> dict[str, float | int | None]:
+    """Count, mean, extremes and percentiles; None instead of a figure where there are no values."""
+    values = values.drop_nulls()
+    if values.is_empty():
+        return {"count": 0, "mean": None, "min": None, **dict.fromkeys(QUANTILES), "max": None}
+    ordered = values.sort()
+    return {
+        "count": len(ordered),
+        "mean": float(ordered.cast(pl.Float64).sum() / len(ordered)),
+        "min": float(ordered[0]),
+        **{name: nearest_rank(ordered, quantile) for name, quantile in QUANTILES.items()},
+        "max": float(ordered[-1]),
+    }
+
+
+def ended_within(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
+    """Rows whose answer came within the window, its end left out."""
+    return rows.filter((pl.col("ended_at") >= window.started_at) & (pl.col("ended_at") < window.ended_at))
+
+
+def in_flight_mean(rows: pl.DataFrame, window: Window) -> float:
+    """Average number of requests under way over the window: the time that all rows together spent inside it, per second."""
+    if rows.is_empty() or window.seconds <= 0:
+        return 0.0
+    overlap = pl.min_horizontal(pl.col("ended_at"), pl.lit(window.ended_at)) - pl.max_horizontal(
+        pl.col("started_at"), pl.lit(window.started_at)
+    )
+    return float(rows.select(overlap.clip(lower_bound=0.0).sum()).item()) / window.seconds
+
+
+def deviation_percent(value: float, reference: float) -> float | None:
+    """How far ``value`` is from ``reference``, in percent of it; None where the reference is 0."""
+    return None if reference == 0 else 100.0 * (value - reference) / reference
+
+
+@dataclass(frozen=True)
+class LittlesLaw:
+    """In flight = throughput × latency, from the rows, with the bridge's own gauge as a second witness."""
+
+    throughput_per_second: float
+    latency_mean_seconds: float
+    product: float
+    in_flight_mean: float
+    deviation_percent: float | None
+    bridge_in_flight_mean: float | None
+    bridge_deviation_percent: float | None
+    holds: bool
+
+
+def littles_law(rows: pl.DataFrame, window: Window, bridge_in_flight: float | None) -> LittlesLaw:
+    """Check Little's law over the window; requests that failed were in flight too, so they count."""
+    ended = ended_within(rows, window)
+    rate = ended.height / window.seconds if window.seconds > 0 else 0.0
+    latency_seconds = float(ended["latency_ms"].sum()) / 1000 / ended.height if ended.height else 0.0
+    in_flight = in_flight_mean(rows, window)
+    product = rate * latency_seconds
+    deviation = deviation_percent(product, in_flight)
+    return LittlesLaw(
+        throughput_per_second=rate,
+        latency_mean_seconds=latency_seconds,
+        product=product,
+        in_flight_mean=in_flight,
+        deviation_percent=deviation,
+        bridge_in_flight_mean=bridge_in_flight,
+        bridge_deviation_percent=None if bridge_in_flight is None else deviation_percent(bridge_in_flight, in_flight),
+        holds=deviation is not None and abs(deviation) <= DEVIATION_PERCENT_MAX,
+    )
+
+
+def halves(rows: pl.DataFrame, window: Window) -> dict[str, float | None]:
+    """Throughput in the first and the second half of the window: equal when the load is steady."""
+    middle = window.started_at + window.seconds / 2
+    ok = rows.filter(pl.col("outcome") == "ok")
+    first = ended_within(ok, Window(window.started_at, middle)).height / (window.seconds / 2)
+    second = ended_within(ok, Window(middle, window.ended_at)).height / (window.seconds / 2)
+    return {
+        "first_half_per_second": first,
+        "second_half_per_second": second,
+        "change_percent": deviation_percent(second, first),
+    }
+
+
+def errors_by_kind(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """How often each status and message came, most frequent first."""
+    kinds = (
+        rows.filter(pl.col("outcome") != "ok")
+        .group_by("status", "error")
+        .agg(pl.len().alias("count"), pl.col("started_at").min().alias("first_at"))
+        .sort(["count", "first_at"], descending=[True, False])
+    )
+    return kinds.to_dicts()
+
+
+def request_figures(rows: pl.DataFrame, window: Window, *, bridge_in_flight: float | None) -> dict[str, Any]:
+    """The figures of ``steps.json`` that come from the rows. Errors are counted over the whole run."""
+    ended = ended_within(rows, window)
+    ok = ended.filter(pl.col("outcome") == "ok")
+    return {
+        "throughput_per_second": ok.height / window.seconds,
+        "requests": {
+            "total": rows.height,
+            "ok": rows.filter(pl.col("outcome") == "ok").height,
+            "errors": rows.filter(pl.col("outcome") != "ok").height,
+            "window_ok": ok.height,
+            "window_errors": ended.height - ok.height,
+        },
+        "latency_ms": distribution(ok["latency_ms"]),
+        "bridge_flow_ms": distribution(ok["bridge_flow_ms"]),
+        "bridge_rpc_ms": distribution(ok["bridge_rpc_ms"]),
+        "errors": errors_by_kind(rows),
+        "littles_law": asdict(littles_law(rows, window, bridge_in_flight)),
+        "steadiness": halves(rows, window),
+    }

@@ -1,0 +1,99 @@
+"""The knobs of ``.env`` as Docker Compose reads them: a variable of the same name in the environment wins."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from corda_lab.errors import LabError
+from corda_lab.paths import ENV_FILE
+
+PROJECT_DEFAULT = "corda-lab"
+NODES = ("Notary", "PartyA", "PartyB", "PartyC")
+"""The nodes of the lab's network; a node's service and host name is its name in lower case."""
+
+_ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+_SIZE_FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+_SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|CREDENTIAL", re.IGNORECASE)
+
+
+def parse_env_file(text: str, *, name: str) -> dict[str, str]:
+    """Assignments of a ``.env`` file; a line that is none is an error that names it."""
+    values: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        match = _ASSIGNMENT.fullmatch(stripped)
+        if match is None:
+            raise LabError(f"{name}, line {number}: {stripped!r} is not NAME=value", "Correct or remove the line.")
+        value = match[2]
+        if value[:1] in {"'", '"'} and value.find(value[0], 1) > 0:
+            value = value[1 : value.index(value[0], 1)]
+        else:
+            value = re.split(r"\s+#", value, maxsplit=1)[0].strip()
+        values[match[1]] = value
+    return values
+
+
+def parse_size(text: str, *, option: str) -> int:
+    """Bytes meant by ``1g``, ``512m`` and so on, powers of 1024 as Docker and the JVM read them."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise LabError(f"{option}: {text!r} is not a size", "Write it like 512m or 2g.")
+    return int(float(match[1]) * _SIZE_FACTORS[match[2].lower()])
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every knob with its value, and the name of the Compose project."""
+
+    values: Mapping[str, str]
+    project: str = PROJECT_DEFAULT
+
+    def __getitem__(self, name: str) -> str:
+        try:
+            return self.values[name]
+        except KeyError:
+            raise LabError(f".env: {name} is missing", "Restore it from the repository's own .env.") from None
+
+    def port(self, name: str) -> int:
+        """A host port; the range is checked here so that the error names the variable."""
+        text = self[name]
+        if not text.isdecimal() or not 1 <= int(text) <= 65535:
+            raise LabError(f"{name}: {text!r} is not a port", "Set it to a number from 1 to 65535.")
+        return int(text)
+
+    def url(self, port_name: str) -> str:
+        """Address on this machine of the service behind a port variable."""
+        return f"http://127.0.0.1:{self.port(port_name)}"
+
+    def size(self, name: str) -> int:
+        """Bytes of a memory setting."""
+        return parse_size(self[name], option=name)
+
+    def public(self) -> dict[str, str]:
+        """All knobs but those that hold a secret."""
+        return {name: value for name, value in sorted(self.values.items()) if not _SECRET.search(name)}
+
+
+def load_settings(env_file: Path = ENV_FILE, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read ``.env`` and lay the environment over it."""
+    environment = os.environ if environment is None else environment
+    try:
+        text = env_file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise LabError(
+            f"{env_file.name}: cannot be read ({error.strerror})", "Restore it from the repository."
+        ) from None
+    values = parse_env_file(text, name=env_file.name)
+    values.update({name: environment[name] for name in values if name in environment})
+    project = environment.get("COMPOSE_PROJECT_NAME", PROJECT_DEFAULT)
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", project):
+        raise LabError(
+            f"COMPOSE_PROJECT_NAME: {project!r} is not a project name",
+            "Use lower-case letters, digits, hyphens and underscores.",
+        )
+    return Settings(values, project)

@@ -1,0 +1,130 @@
+"""The command line as a person meets it: one clear line, the right status, never a stack trace."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from corda_lab.doctor import free_ports
+from corda_lab.paths import ROOT
+
+VERBS = ("quickstart", "doctor", "up", "down", "status", "run", "report", "list", "test", "bench bridge")
+
+
+def lab(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command line with no engine within reach, so that nothing on this machine is touched."""
+    return subprocess.run(
+        [sys.executable, "-m", "corda_lab", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "DOCKER_HOST": f"tcp://127.0.0.1:{free_ports(1)[0]}", "COLUMNS": "200", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
+    done = lab(*verb.split(), "--help")
+    assert done.returncode == 0
+    assert f"scripts/lab {verb.split()[0]}" in done.stdout
+    assert "Example" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rnu"], "Did you mean 'run'?"),
+        (["run", "iou", "--user", "3"], "No such option: --user, did you mean '--users'?"),
+        (["run"], "Missing argument 'WORKLOAD'"),
+        (["run", "iou", "--users", "many"], "--users"),
+        (["run", "iou", "--users", "0"], "--users"),
+        (["run", "iou", "--duration", "soon"], "--duration: 'soon' is not a length of time"),
+        (["run", "iou", "--duration", "0s"], "--duration: '0s' is too short"),
+        (["run", "iou", "--pacing", "-1"], "--pacing"),
+        (["run", "iou", "--name", "a/b"], "--name: 'a/b' cannot be a run's name"),
+        (["run", "iuo"], "unknown workload 'iuo', did you mean 'iou'?"),
+        (["run", "../../etc/passwd"], "unknown workload"),
+        (["up", "--images", "cloud"], "--images"),
+        (["report", "never"], "There is no run 'never'"),
+        (["down", "everything"], "unexpected extra argument"),
+    ],
+)
+def test_bad_input_is_one_clear_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+    done = lab(*arguments, LAB_RESULTS_DIR=str(tmp_path))
+    assert done.returncode == 2
+    assert words in done.stderr.splitlines()[0]
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("arguments", [["run", "iou"], ["status"], ["down"]])
+def test_without_an_engine_there_is_one_error_with_a_remedy(arguments: list[str], tmp_path: Path) -> None:
+    done = lab(*arguments, LAB_RESULTS_DIR=str(tmp_path))
+    assert done.returncode == 2
+    assert "engine" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_doctor_names_what_is_missing_and_fails() -> None:
+    done = lab("doctor")
+    assert done.returncode == 2
+    assert "failure" in done.stdout
+
+
+def test_a_broken_env_variable_is_named() -> None:
+    done = lab("status", COMPOSE_PROJECT_NAME="Not A Name")
+    assert done.returncode == 2
+    assert "COMPOSE_PROJECT_NAME" in done.stderr
+
+
+def test_lists_and_renders_stored_runs(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    environment = {"LAB_RESULTS_DIR": str(run.parent)}
+    listed = lab("list", **environment)
+    assert listed.returncode == 0
+    assert run.name in listed.stdout
+    assert "agree" in listed.stdout
+    (run / "report.html").unlink()
+    rendered = lab("report", **environment)
+    assert rendered.returncode == 0
+    assert str(run / "report.html") in rendered.stdout
+    assert (run / "report.html").is_file()
+
+
+def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    (run / "steps.json").write_text('{"steps": []}', encoding="utf-8")
+    done = lab("list", LAB_RESULTS_DIR=str(run.parent))
+    assert done.returncode == 70
+    first, second = done.stderr.splitlines()
+    assert first == "error: This is a defect of the lab: IndexError: list index out of range"
+    log = Path(second.rpartition("the file ")[2].rstrip("."))
+    assert "Traceback" in log.read_text(encoding="utf-8")
+    log.unlink()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from corda_lab import __main__ as main, cli\n"
+        "def wait() -> None:\n"
+        f"    os.kill(os.getpid(), {int(number)})\n"
+        "    signal.pause()\n"
+        "cli.app.command('wait')(wait)\n"
+        "sys.argv = ['lab', 'wait']\n"
+        "main.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 130
+    assert done.stderr == "Interrupted. Nothing is left half written; a lab that was up is still up.\n"

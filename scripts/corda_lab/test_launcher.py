@@ -1,0 +1,112 @@
+"""``scripts/lab`` from nothing: in a folder of its own, with the real interpreter and a real virtual environment."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from corda_lab.paths import ROOT
+
+LAUNCHER = ROOT / "scripts" / "lab"
+COMMAND = "import sys\nprint('arguments', sys.argv[1:])\nprint('prefix', sys.prefix)\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with the launcher, an empty list of requirements and a command line that only says what it got."""
+    package = tmp_path / "scripts" / "corda_lab"
+    package.mkdir(parents=True)
+    shutil.copy(LAUNCHER, tmp_path / "scripts" / "lab")
+    (tmp_path / "scripts" / "requirements.txt").write_text("# nothing\n", encoding="utf-8")
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    (package / "__main__.py").write_text(COMMAND, encoding="utf-8")
+    return tmp_path
+
+
+def start(checkout: Path, *arguments: str, interpreter: str = sys.executable) -> "subprocess.CompletedProcess[str]":
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        [interpreter, str(checkout / "scripts" / "lab"), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        check=False,
+    )
+
+
+def test_makes_the_environment_once_and_says_so(checkout: Path) -> None:
+    first = start(checkout, "run", "--users", "two words")
+    assert first.returncode == 0
+    assert "Preparing the Python environment in .venv (once)" in first.stderr
+    assert first.stdout.splitlines() == ["arguments ['run', '--users', 'two words']", f"prefix {checkout / '.venv'}"]
+    second = start(checkout)
+    assert second.stderr == ""
+    assert second.stdout.startswith("arguments []")
+
+
+def test_a_torn_environment_is_made_anew(checkout: Path) -> None:
+    start(checkout)
+    # As an interrupted installation leaves it: the interpreter is there, the last thing to be written is not.
+    (checkout / ".venv" / "complete").unlink()
+    shutil.rmtree(checkout / ".venv" / "lib")
+    again = start(checkout)
+    assert "Preparing" in again.stderr
+    assert again.returncode == 0
+
+
+def test_new_requirements_make_the_environment_anew(checkout: Path) -> None:
+    start(checkout)
+    (checkout / "scripts" / "requirements.txt").write_text("# still nothing\n", encoding="utf-8")
+    assert "Preparing" in start(checkout).stderr
+
+
+def test_a_failed_installation_says_what_to_do_and_is_not_taken_for_complete(checkout: Path) -> None:
+    (checkout / "scripts" / "requirements.txt").write_text("./no-such-package\n", encoding="utf-8")
+    done = start(checkout)
+    assert done.returncode == 2
+    assert "error: installing scripts/requirements.txt failed." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (checkout / ".venv" / "complete").exists()
+
+
+def test_the_status_of_the_command_is_passed_on(checkout: Path) -> None:
+    (checkout / "scripts" / "corda_lab" / "__main__.py").write_text("raise SystemExit(7)", encoding="utf-8")
+    assert start(checkout).returncode == 7
+
+
+def test_an_old_python_can_read_the_launcher() -> None:
+    # What the running interpreter is asked to accept is only what Python 3.6 had.
+    ast.parse(LAUNCHER.read_text(encoding="utf-8"), feature_version=(3, 6))
+
+
+def test_an_old_python_gets_a_sentence(checkout: Path) -> None:
+    # The check itself, run by this interpreter under the version of an old one.
+    code = (
+        "import runpy, sys\n"
+        "sys.version_info = (3, 6, 15, 'final', 0)\n"
+        f"runpy.run_path({str(checkout / 'scripts' / 'lab')!r}, run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: scripts/lab needs Python 3.10 or newer; this is Python 3.6")
+    assert not (checkout / ".venv").exists()
+
+
+def test_a_python_without_venv_names_the_package(checkout: Path) -> None:
+    """Debian's Python without its venv package, not as root: imitated by hiding the two modules and the user's id."""
+    code = (
+        "import os, runpy, sys\n"
+        "sys.modules['ensurepip'] = None\n"
+        "os.geteuid = lambda: 1000\n"
+        "import shutil; shutil.which = lambda name: '/usr/bin/' + name\n"
+        f"runpy.run_path({str(checkout / 'scripts' / 'lab')!r}, run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+    assert f"sudo apt-get install {package}" in done.stderr
