@@ -170,12 +170,16 @@ def start(settings: Settings) -> None:
         ui.note(compose.shown(*arguments))
         log = CACHE / "up.log"
         progress = Progress(compose, tuple(name for name in SERVICES if name not in out))
-        status = follow(
-            compose.start(*arguments, log=log),
-            progress.tell,
-            seconds_max=UP_SECONDS_MAX,
-            every_seconds=REPORT_EVERY_SECONDS,
-        )
+        try:
+            status = follow(
+                compose.start(*arguments, log=log),
+                progress.tell,
+                seconds_max=UP_SECONDS_MAX,
+                every_seconds=REPORT_EVERY_SECONDS,
+            )
+        except KeyboardInterrupt:
+            ui.note("what was started still runs: `scripts/lab up` goes on from here, `scripts/lab down` stops it")
+            raise
         progress.tell()
         if status != 0:
             raise start_error(compose, compose.services(), log, timed_out=status is None)

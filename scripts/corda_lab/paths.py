@@ -9,8 +9,5 @@ CONFIGS = ROOT / "configs"
 WORKLOADS = CONFIGS / "workloads"
 ENV_FILE = ROOT / ".env"
 COMPOSE_FILE = ROOT / "compose.yaml"
-
-
-def results_folder() -> Path:
-    """Where runs are kept: ``results/``, or what ``LAB_RESULTS_DIR`` says (the tests keep theirs apart)."""
-    return Path(os.environ.get("LAB_RESULTS_DIR") or ROOT / "results")
+RESULTS = Path(os.environ.get("LAB_RESULTS_DIR") or ROOT / "results")
+"""Where runs are kept; the tests keep theirs apart."""

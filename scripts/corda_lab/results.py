@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from corda_lab.errors import LabError
-from corda_lab.paths import results_folder
+from corda_lab.paths import RESULTS
 
 RUN_FILES = ("run.json", "steps.json", "requests.parquet", "metrics.parquet", "report.html")
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
@@ -52,7 +52,7 @@ def read_json(path: Path) -> Any:
 @contextmanager
 def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
     """A folder to fill. It becomes ``results/<identity>`` and ``latest`` when the block ends well, and nothing otherwise."""
-    results = results or results_folder()
+    results = results or RESULTS
     results.mkdir(parents=True, exist_ok=True)
     final = results / identity
     if final.exists():
@@ -79,7 +79,7 @@ def point_latest(run: Path) -> None:
 
 def all_runs(*, results: Path | None = None) -> list[Path]:
     """Every run, oldest first."""
-    results = results or results_folder()
+    results = results or RESULTS
     if not results.is_dir():
         return []
     return sorted(path for path in results.iterdir() if path.is_dir() and RUN_NAME.fullmatch(path.name))
@@ -87,7 +87,7 @@ def all_runs(*, results: Path | None = None) -> list[Path]:
 
 def find_run(name: str, *, results: Path | None = None) -> Path:
     """The folder of a run: ``latest``, a run's name, the start of one, or a path."""
-    results = results or results_folder()
+    results = results or RESULTS
     runs = all_runs(results=results)
     if name == "latest":
         link = results / "latest"

@@ -2,7 +2,6 @@
 
 import json
 import math
-import signal
 import tempfile
 import time
 from collections import deque
@@ -16,7 +15,7 @@ from typing import Any
 import httpx
 import polars as pl
 
-from corda_lab import counts, host, lifecycle, manifest, report, results, rows, ui
+from corda_lab import counts, host, lifecycle, manifest, report, results, rows, signals, ui
 from corda_lab.bridge import START_REMEDY, Bridge, Node
 from corda_lab.compose import Compose, last_lines, run_docker
 from corda_lab.errors import LabError
@@ -234,17 +233,16 @@ def load_container(compose: Compose, plan: Plan) -> Iterator[str]:
     arguments = ["run", "--detach", "--no-deps", "--use-aliases", "--name", container, "locust", *plan.locust_arguments]
     ui.note(compose.shown(*arguments))
     try:
-        compose.run(*arguments)
+        # A client that is ended while it asks for a container may leave one that starts later.
+        with signals.held_back():
+            compose.run(*arguments)
         yield container
     finally:
-        # A second Ctrl-C must not leave a container behind that goes on sending load.
-        previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
+        # Nor may a second Ctrl-C leave one behind that goes on sending load.
+        with signals.held_back():
             run_docker(["rm", "--force", container])
             files = [f"{ROWS_DIRECTORY}/{plan.identity}.{suffix}" for suffix in ("ndjson", "end.json")]
             compose.run("exec", "-T", "locust", "rm", "-f", *files, check=False)
-        finally:
-            signal.signal(signal.SIGINT, previous)
 
 
 def container_exit_code(container: str) -> int | None:

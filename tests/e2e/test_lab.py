@@ -1,9 +1,9 @@
 """The lab as a whole: every service fares well, every signal arrives, the nodes are the ones of the network."""
 
 import httpx
-from conftest import Lab
 
 from corda_lab import images
+from labkit import Lab
 
 
 def test_every_service_is_healthy(lab: Lab) -> None:

@@ -1,7 +1,8 @@
 """What survives: a lab that was taken down and brought up again, and one whose node was killed."""
 
 import httpx
-from conftest import Lab
+
+from labkit import Lab
 
 
 def ledger(lab: Lab) -> dict[str, tuple[str, int]]:

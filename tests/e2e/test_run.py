@@ -3,19 +3,14 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import polars
 import pytest
-from conftest import Lab
-
-from corda_lab.paths import ROOT
-
-sys.path.insert(0, str(ROOT / "monitoring"))
 
 import signal_table
+from labkit import Browser, Lab
 
 FILES = {"run.json", "steps.json", "requests.parquet", "metrics.parquet", "report.html"}
 
@@ -59,18 +54,9 @@ def test_every_signal_arrives_while_load_runs(lab: Lab, run: Path) -> None:
     assert faults == []
 
 
-def test_the_report_opens_offline_in_a_browser(lab: Lab, run: Path, browser_image: str, shared_folder: Path) -> None:
-    (shared_folder / "report.html").write_bytes((run / "report.html").read_bytes())
-    done = subprocess.run(
-        ["docker", "run", "--rm", "--network=none", f"--volume={shared_folder}:/shared", browser_image]
-        + ["/opt/browser/open_report.py", "/shared/report.html", "/shared"],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout)
+def test_the_report_opens_offline_in_a_browser(run: Path, browser: Browser) -> None:
+    (browser.folder / "report.html").write_bytes((run / "report.html").read_bytes())
+    seen = browser.run("open_report.py", "/shared/report.html", "/shared", network="none")
     assert seen["console_errors"] == []
     assert seen["charts"] >= 4
     assert seen["empty_charts"] == []

@@ -1,0 +1,71 @@
+"""The lab under test and a browser beside it, as the end-to-end tests use them."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from corda_lab.compose import Compose
+from corda_lab.paths import RESULTS, ROOT
+from corda_lab.settings import Settings
+
+LAB_SECONDS_MAX = 600.0
+BROWSER_SECONDS_MAX = 420.0
+
+
+class Lab:
+    """The lab under test as a user has it: a command line, and addresses on this machine."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.compose = Compose(settings)
+        self.bridge_url = settings.url("BRIDGE_PORT")
+        self.prometheus_url = settings.url("PROMETHEUS_PORT")
+        self.network = f"{settings.project}_default"
+
+    def command(self, *arguments: str) -> list[str]:
+        return [str(ROOT / "scripts" / "lab"), *arguments]
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run `scripts/lab` to its end; its output is kept apart from its errors."""
+        return subprocess.run(
+            self.command(*arguments),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LAB_SECONDS_MAX,
+            env={**os.environ, "COLUMNS": "200", **environment},
+            check=False,
+        )
+
+    def results(self) -> list[Path]:
+        """Folders of finished runs, oldest first."""
+        return sorted(path for path in RESULTS.glob("*") if path.is_dir() and not path.is_symlink())
+
+    def conditions(self) -> dict[str, str]:
+        """How each service fares, one word each."""
+        return {service.name: service.condition for service in self.compose.services()}
+
+
+class Browser:
+    """Headless Chromium in a container; it shares `folder` with the test as /shared."""
+
+    def __init__(self, image: str, folder: Path) -> None:
+        self.image = image
+        self.folder = folder
+
+    def run(self, script: str, *arguments: str, network: str) -> dict[str, Any]:
+        """Run a script of tests/e2e/browser/ and return what it saw."""
+        options = ["--rm", f"--network={network}", f"--volume={self.folder}:/shared"]
+        done = subprocess.run(
+            ["docker", "run", *options, self.image, f"/opt/browser/{script}", *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=BROWSER_SECONDS_MAX,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        seen: dict[str, Any] = json.loads(done.stdout)
+        return seen
