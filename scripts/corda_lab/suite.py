@@ -271,10 +271,11 @@ def run(settings: Settings, *, unit: bool, end_to_end: bool, images: lifecycle.I
     ensure_tools()
     if unit:
         lint(totals)
-        python_tests(totals)
     lifecycle.prepare_engine()
     lifecycle.prepare_images(images)
     if unit:
+        # Some of the Python tests ask a real Prometheus, so they need the engine too.
+        python_tests(totals)
         java_tests(totals, settings)
         monitoring_check(totals, settings)
     if end_to_end:
