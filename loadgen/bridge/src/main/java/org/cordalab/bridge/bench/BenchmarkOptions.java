@@ -22,8 +22,7 @@ record BenchmarkOptions(
         Duration duration,
         Optional<Integer> count) {
 
-    static final String USAGE =
-            """
+    static final String USAGE = """
             Usage: bench --node PartyA --flow Iou --args '{"iouValue": 1, "otherParty": "PartyB"}' [options]
               --in-flight N   flows in flight at all times (1)
               --warm-up S     seconds of the same load that are not measured (0)
@@ -81,7 +80,7 @@ record BenchmarkOptions(
         } catch (NumberFormatException e) {
             // Falls through to the same message.
         }
-        throw new IllegalArgumentException("%s must be a whole number of at least %d, but is \"%s\""
-                .formatted(name, least, value));
+        throw new IllegalArgumentException(
+                "%s must be a whole number of at least %d, but is \"%s\"".formatted(name, least, value));
     }
 }

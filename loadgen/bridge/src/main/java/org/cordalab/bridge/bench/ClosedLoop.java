@@ -45,7 +45,8 @@ final class ClosedLoop {
                 }
             }
         };
-        List<Thread> workers = java.util.stream.Stream.generate(() -> Thread.ofVirtual().start(worker))
+        List<Thread> workers = java.util.stream.Stream.generate(
+                        () -> Thread.ofVirtual().start(worker))
                 .limit(inFlight)
                 .toList();
         for (Thread thread : workers) {

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.cordalab.bridge.bench.ClosedLoop.Completion;
@@ -59,15 +60,25 @@ public final class DirectRpcBenchmark {
             NodeSession session = gateway.awaitSession().orElseThrow();
             FlowCall call = call(gateway, options);
             var loop = new ClosedLoop(session, call, options.inFlight());
-            if (options.warmUp().isPositive()) {
-                loop.run(until(options.warmUp()));
-            }
-            long beganAt = System.nanoTime();
-            var result = loop.run(options.count().map(DirectRpcBenchmark::times).orElseGet(() -> until(options.duration())));
-            long elapsed = System.nanoTime() - beganAt;
-            long window = options.count().isPresent() ? elapsed : options.duration().toNanos();
-            return report(options, call, result, window);
+            return options.count().isPresent()
+                    ? reportCount(options, call, loop)
+                    : report(
+                            options,
+                            call,
+                            loop.run(until(options.warmUp().plus(options.duration()))),
+                            options.warmUp().toNanos(),
+                            options.duration().toNanos());
         }
+    }
+
+    private static JsonNode reportCount(BenchmarkOptions options, FlowCall call, ClosedLoop loop)
+            throws InterruptedException {
+        if (options.warmUp().isPositive()) {
+            loop.run(until(options.warmUp()));
+        }
+        long beganAt = System.nanoTime();
+        var result = loop.run(times(options.count().orElseThrow()));
+        return report(options, call, result, 0, System.nanoTime() - beganAt);
     }
 
     private static FlowCall call(NodeGateway gateway, BenchmarkOptions options) {
@@ -89,11 +100,18 @@ public final class DirectRpcBenchmark {
         return () -> left.getAndDecrement() > 0;
     }
 
-    /** The rate counts what ended inside the window; the latencies are those of all flows. */
-    private static JsonNode report(BenchmarkOptions options, FlowCall call, ClosedLoop.Result result, long windowNanos) {
-        long inWindow = result.completions().stream()
-                .filter(completion -> completion.endedAfterNanos() <= windowNanos)
-                .count();
+    /**
+     * The rate counts what ended inside the window, the latencies are those of the flows that did.
+     *
+     * <p>With a duration, load runs without a break through warm-up and window, as a Locust run does: a window that began
+     * with nothing in flight would understate the rate by the first flows' latency.
+     */
+    private static JsonNode report(
+            BenchmarkOptions options, FlowCall call, ClosedLoop.Result result, long windowBegin, long windowNanos) {
+        List<Completion> inWindow = result.completions().stream()
+                .filter(completion -> completion.endedAfterNanos() > windowBegin
+                        && completion.endedAfterNanos() <= windowBegin + windowNanos)
+                .toList();
         double seconds = windowNanos / 1e9;
         ObjectNode json = Json.object()
                 .put("node", options.node())
@@ -104,11 +122,9 @@ public final class DirectRpcBenchmark {
                 .put("completed", result.completions().size())
                 .put("failed", result.failed())
                 .put("first_error", result.firstError())
-                .put("flows_per_second", rounded(inWindow / seconds));
-        long[] nanos = result.completions().stream()
-                .mapToLong(Completion::latencyNanos)
-                .sorted()
-                .toArray();
+                .put("flows_per_second", rounded(inWindow.size() / seconds));
+        long[] nanos =
+                inWindow.stream().mapToLong(Completion::latencyNanos).sorted().toArray();
         json.putObject("latency_ms")
                 .put("mean", rounded(Arrays.stream(nanos).average().orElse(0) / 1e6))
                 .put("p50", percentile(nanos, 0.50))

@@ -15,9 +15,9 @@ import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http1.Http1Config;
 import java.io.UncheckedIOException;
 import java.time.Duration;
-import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.config.BridgeConfig;
+import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
@@ -116,6 +116,10 @@ public final class BridgeServer implements AutoCloseable {
             } finally {
                 metrics.httpRequest(exchange.status(), path);
             }
+            if (exchange.endsConnection()) {
+                // Helidon leaves the closing to the caller; one that sends a body nobody reads would not.
+                throw new CloseConnectionException("The answer said so");
+            }
         };
     }
 
@@ -124,9 +128,7 @@ public final class BridgeServer implements AutoCloseable {
             route.handle(exchange);
         } catch (Problem problem) {
             exchange.send(problem);
-        } catch (RequestException
-                | CloseConnectionException
-                | UncheckedIOException transportFailure) {
+        } catch (RequestException | CloseConnectionException | UncheckedIOException transportFailure) {
             // The caller has gone, or broke the protocol: Helidon's to deal with.
             throw transportFailure;
         } catch (RuntimeException | StackOverflowError e) {

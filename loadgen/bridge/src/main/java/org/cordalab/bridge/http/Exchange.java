@@ -2,6 +2,7 @@ package org.cordalab.bridge.http;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.helidon.http.HeaderNames;
+import io.helidon.http.HeaderValues;
 import io.helidon.http.Status;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
@@ -77,6 +78,11 @@ final class Exchange {
     /** Says which methods there are, as a 405 must. */
     void allow(String methods) {
         response.header(HeaderNames.ALLOW, methods);
+    }
+
+    /** Whether the answer says that it is the last on its connection. */
+    boolean endsConnection() {
+        return response.headers().containsToken(HeaderValues.CONNECTION_CLOSE);
     }
 
     /** The status that was sent, or would be. */

@@ -7,7 +7,6 @@ import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.config.BridgeConfig;
@@ -15,6 +14,7 @@ import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.flow.FlowCatalog;
 import org.cordalab.bridge.flow.FlowConstructor;
 import org.cordalab.bridge.flow.FlowDefinition;
+import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.node.NodeProfile;
 import org.cordalab.bridge.node.NodeUnavailableException;
@@ -110,7 +110,11 @@ final class FlowRoutes {
             case FlowOutcome.Completed completed -> {
                 ObjectNode json = answer(run.flowId().orElse(null), run.clientId(), completed.result());
                 json.putObject("timings")
-                        .put("rpcMs", millis(run.rpcTime().toNanos()))
+                        .put(
+                                "rpcMs",
+                                run.rpcTime()
+                                        .map(time -> millis(time.toNanos()))
+                                        .orElse(null))
                         .put("flowMs", millis(completed.flowNanos()))
                         .put("totalMs", millis(exchange.ageNanos()));
                 if (!node.gateway()

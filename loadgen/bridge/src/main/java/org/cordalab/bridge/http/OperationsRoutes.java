@@ -4,8 +4,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
-import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.BridgedNodes;
+import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 
 /** Health, metrics and the description of the API. */

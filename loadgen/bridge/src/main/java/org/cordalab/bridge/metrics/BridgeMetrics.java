@@ -35,6 +35,7 @@ public final class BridgeMetrics {
     private final PrometheusRegistry registry = new PrometheusRegistry();
     private final ExpositionFormats formats = ExpositionFormats.init();
     private final Map<String, DoubleSupplier> inFlight = new ConcurrentHashMap<>();
+    private final Map<String, DoubleSupplier> inFlightLimit = new ConcurrentHashMap<>();
     private final Map<String, DoubleSupplier> ready = new ConcurrentHashMap<>();
     private final Map<String, DoubleSupplier> clientIdsToRemove = new ConcurrentHashMap<>();
 
@@ -61,6 +62,10 @@ public final class BridgeMetrics {
 
     public BridgeMetrics() {
         gauge("bridge_flows_in_flight", "Flows handed to the node whose outcome is not known yet.", inFlight);
+        gauge(
+                "bridge_flows_in_flight_limit",
+                "Flows that may be in flight at once; the next one is answered with 429.",
+                inFlightLimit);
         gauge("bridge_node_ready", "1 when the node has answered an RPC within the last seconds.", ready);
         gauge(
                 "bridge_client_ids_to_remove",
@@ -71,7 +76,12 @@ public final class BridgeMetrics {
 
     /** Begins to show a node's gauges. */
     public void watchNode(
-            String node, DoubleSupplier inFlight, DoubleSupplier ready, DoubleSupplier clientIdsToRemove) {
+            String node,
+            int inFlightLimit,
+            DoubleSupplier inFlight,
+            DoubleSupplier ready,
+            DoubleSupplier clientIdsToRemove) {
+        this.inFlightLimit.put(node, () -> inFlightLimit);
         this.inFlight.put(node, inFlight);
         this.ready.put(node, ready);
         this.clientIdsToRemove.put(node, clientIdsToRemove);

@@ -11,6 +11,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import net.corda.client.rpc.ConnectionFailureException;
@@ -47,6 +48,8 @@ final class RpcSession implements NodeSession {
     private final CountDownLatch broken = new CountDownLatch(1);
     /** Results under way; the client library does not promise to end them all when a connection is closed. */
     private final Set<CompletableFuture<Object>> results = ConcurrentHashMap.newKeySet();
+
+    private final Callers callers = new Callers();
 
     RpcSession(String node, CordaRPCConnection connection) {
         this.node = node;
@@ -135,8 +138,7 @@ final class RpcSession implements NodeSession {
         if (!supportsClientIds()) {
             return startWithoutClientId(call);
         }
-        return started(
-                call(() -> ops.startFlowDynamicWithClientId(clientId, call.flowClass(), call.argumentArray())));
+        return started(call(() -> ops.startFlowDynamicWithClientId(clientId, call.flowClass(), call.argumentArray())));
     }
 
     @Override
@@ -216,9 +218,11 @@ final class RpcSession implements NodeSession {
         } catch (RuntimeException e) {
             LOG.debug("{}: closing a broken connection", node, e);
         }
+        callers.interruptAll();
     }
 
     private <T> T call(Supplier<T> rpc) {
+        callers.enter();
         try {
             return rpc.get();
         } catch (RuntimeException e) {
@@ -227,6 +231,8 @@ final class RpcSession implements NodeSession {
                 throw unavailable(e);
             }
             throw e;
+        } finally {
+            callers.leave();
         }
     }
 
@@ -241,5 +247,50 @@ final class RpcSession implements NodeSession {
                         && (error.getCause() instanceof ActiveMQException
                                 || "RPC server is not available.".equals(error.getMessage())
                                 || "RPC Proxy is closed".equals(error.getMessage()));
+    }
+
+    /**
+     * The threads inside an RPC. When a connection is closed the client library forgets those whose request it had not
+     * sent yet; they would wait for ever.
+     */
+    private static final class Callers {
+        private final ReentrantLock lock = new ReentrantLock();
+        private final Set<Thread> inside = new HashSet<>();
+        private boolean closed;
+
+        void enter() {
+            lock.lock();
+            try {
+                if (closed) {
+                    throw new NodeUnavailableException("The connection is closed");
+                }
+                inside.add(Thread.currentThread());
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        /** After this the thread is not interrupted any more, nor does it look as if it had been. */
+        void leave() {
+            lock.lock();
+            try {
+                inside.remove(Thread.currentThread());
+                if (closed) {
+                    Thread.interrupted();
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        void interruptAll() {
+            lock.lock();
+            try {
+                closed = true;
+                inside.forEach(Thread::interrupt);
+            } finally {
+                lock.unlock();
+            }
+        }
     }
 }

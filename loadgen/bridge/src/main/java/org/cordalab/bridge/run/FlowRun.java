@@ -82,9 +82,9 @@ public final class FlowRun {
         return Optional.ofNullable(flowId);
     }
 
-    /** How long the RPC took that the node accepted the flow in. */
-    public Duration rpcTime() {
-        return Duration.ofNanos(rpcNanos);
+    /** How long the RPC took that started the flow; not known when the run had to attach to it later. */
+    public Optional<Duration> rpcTime() {
+        return rpcNanos == 0 ? Optional.empty() : Optional.of(Duration.ofNanos(rpcNanos));
     }
 
     /** The outcome, if it is known by now. */

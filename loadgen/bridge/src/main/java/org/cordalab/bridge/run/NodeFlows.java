@@ -72,7 +72,7 @@ public final class NodeFlows implements AutoCloseable {
         this.timeLimit = timeLimit;
         this.metrics = metrics;
         this.permits = new Semaphore(maxOutstanding);
-        this.cleaner = new ClientIdCleaner(gateway, id -> isOwnId(id) && find(id).isEmpty());
+        this.cleaner = new ClientIdCleaner(gateway, () -> outstanding() > 0, id -> isOwnId(id) && find(id).isEmpty());
         this.ended = Caffeine.newBuilder()
                 .maximumSize(MAX_OUTCOMES)
                 .expireAfterWrite(OUTCOME_RETENTION)
@@ -84,7 +84,8 @@ public final class NodeFlows implements AutoCloseable {
                     }
                 })
                 .build();
-        metrics.watchNode(gateway.name(), this::outstanding, () -> gateway.ready() ? 1 : 0, cleaner::queued);
+        metrics.watchNode(
+                gateway.name(), maxOutstanding, this::outstanding, () -> gateway.ready() ? 1 : 0, cleaner::queued);
         cleaner.start();
     }
 

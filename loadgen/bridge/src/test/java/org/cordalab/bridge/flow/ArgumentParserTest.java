@@ -28,8 +28,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class ArgumentParserTest {
 
-    private static final String MANY =
-            """
+    private static final String MANY = """
             {
               "number": 9007199254740993,
               "truth": true,
@@ -81,31 +80,36 @@ class ArgumentParserTest {
 
     @Test
     void readsKotlinFlows() {
-        FlowCall issue = parse(
-                CashIssueFlow.class, "{'amount': '100 GBP', 'issuerBankPartyRef': 'ref', 'notary': 'Notary'}");
+        FlowCall issue =
+                parse(CashIssueFlow.class, "{'amount': '100 GBP', 'issuerBankPartyRef': 'ref', 'notary': 'Notary'}");
         FlowCall payment = parse(
                 CashIssueAndPaymentFlow.class,
                 "{'amount': '1 GBP', 'issueRef': 'r', 'recipient': 'PartyB', 'anonymous': false, 'notary': 'Notary'}");
 
         assertThat(issue.arguments())
-                .containsExactly(
-                        pounds(10_000), new OpaqueBytes("ref".getBytes(StandardCharsets.UTF_8)), NOTARY);
+                .containsExactly(pounds(10_000), new OpaqueBytes("ref".getBytes(StandardCharsets.UTF_8)), NOTARY);
         assertThat(payment.arguments()).contains(PARTY_B, false);
     }
 
     @Test
     void choosesTheConstructorByNamesAndThenByTypes() {
-        assertThat(parse(SampleFlows.Overloaded.class, "{'party': 'PartyA'}").arguments()).containsExactly(PARTY_A);
-        assertThat(parse(SampleFlows.Overloaded.class, "{'party': 'PartyA', 'value': 1}").arguments())
+        assertThat(parse(SampleFlows.Overloaded.class, "{'party': 'PartyA'}").arguments())
+                .containsExactly(PARTY_A);
+        assertThat(parse(SampleFlows.Overloaded.class, "{'party': 'PartyA', 'value': 1}")
+                        .arguments())
                 .containsExactly(PARTY_A, 1);
-        assertThat(parse(SampleFlows.Overloaded.class, "{'value': 1}").arguments()).containsExactly(1);
-        assertThat(parse(SampleFlows.Overloaded.class, "{'value': 'one'}").arguments()).containsExactly("one");
+        assertThat(parse(SampleFlows.Overloaded.class, "{'value': 1}").arguments())
+                .containsExactly(1);
+        assertThat(parse(SampleFlows.Overloaded.class, "{'value': 'one'}").arguments())
+                .containsExactly("one");
     }
 
     @Test
     void takesNullOnlyWhereTheParameterSaysSo() {
-        assertThat(parse(SampleFlows.WithNull.class, "{'note': null}").arguments()).containsExactly((Object) null);
-        assertThat(problem(SampleFlows.Iou.class, "{'iouValue': 1, 'otherParty': null}").type())
+        assertThat(parse(SampleFlows.WithNull.class, "{'note': null}").arguments())
+                .containsExactly((Object) null);
+        assertThat(problem(SampleFlows.Iou.class, "{'iouValue': 1, 'otherParty': null}")
+                        .type())
                 .isEqualTo(ProblemType.INVALID_ARGUMENT);
     }
 
@@ -175,8 +179,8 @@ class ArgumentParserTest {
         ObjectNode arguments = json(MANY);
         arguments.set(name, Json.read(value.getBytes(StandardCharsets.UTF_8)));
 
-        Problem problem = catchThrowableOfType(
-                Problem.class, () -> parser.parse(definition(SampleFlows.Many.class), arguments));
+        Problem problem =
+                catchThrowableOfType(Problem.class, () -> parser.parse(definition(SampleFlows.Many.class), arguments));
 
         assertThat(problem).isNotNull();
         assertThat(problem.type()).isEqualTo(ProblemType.INVALID_ARGUMENT);
@@ -211,11 +215,14 @@ class ArgumentParserTest {
 
     @Test
     void fingerprintsTheFlowAndItsArgumentsWhateverTheirOrder() {
-        String one = parse(SampleFlows.Iou.class, "{'iouValue': 1, 'otherParty': 'PartyB'}").fingerprint();
+        String one = parse(SampleFlows.Iou.class, "{'iouValue': 1, 'otherParty': 'PartyB'}")
+                .fingerprint();
 
-        assertThat(parse(SampleFlows.Iou.class, "{'otherParty': 'PartyB', 'iouValue': 1}").fingerprint())
+        assertThat(parse(SampleFlows.Iou.class, "{'otherParty': 'PartyB', 'iouValue': 1}")
+                        .fingerprint())
                 .isEqualTo(one);
-        assertThat(parse(SampleFlows.Iou.class, "{'iouValue': 2, 'otherParty': 'PartyB'}").fingerprint())
+        assertThat(parse(SampleFlows.Iou.class, "{'iouValue': 2, 'otherParty': 'PartyB'}")
+                        .fingerprint())
                 .isNotEqualTo(one);
     }
 

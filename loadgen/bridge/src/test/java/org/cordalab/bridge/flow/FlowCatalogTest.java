@@ -23,8 +23,7 @@ class FlowCatalogTest {
             "com.example.two.Twin");
 
     @ParameterizedTest
-    @ValueSource(
-            strings = {"org.cordalab.bridge.flow.SampleFlows$Iou", "SampleFlows$Iou", "SampleFlows.Iou", "Iou"})
+    @ValueSource(strings = {"org.cordalab.bridge.flow.SampleFlows$Iou", "SampleFlows$Iou", "SampleFlows.Iou", "Iou"})
     void findsAFlowByAnyUniqueEndOfItsName(String name) {
         assertThat(catalog.find(name).flowClass()).isEqualTo(SampleFlows.Iou.class);
     }
@@ -53,8 +52,7 @@ class FlowCatalogTest {
 
     @Test
     void readsJavaConstructors() {
-        assertThat(catalog.find("Iou").constructors())
-                .hasToString("[(iouValue: int, otherParty: Party)]");
+        assertThat(catalog.find("Iou").constructors()).hasToString("[(iouValue: int, otherParty: Party)]");
     }
 
     @Test

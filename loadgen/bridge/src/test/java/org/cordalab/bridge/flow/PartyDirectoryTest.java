@@ -29,8 +29,7 @@ class PartyDirectoryTest {
     void prefersAnOrganisationOfExactlyThatName() {
         var directory = TestParties.directory();
         directory.add(List.of(new net.corda.core.identity.Party(
-                net.corda.core.identity.CordaX500Name.parse("O=PartyB Holding,L=Paris,C=FR"),
-                NOTARY.getOwningKey())));
+                net.corda.core.identity.CordaX500Name.parse("O=PartyB Holding,L=Paris,C=FR"), NOTARY.getOwningKey())));
 
         assertThat(directory.like("partyb")).containsExactly(PARTY_B);
     }

@@ -144,7 +144,11 @@ class BridgeServerTest {
         HttpResponse<String> refused = post(FLOWS, start("c3", IOU)).get();
         problem(refused, ProblemType.TOO_MANY_OUTSTANDING_FLOWS);
         assertThat(refused.headers().firstValue("Retry-After")).contains("1");
-        assertThat(json(get("/v1/nodes")).get("nodes").get(0).get("outstandingFlows").intValue())
+        assertThat(json(get("/v1/nodes"))
+                        .get("nodes")
+                        .get(0)
+                        .get("outstandingFlows")
+                        .intValue())
                 .isEqualTo(2);
 
         node.complete("c1", null);
@@ -159,7 +163,9 @@ class BridgeServerTest {
 
         problem(post(FLOWS, IOU).get(), ProblemType.NODE_UNAVAILABLE);
         problem(get(FLOWS + "/c1"), ProblemType.NODE_UNAVAILABLE);
-        problem(get("/v1/nodes/PartyA/vault/count?stateType=net.corda.core.contracts.ContractState"), ProblemType.NODE_UNAVAILABLE);
+        problem(
+                get("/v1/nodes/PartyA/vault/count?stateType=net.corda.core.contracts.ContractState"),
+                ProblemType.NODE_UNAVAILABLE);
         assertThat(get("/health/ready").statusCode()).isEqualTo(503);
         assertThat(get("/health/live").statusCode()).isEqualTo(200);
     }
@@ -205,7 +211,8 @@ class BridgeServerTest {
 
     @Test
     void answers405WithTheMethodsThereAre() throws Exception {
-        HttpResponse<String> response = send("DELETE", FLOWS, BodyPublishers.noBody()).get();
+        HttpResponse<String> response =
+                send("DELETE", FLOWS, BodyPublishers.noBody()).get();
 
         problem(response, ProblemType.METHOD_NOT_ALLOWED);
         assertThat(response.headers().firstValue("Allow")).contains("GET, POST");
@@ -295,24 +302,28 @@ class BridgeServerTest {
     void servesADescriptionOfExactlyWhatThereIs() throws Exception {
         JsonNode description = json(get("/openapi.json"));
 
-        description.get("paths").fields().forEachRemaining(path -> path.getValue()
-                .fieldNames()
-                .forEachRemaining(method -> {
+        description
+                .get("paths")
+                .fields()
+                .forEachRemaining(path -> path.getValue().fieldNames().forEachRemaining(method -> {
                     if (!method.equals("parameters")) {
-                        assertThat(routeExists(method, path.getKey())).as(method + " " + path.getKey()).isTrue();
+                        assertThat(routeExists(method, path.getKey()))
+                                .as(method + " " + path.getKey())
+                                .isTrue();
                     }
                 }));
         JsonNode types = description.at("/components/schemas/Problem/properties/type/enum");
         assertThat(StreamSupport.stream(types.spliterator(), false).map(JsonNode::textValue))
-                .containsExactlyInAnyOrderElementsOf(
-                        List.of(ProblemType.values()).stream().map(ProblemType::urn).toList());
+                .containsExactlyInAnyOrderElementsOf(List.of(ProblemType.values()).stream()
+                        .map(ProblemType::urn)
+                        .toList());
     }
 
     private boolean routeExists(String method, String path) {
         try {
             String url = path.replace("{node}", "PartyA").replace("{clientId}", "c1");
-            HttpResponse<String> response =
-                    send(method.toUpperCase(Locale.ROOT), url, BodyPublishers.ofString("{")).get();
+            HttpResponse<String> response = send(method.toUpperCase(Locale.ROOT), url, BodyPublishers.ofString("{"))
+                    .get();
             return response.statusCode() != ProblemType.METHOD_NOT_ALLOWED.status()
                     && !response.body().contains("There is no such path");
         } catch (Exception e) {

@@ -17,7 +17,8 @@ class NodeConnectionTest {
 
     @Test
     void isNotReadyAndKnowsNothingWhileTheNodeCannotBeReached() throws Exception {
-        try (var connection = new NodeConnection(new NodeAddress("PartyA", "localhost", closedPort()), connector).start()) {
+        try (var connection =
+                new NodeConnection(new NodeAddress("PartyA", "localhost", closedPort()), connector).start()) {
             assertThat(connection.ready()).isFalse();
             assertThat(connection.session()).isEmpty();
             assertThat(connection.profile()).isEmpty();

@@ -17,9 +17,10 @@ class ProblemTest {
                 .toJson("/v1/nodes/PartyA/flows");
 
         assertThat(json.toString())
-                .isEqualTo("{\"type\":\"urn:corda-lab:problem:flow-failed\",\"title\":\"The flow failed\",\"status\":502,"
-                        + "\"detail\":\"too much\",\"instance\":\"/v1/nodes/PartyA/flows\",\"field\":\"args.iouValue\","
-                        + "\"exception\":\"net.corda.core.flows.FlowException\",\"clientId\":\"c1\",\"flowId\":\"f1\"}");
+                .isEqualTo(
+                        "{\"type\":\"urn:corda-lab:problem:flow-failed\",\"title\":\"The flow failed\",\"status\":502,"
+                                + "\"detail\":\"too much\",\"instance\":\"/v1/nodes/PartyA/flows\",\"field\":\"args.iouValue\","
+                                + "\"exception\":\"net.corda.core.flows.FlowException\",\"clientId\":\"c1\",\"flowId\":\"f1\"}");
     }
 
     @Test

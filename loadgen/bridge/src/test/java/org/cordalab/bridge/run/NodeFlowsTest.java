@@ -52,8 +52,10 @@ class NodeFlowsTest {
         var outcome = (FlowOutcome.Completed) run.await(LONG).orElseThrow();
         assertThat(outcome.result().value().intValue()).isEqualTo(42);
         assertThat(run.flowId()).isPresent();
-        assertThat(metric("bridge_flows_started_total{flow=\"SampleFlows$Iou\",node=\"PartyA\"}")).isEqualTo("1.0");
-        assertThat(metric("bridge_flows_completed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\"}")).isEqualTo("1.0");
+        assertThat(metric("bridge_flows_started_total{flow=\"SampleFlows$Iou\",node=\"PartyA\"}"))
+                .isEqualTo("1.0");
+        assertThat(metric("bridge_flows_completed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\"}"))
+                .isEqualTo("1.0");
     }
 
     @Test
@@ -66,7 +68,9 @@ class NodeFlowsTest {
 
         assertThat(run.await(LONG))
                 .contains(new FlowOutcome.Failed("net.corda.core.flows.FlowException", "below 100", true));
-        assertThat(metric("bridge_flows_failed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\",reason=\"flow_exception\"}"))
+        assertThat(
+                        metric(
+                                "bridge_flows_failed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\",reason=\"flow_exception\"}"))
                 .isEqualTo("1.0");
     }
 
@@ -305,8 +309,9 @@ class NodeFlowsTest {
     }
 
     private FlowCall iou(int value) {
-        var arguments = (ObjectNode)
-                Json.read("{\"iouValue\": %d, \"otherParty\": \"PartyB\"}".formatted(value).getBytes(StandardCharsets.UTF_8));
+        var arguments = (ObjectNode) Json.read("{\"iouValue\": %d, \"otherParty\": \"PartyB\"}"
+                .formatted(value)
+                .getBytes(StandardCharsets.UTF_8));
         var parser = new ArgumentParser(ArgumentMapper.create(TestParties.directory()));
         return parser.parse(node.profile().orElseThrow().flows().find("Iou"), arguments);
     }
