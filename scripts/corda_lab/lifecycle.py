@@ -21,7 +21,8 @@ from corda_lab.settings import Settings
 BUILD_SECONDS_MAX = 1800.0
 UP_SECONDS_MAX = 600.0
 DOWN_SECONDS_MAX = 180.0
-POLL_SECONDS = 0.5
+POLL_SECONDS = 3.0
+"""How often a wait says how it goes. Each look runs the Docker client, which takes processor time from what starts."""
 REPORT_EVERY_SECONDS = 15.0
 
 ImageChoice = Literal["registry", "local"]

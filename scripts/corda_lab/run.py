@@ -31,7 +31,8 @@ USERS_MAX = 10_000
 SPAWN_SECONDS_MAX = 5
 LOAD_START_SECONDS_MAX = 60
 RATE_SECONDS = 5
-POLL_SECONDS = 1.0
+POLL_SECONDS = 3.0
+"""How often a run looks how it goes: each look runs the Docker client, on the processors that are being measured."""
 
 
 @dataclass(frozen=True)
