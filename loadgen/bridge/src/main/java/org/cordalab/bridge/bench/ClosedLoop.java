@@ -6,6 +6,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
 import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.node.NodeSession;
 
@@ -45,8 +46,7 @@ final class ClosedLoop {
                 }
             }
         };
-        List<Thread> workers = java.util.stream.Stream.generate(
-                        () -> Thread.ofVirtual().start(worker))
+        List<Thread> workers = Stream.generate(() -> Thread.ofVirtual().start(worker))
                 .limit(inFlight)
                 .toList();
         for (Thread thread : workers) {

@@ -2,6 +2,7 @@ package org.cordalab.bridge.flow;
 
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
+import java.lang.reflect.WildcardType;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.time.Duration;
@@ -81,7 +82,7 @@ final class ExpectedValue {
         return switch (type) {
             case Class<?> classType -> classType;
             case ParameterizedType parameterized -> raw(parameterized.getRawType());
-            case java.lang.reflect.WildcardType wildcard -> raw(wildcard.getUpperBounds()[0]);
+            case WildcardType wildcard -> raw(wildcard.getUpperBounds()[0]);
             default -> Object.class;
         };
     }

@@ -2,6 +2,7 @@ package org.cordalab.bridge.flow;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -46,7 +47,7 @@ public final class FlowCatalog {
 
     /** Class names of all flows, sorted. */
     public Collection<String> classNames() {
-        return java.util.Collections.unmodifiableSortedSet(classNames);
+        return Collections.unmodifiableSortedSet(classNames);
     }
 
     /** The name of a flow in metrics and in lists. */

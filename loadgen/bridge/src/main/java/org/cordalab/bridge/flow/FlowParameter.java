@@ -2,6 +2,7 @@ package org.cordalab.bridge.flow;
 
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
+import java.lang.reflect.WildcardType;
 import java.util.Arrays;
 import java.util.stream.Collectors;
 
@@ -27,7 +28,7 @@ public record FlowParameter(String name, Type type, boolean nullable) {
                     .collect(Collectors.joining(", ", "<", ">"));
             return simpleName(parameterized.getRawType()) + arguments;
         }
-        if (type instanceof java.lang.reflect.WildcardType wildcard) {
+        if (type instanceof WildcardType wildcard) {
             return simpleName(wildcard.getUpperBounds()[0]);
         }
         return type.getTypeName();

@@ -64,10 +64,19 @@ record FlowRequest(String flow, ObjectNode arguments, Optional<String> clientId)
         if (clientId.isMissingNode()) {
             return Optional.empty();
         }
-        if (!clientId.isTextual() || !CLIENT_ID.matcher(clientId.textValue()).matches()) {
+        return Optional.of(checkedClientId(clientId.isTextual() ? clientId.textValue() : ""));
+    }
+
+    /**
+     * Checks a client id from wherever it came.
+     *
+     * @throws Problem invalid-request
+     */
+    static String checkedClientId(String clientId) {
+        if (!CLIENT_ID.matcher(clientId).matches()) {
             throw invalid("clientId must be 1 to 128 letters, digits and the characters . _ : -", "clientId");
         }
-        return Optional.of(clientId.textValue());
+        return clientId;
     }
 
     private static Problem invalid(String detail, String field) {

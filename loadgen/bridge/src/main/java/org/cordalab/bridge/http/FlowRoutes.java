@@ -68,7 +68,7 @@ final class FlowRoutes {
     /** {@code GET /v1/nodes/{node}/flows/{clientId}}: the outcome of an earlier start. */
     void outcome(Exchange exchange) throws InterruptedException {
         BridgedNode node = nodes.get(exchange.path("node"));
-        String clientId = exchange.path("clientId");
+        String clientId = FlowRequest.checkedClientId(exchange.path("clientId"));
         Optional<FlowRun> run = node.flows().find(clientId);
         if (run.isEmpty()) {
             outcomeFromNode(exchange, node, clientId);

@@ -4,7 +4,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.util.List;
 import org.cordalab.bridge.BridgedNodes;
+import org.cordalab.bridge.flow.FlowCatalog;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 
@@ -36,8 +38,16 @@ final class OperationsRoutes {
 
     /** {@code GET /metrics}. */
     void metrics(Exchange exchange) {
+        nodes.all()
+                .forEach(node -> node.gateway()
+                        .profile()
+                        .ifPresent(profile -> metrics.showFlows(node.name(), shortNames(profile.flows()))));
         BridgeMetrics.Page page = metrics.page(exchange.acceptHeader());
         exchange.send(200, page.contentType(), page.body());
+    }
+
+    private static List<String> shortNames(FlowCatalog flows) {
+        return flows.classNames().stream().map(flows::shortName).toList();
     }
 
     /** {@code GET /openapi.json}. */

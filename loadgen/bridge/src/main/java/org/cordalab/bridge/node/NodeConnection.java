@@ -124,7 +124,7 @@ public final class NodeConnection implements NodeGateway {
                     throw e;
                 } catch (Exception | LinkageError e) {
                     // The client library is Kotlin: it throws checked exceptions that it does not declare.
-                    if (!reported) {
+                    if (!reported && !isClosed()) {
                         LOG.warn(
                                 "{}: cannot connect to {}:{}, trying on: {}",
                                 name(),

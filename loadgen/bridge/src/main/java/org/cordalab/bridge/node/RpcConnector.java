@@ -1,9 +1,11 @@
 package org.cordalab.bridge.node;
 
 import java.time.Duration;
+import java.util.Set;
 import net.corda.client.rpc.CordaRPCClient;
 import net.corda.client.rpc.CordaRPCClientConfiguration;
 import net.corda.client.rpc.CordaRPCConnection;
+import net.corda.core.serialization.SerializationCustomSerializer;
 import net.corda.core.utilities.NetworkHostAndPort;
 import org.cordalab.bridge.config.NodeAddress;
 
@@ -21,6 +23,8 @@ public final class RpcConnector {
 
     private final String user;
     private final String password;
+    private final Set<SerializationCustomSerializer<?, ?>> serializers =
+            CordappSerializers.find(System.getProperty("java.class.path"));
 
     public RpcConnector(String user, String password) {
         this.user = user;
@@ -33,13 +37,12 @@ public final class RpcConnector {
      * Throws whatever the client library throws, undeclared checked exceptions too: connection refused, wrong password …
      */
     CordaRPCConnection connect(NodeAddress node) {
-        // Custom serialisers of CorDapps are looked for in this class loader, the one that has the CorDapps.
         var client = new CordaRPCClient(
                 new NetworkHostAndPort(node.host(), node.port()),
                 new Configuration(),
                 null,
                 RpcConnector.class.getClassLoader(),
-                null);
+                serializers);
         return client.start(user, password);
     }
 

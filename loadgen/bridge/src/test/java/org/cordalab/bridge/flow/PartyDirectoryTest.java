@@ -6,6 +6,8 @@ import static org.cordalab.bridge.flow.TestParties.PARTY_A;
 import static org.cordalab.bridge.flow.TestParties.PARTY_B;
 
 import java.util.List;
+import net.corda.core.identity.CordaX500Name;
+import net.corda.core.identity.Party;
 import org.junit.jupiter.api.Test;
 
 class PartyDirectoryTest {
@@ -28,8 +30,7 @@ class PartyDirectoryTest {
     @Test
     void prefersAnOrganisationOfExactlyThatName() {
         var directory = TestParties.directory();
-        directory.add(List.of(new net.corda.core.identity.Party(
-                net.corda.core.identity.CordaX500Name.parse("O=PartyB Holding,L=Paris,C=FR"), NOTARY.getOwningKey())));
+        directory.add(List.of(new Party(CordaX500Name.parse("O=PartyB Holding,L=Paris,C=FR"), NOTARY.getOwningKey())));
 
         assertThat(directory.like("partyb")).containsExactly(PARTY_B);
     }

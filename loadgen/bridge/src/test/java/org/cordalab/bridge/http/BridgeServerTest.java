@@ -205,6 +205,7 @@ class BridgeServerTest {
         problem(post("/v1/nodes/PartyX/flows", IOU).get(), ProblemType.UNKNOWN_NODE);
         problem(get("/v2"), ProblemType.NOT_FOUND);
         problem(get(FLOWS + "/never-heard-of"), ProblemType.NOT_FOUND);
+        problem(get(FLOWS + "/no%20id"), ProblemType.INVALID_REQUEST);
         problem(get("/v1/nodes/PartyA/vault/count?stateType=com.example.Nothing"), ProblemType.NOT_FOUND);
         problem(get("/v1/nodes/PartyA/vault/count"), ProblemType.INVALID_REQUEST);
     }
@@ -293,6 +294,7 @@ class BridgeServerTest {
                 .contains("bridge_http_requests_total{route=\"/v1/nodes/{node}/flows\",status=\"404\"} 2.0")
                 .contains("bridge_http_requests_total{route=\"unmatched\",status=\"404\"} 1.0")
                 .contains("bridge_flows_in_flight{node=\"PartyA\"} 0.0")
+                .contains("bridge_flows_started_total{flow=\"SampleFlows$Iou\",node=\"PartyA\"} 0.0")
                 .contains("bridge_node_ready{node=\"PartyA\"} 1.0")
                 .contains("jvm_memory_used_bytes{area=\"heap\"}")
                 .contains("process_cpu_seconds_total");

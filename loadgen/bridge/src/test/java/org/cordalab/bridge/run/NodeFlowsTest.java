@@ -10,6 +10,7 @@ import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import net.corda.core.flows.FlowException;
 import org.cordalab.bridge.flow.ArgumentMapper;
 import org.cordalab.bridge.flow.ArgumentParser;
@@ -268,7 +269,7 @@ class NodeFlowsTest {
             first = first == null ? run.clientId() : first;
         }
 
-        long kept = java.util.stream.IntStream.range(0, more)
+        long kept = IntStream.range(0, more)
                 .filter(i -> flows.find("c" + i).isPresent())
                 .count();
         assertThat(kept).isLessThanOrEqualTo(NodeFlows.MAX_OUTCOMES);

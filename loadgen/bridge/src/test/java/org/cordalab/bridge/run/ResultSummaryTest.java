@@ -3,6 +3,7 @@ package org.cordalab.bridge.run;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.math.BigDecimal;
+import java.time.Duration;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,7 +23,7 @@ class ResultSummaryTest {
                 new Sample(1.5, "1.5"),
                 new Sample(Double.NaN, "\"NaN\""),
                 new Sample("text", "\"text\""),
-                new Sample(java.time.Duration.ofSeconds(1), "\"PT1S\""));
+                new Sample(Duration.ofSeconds(1), "\"PT1S\""));
     }
 
     @ParameterizedTest
