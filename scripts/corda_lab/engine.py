@@ -84,8 +84,8 @@ class EngineInfo:
     root_dir: str
 
 
-def _run(command: Sequence[str], *, seconds_max: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command that answers quickly; one that hangs counts as failed, with a word about it on stderr."""
+def run_bounded(command: Sequence[str], *, seconds_max: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command quietly; one that hangs counts as failed with status 124 and a word about it on stderr."""
     seconds_max = COMMAND_SECONDS_MAX if seconds_max is None else seconds_max
     try:
         return subprocess.run(
@@ -124,7 +124,7 @@ def probe() -> Probe:
     """Ask the engine that the docker client would use (``DOCKER_HOST`` and contexts included) for its version."""
     if shutil.which("docker") is None:
         return Probe(EngineState.NO_CLIENT)
-    done = _run(["docker", "version", "--format", "{{.Server.Version}}"])
+    done = run_bounded(["docker", "version", "--format", "{{.Server.Version}}"])
     if done.returncode == 0 and done.stdout.strip():
         return Probe(EngineState.READY, server_version=done.stdout.strip())
     detail = debian.tail(done.stderr or done.stdout, 2)
@@ -135,7 +135,7 @@ def _chosen_endpoint() -> str:
     """The engine that the user pointed the client to, empty for the default one."""
     if host := os.environ.get("DOCKER_HOST"):
         return f"DOCKER_HOST={host}"
-    context = _run(["docker", "context", "show"]).stdout.strip() if shutil.which("docker") else ""
+    context = run_bounded(["docker", "context", "show"]).stdout.strip() if shutil.which("docker") else ""
     return f"the docker context {context}" if context not in {"", "default"} else ""
 
 
@@ -318,7 +318,7 @@ def _start_engine() -> None:
 
 
 def _start_with_systemd() -> None:
-    done = _run(["systemctl", "start", "docker"], seconds_max=START_SECONDS_MAX)
+    done = run_bounded(["systemctl", "start", "docker"], seconds_max=START_SECONDS_MAX)
     if done.returncode != 0 or not _await(_is_ready, seconds_max=START_SECONDS_MAX):
         raise LabError(
             f"`systemctl start docker` failed: {debian.tail(done.stderr) or 'the engine does not answer'}",
@@ -394,7 +394,7 @@ def stop_engine_if_ours() -> bool:
         return False
     if content["method"] == "systemd":
         # The socket unit would start the engine again at the next request.
-        _run(["systemctl", "stop", "docker.socket", "docker.service"], seconds_max=STOP_SECONDS_MAX)
+        run_bounded(["systemctl", "stop", "docker.socket", "docker.service"], seconds_max=STOP_SECONDS_MAX)
     else:
         pid = int(content["pid"])
         with contextlib.suppress(ProcessLookupError):
@@ -411,7 +411,7 @@ def _plugin_version(plugin: str) -> str:
     """The version of a client plugin, empty when it is missing or broken."""
     if shutil.which("docker") is None:
         return ""
-    done = _run(["docker", plugin, "version"])
+    done = run_bounded(["docker", plugin, "version"])
     version = parse_version(done.stdout) if done.returncode == 0 else None
     return ".".join(map(str, version)) if version else ""
 
@@ -484,7 +484,7 @@ def engine_info() -> EngineInfo:
     found = probe()
     if found.state is not EngineState.READY:
         raise _problem(found)
-    done = _run(["docker", "info", "--format", "{{json .}}"])
+    done = run_bounded(["docker", "info", "--format", "{{json .}}"])
     try:
         facts = json.loads(done.stdout)
     except ValueError:

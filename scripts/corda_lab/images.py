@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from corda_lab import debian, ui
+from corda_lab.engine import COMMAND_SECONDS_MAX, run_bounded
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
 from corda_lab.settings import load_settings
@@ -34,7 +35,6 @@ PACKAGES_IMAGE = f"corda-lab/standin-packages:{BASE_SUITE}"
 STANDIN_LABEL = "org.cordalab.standin"
 GRAFANA_VARIABLE = "GRAFANA_IMAGE"
 
-COMMAND_SECONDS_MAX = 30
 REGISTRY_SECONDS_MAX = 20
 PULL_SECONDS_MAX = 1200
 DEBOOTSTRAP_SECONDS_MAX = 600
@@ -82,24 +82,8 @@ def image_names() -> dict[str, str]:
     return {variable: settings[variable] for variable in (*(s.variable for s in STAND_INS), GRAFANA_VARIABLE)}
 
 
-def _run(command: Sequence[str], *, seconds_max: float = COMMAND_SECONDS_MAX) -> subprocess.CompletedProcess[str]:
-    """Run a command; one that takes too long counts as failed, with a word about it on stderr."""
-    try:
-        return subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds_max,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(command, 124, "", f"not done within {seconds_max:.0f} s")
-
-
 def _checked(command: Sequence[str], *, seconds_max: float, what: str, remedy: str) -> str:
-    done = _run(command, seconds_max=seconds_max)
+    done = run_bounded(command, seconds_max=seconds_max)
     if done.returncode != 0:
         raise LabError(f"{what} failed: {debian.tail(done.stderr or done.stdout, 8)}", remedy)
     return done.stdout
@@ -109,7 +93,9 @@ def present_images(names: Iterable[str]) -> dict[str, bool]:
     """Which of these images the engine holds: name → whether it is a stand-in."""
     present: dict[str, bool] = {}
     for name in names:
-        done = _run(["docker", "image", "inspect", "--format", f'{{{{index .Config.Labels "{STANDIN_LABEL}"}}}}', name])
+        done = run_bounded(
+            ["docker", "image", "inspect", "--format", f'{{{{index .Config.Labels "{STANDIN_LABEL}"}}}}', name]
+        )
         if done.returncode == 0:
             present[name] = done.stdout.strip() == "true"
     return present
@@ -244,10 +230,10 @@ def _build(names: Mapping[str, str]) -> None:
 
 def _build_packages() -> None:
     """Fetch the package lists anew: a rolling archive deletes the packages that older lists name."""
-    before = _run(["docker", "image", "inspect", "--format", "{{.Id}}", PACKAGES_IMAGE]).stdout.strip()
+    before = run_bounded(["docker", "image", "inspect", "--format", "{{.Id}}", PACKAGES_IMAGE]).stdout.strip()
     _docker_build("packages", [PACKAGES_IMAGE], ["--no-cache"])
     if before:
-        _run(["docker", "image", "rm", before])
+        run_bounded(["docker", "image", "rm", before])
 
 
 def _build_one(stand_in: StandIn, name: str | None, parent: "Future[None] | None") -> None:

