@@ -14,8 +14,8 @@ import net.corda.core.transactions.LedgerTransaction;
 import org.cordalab.states.IouState;
 
 /**
- * What every node checks of a transaction with an {@link IouState}: an IOU can only come into being, alone, with a
- * positive value, between two different parties who both sign.
+ * What every node checks of a transaction with an {@link IouState}: an IOU comes into being alone, or takes the place of
+ * the one before it; its value is positive, its parties are two and both sign.
  *
  * <p>The limit of the published benchmark (the acceptor signs only below 100) is the acceptor's own will and not a rule
  * of the ledger, so it is checked by the responder flow and not here.
@@ -26,15 +26,26 @@ public class IouContract implements Contract {
 
     @Override
     public void verify(LedgerTransaction tx) {
-        CommandWithParties<Commands.Create> command = requireSingleCommand(tx.getCommands(), Commands.Create.class);
+        CommandWithParties<Commands> command = requireSingleCommand(tx.getCommands(), Commands.class);
         requireThat(require -> {
-            require.using("An IOU consumes no inputs.", tx.getInputStates().isEmpty());
             require.using(
                     "An IOU is the only output.",
                     tx.getOutputStates().size() == 1
                             && tx.outputsOfType(IouState.class).size() == 1);
-
             IouState iou = tx.outputsOfType(IouState.class).get(0);
+            if (command.getValue() instanceof Commands.Create) {
+                require.using(
+                        "A new IOU consumes no inputs.", tx.getInputStates().isEmpty());
+            } else {
+                List<IouState> inputs = tx.inputsOfType(IouState.class);
+                require.using(
+                        "An update consumes one IOU and nothing else.",
+                        tx.getInputStates().size() == 1 && inputs.size() == 1);
+                require.using(
+                        "An update keeps the identifier and the parties.",
+                        inputs.get(0).getLinearId().equals(iou.getLinearId())
+                                && inputs.get(0).getParticipants().equals(iou.getParticipants()));
+            }
             require.using("The lender and the borrower are not the same party.", !isLenderTheBorrower(iou));
             require.using("The IOU's value is positive.", iou.getValue() > 0);
             require.using(
@@ -56,5 +67,8 @@ public class IouContract implements Contract {
     public interface Commands extends CommandData {
         /** Issues one IOU. */
         class Create implements Commands {}
+
+        /** Replaces one IOU by another of the same parties, usually with another value. */
+        class Update implements Commands {}
     }
 }

@@ -42,6 +42,11 @@ public class IouState implements LinearState, QueryableState {
         return borrower;
     }
 
+    /** The same IOU over another number of units. */
+    public IouState withValue(int newValue) {
+        return new IouState(newValue, lender, borrower, linearId);
+    }
+
     @Override
     public UniqueIdentifier getLinearId() {
         return linearId;

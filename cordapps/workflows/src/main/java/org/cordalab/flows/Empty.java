@@ -1,15 +1,15 @@
 package org.cordalab.flows;
 
 import co.paralleluniverse.fibers.Suspendable;
-import net.corda.core.flows.FlowLogic;
 import net.corda.core.flows.StartableByRPC;
+import org.cordalab.timing.TimedFlow;
 
 /** Does nothing: what remains of its time is the cost of starting and ending any flow. */
 @StartableByRPC
-public class Empty extends FlowLogic<Void> {
+public class Empty extends TimedFlow<Void> {
     @Override
     @Suspendable
-    public Void call() {
+    protected Void run() {
         return null;
     }
 }

@@ -2,14 +2,13 @@ package org.cordalab.flows;
 
 import co.paralleluniverse.fibers.Suspendable;
 import java.security.PublicKey;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import net.corda.core.contracts.UniqueIdentifier;
-import net.corda.core.flows.CollectSignaturesFlow;
-import net.corda.core.flows.FinalityFlow;
 import net.corda.core.flows.FlowException;
-import net.corda.core.flows.FlowLogic;
 import net.corda.core.flows.FlowSession;
 import net.corda.core.flows.InitiatingFlow;
 import net.corda.core.flows.StartableByRPC;
@@ -20,6 +19,8 @@ import net.corda.core.utilities.ProgressTracker;
 import net.corda.core.utilities.ProgressTracker.Step;
 import org.cordalab.contracts.IouContract;
 import org.cordalab.states.IouState;
+import org.cordalab.timing.Stage;
+import org.cordalab.timing.TimedFlow;
 
 /**
  * Issues an IOU from this node, the lender, to another party, the borrower: the application of R3's {@code
@@ -32,7 +33,9 @@ import org.cordalab.states.IouState;
  */
 @InitiatingFlow
 @StartableByRPC
-public class Iou extends FlowLogic<SignedTransaction> {
+public class Iou extends TimedFlow<SignedTransaction> {
+    private static final Duration TIME_WINDOW = Duration.ofMinutes(5);
+
     // Static, because a step costs a stack trace to make; after a restore from a checkpoint it is found by equality.
     private static final Step GENERATING_TRANSACTION = new Step("Generating the transaction for a new IOU.");
     private static final Step VERIFYING_TRANSACTION = new Step("Verifying the contract's constraints.");
@@ -48,14 +51,26 @@ public class Iou extends FlowLogic<SignedTransaction> {
             FINALISING_TRANSACTION);
     private final int iouValue;
     private final Party otherParty;
+    private final boolean timeWindow;
 
     /**
      * @param iouValue the number of units owed, 1 or more
      * @param otherParty the borrower
      */
     public Iou(int iouValue, Party otherParty) {
+        this(iouValue, otherParty, false);
+    }
+
+    /**
+     * @param iouValue the number of units owed, 1 or more
+     * @param otherParty the borrower
+     * @param timeWindow whether the transaction has a time window: then the notary signs it, else it has no part in it,
+     *     because an IOU that is issued consumes nothing
+     */
+    public Iou(int iouValue, Party otherParty, boolean timeWindow) {
         this.iouValue = iouValue;
         this.otherParty = otherParty;
+        this.timeWindow = timeWindow;
     }
 
     @Override
@@ -63,53 +78,39 @@ public class Iou extends FlowLogic<SignedTransaction> {
         return progressTracker;
     }
 
-    /** Returns the transaction, signed by both parties and the notary and recorded by both parties. */
+    /** Returns the transaction, signed by both parties, by the notary if there is a time window, and recorded by both. */
     @Override
     @Suspendable
-    public SignedTransaction call() throws FlowException {
-        checkArguments();
+    protected SignedTransaction run() throws FlowException {
+        Arguments.requirePositive("iouValue", iouValue);
+        Arguments.requireOther("otherParty", otherParty, getServiceHub());
 
         progressTracker.setCurrentStep(GENERATING_TRANSACTION);
+        stages().enter(Stage.BUILD);
         TransactionBuilder builder = buildTransaction();
 
         progressTracker.setCurrentStep(VERIFYING_TRANSACTION);
+        stages().enter(Stage.VERIFY);
         builder.verify(getServiceHub());
 
         progressTracker.setCurrentStep(SIGNING_TRANSACTION);
+        stages().enter(Stage.SIGN);
         SignedTransaction signedByLender = getServiceHub().signInitialTransaction(builder);
 
         progressTracker.setCurrentStep(GATHERING_SIGNATURES);
         List<FlowSession> sessions = Collections.singletonList(initiateFlow(otherParty));
-        SignedTransaction signedByBoth = subFlow(new CollectSignaturesFlow(signedByLender, sessions));
+        SignedTransaction signedByBoth = collectSignatures(signedByLender, sessions);
 
         progressTracker.setCurrentStep(FINALISING_TRANSACTION);
-        return subFlow(new FinalityFlow(signedByBoth, sessions));
-    }
-
-    /** Refuses here what the contract would refuse too, with the argument's name in the message. */
-    private void checkArguments() throws FlowException {
-        if (iouValue <= 0) {
-            throw new FlowException("iouValue must be positive, but it is " + iouValue + ".");
-        }
-        if (otherParty.getOwningKey().equals(getOurIdentity().getOwningKey())) {
-            throw new FlowException(
-                    "otherParty must be another party than the one that issues the IOU, " + otherParty.getName() + ".");
-        }
+        return finalise(signedByBoth, sessions);
     }
 
     private TransactionBuilder buildTransaction() throws FlowException {
         IouState iou = new IouState(iouValue, getOurIdentity(), otherParty, new UniqueIdentifier());
         List<PublicKey> signers = Arrays.asList(getOurIdentity().getOwningKey(), otherParty.getOwningKey());
-        return new TransactionBuilder(firstNotary())
+        TransactionBuilder builder = new TransactionBuilder(Arguments.notary(null, getServiceHub()))
                 .addOutputState(iou, IouContract.ID)
                 .addCommand(new IouContract.Commands.Create(), signers);
-    }
-
-    private Party firstNotary() throws FlowException {
-        List<Party> notaries = getServiceHub().getNetworkMapCache().getNotaryIdentities();
-        if (notaries.isEmpty()) {
-            throw new FlowException("The network parameters name no notary, so no IOU can be finalised.");
-        }
-        return notaries.get(0);
+        return timeWindow ? builder.setTimeWindow(Instant.now(), TIME_WINDOW) : builder;
     }
 }

@@ -1,0 +1,61 @@
+package org.cordalab.flows;
+
+import co.paralleluniverse.fibers.Suspendable;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Currency;
+import java.util.List;
+import net.corda.core.contracts.Amount;
+import net.corda.core.flows.FlowException;
+import net.corda.core.flows.StartableByRPC;
+import net.corda.core.identity.Party;
+import net.corda.core.transactions.SignedTransaction;
+import net.corda.core.transactions.TransactionBuilder;
+import org.cordalab.timing.TimedFlow;
+
+/** Makes coins that a measurement will spend: the set-up of {@link CashRepeatedPay}. */
+@StartableByRPC
+public class CashPrepare extends TimedFlow<List<String>> {
+    private static final int COINS_PER_TRANSACTION = 100;
+
+    private final Amount<Currency> amount;
+    private final int count;
+    private final Party notaryName;
+
+    /**
+     * @param amount of each coin, more than nothing
+     * @param count how many coins
+     */
+    public CashPrepare(Amount<Currency> amount, int count) {
+        this(amount, count, null);
+    }
+
+    /**
+     * @param amount of each coin, more than nothing
+     * @param count how many coins
+     * @param notaryName the notary that payments of these coins will need
+     */
+    public CashPrepare(Amount<Currency> amount, int count, Party notaryName) {
+        this.amount = amount;
+        this.count = count;
+        this.notaryName = notaryName;
+    }
+
+    /** Returns references to the coins. */
+    @Override
+    @Suspendable
+    protected List<String> run() throws FlowException {
+        Arguments.requirePositive("amount", amount.getQuantity());
+        Arguments.requireCount("count", count, Arguments.COUNT_MAX);
+        Party notary = Arguments.notary(notaryName, getServiceHub());
+        List<String> coins = new ArrayList<>(count);
+        while (coins.size() < count) {
+            int next = Math.min(COINS_PER_TRANSACTION, count - coins.size());
+            TransactionBuilder builder = Cash.issue(amount, next, getOurIdentity(), notary);
+            SignedTransaction issued =
+                    finalise(getServiceHub().signInitialTransaction(builder), Collections.emptyList());
+            coins.addAll(StateRefs.ofOutputs(issued));
+        }
+        return coins;
+    }
+}

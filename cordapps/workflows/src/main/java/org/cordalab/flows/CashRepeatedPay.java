@@ -1,0 +1,92 @@
+package org.cordalab.flows;
+
+import co.paralleluniverse.fibers.Suspendable;
+import java.math.BigDecimal;
+import java.util.Currency;
+import net.corda.core.contracts.Amount;
+import net.corda.core.contracts.StateRef;
+import net.corda.core.flows.FlowException;
+import net.corda.core.flows.InitiatingFlow;
+import net.corda.core.flows.StartableByRPC;
+import net.corda.core.identity.Party;
+import net.corda.core.transactions.SignedTransaction;
+import org.cordalab.services.Coins;
+import org.cordalab.states.CashState;
+import org.cordalab.timing.Stage;
+
+/**
+ * R3's <em>Issue + Repeated Pay</em>, the paying half: several payments of one unit each to another party, and the
+ * change, in one transaction. The coin that is spent is made beforehand, by {@link CashPrepare}.
+ */
+@InitiatingFlow
+@StartableByRPC
+public class CashRepeatedPay extends CoinFlow {
+    /** Most payments in one transaction. */
+    static final int STATES_MAX = 1_000;
+
+    /** What one payment is worth, in the currency's smallest unit. */
+    static final long PAYMENT =
+            Amount.fromDecimal(BigDecimal.ONE, Currency.getInstance("USD")).getQuantity();
+
+    private final Party otherPartyName;
+    private final int numberOfStatesPerTx;
+    private final String coin;
+    private final boolean anonymousIdentities;
+
+    /**
+     * @param otherPartyName who is paid
+     * @param numberOfStatesPerTx how many payments of one unit
+     */
+    public CashRepeatedPay(Party otherPartyName, int numberOfStatesPerTx) {
+        this(otherPartyName, numberOfStatesPerTx, null, false);
+    }
+
+    /**
+     * @param otherPartyName who is paid
+     * @param numberOfStatesPerTx how many payments of one unit
+     * @param coin reference to the coin to spend, as {@link CashPrepare} gives it
+     */
+    public CashRepeatedPay(Party otherPartyName, int numberOfStatesPerTx, String coin) {
+        this(otherPartyName, numberOfStatesPerTx, coin, false);
+    }
+
+    /**
+     * @param otherPartyName who is paid
+     * @param numberOfStatesPerTx how many payments of one unit
+     * @param coin reference to the coin to spend, as {@link CashPrepare} gives it; null for whichever this node has
+     * @param anonymousIdentities whether the payee is a fresh key instead of a name
+     */
+    public CashRepeatedPay(Party otherPartyName, int numberOfStatesPerTx, String coin, boolean anonymousIdentities) {
+        this.otherPartyName = otherPartyName;
+        this.numberOfStatesPerTx = numberOfStatesPerTx;
+        this.coin = coin;
+        this.anonymousIdentities = anonymousIdentities;
+    }
+
+    /** Returns the transaction, recorded by both parties. */
+    @Override
+    @Suspendable
+    protected SignedTransaction run() throws FlowException {
+        Arguments.requireCount("numberOfStatesPerTx", numberOfStatesPerTx, STATES_MAX);
+        Arguments.requireOther("otherPartyName", otherPartyName, getServiceHub());
+
+        stages().enter(Stage.SELECT);
+        return pay(select(), otherPartyName, PAYMENT, numberOfStatesPerTx, anonymousIdentities);
+    }
+
+    private StateRef select() throws FlowException {
+        Coins coins = getServiceHub().cordaService(Coins.class);
+        if (coin != null) {
+            StateRef given = StateRefs.parse("coin", coin);
+            coins.reserve(CashState.class, given);
+            return given;
+        }
+        long needed = PAYMENT * numberOfStatesPerTx;
+        StateRef taken = coins.take(CashState.class, needed);
+        if (taken == null) {
+            throw new FlowException(
+                    "This node has no free coin worth " + needed + " or more: prepare some with CashPrepare.");
+        }
+        return taken;
+    }
+}

@@ -1,0 +1,31 @@
+package org.cordalab.flows;
+
+import co.paralleluniverse.fibers.Suspendable;
+import net.corda.core.flows.FlowException;
+import net.corda.core.flows.FlowSession;
+import net.corda.core.flows.InitiatedBy;
+import net.corda.core.flows.ReceiveTransactionFlow;
+import net.corda.core.node.StatesToRecord;
+import net.corda.core.transactions.SignedTransaction;
+import org.cordalab.timing.Stage;
+import org.cordalab.timing.TimedFlow;
+
+/** The accomplice of {@link DoubleSpend}: has its transaction notarised at the moment when the other side does. */
+@InitiatedBy(DoubleSpend.class)
+public class DoubleSpendResponder extends TimedFlow<SignedTransaction> {
+    private final FlowSession session;
+
+    public DoubleSpendResponder(FlowSession session) {
+        this.session = session;
+    }
+
+    @Override
+    @Suspendable
+    protected SignedTransaction run() throws FlowException {
+        SignedTransaction second = subFlow(new ReceiveTransactionFlow(session, false, StatesToRecord.NONE));
+        session.sendAndReceive(Boolean.class, true).unwrap(go -> go);
+        stages().enter(Stage.NOTARISE);
+        session.send(DoubleSpend.notarise(this, second));
+        return receiveFinality(session, null);
+    }
+}
