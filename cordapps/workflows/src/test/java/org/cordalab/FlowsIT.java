@@ -2,8 +2,10 @@ package org.cordalab;
 
 import static java.util.Arrays.asList;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import co.paralleluniverse.fibers.Suspendable;
 import java.util.Collections;
@@ -27,6 +29,8 @@ import net.corda.testing.node.MockNetwork;
 import net.corda.testing.node.StartedMockNode;
 import org.cordalab.flows.Empty;
 import org.cordalab.flows.Iou;
+import org.cordalab.flows.IouPrepare;
+import org.cordalab.flows.IouUpdate;
 import org.cordalab.schema.IouSchemaV1;
 import org.cordalab.states.IouState;
 import org.junit.jupiter.api.AfterAll;
@@ -84,13 +88,13 @@ class FlowsIT {
     @Test
     void theLenderRefusesToLendToItself() {
         assertRefused(
-                "otherParty must be another party than the one that issues the IOU, O=Lender, L=London, C=GB.",
+                "otherParty must be another party than this node, O=Lender, L=London, C=GB.",
                 new Iou(1, party(lender)));
     }
 
     @Test
     void theBorrowerSignsNothingButAnIou() {
-        assertRefused("This is not the issue of one IOU.", new SomethingElse(party(borrower)));
+        assertRefused("This is not a transaction with one IOU.", new SomethingElse(party(borrower)));
     }
 
     @Test
@@ -118,6 +122,54 @@ class FlowsIT {
     @Test
     void theEmptyFlowAnswersNothing() throws Exception {
         assertNull(run(new Empty()));
+    }
+
+    @Test
+    void theNotarySignsAnIouWithATimeWindowOnly() throws Exception {
+        Party notary = network.getDefaultNotaryIdentity();
+        SignedTransaction without = run(new Iou(1, party(borrower)));
+        SignedTransaction with = run(new Iou(1, party(borrower), true));
+
+        assertFalse(isSignedBy(notary, without));
+        assertTrue(isSignedBy(notary, with));
+    }
+
+    @Test
+    void anUpdateConsumesTheIouBeforeIt() throws Exception {
+        String linearId = run(new IouPrepare(1, party(borrower), 2)).get(1);
+        int before = vault(borrower).size();
+
+        SignedTransaction first = run(new IouUpdate(linearId, 2));
+        SignedTransaction second = run(new IouUpdate(linearId, 3));
+
+        assertEquals(first.getId(), second.getTx().getInputs().get(0).getTxhash());
+        assertTrue(isSignedBy(network.getDefaultNotaryIdentity(), second));
+        for (StartedMockNode node : asList(lender, borrower)) {
+            IouState iou = recorded(node, second).getState().getData();
+            assertEquals(3, iou.getValue());
+            assertEquals(linearId, iou.getLinearId().getId().toString());
+        }
+        assertEquals(before, vault(borrower).size());
+    }
+
+    @Test
+    void anUpdateIsRefusedLikeAnIssue() throws Exception {
+        String linearId = run(new IouPrepare(1, party(borrower), 1)).get(0);
+
+        assertRefused("iouValue must be positive, but it is 0.", new IouUpdate(linearId, 0));
+        assertRefused(
+                "An IOU is accepted only if its value is below 100, but it is 100.", new IouUpdate(linearId, 100));
+        assertRefused("linearId must be a UUID, but it is x.", new IouUpdate("x", 1));
+        String unknown = "00000000-0000-0000-0000-000000000000";
+        assertRefused(
+                "linearId must be of an IOU in this node's vault, but " + unknown + " is not.",
+                new IouUpdate(unknown, 1));
+    }
+
+    @Test
+    void noMoreIousArePreparedThanTheLimit() {
+        assertRefused("count must be 1 to 10000, but it is 0.", new IouPrepare(1, party(borrower), 0));
+        assertRefused("count must be 1 to 10000, but it is 10001.", new IouPrepare(1, party(borrower), 10_001));
     }
 
     private static <T> T run(FlowLogic<T> flow) throws Exception {
@@ -155,6 +207,11 @@ class FlowsIT {
         return new VaultCustomQueryCriteria(Builder.equal(column, value));
     }
 
+    private static boolean isSignedBy(Party party, SignedTransaction transaction) {
+        return transaction.getSigs().stream()
+                .anyMatch(signature -> signature.getBy().equals(party.getOwningKey()));
+    }
+
     private static Party party(StartedMockNode node) {
         return node.getInfo().getLegalIdentities().get(0);
     }
@@ -170,7 +227,7 @@ class FlowsIT {
 
         @Override
         @Suspendable
-        public SignedTransaction call() throws FlowException {
+        protected SignedTransaction run() throws FlowException {
             TransactionBuilder builder = new TransactionBuilder(getServiceHub()
                             .getNetworkMapCache()
                             .getNotaryIdentities()

@@ -78,10 +78,58 @@ class IouContractTest {
 
     @Test
     void refusesToConsumeAnIou() {
-        refuses("An IOU consumes no inputs.", tx -> {
+        refuses("A new IOU consumes no inputs.", tx -> {
             tx.input(IouContract.ID, iou(1));
             tx.output(IouContract.ID, iou(1));
             tx.command(BOTH, new IouContract.Commands.Create());
+        });
+    }
+
+    @Test
+    void acceptsAnUpdateOfTheValue() {
+        IouState before = iou(1);
+        accepts(tx -> {
+            tx.input(IouContract.ID, before);
+            tx.output(IouContract.ID, before.withValue(2));
+            tx.command(BOTH, new IouContract.Commands.Update());
+        });
+    }
+
+    @Test
+    void refusesAnUpdateOfAnotherIou() {
+        refuses("An update keeps the identifier and the parties.", tx -> {
+            tx.input(IouContract.ID, iou(1));
+            tx.output(IouContract.ID, iou(2));
+            tx.command(BOTH, new IouContract.Commands.Update());
+        });
+    }
+
+    @Test
+    void refusesAnUpdateThatSwapsTheParties() {
+        IouState before = iou(1);
+        IouState swapped = new IouState(1, before.getBorrower(), before.getLender(), before.getLinearId());
+        refuses("An update keeps the identifier and the parties.", tx -> {
+            tx.input(IouContract.ID, before);
+            tx.output(IouContract.ID, swapped);
+            tx.command(BOTH, new IouContract.Commands.Update());
+        });
+    }
+
+    @Test
+    void refusesAnUpdateOfNothing() {
+        refuses("An update consumes one IOU and nothing else.", tx -> {
+            tx.output(IouContract.ID, iou(1));
+            tx.command(BOTH, new IouContract.Commands.Update());
+        });
+    }
+
+    @Test
+    void refusesAnUpdateThatOnlyTheLenderSigns() {
+        IouState before = iou(1);
+        refuses("The lender and the borrower both sign.", tx -> {
+            tx.input(IouContract.ID, before);
+            tx.output(IouContract.ID, before.withValue(2));
+            tx.command(LENDER.getPublicKey(), new IouContract.Commands.Update());
         });
     }
 
@@ -105,7 +153,7 @@ class IouContractTest {
 
     @Test
     void refusesACommandOfAnotherKind() {
-        refuses("Required org.cordalab.contracts.IouContract.Commands.Create command", tx -> {
+        refuses("Required org.cordalab.contracts.IouContract.Commands command", tx -> {
             tx.output(IouContract.ID, iou(1));
             tx.command(BOTH, new OtherCommand());
         });

@@ -1,0 +1,119 @@
+package org.cordalab.flows;
+
+import co.paralleluniverse.fibers.Suspendable;
+import java.security.PublicKey;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.stream.Collectors;
+import net.corda.core.contracts.StateAndRef;
+import net.corda.core.flows.FlowException;
+import net.corda.core.flows.FlowSession;
+import net.corda.core.flows.ReceiveStateAndRefFlow;
+import net.corda.core.identity.Party;
+import net.corda.core.transactions.SignedTransaction;
+import net.corda.core.transactions.TransactionBuilder;
+import org.cordalab.contracts.AssetContract;
+import org.cordalab.states.Asset;
+import org.cordalab.timing.Stage;
+import org.cordalab.timing.TimedFlow;
+
+/**
+ * The exchange's side of an atomic settlement: N parties, of which the first half pays cash and the second half delivers
+ * stock, exchange N assets in one transaction. The exchange owns none of them; it builds the transaction, signs it too
+ * and has it finalised. How signatures are collected and the transaction is finalised, the subclasses decide.
+ */
+abstract class SettlementFlow extends TimedFlow<SignedTransaction> {
+    private final List<Party> otherPartiesNames;
+    private final List<String> states;
+
+    SettlementFlow(List<Party> otherPartiesNames, List<String> states) {
+        this.otherPartiesNames = otherPartiesNames;
+        this.states = states;
+    }
+
+    /** Has every party sign and record. */
+    @Suspendable
+    abstract SignedTransaction complete(SignedTransaction signed, List<FlowSession> sessions) throws FlowException;
+
+    /** Returns the transaction, recorded by all parties and the exchange. */
+    @Override
+    @Suspendable
+    protected SignedTransaction run() throws FlowException {
+        checkArguments();
+
+        stages().enter(Stage.SELECT);
+        List<FlowSession> sessions = new ArrayList<>();
+        for (int index = 0; index < otherPartiesNames.size(); index++) {
+            FlowSession session = initiateFlow(otherPartiesNames.get(index));
+            session.send(new SettlementRequest(
+                    index < otherPartiesNames.size() / 2,
+                    states == null ? null : StateRefs.parse("states", states.get(index))));
+            sessions.add(session);
+        }
+        List<StateAndRef<Asset>> assets = new ArrayList<>();
+        for (FlowSession session : sessions) {
+            assets.addAll(subFlow(new ReceiveStateAndRefFlow<Asset>(session)));
+        }
+
+        stages().enter(Stage.BUILD);
+        TransactionBuilder builder = exchange(assets);
+        stages().enter(Stage.VERIFY);
+        builder.verify(getServiceHub());
+        stages().enter(Stage.SIGN);
+        SignedTransaction signed = getServiceHub().signInitialTransaction(builder);
+        stages().transaction(signed.getId());
+        return complete(signed, sessions);
+    }
+
+    private void checkArguments() throws FlowException {
+        int count = otherPartiesNames.size();
+        if (count < 2 || count % 2 != 0) {
+            throw new FlowException("otherPartiesNames must be an even number of parties, but they are " + count + ".");
+        }
+        if (new HashSet<>(otherPartiesNames).size() != count) {
+            throw new FlowException("otherPartiesNames must be different parties.");
+        }
+        for (Party party : otherPartiesNames) {
+            Arguments.requireOther("otherPartiesNames", party, getServiceHub());
+        }
+        if (states != null && states.size() != count) {
+            throw new FlowException(
+                    "states must be one for each of the " + count + " parties, but they are " + states.size() + ".");
+        }
+    }
+
+    final void enterStage(Stage stage) {
+        stages().enter(stage);
+    }
+
+    final void enterNotarised() {
+        stages().notarised();
+        stages().enter(Stage.FINALISE);
+    }
+
+    final void enterRecorded() {
+        stages().recorded();
+    }
+
+    /** Every asset goes to the owner of its partner's, half the list away. */
+    private TransactionBuilder exchange(List<StateAndRef<Asset>> assets) throws FlowException {
+        int count = otherPartiesNames.size();
+        if (assets.size() != count) {
+            throw new FlowException("The parties were asked for " + count + " assets and sent " + assets.size() + ".");
+        }
+        TransactionBuilder builder =
+                new TransactionBuilder(assets.get(0).getState().getNotary());
+        for (int index = 0; index < count; index++) {
+            Asset asset = assets.get(index).getState().getData();
+            Asset partner = assets.get((index + count / 2) % count).getState().getData();
+            builder.addInputState(assets.get(index));
+            builder.addOutputState(asset.withOwner(partner.getOwner(), asset.getQuantity()), AssetContract.ID);
+        }
+        List<PublicKey> signers = assets.stream()
+                .map(each -> each.getState().getData().getOwner().getOwningKey())
+                .collect(Collectors.toList());
+        signers.add(getOurIdentity().getOwningKey());
+        return builder.addCommand(new AssetContract.Commands.Move(), signers);
+    }
+}
