@@ -32,6 +32,7 @@ class FlowsWithoutNotaryIT {
         Party borrower = new TestIdentity(MockParties.BORROWER).getParty();
         CordaFuture<SignedTransaction> outcome = lender.startFlow(new Iou(1, borrower));
         network.runNetwork();
-        MockParties.assertFailure("The network parameters name no notary, so no IOU can be finalised.", outcome);
+        MockParties.assertFailure(
+                "The network parameters name no notary, so no transaction can be finalised.", outcome);
     }
 }

@@ -13,6 +13,7 @@ import java.util.Set;
  *
  * @param maxOutstandingFlows flows that may be outstanding at one node at a time
  * @param maxBodyBytes largest request body that is read into memory
+ * @param maxAttachmentBytes largest attachment that is uploaded; Corda's RPC client holds several copies of it in memory
  * @param flowTimeout longest a request waits for its flow; the flow itself goes on
  */
 public record BridgeConfig(
@@ -22,6 +23,7 @@ public record BridgeConfig(
         int port,
         int maxOutstandingFlows,
         int maxBodyBytes,
+        int maxAttachmentBytes,
         Duration flowTimeout) {
 
     private static final int MAX_NODES = 64;
@@ -42,8 +44,8 @@ public record BridgeConfig(
     /** Leaves the password out. */
     @Override
     public String toString() {
-        return "BridgeConfig[nodes=%s, rpcUser=%s, port=%d, maxOutstandingFlows=%d, maxBodyBytes=%d, flowTimeout=%s]"
-                .formatted(nodes, rpcUser, port, maxOutstandingFlows, maxBodyBytes, flowTimeout);
+        return "BridgeConfig[nodes=%s, rpcUser=%s, port=%d, maxOutstandingFlows=%d, maxBodyBytes=%d, maxAttachmentBytes=%d, flowTimeout=%s]"
+                .formatted(nodes, rpcUser, port, maxOutstandingFlows, maxBodyBytes, maxAttachmentBytes, flowTimeout);
     }
 
     private static final class Reader {
@@ -62,6 +64,7 @@ public record BridgeConfig(
                     number("BRIDGE_PORT", 8080, 0, 65_535),
                     number("BRIDGE_MAX_OUTSTANDING_FLOWS", 800, 1, 100_000),
                     number("BRIDGE_MAX_BODY_BYTES", 1_048_576, 1024, 16 * 1_048_576),
+                    number("BRIDGE_MAX_ATTACHMENT_BYTES", 32 * 1_048_576, 1024, 200 * 1_048_576),
                     Duration.ofSeconds(number("BRIDGE_FLOW_TIMEOUT_SECONDS", 300, 1, 86_400)));
             if (!mistakes.isEmpty()) {
                 throw new ConfigException(mistakes);

@@ -47,7 +47,7 @@ public final class BridgeServer implements AutoCloseable {
                 .shutdownHook(false)
                 .shutdownGracePeriod(STOP_GRACE)
                 .maxTcpConnections(MAX_CONNECTIONS)
-                .maxPayloadSize(RequestBody.MAX_DISCARDED_BYTES)
+                .maxPayloadSize(Math.max(RequestBody.MAX_DISCARDED_BYTES, config.maxAttachmentBytes()))
                 .idleConnectionTimeout(IDLE_CONNECTION_TIMEOUT)
                 .connectionOptions(options -> options.tcpNoDelay(true))
                 .addProtocol(Http1Config.builder().sendKeepAliveHeader(false).build())
@@ -76,6 +76,7 @@ public final class BridgeServer implements AutoCloseable {
     private HttpRouting.Builder routing(BridgeConfig config, BridgedNodes nodes) {
         var flows = new FlowRoutes(nodes, config, metrics);
         var aboutNodes = new NodeRoutes(nodes);
+        var attachments = new AttachmentRoutes(nodes, config.maxAttachmentBytes());
         var operations = new OperationsRoutes(nodes, metrics);
         var routing = HttpRouting.builder();
         route(routing, "/health/live", Method.GET, operations::live);
@@ -85,6 +86,8 @@ public final class BridgeServer implements AutoCloseable {
         route(routing, "/v1/nodes", Method.GET, aboutNodes::list);
         route(routing, "/v1/nodes/{node}/parties", Method.GET, aboutNodes::parties);
         route(routing, "/v1/nodes/{node}/vault/count", Method.GET, aboutNodes::countStates);
+        route(routing, "/v1/nodes/{node}/attachments", Method.POST, attachments::upload);
+        route(routing, "/v1/nodes/{node}/attachments/{id}", Method.GET, attachments::find);
         route(routing, "/v1/nodes/{node}/flows/{clientId}", Method.GET, flows::outcome);
         String flowsPath = "/v1/nodes/{node}/flows";
         routing.route(Method.GET, flowsPath, handler(flowsPath, flows::list));

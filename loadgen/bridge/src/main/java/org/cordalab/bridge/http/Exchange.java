@@ -56,6 +56,10 @@ final class Exchange {
         return Json.read(RequestBody.read(request, response, maxBytes));
     }
 
+    byte[] bytes(int maxBytes) {
+        return RequestBody.read(request, response, maxBytes);
+    }
+
     void send(int status, JsonNode json) {
         send(status, JSON_MEDIA_TYPE, Json.write(json));
     }

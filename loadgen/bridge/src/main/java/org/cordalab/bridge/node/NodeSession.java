@@ -3,6 +3,7 @@ package org.cordalab.bridge.node;
 import java.util.Optional;
 import java.util.Set;
 import net.corda.core.contracts.ContractState;
+import net.corda.core.crypto.SecureHash;
 import net.corda.core.node.services.Vault.StateStatus;
 import org.cordalab.bridge.flow.FlowCall;
 
@@ -38,6 +39,17 @@ public interface NodeSession {
 
     /** Counts the states of one contract state class in the vault. */
     long count(Class<? extends ContractState> stateType, StateStatus status);
+
+    /**
+     * Stores an attachment.
+     *
+     * @param content a whole jar or zip
+     * @return its id; nothing when the node has it already
+     */
+    Optional<SecureHash> upload(byte[] content, String fileName);
+
+    /** Whether the node has this attachment. */
+    boolean hasAttachment(SecureHash id);
 
     /** Declares the connection broken: calls and flows under way fail, and the node is connected to anew. */
     void discard(Throwable cause);

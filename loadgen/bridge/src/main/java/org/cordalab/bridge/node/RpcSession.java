@@ -1,5 +1,8 @@
 package org.cordalab.bridge.node;
 
+import java.io.ByteArrayInputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.FileAlreadyExistsException;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -18,6 +21,7 @@ import net.corda.client.rpc.ConnectionFailureException;
 import net.corda.client.rpc.CordaRPCConnection;
 import net.corda.client.rpc.RPCException;
 import net.corda.core.contracts.ContractState;
+import net.corda.core.crypto.SecureHash;
 import net.corda.core.identity.Party;
 import net.corda.core.messaging.CordaRPCOps;
 import net.corda.core.messaging.FlowHandle;
@@ -39,6 +43,8 @@ final class RpcSession implements NodeSession {
 
     /** Platform version of Corda 4.6, which brought client ids. */
     private static final int CLIENT_ID_PLATFORM_VERSION = 8;
+
+    private static final String ATTACHMENT_UPLOADER = "corda-lab";
 
     private static final Logger LOG = LoggerFactory.getLogger(RpcSession.class);
 
@@ -190,6 +196,34 @@ final class RpcSession implements NodeSession {
         var onePage = new PageSpecification(1, 1);
         return call(() -> ops.vaultQueryBy(new VaultQueryCriteria(status), onePage, new Sort(Set.of()), stateType)
                 .getTotalStatesAvailable());
+    }
+
+    @Override
+    public Optional<SecureHash> upload(byte[] content, String fileName) {
+        try {
+            return Optional.of(call(() -> uploadNow(content, fileName)));
+        } catch (NodeUnavailableException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            // Versions and modes of the node differ in how they say that they have it.
+            if (hasAttachment(SecureHash.sha256(content))) {
+                return Optional.empty();
+            }
+            throw e;
+        }
+    }
+
+    private SecureHash uploadNow(byte[] content, String fileName) {
+        try {
+            return ops.uploadAttachmentWithMetadata(new ByteArrayInputStream(content), ATTACHMENT_UPLOADER, fileName);
+        } catch (FileAlreadyExistsException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    public boolean hasAttachment(SecureHash id) {
+        return call(() -> ops.attachmentExists(id));
     }
 
     @Override

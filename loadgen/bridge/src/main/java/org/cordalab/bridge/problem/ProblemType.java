@@ -13,6 +13,7 @@ public enum ProblemType {
     METHOD_NOT_ALLOWED("method-not-allowed", 405, "The method is not allowed here"),
     BODY_TOO_LARGE("body-too-large", 413, "The body is too large"),
     TOO_MANY_OUTSTANDING_FLOWS("too-many-outstanding-flows", 429, "The node has too many outstanding flows"),
+    TOO_MANY_UPLOADS("too-many-uploads", 429, "Other attachments are being uploaded"),
     INTERNAL_ERROR("internal-error", 500, "The bridge failed"),
     FLOW_FAILED("flow-failed", 502, "The flow failed"),
     NODE_UNAVAILABLE("node-unavailable", 503, "The node cannot be reached"),

@@ -1,9 +1,13 @@
 package org.cordalab.bridge.run;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import net.corda.core.transactions.SignedTransaction;
 
@@ -11,31 +15,26 @@ import net.corda.core.transactions.SignedTransaction;
  * What the bridge tells of a flow's return value.
  *
  * <p>It is small on purpose: writing out a whole transaction would cost more than some flows do. A transaction gives its
- * id and the number of its signatures, a JSON-like value itself, anything else the beginning of its {@code toString}.
+ * id and the number of its signatures; nulls, booleans, numbers, texts, and lists and maps of these are given as they
+ * are; anything else gives the beginning of its {@code toString}.
  *
  * @param transactionId of a returned transaction
  */
 public record ResultSummary(JsonNode value, Optional<String> transactionId) {
 
     private static final int MAX_TEXT_CHARS = 1000;
+    /** Most values in a list or a map, those nested in it included; a longer one ends with an ellipsis. */
+    static final int MAX_VALUES = 100_000;
+
+    private static final int MAX_DEPTH = 20;
 
     private static final JsonNodeFactory JSON = JsonNodeFactory.withExactBigDecimals(true);
 
     /** Summarises a flow's return value, which may be null. */
     public static ResultSummary of(Object value) {
-        return switch (value) {
-            case SignedTransaction transaction -> of(transaction);
-            case null -> plain(JSON.nullNode());
-            case Boolean truth -> plain(JSON.booleanNode(truth));
-            case Integer number -> plain(JSON.numberNode(number));
-            case Long number -> plain(JSON.numberNode(number));
-            case Short number -> plain(JSON.numberNode(number));
-            case Double number when Double.isFinite(number) -> plain(JSON.numberNode(number));
-            case Float number when Float.isFinite(number) -> plain(JSON.numberNode(number));
-            case BigInteger number -> plain(JSON.numberNode(number));
-            case BigDecimal number -> plain(JSON.numberNode(number));
-            default -> plain(JSON.textNode(cut(text(value))));
-        };
+        return value instanceof SignedTransaction transaction
+                ? of(transaction)
+                : new ResultSummary(new Tree().of(value, 0), Optional.empty());
     }
 
     private static ResultSummary of(SignedTransaction transaction) {
@@ -44,10 +43,6 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId) {
                 .put("txId", id)
                 .put("signatures", transaction.getSigs().size());
         return new ResultSummary(value, Optional.of(id));
-    }
-
-    private static ResultSummary plain(JsonNode value) {
-        return new ResultSummary(value, Optional.empty());
     }
 
     /** A {@code toString} is code of someone else's CorDapp. */
@@ -61,5 +56,50 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId) {
 
     private static String cut(String text) {
         return text.length() <= MAX_TEXT_CHARS ? text : text.substring(0, MAX_TEXT_CHARS) + "…";
+    }
+
+    /** Turns one value into JSON, counting what it holds. */
+    private static final class Tree {
+        private int values;
+
+        JsonNode of(Object value, int depth) {
+            values++;
+            return switch (value) {
+                case null -> JSON.nullNode();
+                case Boolean truth -> JSON.booleanNode(truth);
+                case Integer number -> JSON.numberNode(number);
+                case Long number -> JSON.numberNode(number);
+                case Short number -> JSON.numberNode(number);
+                case Double number when Double.isFinite(number) -> JSON.numberNode(number);
+                case Float number when Float.isFinite(number) -> JSON.numberNode(number);
+                case BigInteger number -> JSON.numberNode(number);
+                case BigDecimal number -> JSON.numberNode(number);
+                case List<?> list when depth < MAX_DEPTH -> array(list, depth);
+                case Map<?, ?> map when depth < MAX_DEPTH -> object(map, depth);
+                default -> JSON.textNode(cut(text(value)));
+            };
+        }
+
+        private JsonNode array(List<?> list, int depth) {
+            ArrayNode array = JSON.arrayNode();
+            for (Object each : list) {
+                if (values >= MAX_VALUES) {
+                    return array.add("…");
+                }
+                array.add(of(each, depth + 1));
+            }
+            return array;
+        }
+
+        private JsonNode object(Map<?, ?> map, int depth) {
+            ObjectNode object = JSON.objectNode();
+            for (Map.Entry<?, ?> each : map.entrySet()) {
+                if (values >= MAX_VALUES) {
+                    return object.put("…", "…");
+                }
+                object.set(cut(String.valueOf(each.getKey())), of(each.getValue(), depth + 1));
+            }
+            return object;
+        }
     }
 }

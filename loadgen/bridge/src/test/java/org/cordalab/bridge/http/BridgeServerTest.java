@@ -40,8 +40,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 class BridgeServerTest {
 
     private static final String FLOWS = "/v1/nodes/PartyA/flows";
+    private static final String ATTACHMENTS = "/v1/nodes/PartyA/attachments";
     private static final String IOU = "{\"flow\": \"Iou\", \"args\": {\"iouValue\": 1, \"otherParty\": \"PartyB\"}}";
     private static final int MAX_BODY_BYTES = 2048;
+    private static final int MAX_ATTACHMENT_BYTES = 4096;
     private static final int MAX_OUTSTANDING = 2;
 
     private final HttpClient client =
@@ -63,6 +65,7 @@ class BridgeServerTest {
                 0,
                 MAX_OUTSTANDING,
                 MAX_BODY_BYTES,
+                MAX_ATTACHMENT_BYTES,
                 flowTimeout);
         var metrics = new BridgeMetrics();
         node = new FakeNode().connect();
@@ -323,7 +326,8 @@ class BridgeServerTest {
 
     private boolean routeExists(String method, String path) {
         try {
-            String url = path.replace("{node}", "PartyA").replace("{clientId}", "c1");
+            String url =
+                    path.replace("{node}", "PartyA").replace("{clientId}", "c1").replace("{id}", "a1");
             HttpResponse<String> response = send(method.toUpperCase(Locale.ROOT), url, BodyPublishers.ofString("{"))
                     .get();
             return response.statusCode() != ProblemType.METHOD_NOT_ALLOWED.status()
@@ -372,5 +376,35 @@ class BridgeServerTest {
 
     private static String all(InputStream stream) throws IOException {
         return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void storesAnAttachmentOnce() throws Exception {
+        byte[] zip = "PK\3\4 and more".getBytes(StandardCharsets.ISO_8859_1);
+        HttpResponse<String> first = upload("?name=a.zip", zip);
+        HttpResponse<String> second = upload("?name=b.zip", zip);
+
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertThat(second.statusCode()).isEqualTo(200);
+        assertThat(second.body()).isEqualTo(first.body());
+        String id = Json.read(first.body().getBytes(StandardCharsets.UTF_8))
+                .path("attachmentId")
+                .asText();
+        assertThat(get(ATTACHMENTS + "/" + id).statusCode()).isEqualTo(200);
+        problem(get(ATTACHMENTS + "/" + "0".repeat(64)), ProblemType.NOT_FOUND);
+        problem(get(ATTACHMENTS + "/x"), ProblemType.INVALID_REQUEST);
+    }
+
+    @Test
+    void refusesWhatIsNoAttachment() throws Exception {
+        problem(upload("?name=a.zip", "text".getBytes(StandardCharsets.UTF_8)), ProblemType.INVALID_REQUEST);
+        problem(upload("?name=a.zip", new byte[0]), ProblemType.INVALID_REQUEST);
+        problem(upload("?name=a.zip", new byte[MAX_ATTACHMENT_BYTES + 1]), ProblemType.BODY_TOO_LARGE);
+        problem(upload("", "PK\3\4".getBytes(StandardCharsets.ISO_8859_1)), ProblemType.INVALID_REQUEST);
+    }
+
+    private HttpResponse<String> upload(String query, byte[] body) throws Exception {
+        return send("POST", ATTACHMENTS + query, BodyPublishers.ofByteArray(body))
+                .get();
     }
 }

@@ -14,6 +14,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.BiFunction;
 import net.corda.core.contracts.ContractState;
+import net.corda.core.crypto.SecureHash;
 import net.corda.core.identity.CordaX500Name;
 import net.corda.core.node.services.Vault.StateStatus;
 import org.cordalab.bridge.flow.FlowCall;
@@ -39,6 +40,7 @@ public final class FakeNode implements NodeGateway {
     private final List<String> startedIds = new ArrayList<>();
     private final BlockingQueue<String> removed = new LinkedBlockingQueue<>();
     private final Set<String> leftOver = new HashSet<>();
+    private final Set<SecureHash> attachments = ConcurrentHashMap.newKeySet();
     private volatile boolean supportsClientIds = true;
     private volatile BiFunction<String, FlowCall, RuntimeException> onStart = (id, call) -> null;
     private Session session;
@@ -230,6 +232,17 @@ public final class FakeNode implements NodeGateway {
         @Override
         public long count(Class<? extends ContractState> stateType, StateStatus status) {
             return status == StateStatus.UNCONSUMED ? 3 : 2;
+        }
+
+        @Override
+        public Optional<SecureHash> upload(byte[] content, String fileName) {
+            SecureHash id = SecureHash.sha256(content);
+            return attachments.add(id) ? Optional.of(id) : Optional.empty();
+        }
+
+        @Override
+        public boolean hasAttachment(SecureHash id) {
+            return attachments.contains(id);
         }
 
         @Override

@@ -1,0 +1,105 @@
+package org.cordalab.bridge.http;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.concurrent.Semaphore;
+import net.corda.core.crypto.SecureHash;
+import org.cordalab.bridge.BridgedNode;
+import org.cordalab.bridge.BridgedNodes;
+import org.cordalab.bridge.json.Json;
+import org.cordalab.bridge.node.NodeSession;
+import org.cordalab.bridge.node.NodeUnavailableException;
+import org.cordalab.bridge.problem.Problem;
+import org.cordalab.bridge.problem.ProblemType;
+
+/**
+ * Stores attachments in nodes and tells which there are.
+ *
+ * <p>Corda's RPC client serialises an attachment whole, several copies of it, whatever stream it is given. So it is read
+ * whole here too, and there is one upload at a time.
+ */
+final class AttachmentRoutes {
+
+    private static final byte[] ZIP_START = "PK\3\4".getBytes(StandardCharsets.ISO_8859_1);
+    private static final String HASH_PATTERN = "[0-9A-Fa-f]{64}";
+    private static final int MAX_NAME_CHARS = 255;
+    private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
+
+    private final BridgedNodes nodes;
+    private final int maxBytes;
+    private final Semaphore uploads = new Semaphore(1);
+
+    AttachmentRoutes(BridgedNodes nodes, int maxBytes) {
+        this.nodes = nodes;
+        this.maxBytes = maxBytes;
+    }
+
+    /** {@code POST /v1/nodes/{node}/attachments?name=…}. */
+    void upload(Exchange exchange) {
+        BridgedNode node = nodes.get(exchange.path("node"));
+        String name = exchange.query("name");
+        if (name.length() > MAX_NAME_CHARS) {
+            throw new Problem(
+                            ProblemType.INVALID_REQUEST,
+                            "The name is longer than %d characters.".formatted(MAX_NAME_CHARS))
+                    .field("name");
+        }
+        if (!uploads.tryAcquire()) {
+            throw new Problem(ProblemType.TOO_MANY_UPLOADS, "One attachment is uploaded at a time.")
+                    .retryAfter(RETRY_AFTER);
+        }
+        try {
+            upload(exchange, node, name);
+        } finally {
+            uploads.release();
+        }
+    }
+
+    private void upload(Exchange exchange, BridgedNode node, String name) {
+        byte[] content = exchange.bytes(maxBytes);
+        if (!Arrays.equals(Arrays.copyOf(content, ZIP_START.length), ZIP_START)) {
+            throw new Problem(ProblemType.INVALID_REQUEST, "The body is not a zip or jar file, which attachments are.");
+        }
+        NodeSession session = session(node);
+        try {
+            Optional<SecureHash> stored = session.upload(content, name);
+            exchange.send(
+                    stored.isPresent() ? 201 : 200,
+                    Json.object()
+                            .put("attachmentId", SecureHash.sha256(content).toString())
+                            .put("bytes", content.length));
+        } catch (NodeUnavailableException e) {
+            throw NodeRoutes.unavailable(node);
+        } catch (RuntimeException e) {
+            throw new Problem(
+                    ProblemType.INVALID_REQUEST,
+                    "%s does not take the attachment: %s".formatted(node.name(), e.getMessage()));
+        }
+    }
+
+    /** {@code GET /v1/nodes/{node}/attachments/{id}}. */
+    void find(Exchange exchange) {
+        BridgedNode node = nodes.get(exchange.path("node"));
+        String id = exchange.path("id");
+        if (!id.matches(HASH_PATTERN)) {
+            throw new Problem(ProblemType.INVALID_REQUEST, "An attachment's id is 64 hexadecimal digits.").field("id");
+        }
+        try {
+            if (!session(node).hasAttachment(SecureHash.parse(id))) {
+                throw new Problem(ProblemType.NOT_FOUND, "%s has no attachment %s.".formatted(node.name(), id));
+            }
+        } catch (NodeUnavailableException e) {
+            throw NodeRoutes.unavailable(node);
+        }
+        exchange.send(
+                200,
+                Json.object().put("attachmentId", id.toUpperCase(Locale.ROOT)).put("exists", true));
+    }
+
+    private static NodeSession session(BridgedNode node) {
+        return node.gateway().session().orElseThrow(() -> NodeRoutes.unavailable(node));
+    }
+}
