@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import net.corda.core.crypto.SecureHash;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
@@ -19,18 +20,19 @@ import org.cordalab.bridge.problem.ProblemType;
  * Stores attachments in nodes and tells which there are.
  *
  * <p>Corda's RPC client serialises an attachment whole, several copies of it, whatever stream it is given. So it is read
- * whole here too, and there is one upload at a time.
+ * whole here too, and there is one upload at a time; the next one's body is left on the wire until then.
  */
 final class AttachmentRoutes {
 
     private static final byte[] ZIP_START = "PK\3\4".getBytes(StandardCharsets.ISO_8859_1);
     private static final String HASH_PATTERN = "[0-9A-Fa-f]{64}";
     private static final int MAX_NAME_CHARS = 255;
+    private static final Duration MAX_WAIT = Duration.ofSeconds(60);
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
     private final BridgedNodes nodes;
     private final int maxBytes;
-    private final Semaphore uploads = new Semaphore(1);
+    private final Semaphore uploads = new Semaphore(1, true);
 
     AttachmentRoutes(BridgedNodes nodes, int maxBytes) {
         this.nodes = nodes;
@@ -38,7 +40,7 @@ final class AttachmentRoutes {
     }
 
     /** {@code POST /v1/nodes/{node}/attachments?name=…}. */
-    void upload(Exchange exchange) {
+    void upload(Exchange exchange) throws InterruptedException {
         BridgedNode node = nodes.get(exchange.path("node"));
         String name = exchange.query("name");
         if (name.length() > MAX_NAME_CHARS) {
@@ -47,8 +49,11 @@ final class AttachmentRoutes {
                             "The name is longer than %d characters.".formatted(MAX_NAME_CHARS))
                     .field("name");
         }
-        if (!uploads.tryAcquire()) {
-            throw new Problem(ProblemType.TOO_MANY_UPLOADS, "One attachment is uploaded at a time.")
+        if (!uploads.tryAcquire(MAX_WAIT.toMillis(), TimeUnit.MILLISECONDS)) {
+            throw new Problem(
+                            ProblemType.TOO_MANY_UPLOADS,
+                            "One attachment is uploaded at a time, and none of those before it has ended for %d s."
+                                    .formatted(MAX_WAIT.toSeconds()))
                     .retryAfter(RETRY_AFTER);
         }
         try {
