@@ -1,4 +1,4 @@
-"""Locust runs a workload of the lab in the closed model: every user has one flow in flight.
+"""Locust runs a workload of the lab: in closed load every user has one flow in flight, in open load users are the pool.
 
 ``docs/workloads.md`` says what a workload is; the arguments are in ``lab_load/arguments.py``.
 """
@@ -9,12 +9,12 @@ from locust import FastHttpUser, constant, constant_pacing, events, task
 from locust.contrib.fasthttp import FAILURE_EXCEPTIONS
 from locust.exception import StopUser
 
+from lab_load.answer import Answer, no_answer, read_answer
 from lab_load.arguments import add_arguments
-from lab_load.bridge import Answer, no_answer, read_answer
+from lab_load.distributed import make_generator
 from lab_load.errors import LoadError
-from lab_load.generator import Generator, leave
+from lab_load.generator import leave
 from lab_load.settings import Settings
-from lab_load.templates import TemplateError
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 
@@ -31,12 +31,12 @@ def declare_arguments(parser):
 
 @events.init.add_listener
 def attach_generator(environment, **_):
-    environment.lab = Generator(environment, SETTINGS)
+    environment.lab = make_generator(environment, SETTINGS)
     environment.lab.attach()
 
 
 class FlowUser(FastHttpUser):
-    """Starts the workload's flow, waits for its end, and again; with pacing, not before the next start is due."""
+    """Starts a flow of the workload, waits for its end, and again: when the last has ended, or when an arrival is due."""
 
     host = SETTINGS.bridge_url
     concurrency = 1
@@ -45,15 +45,20 @@ class FlowUser(FastHttpUser):
     def __init__(self, environment):
         self._generator = environment.lab
         self._run = environment.lab.run
+        self._leaving = self._run is None  # a worker that joined too late
+        self._pause_seconds = 0.0
+        self._pace = constant(0)
+        if self._leaving:
+            super().__init__(environment)
+            return
         plan = self._run.plan
         self.network_timeout = plan.answer_timeout_seconds
         super().__init__(environment)
-        self._user_id = self._run.next_user_id()
+        self._user = self._run.next_user()
+        self._pool = self._run.pool
         self._path = f"/v1/nodes/{plan.node.name}/flows"
-        self._name = plan.workload.flow_short_name
-        self._pace = constant_pacing(plan.choice.pacing_seconds) if plan.choice.pacing_seconds else constant(0)
-        self._pause_seconds = 0.0
-        self._leaving = False
+        if plan.choice.pacing_seconds:
+            self._pace = constant_pacing(plan.choice.pacing_seconds)
 
     def stop(self, force=False):
         """Locust kills a waiting user, but a little later: by then it may have woken, and must not start a flow."""
@@ -61,29 +66,39 @@ class FlowUser(FastHttpUser):
         return super().stop(force)
 
     def wait_time(self):
-        """Until the next start is due, or as long as the last answer asked for."""
+        """Until the next start is due, or as long as the last answer asked for; arrivals of open load wait for nobody."""
         return max(self._pace(self), self._pause_seconds)
 
     @task
     def start_flow(self):
         if self._leaving or self._run.is_stopping:
             raise StopUser
+        if self._pool is None:
+            self._send(None)
+            return
+        intended = self._pool.wait_turn()
+        if intended is None or self._leaving or self._run.is_stopping:
+            raise StopUser
+        self._send(intended)
+        self._pause_seconds = 0.0
+
+    def _send(self, intended):
         try:
-            request = self._run.begin(self._user_id)
-        except TemplateError as error:
-            self._generator.fail(self._run.plan.workload.source.problem(("args",), f"template: {error}"))
+            request = self._run.begin(self._user, intended)
+        except LoadError as error:
+            self._generator.fail(error.message)
             raise StopUser from error
         answer, ended = no_answer("cut off when the run stopped"), None
         try:
             with self.client.post(
-                self._path, data=request.body, headers=HEADERS, name=self._name, catch_response=True
+                self._path, data=request.body, headers=HEADERS, name=request.part.name, catch_response=True
             ) as response:
                 ended = time.monotonic()
                 answer = _read(response)
-                if answer.ok:
-                    response.success()
-                else:
+                if self._run.outcome_of(request.part, answer) == "error":
                     response.failure(self._run.error_label(answer))
+                else:
+                    response.success()
         except Exception as error:
             answer = no_answer(f"{type(error).__name__}: {error}")
             raise

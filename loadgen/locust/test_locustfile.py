@@ -17,6 +17,7 @@ from testkit import HERE, WORKLOAD, X500_NAMES, Locust, StubBridge, problem, suc
 ROW_FIELDS = {
     *("request_id", "user_id", "workload", "node", "flow", "started_at", "ended_at", "latency_ms", "outcome", "status"),
     *("error", "flow_id", "tx_id", "client_id", "bridge_rpc_ms", "bridge_flow_ms"),
+    *("part", "worker", "intended_at", "latency_intended_ms"),
 }
 
 
@@ -258,8 +259,14 @@ def test_a_bad_environment_is_told_at_once(locust: Locust) -> None:
         (("--run-id", "../escape"), "run id: '../escape' is not 1 to 100 letters, digits, '.', '_' or '-'"),
         (("--host", "ftp://bridge"), "host: 'ftp://bridge' is not an http:// address"),
         (("--seeed", "1"), "unrecognized arguments: --seeed"),
-        (("--processes", "2"), "argument --processes: the lab's generator is one process"),
-        (("--master",), "argument --master: the lab's generator is one process"),
+        (("--processes", "2"), "argument --processes: start the workers with --worker instead"),
+        (("--arrivals", "poisson"), "rate: poisson arrivals need above 0 to 100000 per second, is 0"),
+        (("--arrivals", "uniform"), "argument --arrivals: invalid choice: 'uniform'"),
+        (("--rate", "5"), "rate: belongs to open load; leave it 0, or choose constant or poisson arrivals"),
+        (("--arrivals", "constant", "--rate", "5", "--pacing", "1"), "pacing: belongs to closed load"),
+        (("--arrivals", "constant", "--rate", "5", "--late-max", "-1"), "late-max: must be 0 to 60 seconds, is -1"),
+        (("--set", "iouValue"), "--set: 'iouValue' is not key=value"),
+        (("--set", "iouVale=1"), "--set: unknown key 'iouVale', did you mean 'iouValue'?"),
     ],
 )
 def test_a_bad_argument_is_one_clear_message(locust: Locust, arguments: tuple[str, ...], message: str) -> None:
@@ -289,7 +296,11 @@ def test_every_mistake_in_a_workload_is_told_at_once(locust: Locust, bridge: Stu
     ("old", "new", "message"),
     [
         ("flows.Iou", "flows.Iuo", "flow: PartyA cannot start org.cordalab.flows.Iuo, did you mean 'org.cordalab.flow"),
-        ("iouValue:", "value:", "args: org.cordalab.flows.Iou takes (iouValue, otherParty), the workload gives (other"),
+        (
+            "iouValue:",
+            "value:",
+            "iou.yaml:5: args.iouValue: is missing; org.cordalab.flows.Iou takes (iouValue, otherParty)",
+        ),
         ("counterparty: PartyB\n", "", "iou.yaml:6: args.otherParty: uses counterparty, but none is given"),
         ("random_int(1, 99)", "random_int(9, 1)", "iou.yaml:5: args: template: random_int(9, 1): the first bound is"),
         ("random_int(1, 99)", "counter", "iou.yaml:5: args: template: cannot be sent as JSON"),
@@ -345,7 +356,11 @@ def test_the_web_ui_shows_the_lab_s_fields_with_their_choices(locust: Locust) ->
     page = locust.get("/")
 
     options = json.loads(re.search(r"window\.templateArgs = (\{.*\})", page)[1])["extra_options"]  # type: ignore[index]
-    assert list(options) == ["workload", "node", "counterparty", "pacing"]
+    assert list(options) == ["workload", "node", "counterparty", "model", "rate", "pacing"]
+    assert (options["model"]["choices"], options["model"]["default_value"]) == (
+        ["closed", "constant", "poisson"],
+        "closed",
+    )
     assert (options["workload"]["choices"], options["workload"]["default_value"]) == (["iou"], "iou")
     assert options["node"]["choices"] == options["counterparty"]["choices"] == ["", "PartyA", "PartyB", "PartyC"]
     # A workload file that was just written can be chosen after a reload.
@@ -387,6 +402,8 @@ def test_the_web_ui_runs_a_workload_from_its_form(locust: Locust, bridge: StubBr
         ({"node": "PartyX"}, "node: unknown node 'PartyX'; there are PartyA, PartyB, PartyC"),
         ({"node": "PartyB"}, "counterparty: is PartyB like the node; choose another party"),
         ({"pacing": "fast"}, "pacing: 'fast' is not a number of seconds"),
+        ({"model": "poisson", "rate": "many"}, "rate: 'many' is not a number per second"),
+        ({"model": "poisson", "rate": "0"}, "rate: poisson arrivals need above 0"),
         ({"host": "http://127.0.0.1:1"}, "the bridge at http://127.0.0.1:1 does not answer"),
         ({"user_count": "many"}, "Invalid user_count value: 'many' (must be an integer)"),
     ],

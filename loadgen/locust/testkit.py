@@ -1,5 +1,6 @@
 """What the tests of the load generator share: a small real HTTP server that answers like the bridge, and Locust."""
 
+import itertools
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -22,14 +24,29 @@ X500_NAMES = {
     "PartyB": "O=PartyB,L=New York,C=US",
     "PartyC": "O=PartyC,L=Paris,C=FR",
 }
-FLOWS = [
+FLOWS: list[dict[str, Any]] = [
     {
         "flow": "org.cordalab.flows.Iou",
         "shortName": "Iou",
         "parameters": [[{"name": "iouValue", "type": "int"}, {"name": "otherParty", "type": "Party"}]],
     },
     {"flow": "org.cordalab.flows.Empty", "shortName": "Empty", "parameters": [[]]},
+    {
+        "flow": "org.cordalab.flows.CashPrepare",
+        "shortName": "CashPrepare",
+        "parameters": [
+            [{"name": "count", "type": "int"}],
+            [{"name": "count", "type": "int"}, {"name": "to", "type": "Party"}],
+        ],
+    },
+    {"flow": "org.cordalab.flows.Pay", "shortName": "Pay", "parameters": [[{"name": "coin", "type": "String?"}]]},
+    {
+        "flow": "org.cordalab.flows.AttachmentSend",
+        "shortName": "AttachmentSend",
+        "parameters": [[{"name": "attachmentId", "type": "SecureHash"}]],
+    },
 ]
+PLATFORM_VERSION = 12
 WORKLOAD = """\
 description: Issue an IOU.
 node: PartyA
@@ -39,6 +56,8 @@ args:
   iouValue: "{{ random_int(1, 99) }}"
   otherParty: "{{ counterparty }}"
 """
+
+_COIN_NUMBERS = itertools.count(1)
 
 Reply = tuple[int, dict[str, str], Any]
 """Status, headers and JSON content of an answer."""
@@ -51,11 +70,12 @@ def problem(status: int, slug: str, detail: str, **headers: str) -> Reply:
 
 
 def success(start: dict[str, Any]) -> Reply:
-    """The answer to a flow start that went well."""
+    """The answer to a flow start that went well; what prepares coins gives ``count`` of them, no two alike."""
+    coins = start["flow"].endswith("CashPrepare")
     content = {
         "flowId": f"flow-of-{start['clientId']}",
         "clientId": start["clientId"],
-        "result": None,
+        "result": [f"coin-{next(_COIN_NUMBERS)}" for _ in range(start["args"]["count"])] if coins else None,
         "txId": f"tx-of-{start['clientId']}",
         "timings": {"rpcMs": 1.5, "flowMs": 20.25, "totalMs": 22},
     }
@@ -68,6 +88,8 @@ class StubBridge:
     def __init__(self) -> None:
         self.starts: list[tuple[str, dict[str, Any]]] = []
         """Path and content of every flow start that arrived."""
+        self.uploads: list[tuple[str, bytes]] = []
+        """Path and content of every attachment that arrived."""
         self.reply: Callable[[dict[str, Any]], Reply] = success
         self.parties: Reply = (
             200,
@@ -96,10 +118,19 @@ class StubBridge:
             disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
-                self._send(bridge.parties if self.path.endswith("/parties") else (200, {}, {"flows": FLOWS}))
+                if self.path == "/v1/nodes":
+                    nodes = [{"name": name, "platformVersion": PLATFORM_VERSION} for name in X500_NAMES]
+                    self._send((200, {}, {"nodes": nodes}))
+                else:
+                    self._send(bridge.parties if self.path.endswith("/parties") else (200, {}, {"flows": FLOWS}))
 
             def do_POST(self) -> None:
-                start = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                content = self.rfile.read(int(self.headers["Content-Length"]))
+                if "/attachments?" in self.path:
+                    bridge.uploads.append((self.path, content))
+                    self._send((201, {}, {"attachmentId": sha256(content).hexdigest().upper(), "bytes": len(content)}))
+                    return
+                start = json.loads(content)
                 bridge.starts.append((self.path, start))
                 self._send(bridge.reply(start))
 
@@ -169,6 +200,10 @@ class Locust:
         self.start_headless(*arguments, **options)
         return self.finish()
 
+    def workload(self, text: str, name: str = "iou") -> None:
+        """Write a workload file."""
+        (self.workloads / f"{name}.yaml").write_text(text)
+
     def start_web(self) -> None:
         self.start("--web-host", "127.0.0.1", "--web-port", str(self.web_port), "--stop-timeout", "10")
         wait_until(lambda: self.get("/worker-count"), "the web UI answers", attempts_fail_on=(URLError,))
@@ -189,7 +224,7 @@ class Locust:
             return answer
 
     def rows(self, run_id: str = "test") -> list[dict[str, Any]]:
-        """Every row, each of which must be whole."""
+        """Every row, each of which must be whole; of a worker with its index behind the run's id."""
         path = self.rows_folder / f"{run_id}.ndjson"
         text = path.read_text() if path.exists() else ""
         assert not text or text.endswith("\n")

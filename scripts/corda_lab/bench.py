@@ -16,13 +16,15 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab import counts, rows, run, ui
+from corda_lab import counts, generator, rows, run, ui
 from corda_lab.bridge import Bridge
 from corda_lab.compose import Compose, last_words
 from corda_lab.errors import LabError
+from corda_lab.load import LoadOptions, Plan
 from corda_lab.prometheus import Prometheus
 from corda_lab.settings import Settings
-from lab_load.templates import Values
+from corda_lab.step import measuring_window
+from lab_load.values import Values
 
 RATIO_WANTED = 0.95
 BENCHMARK_CLASS = "org.cordalab.bridge.bench.DirectRpcBenchmark"
@@ -65,12 +67,12 @@ def verdict(ratio: Ratio) -> str:
     return f"these pairs cannot tell whether it is at least {RATIO_WANTED}: take more --rounds or a longer --duration"
 
 
-def direct_rate(compose: Compose, plan: run.Plan, arguments: dict[str, Any]) -> float:
+def direct_rate(compose: Compose, plan: Plan, arguments: dict[str, Any]) -> float:
     """Flows per second of the RPC client, which runs in the bridge's image and prints one line of JSON."""
     load = plan.options
     done = compose.run(
         *("run", "--rm", "--no-deps", "-T", "--entrypoint", "/opt/corda-lab/run-java", "bridge", BENCHMARK_CLASS),
-        *("--node", plan.subject.node, "--flow", plan.subject.flow, "--args", json.dumps(arguments)),
+        *("--node", plan.subject.node, "--flow", plan.subject.parts[0].flow, "--args", json.dumps(arguments)),
         *("--in-flight", str(load.users)),
         *("--warm-up", str(int(load.warm_up_seconds)), "--duration", str(int(load.duration_seconds))),
         check=False,
@@ -88,33 +90,41 @@ def direct_rate(compose: Compose, plan: run.Plan, arguments: dict[str, Any]) -> 
     return float(answer["flows_per_second"])
 
 
-def bridge_rate(compose: Compose, bridge: Bridge, plan: run.Plan) -> float:
+def bridge_rate(compose: Compose, bridge: Bridge, plan: Plan) -> float:
     """Flows per second of Locust through the bridge, from its rows."""
     with (
         tempfile.TemporaryDirectory(prefix="corda-lab-bench-") as scratch,
-        run.load_container(compose, plan) as container,
+        generator.load_containers(compose, plan) as names,
     ):
-        run.generate_load(plan, bridge, container)
-        frame, end = run.collect(compose, plan, container, Path(scratch))
-    failed = frame.filter(pl.col("outcome") != "ok").height
+        generator.await_setup(compose, plan, names)
+        generator.let_go(compose, plan)
+        generator.generate_load(plan, bridge, names)
+        frame, end = generator.collect(compose, plan, names, Path(scratch))
+    failed = frame.filter(pl.col("outcome") == "error").height
     if failed:
         raise LabError(f"{failed} requests through the bridge failed", "Compare `scripts/lab run`.", exit_code=1)
-    window = run.measuring_window(end, plan.options.warm_up_seconds)
+    window = measuring_window(end, plan.options.warm_up_seconds)
     return rows.ended_within(frame, window).height / window.seconds
 
 
-def bridge(options: run.LoadOptions, settings: Settings, *, rounds: int) -> None:
+def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
     """Measure pairs and print their ratio."""
     compose = Compose(settings)
     client, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the benchmark"):
         plan = run.plan(options, settings, compose, client)
         nodes = client.nodes()
-        to = plan.subject.counterparty
+        part = plan.workload.parts[0]
+        if len(plan.workload.parts) > 1 or plan.workload.setup:
+            raise LabError(
+                f"--workload: {plan.workload.name} has several flows or a set-up",
+                "Compare a workload of one flow without.",
+            )
+        to = plan.subject.parts[0].counterparty
         values = Values(
             seed=options.seed, node=nodes[plan.subject.node].x500_name, counterparty=nodes[to].x500_name if to else None
         )
-        arguments = plan.workload.arguments.render(values)
+        arguments = part.arguments.render(values)
     pairs: list[tuple[float, float]] = []
     for number in range(1, rounds + 1):
         pair: dict[str, float] = {}

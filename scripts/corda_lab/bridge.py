@@ -37,6 +37,27 @@ class Node:
     is_ready: bool
     is_notary: bool
     outstanding_flows: int
+    notary_x500_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a flow's constructor; ``type`` as a person would write it: ``int``, ``Party``, ``Amount<Currency>``.
+
+    A question mark behind the type says that null is a value of it.
+    """
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow that RPC can start, and the ways to start it."""
+
+    name: str
+    short_name: str
+    constructors: tuple[tuple[Parameter, ...], ...]
 
 
 def parse_metrics(text: str) -> Iterator[Sample]:
@@ -81,19 +102,32 @@ class Bridge:
                 is_ready=bool(item["ready"]),
                 is_notary=(item.get("x500Name") or "-") in (item.get("notaries") or ()),
                 outstanding_flows=int(item.get("outstandingFlows") or 0),
+                notary_x500_names=tuple(map(str, item.get("notaries") or ())),
             )
             for item in self._get("/v1/nodes").json()["nodes"]
         }
 
-    def flows(self, node: str) -> dict[str, str]:
-        """Short name of every flow that can be started on a node, by its full class name."""
-        answer = self._get(f"/v1/nodes/{node}/flows").json()
-        return {str(item["flow"]): str(item["shortName"]) for item in answer["flows"]}
+    def flow_definitions(self, node: str) -> list[Flow]:
+        """Every flow that can be started on a node with all its constructors, by name."""
+        return sorted(
+            (
+                Flow(
+                    name=str(item["flow"]),
+                    short_name=str(item["shortName"]),
+                    constructors=tuple(
+                        tuple(Parameter(str(one["name"]), str(one["type"])) for one in constructor)
+                        for constructor in item["parameters"]
+                    ),
+                )
+                for item in self._get(f"/v1/nodes/{node}/flows").json()["flows"]
+            ),
+            key=lambda flow: flow.name,
+        )
 
-    def vault_total(self, node: str, state_type: str) -> int:
-        """States of one type that a node's vault has ever recorded, consumed ones too."""
+    def vault_unconsumed(self, node: str, state_type: str) -> int:
+        """States of one type that a node's vault holds now, consumed ones left out."""
         answer: dict[str, Any] = self._get(f"/v1/nodes/{node}/vault/count", {"stateType": state_type}).json()
-        return int(answer["total"])
+        return int(answer["unconsumed"])
 
     def metrics(self) -> list[Sample]:
         """Every sample of the bridge's own metrics page, without a scrape in between."""

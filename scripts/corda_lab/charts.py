@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.rows import QUANTILES, Window, ended_within, nearest_rank
+from corda_lab.open_load import with_lag
+from corda_lab.rows import QUANTILES, Window, ended_within, is_done, nearest_rank
 
 BIN_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 BIN_COUNT_MAX = 40
@@ -87,21 +88,31 @@ def throughput(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
         step["window"]["load_started_at"],
         step["window"]["load_ended_at"] - step["window"]["load_started_at"],
     )
-    ok, failed = rows.filter(pl.col("outcome") == "ok"), rows.filter(pl.col("outcome") != "ok")
+    done, failed = rows.filter(is_done()), rows.filter(~is_done())
     traces = [
-        rate_trace(
-            rows["started_at"] - origin, "started (offered)", "second", total_seconds=total, kind="line", dash="dot"
-        ),
-        rate_trace(ok["ended_at"] - origin, "completed (achieved)", "main", total_seconds=total, kind="area"),
+        rate_trace(rows["started_at"] - origin, "started", "second", total_seconds=total, kind="line", dash="dot"),
+        rate_trace(done["ended_at"] - origin, "completed (achieved)", "main", total_seconds=total, kind="area"),
     ]
+    expected = rows.filter(pl.col("outcome") == "expected")
+    if expected.height:
+        traces.append(
+            rate_trace(
+                expected["ended_at"] - origin, "of them expected failures", "third", total_seconds=total, kind="line"
+            )
+        )
     if failed.height:
         traces.append(rate_trace(failed["ended_at"] - origin, "errors", "bad", total_seconds=total, kind="line"))
     mean = step["throughput_per_second"]
+    about = (
+        "Requests are meant to start at the times of a schedule, whatever the system does: where completed stays below "
+        "started, or started below the rate, it does not keep up."
+        if step["open_load"]
+        else "With closed load a user starts its next flow when the last has ended, so what is started follows what is achieved."
+    )
     return Chart(
         "throughput",
         "Throughput",
-        f"Flows per second in bins of {bin_seconds(total)} s. With closed load a user starts its next flow when the last "
-        "has ended, so what is offered follows what is achieved. A flat line after the warm-up is a steady system.",
+        f"Flows per second in bins of {bin_seconds(total)} s. {about} A flat line after the warm-up is a steady system.",
         "flows/s",
         traces,
         is_wide=True,
@@ -109,16 +120,24 @@ def throughput(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
     )
 
 
+def latency_column(step: dict[str, Any]) -> tuple[str, str]:
+    """The latency that a model of load is judged by, and what it runs from."""
+    if step["open_load"]:
+        return "latency_intended_ms", "the intended start of a request"
+    return "latency_ms", "sending a request"
+
+
 def latency_over_time(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
     """Every request as a dot, with percentiles in bins over it."""
     origin = step["window"]["load_started_at"]
     total = step["window"]["load_ended_at"] - origin
-    ok = rows.filter(pl.col("outcome") == "ok")
-    dots = ok if ok.height <= DOT_COUNT_MAX else ok.sample(DOT_COUNT_MAX, seed=1).sort("ended_at")
-    sampled = "" if dots.height == ok.height else f" ({DOT_COUNT_MAX} drawn at random)"
+    column, since = latency_column(step)
+    done = rows.filter(is_done())
+    dots = done if done.height <= DOT_COUNT_MAX else done.sample(DOT_COUNT_MAX, seed=1).sort("ended_at")
+    sampled = "" if dots.height == done.height else f" ({DOT_COUNT_MAX} drawn at random)"
     width = bin_seconds(total, at_least=LATENCY_BIN_SECONDS_MIN)
     bins = (
-        ok.with_columns((((pl.col("ended_at") - origin) / width).floor() * width).alias("bin"))
+        done.with_columns((((pl.col("ended_at") - origin) / width).floor() * width).alias("bin"))
         .sort("bin")
         .partition_by("bin", maintain_order=True)
     )
@@ -127,18 +146,18 @@ def latency_over_time(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
             f"each request{sampled}",
             "faint",
             [round(at, 2) for at in dots["ended_at"] - origin],
-            rounded(dots["latency_ms"], 1),
+            rounded(dots[column], 1),
             kind="dots",
         )
     ]
     for name, colour, dash in (("p50", "main", "solid"), ("p95", "second", "dash"), ("p99", "third", "dot")):
         x = [float(part["bin"][0]) + width / 2 for part in bins]
-        y = [nearest_rank(part["latency_ms"], QUANTILES[name]) for part in bins]
+        y = [nearest_rank(part[column], QUANTILES[name]) for part in bins]
         traces.append(Trace(name, colour, x, rounded(y, 1), dash=dash))
     return Chart(
         "latency-time",
         "Latency over time",
-        f"Time from sending a request to its answer; percentiles in bins of {width} s. In a bin of fewer than 100 requests "
+        f"Time from {since} to the answer; percentiles in bins of {width} s. In a bin of fewer than 100 requests "
         "p99 is its slowest.",
         "ms",
         traces,
@@ -146,14 +165,14 @@ def latency_over_time(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
     )
 
 
-def window_latency(rows: pl.DataFrame, step: dict[str, Any]) -> pl.Series:
-    """Latency of the successes in the measuring window, sorted."""
+def window_latency(rows: pl.DataFrame, step: dict[str, Any], column: str) -> pl.Series:
+    """Latency of the requests in the measuring window that ended as they should, sorted."""
     window = Window(step["window"]["started_at"], step["window"]["ended_at"])
-    return ended_within(rows, window).filter(pl.col("outcome") == "ok")["latency_ms"].sort()
+    return ended_within(rows, window).filter(is_done())[column].drop_nulls().sort()
 
 
-def latency_histogram(latency: pl.Series) -> Chart:
-    """How many requests took how long."""
+def histogram(latency: pl.Series, name: str, title: str, caption: str, unit: str) -> Chart:
+    """How many took how long, in milliseconds; ``latency`` is sorted."""
     traces = []
     if not latency.is_empty():
         low, high = float(latency[0]), float(latency[-1])
@@ -161,42 +180,88 @@ def latency_histogram(latency: pl.Series) -> Chart:
         index = ((latency - low) / width).floor().cast(pl.Int64).clip(0, HISTOGRAM_BIN_COUNT - 1)
         counts = index.value_counts().sort(index.name)
         x = [round(low + (place + 0.5) * width, 3) for place in counts[index.name]]
-        traces.append(Trace("requests", "main", x, [float(count) for count in counts["count"]], kind="bars"))
+        traces.append(Trace(unit, "main", x, [float(count) for count in counts["count"]], kind="bars"))
     marks = [
-        {"kind": "quantile", "value": round(nearest_rank(latency, QUANTILES[name]), 1), "text": name}
-        for name in ("p50", "p95", "p99")
+        {"kind": "quantile", "value": round(nearest_rank(latency, QUANTILES[quantile]), 1), "text": quantile}
+        for quantile in ("p50", "p95", "p99")
         if not latency.is_empty()
     ]
-    return Chart(
+    return Chart(name, title, caption, unit, traces, x_title="ms", is_over_time=False, marks=marks)
+
+
+def latency_histogram(latency: pl.Series) -> Chart:
+    """How many requests took how long."""
+    return histogram(
+        latency,
         "latency-histogram",
         "Latency distribution",
         "Requests of the measuring window by how long they took. More than one hill means more than one kind of wait.",
         "requests",
-        traces,
-        x_title="ms",
-        is_over_time=False,
-        marks=marks,
     )
 
 
-def latency_ecdf(latency: pl.Series) -> Chart:
-    """Share of requests that took no longer than x."""
+def consensus_histogram(latency: pl.Series) -> Chart:
+    """How long the parties took to commit what the notary had signed."""
+    return histogram(
+        latency,
+        "consensus-latency",
+        "Consensus latency",
+        "Transactions of the measuring window by the time from the arrival of the notary's signature at the node that "
+        "started the flow until the last party had committed.",
+        "transactions",
+    )
+
+
+def share_trace(latency: pl.Series, name: str, colour: str, dash: str) -> list[Trace]:
+    """Share of requests that took no longer than x; nothing without requests. ``latency`` is sorted."""
     count = len(latency)
-    places = (
-        sorted({round(number * (count - 1) / (STEP_COUNT_MAX - 1)) for number in range(STEP_COUNT_MAX)})
-        if count
-        else []
-    )
+    if not count:
+        return []
+    places = sorted({round(number * (count - 1) / (STEP_COUNT_MAX - 1)) for number in range(STEP_COUNT_MAX)})
     x = [round(float(latency[place]), 2) for place in places]
     y: list[float | None] = [round(100 * (place + 1) / count, 3) for place in places]
+    return [Trace(name, colour, x, y, kind="steps", dash=dash)]
+
+
+def latency_ecdf(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
+    """Share of requests that took no longer than x, from the intended start too where there is one."""
+    sent = window_latency(rows, step, "latency_ms")
+    traces = share_trace(sent, "share", "main", "solid")
+    if step["open_load"]:
+        intended = window_latency(rows, step, "latency_intended_ms")
+        traces = share_trace(intended, "from the intended start", "main", "solid")
+        traces += share_trace(sent, "from the real start", "second", "dash")
     return Chart(
         "latency-ecdf",
         "Share answered within a time",
         "Read it from the bottom: so many percent of the requests took at most that long.",
         "% of requests",
-        [Trace("share", "main", x, y, kind="steps")] if count else [],
+        traces,
         x_title="ms",
         is_over_time=False,
+    )
+
+
+def lag(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
+    """How much later than intended requests started, and whether a place of the pool was free for them."""
+    origin = step["window"]["load_started_at"]
+    timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), step["open_load"]["pool"])
+    traces = []
+    for name, colour, part in (
+        ("a place was free: the generator's own lag", "main", timed.filter(pl.col("pool_was_free"))),
+        ("all places taken: waited for the system", "second", timed.filter(~pl.col("pool_was_free"))),
+    ):
+        dots = part if part.height <= DOT_COUNT_MAX else part.sample(DOT_COUNT_MAX, seed=1).sort("started_at")
+        if dots.height:
+            x = [round(at, 2) for at in dots["intended_at"] - origin]
+            traces.append(Trace(name, colour, x, rounded(dots["lag_ms"], 2), kind="dots"))
+    return Chart(
+        "lag",
+        "Schedule lag",
+        "How much later than intended each request started. Near zero is good; a climbing cloud is a queue in front of the pool.",
+        "ms",
+        traces,
+        is_wide=True,
     )
 
 
@@ -300,15 +365,18 @@ def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
     )
 
 
-def all_charts(rows: pl.DataFrame, metrics: pl.DataFrame, step: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every chart of the report, in order."""
+def all_charts(
+    rows: pl.DataFrame, metrics: pl.DataFrame, step: dict[str, Any], consensus: pl.Series | None
+) -> list[dict[str, Any]]:
+    """Every chart of the report, in order. ``consensus`` are the sorted consensus latencies, None where there are none."""
     origin = step["window"]["load_started_at"]
-    latency = window_latency(rows, step)
     charts = [
         throughput(rows, step),
         latency_over_time(rows, step),
-        latency_histogram(latency),
-        latency_ecdf(latency),
+        *([lag(rows, step)] if step["open_load"] else []),
+        latency_histogram(window_latency(rows, step, latency_column(step)[0])),
+        latency_ecdf(rows, step),
+        *([consensus_histogram(consensus)] if consensus is not None else []),
         in_flight(rows, metrics, step),
         Chart(
             "cpu",

@@ -9,13 +9,17 @@ import typer
 from rich.table import Table
 
 from corda_lab import bench as bench_module
+from corda_lab import check_workloads, engine, lifecycle, load, new_workload, results, suite, ui
 from corda_lab import doctor as doctor_module
-from corda_lab import engine, lifecycle, results, suite, ui
+from corda_lab import flows as flows_module
 from corda_lab import report as report_module
 from corda_lab import run as run_module
 from corda_lab import status as status_module
+from corda_lab.bridge import Bridge
 from corda_lab.durations import parse_duration
-from corda_lab.settings import Settings, load_settings
+from corda_lab.errors import LabError
+from corda_lab.paths import WORKLOADS
+from corda_lab.settings import PARTIES, PARTIES_MIN, Settings, load_settings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -27,6 +31,8 @@ app = typer.Typer(
 )
 bench_app = typer.Typer(no_args_is_help=True, help="Measure the lab's own parts.")
 app.add_typer(bench_app, name="bench")
+workload_app = typer.Typer(no_args_is_help=True, help="Write and check workload files.")
+app.add_typer(workload_app, name="workload")
 
 
 class ImageSource(str, Enum):
@@ -36,12 +42,22 @@ class ImageSource(str, Enum):
     LOCAL = "local"
 
 
+class Arrivals(str, Enum):
+    """When requests start."""
+
+    CLOSED = "closed"
+    CONSTANT = "constant"
+    POISSON = "poisson"
+
+
 ImagesOption = Annotated[
     ImageSource | None,
     typer.Option("--images", help="Pull images, or build stand-ins from Debian's packages. Default: what works here."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-UsersOption = Annotated[int, typer.Option(help="Users, each with one flow in flight.")]
+UsersOption = Annotated[
+    int, typer.Option(help="Users, each with one flow in flight; in open load the most requests in flight at once.")
+]
 DurationOption = Annotated[str, typer.Option(help="How long to measure, after the warm-up: 60s, 2m.")]
 WarmUpOption = Annotated[str, typer.Option(help="Load before the measuring begins; its rows are kept, not counted in.")]
 
@@ -61,8 +77,13 @@ def _load_options(
     counterparty: str | None = None,
     name: str | None = None,
     seed: int = 1,
-) -> run_module.LoadOptions:
-    return run_module.LoadOptions(
+    arrivals: Arrivals = Arrivals.CLOSED,
+    rate: float | None = None,
+    late_max: str | None = None,
+    workers: int | None = None,
+    settings: list[str] | None = None,
+) -> load.LoadOptions:
+    return load.LoadOptions(
         workload=workload,
         users=users,
         duration_seconds=parse_duration(duration, option="--duration", seconds_min=1.0),
@@ -72,7 +93,16 @@ def _load_options(
         counterparty=counterparty,
         name=name,
         seed=seed,
+        arrivals=arrivals.value,
+        rate=rate,
+        late_max_seconds=None if late_max is None else parse_duration(late_max, option="--late-max"),
+        workers=workers,
+        overrides=load.parse_overrides(settings or []),
     )
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f} ms"
 
 
 def _show_run(folder: Path, step: dict[str, Any]) -> None:
@@ -82,19 +112,40 @@ def _show_run(folder: Path, step: dict[str, Any]) -> None:
     def line(name: str, text: str) -> None:
         ui.console.print(f"[bold]{name:<12}[/bold] {text}")
 
-    def ms(name: str) -> str:
-        return "–" if latency[name] is None else f"{latency[name]:,.0f} ms"
-
     vaults = "".join(f", vault of {node} {count}" for node, count in counted["vaults"].items())
     agree = "[green]they agree[/green]" if counted["agree"] else "[red]they differ[/red]"
+    states = step["throughput_states_per_second"]
     ui.console.print()
-    line("throughput", f"{step['throughput_per_second']:.2f} flows/s over {step['window']['seconds']:.0f} s")
-    line("latency", ", ".join(f"{name} {ms(name)}" for name in ("p50", "p95", "p99", "max")))
-    line("requests", f"{requests['ok']} ok, {requests['errors']} errors (warm-up included)")
+    line(
+        "throughput",
+        f"{step['throughput_per_second']:.2f} flows/s over {step['window']['seconds']:.0f} s"
+        + ("" if states is None else f", {states:.2f} states/s"),
+    )
+    for part in step["parts"] if len(step["parts"]) > 1 else []:
+        line("", f"{part['name']} {part['throughput_per_second']:.2f} flows/s, p50 {_ms(part['latency_ms']['p50'])}")
+    line("latency", ", ".join(f"{name} {_ms(latency[name])}" for name in ("p50", "p95", "p99", "max")))
+    if step["open_load"]:
+        intended, offered = step["latency_intended_ms"], step["open_load"]
+        line(
+            "",
+            "from the intended start " + ", ".join(f"{name} {_ms(intended[name])}" for name in ("p50", "p95", "p99")),
+        )
+        line(
+            "arrivals",
+            f"{offered['offered']} offered at {offered['rate_per_second']:g}/s, "
+            f"{offered['late']} late, {offered['dropped']} dropped",
+        )
+    expected = f", {requests['expected']} expected failures" if requests["expected"] else ""
+    line("requests", f"{requests['ok']} ok{expected}, {requests['errors']} errors (warm-up included)")
     line(
         "four counts",
         f"generator {counted['generator']}, bridge {counted['bridge']}, node {counted['node']}{vaults}: {agree}",
     )
+    consensus = step["stages"]["consensus_latency_ms"]
+    if consensus["count"]:
+        line(
+            "consensus", f"latency p50 {_ms(consensus['p50'])}, p95 {_ms(consensus['p95'])}, from notary to last commit"
+        )
     for flag in step["flags"]:
         ui.console.print(f"note: {flag}", style="yellow", markup=False)
     for reason in step["verdict"]["reasons"]:
@@ -102,7 +153,7 @@ def _show_run(folder: Path, step: dict[str, Any]) -> None:
     ui.console.print(f"[bold]report[/bold]       {folder / 'report.html'}")
 
 
-def _run(options: run_module.LoadOptions, settings: Settings) -> None:
+def _run(options: load.LoadOptions, settings: Settings) -> None:
     folder, step = run_module.execute(options, settings)
     _show_run(folder, step)
     if not step["verdict"]["passed"]:
@@ -154,12 +205,26 @@ def doctor(as_json: JsonOption = False) -> None:
 
 
 @app.command()
-def up(images: ImagesOption = None) -> None:
+def up(
+    images: ImagesOption = None,
+    parties: Annotated[
+        int | None,
+        typer.Option(help=f"Parties besides the notary, {PARTIES_MIN} to {len(PARTIES)}. Default: PARTIES of .env."),
+    ] = None,
+) -> None:
     """Prepare images, build, start every service and wait until all are healthy.
 
-    Example: `scripts/lab up`
+    CorDapps in cordapps/extra/ are checked first, and installed on every node.
+
+    Example: `scripts/lab up --parties 5`
     """
     settings = load_settings()
+    if parties is not None:
+        if not PARTIES_MIN <= parties <= len(PARTIES):
+            raise LabError(
+                f"--parties: {parties} is out of range", f"Give a number from {PARTIES_MIN} to {len(PARTIES)}."
+            )
+        settings = settings.with_parties(parties)
     lifecycle.up(settings, _forced(images))
     lifecycle.print_urls(settings)
 
@@ -204,18 +269,116 @@ def run(
     node: Annotated[str | None, typer.Option(help="Node that starts the flows. Default: the workload's.")] = None,
     counterparty: Annotated[str | None, typer.Option(help="The other party. Default: the workload's.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the run. Default: the workload's.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the workload's random values.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the workload's random values and of Poisson arrivals.")] = 1,
+    arrivals: Annotated[
+        Arrivals, typer.Option(help="closed: users wait for answers; constant, poisson: open load at --rate.")
+    ] = Arrivals.CLOSED,
+    rate: Annotated[float | None, typer.Option(help="Open load: arrivals per second.")] = None,
+    late_max: Annotated[
+        str | None, typer.Option(help="Open load: an arrival later than this is dropped. Default: 1s.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Generator processes beside a master. Default: a single process does it all.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override an argument of the workload; repeat it."),
+    ] = None,
 ) -> None:
     """Load the lab with a workload, and keep rows, metrics, figures and a report in results/.
 
     Status 0: no errors and agreeing counts; 1: not so. An interrupted run keeps nothing.
 
     Example: `scripts/lab run iou --users 40 --duration 2m --warm-up 30s`
+
+    Open load: `scripts/lab run iou --arrivals poisson --rate 5 --users 100`
     """
     options = _load_options(
-        workload, users, duration, warm_up, pacing=pacing, node=node, counterparty=counterparty, name=name, seed=seed
+        workload,
+        users,
+        duration,
+        warm_up,
+        pacing=pacing,
+        node=node,
+        counterparty=counterparty,
+        name=name,
+        seed=seed,
+        arrivals=arrivals,
+        rate=rate,
+        late_max=late_max,
+        workers=workers,
+        settings=settings,
     )
     _run(options, load_settings())
+
+
+def _bridge() -> Bridge:
+    return Bridge(load_settings().url("BRIDGE_PORT"))
+
+
+@app.command()
+def flows(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of a node: PartyA.")],
+    as_json: JsonOption = False,
+) -> None:
+    """List every flow that can be started on a node, with its parameters and their types.
+
+    Example: `scripts/lab flows PartyA`
+    """
+    bridge = _bridge()
+    found = flows_module.find_node(node, bridge)
+    definitions = bridge.flow_definitions(found.name)
+    if as_json:
+        print(json.dumps(flows_module.as_dicts(definitions), indent=2))
+    else:
+        flows_module.show(found.name, definitions)
+
+
+@workload_app.command()
+def new(
+    node: Annotated[str, typer.Option(help="Node that starts the flow.")],
+    flow: Annotated[str, typer.Option(help="Class of the flow, full or short; `scripts/lab flows NODE` lists them.")],
+    name: Annotated[str | None, typer.Option(help="Name of the workload. Default: made of the flow's.")] = None,
+) -> None:
+    """Write a workload file for a flow, with an example value for every parameter. Never overwrites.
+
+    Example: `scripts/lab workload new --node PartyA --flow com.example.MyFlow`
+    """
+    bridge = _bridge()
+    found = flows_module.find_node(node, bridge)
+    definition = new_workload.find_flow(flow, found.name, bridge.flow_definitions(found.name))
+    file_name = new_workload.check_name(name or new_workload.default_name(definition))
+    parties = [one.name for one in bridge.nodes().values() if not one.is_notary and one.name != found.name]
+    path = WORKLOADS / f"{file_name}.yaml"
+    new_workload.write(path, new_workload.text_of(definition, found, next(iter(parties), None)))
+    ui.console.print(f"written: configs/workloads/{file_name}.yaml. Put true values in, then:", markup=False)
+    ui.console.print(f"  scripts/lab workload check {file_name}", markup=False)
+    ui.console.print(f"  scripts/lab run {file_name} --users 5 --duration 30s", markup=False)
+
+
+@workload_app.command()
+def check(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Workloads; all, if none is named.")
+    ] = None,
+) -> None:
+    """Check workload files, against the running lab too when there is one. All problems at once; status 2 if there are any.
+
+    Example: `scripts/lab workload check my-workload`
+    """
+    bridge = _bridge()
+    is_up = bridge.is_ready()
+    found = check_workloads.problems_of(
+        WORKLOADS, names or (), (lambda workload: run_module.lab_problems(workload, bridge)) if is_up else None
+    )
+    for name, problems in found.items():
+        ui.console.print(f"{name}: {'ok' if not problems else f'{len(problems)} problems'}", markup=False)
+        for problem in problems:
+            ui.console.print(f"  {problem}", style="red", markup=False)
+    if not is_up:
+        ui.console.print("The lab is not up, so flows and arguments were not compared with any node's.", markup=False)
+    if any(found.values()):
+        raise typer.Exit(2)
 
 
 @app.command()
@@ -246,14 +409,16 @@ def list_runs(as_json: JsonOption = False) -> None:
         ui.console.print("There is no run yet. Make one with `scripts/lab run iou`.", markup=False)
         return
     table = Table(
-        "run", "users", "flows/s", "p50", "p99", "errors", "counts", box=None, pad_edge=False, header_style="bold"
+        "run", "load", "flows/s", "p50", "p99", "errors", "counts", box=None, pad_edge=False, header_style="bold"
     )
     for column in table.columns[1:6]:
         column.justify = "right"
     for summary in summaries:
         table.add_row(
             summary["run"],
-            str(summary["users"]),
+            f"{summary['users']} users"
+            if summary["arrivals"] is None
+            else f"{summary['rate_per_second']:g}/s {summary['arrivals']}",
             f"{summary['throughput_per_second']:.2f}",
             *("–" if summary[name] is None else f"{summary[name]:,.0f} ms" for name in ("p50_ms", "p99_ms")),
             str(summary["errors"]),

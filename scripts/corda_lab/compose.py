@@ -3,14 +3,14 @@
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from corda_lab.errors import LabError
 from corda_lab.paths import COMPOSE_FILE, ROOT
-from corda_lab.settings import Settings
+from corda_lab.settings import PARTIES, Settings
 
 COMMAND_SECONDS_MAX = 120.0
 
@@ -76,10 +76,15 @@ def last_words(text: str, count: int = 3) -> str:
 
 
 def run_docker(
-    arguments: Sequence[str], *, seconds_max: float = COMMAND_SECONDS_MAX, cwd: Path = ROOT
+    arguments: Sequence[str],
+    *,
+    seconds_max: float = COMMAND_SECONDS_MAX,
+    cwd: Path = ROOT,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``docker`` quietly in a process group of its own, so that Ctrl-C reaches the lab first and not the client.
 
+    ``environment`` is laid over this process's own.
     Never raises for an exit status; a missing client and a command that hangs are a LabError.
     """
     try:
@@ -91,6 +96,7 @@ def run_docker(
             errors="replace",
             timeout=seconds_max,
             cwd=cwd,
+            env={**os.environ, **(environment or {})},
             check=False,
             start_new_session=True,
         )
@@ -103,12 +109,26 @@ def run_docker(
         ) from None
 
 
+def party_environment(settings: Settings) -> dict[str, str]:
+    """The variables with which Compose starts as many parties as are wanted; profiles of anything else stay as they are.
+
+    Every party is a service with a profile of the service's name, so that one is started by naming it.
+    """
+    set_by_user = settings.values.get("COMPOSE_PROFILES") or os.environ.get("COMPOSE_PROFILES", "")
+    every_party = {party.lower() for party in PARTIES}
+    others = [name for name in set_by_user.split(",") if name and name not in every_party]
+    profiles = [*others, *(party.lower() for party in settings.parties)]
+    return {"PARTIES": str(settings.party_count), "COMPOSE_PROFILES": ",".join(profiles)}
+
+
 class Compose:
     """The lab's Compose project."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.project = settings.project
+        self.environment = party_environment(settings)
+        """What every command gets besides this process's own environment."""
 
     def arguments(self, *arguments: str) -> list[str]:
         """What follows ``docker`` on the command line."""
@@ -122,11 +142,34 @@ class Compose:
         self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
     ) -> subprocess.CompletedProcess[str]:
         """Run one Compose command quietly; a failure is a LabError with its last words unless ``check`` is off."""
-        done = run_docker(self.arguments(*arguments), seconds_max=seconds_max)
+        done = run_docker(self.arguments(*arguments), seconds_max=seconds_max, environment=self.environment)
         if check and done.returncode != 0:
             words = last_words(done.stderr or done.stdout)
             raise LabError(f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see all of it.")
         return done
+
+    def run_to_file(self, path: Path, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> None:
+        """Run one Compose command with its output in ``path``, however much it is. Raises LabError when it fails."""
+        try:
+            with path.open("wb") as stream:
+                done = subprocess.run(
+                    ["docker", *self.arguments(*arguments)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=stream,
+                    stderr=subprocess.PIPE,
+                    timeout=seconds_max,
+                    cwd=ROOT,
+                    env={**os.environ, **self.environment},
+                    check=False,
+                    start_new_session=True,
+                )
+        except subprocess.TimeoutExpired:
+            raise LabError(f"`{self.shown(*arguments)}` did not end within {seconds_max:.0f} s", exit_code=1) from None
+        if done.returncode != 0:
+            words = last_words(done.stderr.decode(errors="replace"))
+            raise LabError(
+                f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see all of it.", exit_code=1
+            )
 
     def start(self, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
         """Start a Compose command in the background with its output in ``log``."""
@@ -138,7 +181,7 @@ class Compose:
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 cwd=ROOT,
-                env={**os.environ, "BUILDKIT_PROGRESS": "plain", "COMPOSE_PROGRESS": "plain"},
+                env={**os.environ, **self.environment, "BUILDKIT_PROGRESS": "plain", "COMPOSE_PROGRESS": "plain"},
                 start_new_session=True,
             )
 

@@ -1,71 +1,49 @@
-"""What several tests of the command line share: a simulated run, stored as a real one is."""
+"""Fixtures of the command line's tests: simulated runs, stored as real ones are."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from corda_lab import report, results, rows, run, simulation
-from corda_lab.counts import Counts, Subject
-from corda_lab.paths import WORKLOADS
-from lab_load.workload import load_workload
-
-RUN_IDENTITY = "20260102T030405Z-iou"
-
-ENVIRONMENT: dict[str, Any] = {
-    "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "has_changes": True},
-    "versions": {
-        "corda": "4.10",
-        "java": {"node": "1.8.0_452", "bridge": "21.0.7"},
-        "engine": "20.10.24",
-        "compose": "2.40.3",
-        "python": "3.11.7",
-    },
-    "images": {"partya": {"name": "corda-lab/node:4.10", "id": "sha256:" + "ab" * 32}},
-    "stand_ins": ["python:3.13.3-slim-bookworm"],
-    "host": {
-        "cpu_model": "A processor of some kind",
-        "cpu_count": 2,
-        "memory_bytes": 24 * 1024**3,
-        "kernel": "Linux 6.1",
-        "architecture": "x86_64",
-    },
-    "settings": {"CORDA_VERSION": "4.10", "NODE_HEAP": "1g"},
-}
-
-
-def iou_plan(users: int, duration_seconds: float, warm_up_seconds: float) -> run.Plan:
-    """The plan of a run of the repository's own workload."""
-    options = run.LoadOptions("iou", users, duration_seconds, warm_up_seconds)
-    workload = load_workload(WORKLOADS, "iou", simulation.NODES)
-    subject = Subject("PartyA", "PartyB", "org.cordalab.flows.Iou", "Iou", workload.state)
-    return run.Plan(RUN_IDENTITY, options, workload, subject, flow_timeout_seconds=300)
+from corda_lab import simulation
+from corda_lab.counts import Counts, Part
+from corda_lab.load import LoadOptions
+from corda_lab.testkit import plan_of, store
 
 
 @pytest.fixture
 def stored_run(tmp_path: Path) -> Callable[..., Path]:
-    """Store a simulated run of 20 users for 15 + 60 seconds in a folder, and return the folder."""
+    """Store a simulated closed run of 20 users for 15 + 60 seconds in a folder, and return the folder."""
 
-    def store(
-        *, users: int = 20, service_seconds: float = 0.055, error_every: int = 0, counted: Counts | None = None
+    def closed(
+        *,
+        users: int = 20,
+        service_seconds: float = 0.055,
+        error_every: int = 0,
+        failure: str = "error",
+        counted: Counts | None = None,
+        parts: tuple[Part, ...] = (),
+        with_stages: bool = True,
     ) -> Path:
-        simulated = simulation.closed_rows(
-            users, 75, simulation.warming(service_seconds, seed=3), error_every=error_every
-        )
+        service = simulation.warming(service_seconds, seed=3)
+        names = [one.name for one in parts] or ["Iou"]
+        simulated = simulation.closed_rows(users, 75, service, error_every=error_every, failure=failure, parts=names)
+        plan = plan_of(LoadOptions("iou", users, 60, 15), *parts)
         end = simulation.end_words(simulated, users, 75)
-        frame = rows.read_rows(simulation.write_rows(tmp_path / "rows.ndjson", simulated))
-        metrics = simulation.metrics_frame(simulated, end)
-        plan = iou_plan(users, 60, 15)
-        counted = counted or simulation.agreeing_counts(simulated)
-        step = run.build_step(plan, frame, metrics, end, counted, run.Timeline())
-        step["resources"]["host_busy_percent"] = 97.3
-        with results.new_run(RUN_IDENTITY, results=tmp_path / "results") as folder:
-            frame.write_parquet(folder / "requests.parquet")
-            metrics.write_parquet(folder / "metrics.parquet")
-            results.write_json(folder / "steps.json", {"schema": 1, "steps": [step]})
-            results.write_json(folder / "run.json", run.run_manifest(plan, ENVIRONMENT, end))
-            report.render(folder)
-        return tmp_path / "results" / RUN_IDENTITY
+        return store(tmp_path, plan, simulated, end, counted=counted, with_stages=with_stages)
 
-    return store
+    return closed
+
+
+@pytest.fixture
+def stored_open_run(tmp_path: Path) -> Callable[..., Path]:
+    """Store a simulated open run of constant arrivals for 15 + 60 seconds in a folder, and return the folder."""
+
+    def opened(*, rate: float = 10, service_seconds: float = 0.05, pool: int = 20, lag_seconds: float = 0.0) -> Path:
+        service = simulation.fixed(service_seconds)
+        simulated, dropped = simulation.open_rows(rate, 75, service, pool=pool, lag_seconds=lag_seconds)
+        options = LoadOptions("iou", pool, 60, 15, arrivals="constant", rate=rate)
+        end = simulation.end_words(simulated, pool, 75, rate=rate, dropped=dropped)
+        return store(tmp_path, plan_of(options), simulated, end)
+
+    return opened

@@ -1,12 +1,15 @@
 """The four counts of one run: the generator's rows, the bridge, the nodes' JMX counters, the vaults.
 
-They are read before the load and again when everything is at rest, so that the differences can be compared exactly.
+They are read before the load (after the set-up) and again when everything is at rest, so that the differences can be
+compared exactly: flows by class, states by class and node.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+import polars as pl
 
 from corda_lab.bridge import Bridge
 from corda_lab.prometheus import SCRAPE_SECONDS, Prometheus
@@ -16,40 +19,90 @@ POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What is counted: successes of ``flow`` (full class name) started on ``node``, states in the vaults of both sides."""
+class Part:
+    """One kind of request of a workload: a flow (full class name), and what every success of it changes in the vaults.
 
-    node: str
-    counterparty: str | None
+    ``changes`` is by class of state, then by node: how many unconsumed states more (or fewer) that vault has.
+    """
+
+    name: str
     flow: str
     flow_short: str
-    state: str | None
+    counterparty: str | None = None
+    weight: float = 1
+    unit: str = "flow"
+    states_per_flow: int | None = None
+    changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is counted: successes of the parts' flows started on ``node``, and states in the vaults that they change."""
+
+    node: str
+    parts: tuple[Part, ...]
 
     @property
-    def vault_nodes(self) -> tuple[str, ...]:
-        """Nodes whose vaults must have recorded every success."""
-        if self.state is None:
-            return ()
-        return (self.node,) if self.counterparty is None else (self.node, self.counterparty)
+    def flows(self) -> dict[str, str]:
+        """Short name of every flow class that is started, by its full name."""
+        return {part.flow: part.flow_short for part in self.parts}
+
+    @property
+    def vault_places(self) -> tuple[tuple[str, str], ...]:
+        """Every (class of state, node) whose count some part changes, or says that it leaves as it is."""
+        places = {(state, node): None for part in self.parts for state, nodes in part.changes.items() for node in nodes}
+        return tuple(places)
+
+    @property
+    def counterparties(self) -> tuple[str, ...]:
+        """The other parties, each once."""
+        return tuple(dict.fromkeys(part.counterparty for part in self.parts if part.counterparty))
+
+    def vault_expected(self, succeeded: Mapping[str, int]) -> dict[tuple[str, str], int]:
+        """By how much each place should have changed when every part succeeded so many times (by its name)."""
+        return {
+            (state, node): sum(
+                succeeded.get(part.name, 0) * part.changes.get(state, {}).get(node, 0) for part in self.parts
+            )
+            for state, node in self.vault_places
+        }
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Counters at one moment. ``node_success`` is by node, then by flow class."""
+    """Counters at one moment: completions in the bridge by flow class, successes by node and flow class, unconsumed states."""
 
-    bridge_completed: int
+    bridge_completed: dict[str, int]
     node_success: dict[str, dict[str, int]]
-    vault_total: dict[str, int]
+    vault_unconsumed: dict[tuple[str, str], int]
+
+
+@dataclass(frozen=True)
+class FlowCount:
+    """Successes of one flow class as three observers saw them."""
+
+    flow: str
+    generator: int
+    bridge: int
+    node: int
+
+
+@dataclass(frozen=True)
+class VaultCount:
+    """Change of the unconsumed states of one class in one vault: seen, and expected of the generator's successes."""
+
+    state: str
+    node: str
+    counted: int
+    expected: int
 
 
 @dataclass(frozen=True)
 class Counts:
     """Differences over a run, and whether they agree."""
 
-    generator: int
-    bridge: int
-    node: int
-    vaults: dict[str, int]
+    flows: tuple[FlowCount, ...]
+    vaults: tuple[VaultCount, ...] = ()
     node_flows: dict[str, dict[str, int]] = field(default_factory=dict)
     at_rest: bool = True
     rest_seconds: float = 0.0
@@ -57,41 +110,73 @@ class Counts:
     @property
     def disagreements(self) -> list[str]:
         """A sentence for every count that is not the generator's, and one when rest was not reached."""
-        counts = {"bridge": self.bridge, "node": self.node}
-        counts.update({f"vault of {node}": count for node, count in self.vaults.items()})
+        several = len(self.flows) > 1
         sentences = [
-            f"{name} {count}, generator {self.generator}" for name, count in counts.items() if count != self.generator
+            f"{name} {count}{f' {short_name(flow.flow)}' if several else ''}, generator {flow.generator}"
+            for flow in self.flows
+            for name, count in (("bridge", flow.bridge), ("node", flow.node))
+            if count != flow.generator
+        ]
+        sentences += [
+            f"vault of {vault.node} {vault.counted:+d} {short_name(vault.state)}, expected {vault.expected:+d}"
+            for vault in self.vaults
+            if vault.counted != vault.expected
         ]
         if not self.at_rest:
             sentences.append(f"flows were still outstanding {self.rest_seconds:.0f} s after the load had ended")
         return sentences
 
     def as_dict(self) -> dict[str, Any]:
-        """The form kept in ``steps.json``."""
-        return {**asdict(self), "agree": not self.disagreements, "disagreements": self.disagreements}
+        """The form kept in ``steps.json``: totals first, then each flow class, each vault and state, and every node's flows."""
+        by_node: dict[str, int] = {}
+        for vault in self.vaults:
+            by_node[vault.node] = by_node.get(vault.node, 0) + vault.counted
+        return {
+            "generator": sum(flow.generator for flow in self.flows),
+            "bridge": sum(flow.bridge for flow in self.flows),
+            "node": sum(flow.node for flow in self.flows),
+            "vaults": by_node,
+            "flows": [asdict(flow) for flow in self.flows],
+            "vault_states": [asdict(vault) for vault in self.vaults],
+            "node_flows": self.node_flows,
+            "at_rest": self.at_rest,
+            "rest_seconds": self.rest_seconds,
+            "agree": not self.disagreements,
+            "disagreements": self.disagreements,
+        }
+
+
+def short_name(class_name: str) -> str:
+    """A class without its package."""
+    return class_name.rpartition(".")[2]
+
+
+def succeeded_by_part(rows: pl.DataFrame) -> dict[str, int]:
+    """Rows with outcome ok of every part. Expected failures are none of them: no node and no vault counts those."""
+    counts = rows.filter(pl.col("outcome") == "ok").group_by("part").len()
+    return {str(part): int(count) for part, count in counts.iter_rows()}
 
 
 def snapshot(bridge: Bridge, prometheus: Prometheus, subject: Subject) -> Snapshot:
     """Read all counters now."""
-    completed = sum(
-        sample.value
-        for sample in bridge.metrics()
-        if sample.name == "bridge_flows_completed_total"
-        and sample.labels.get("node") == subject.node
-        and sample.labels.get("flow") in {subject.flow, subject.flow_short}
-    )
+    completed = dict.fromkeys(subject.flows, 0)
+    for sample in bridge.metrics():
+        if sample.name == "bridge_flows_completed_total" and sample.labels.get("node") == subject.node:
+            for flow, short in subject.flows.items():
+                if sample.labels.get("flow") in {flow, short}:
+                    completed[flow] += int(sample.value)
     node_success: dict[str, dict[str, int]] = {}
     for value in prometheus.latest('corda_flow_duration_seconds_count{outcome="success"}'):
         node_success.setdefault(value.labels["node"], {})[value.labels["flow"]] = int(value.value)
     return Snapshot(
-        bridge_completed=int(completed),
+        bridge_completed=completed,
         node_success=node_success,
-        vault_total={node: bridge.vault_total(node, subject.state or "") for node in subject.vault_nodes},
+        vault_unconsumed={(state, node): bridge.vault_unconsumed(node, state) for state, node in subject.vault_places},
     )
 
 
-def difference(before: Snapshot, after: Snapshot, subject: Subject, *, generator: int) -> Counts:
-    """What was counted between two snapshots."""
+def difference(before: Snapshot, after: Snapshot, subject: Subject, *, succeeded: Mapping[str, int]) -> Counts:
+    """What was counted between two snapshots, beside the generator's successes of every part."""
     node_flows = {
         node: {
             flow: count - before.node_success.get(node, {}).get(flow, 0)
@@ -100,11 +185,21 @@ def difference(before: Snapshot, after: Snapshot, subject: Subject, *, generator
         }
         for node, flows in sorted(after.node_success.items())
     }
+    expected = subject.vault_expected(succeeded)
     return Counts(
-        generator=generator,
-        bridge=after.bridge_completed - before.bridge_completed,
-        node=node_flows.get(subject.node, {}).get(subject.flow, 0),
-        vaults={node: total - before.vault_total[node] for node, total in after.vault_total.items()},
+        flows=tuple(
+            FlowCount(
+                flow=flow,
+                generator=sum(succeeded.get(part.name, 0) for part in subject.parts if part.flow == flow),
+                bridge=after.bridge_completed.get(flow, 0) - before.bridge_completed.get(flow, 0),
+                node=node_flows.get(subject.node, {}).get(flow, 0),
+            )
+            for flow in subject.flows
+        ),
+        vaults=tuple(
+            VaultCount(state, node, total - before.vault_unconsumed[state, node], expected[state, node])
+            for (state, node), total in after.vault_unconsumed.items()
+        ),
         node_flows={node: flows for node, flows in node_flows.items() if flows},
     )
 
@@ -140,7 +235,13 @@ def await_rest(
 
 
 def count_run(
-    bridge: Bridge, prometheus: Prometheus, subject: Subject, before: Snapshot, *, generator: int, ended_at: float
+    bridge: Bridge,
+    prometheus: Prometheus,
+    subject: Subject,
+    before: Snapshot,
+    *,
+    succeeded: Mapping[str, int],
+    ended_at: float,
 ) -> Counts:
     """Wait for rest, then compare the four counts.
 
@@ -149,16 +250,8 @@ def count_run(
     """
     started = time.monotonic()
     at_rest = await_rest(bridge, prometheus, since=ended_at)
-    counts = difference(before, snapshot(bridge, prometheus, subject), subject, generator=generator)
+    counts = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
     if at_rest and counts.disagreements:
         await_rest(bridge, prometheus, since=time.time(), seconds_max=3 * SCRAPE_SECONDS)
-        counts = difference(before, snapshot(bridge, prometheus, subject), subject, generator=generator)
-    return Counts(
-        generator=counts.generator,
-        bridge=counts.bridge,
-        node=counts.node,
-        vaults=counts.vaults,
-        node_flows=counts.node_flows,
-        at_rest=at_rest,
-        rest_seconds=round(time.monotonic() - started, 3),
-    )
+        counts = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
+    return replace(counts, at_rest=at_rest, rest_seconds=round(time.monotonic() - started, 3))

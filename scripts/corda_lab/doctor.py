@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from corda_lab import engine, host
+from corda_lab import engine, extra_cordapps, host
 from corda_lab.compose import Compose, run_docker
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
-from corda_lab.settings import NODES, Settings
+from corda_lab.settings import NOTARY, PARTIES, Settings
 
 GIB = 1024**3
 
@@ -97,7 +97,7 @@ def check_compose() -> Check:
 
 def memory_limits(settings: Settings, services: Iterable[str]) -> int:
     """Sum of the memory limits of the services that keep running."""
-    variables = {node.lower(): "NODE_MEMORY" for node in NODES}
+    variables = {node.lower(): "NODE_MEMORY" for node in (NOTARY, *PARTIES)}
     variables.update({name: f"{name.upper()}_MEMORY" for name in ("bridge", "locust", "prometheus", "grafana")})
     return sum(settings.size(variables[service]) for service in services if service in variables)
 
@@ -240,10 +240,14 @@ def node_image(settings: Settings) -> str:
 def judge_shape(shape: str, settings: Settings) -> list[str]:
     """Which settings differ from those that the kept volumes were made with.
 
-    ``shape`` is what the bootstrapper wrote into the network volume: ``corda=4.10 database=h2``.
+    ``shape`` is what the bootstrapper wrote into the network volume: ``corda=4.10 database=h2 parties=3``.
     """
     kept = dict(word.partition("=")[::2] for word in shape.split())
-    wanted = {"corda": settings["CORDA_VERSION"], "database": settings.values.get("DATABASE", "h2")}
+    wanted = {
+        "corda": settings["CORDA_VERSION"],
+        "database": settings.values.get("DATABASE", "h2"),
+        "parties": str(settings.party_count),
+    }
     return [
         f"{name} {kept[name]}, but {wanted[name]} is configured"
         for name in wanted
@@ -273,22 +277,31 @@ def check_volumes(settings: Settings) -> Check:
     return ok("volumes", f"kept from an earlier start ({shape.stdout.strip() or 'not finished'})")
 
 
+def check_extra_cordapps(settings: Settings) -> list[Check]:
+    """Whether a node of the configured version would take every jar of ``cordapps/extra/``."""
+    jars = extra_cordapps.extra_jars()
+    problems = extra_cordapps.find_problems(jars, settings["CORDA_VERSION"], extra_cordapps.lab_contract_classes())
+    if problems:
+        return [failure("extra CorDapp", problem.text, problem.remedy) for problem in problems]
+    return [ok("extra CorDapps", f"{len(jars)} in cordapps/extra/" if jars else "none in cordapps/extra/")]
+
+
 def examine(settings: Settings) -> list[Check]:
     """All checks; those that need an engine are left out where there is none."""
-    python, docker = check_python(), check_engine()
+    always, docker = [check_python(), *check_extra_cordapps(settings)], check_engine()
     if docker.level is Level.FAILURE:
-        return [python, docker, *check_ports(settings, published={})]
+        return [*always, docker, *check_ports(settings, published={})]
     compose = check_compose()
     if compose.level is Level.FAILURE:
-        return [python, docker, compose]
-    return [python, docker, compose, *check_start(settings)]
+        return [*always, docker, compose]
+    return [*always, docker, compose, *check_start(settings)]
 
 
 def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Check]:
     """What has to hold before ``docker compose up``; services in ``without`` are left out of the start."""
     left_out = set(without)
     running = {service.name for service in Compose(settings).services() if service.state == "running"}
-    services = [*(node.lower() for node in NODES), "bridge", "locust", "prometheus", "grafana"]
+    services = [*(node.lower() for node in settings.nodes), "bridge", "locust", "prometheus", "grafana"]
     to_start = [name for name in services if name not in running | left_out]
     memory = check_memory(settings, to_start) if to_start else ok("memory", "the lab is running")
     ports = [variable for variable in PORTS if variable.partition("_")[0].lower() not in left_out]

@@ -6,17 +6,17 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from corda_lab import doctor, engine, images, ui
+from corda_lab import doctor, engine, extra_cordapps, images, ui
 from corda_lab.compose import Compose, Service, last_lines, last_words
 from corda_lab.errors import LabError
 from corda_lab.paths import CACHE
-from corda_lab.settings import Settings
+from corda_lab.settings import PARTIES, Settings
 
 BUILD_SECONDS_MAX = 1800.0
 UP_SECONDS_MAX = 600.0
@@ -27,7 +27,12 @@ REPORT_EVERY_SECONDS = 15.0
 
 ImageChoice = Literal["registry", "local"]
 
-SERVICES = ("bootstrap", "notary", "partya", "partyb", "partyc", "bridge", "locust", "prometheus", "grafana")
+BASE_SERVICES = ("bridge", "locust", "prometheus", "grafana")
+
+
+def services_of(settings: Settings) -> tuple[str, ...]:
+    """Every service of the lab, in the order in which they start."""
+    return ("bootstrap", *(node.lower() for node in settings.nodes), *BASE_SERVICES)
 
 
 def require_engine() -> None:
@@ -160,17 +165,29 @@ class Progress:
         return "; ".join(parts) or "all services are ready"
 
 
+def check_services(config: Mapping[str, Any], expected: Iterable[str]) -> None:
+    """Compose has to know every service that is to start, or fewer parties than wanted would come up. Raises LabError."""
+    missing = [name for name in expected if name not in config["services"]]
+    if missing:
+        raise LabError(
+            f"compose.yaml: has no service {', '.join(missing)} among those that COMPOSE_PROFILES turns on",
+            "Give fewer --parties, or restore the repository's own compose.yaml.",
+        )
+
+
 def start(settings: Settings) -> None:
     """``docker compose up`` and wait until every service is healthy; a failure shows the failing service's own words."""
     with ui.phase("Starting the lab"):
         compose = Compose(settings)
         out = left_out()
         # Compose pulls the image of a service scaled to 0 too, so what is to start is named where something is left out.
-        named = [name for name in SERVICES if name not in out and name != "bootstrap"] if out else []
+        services = services_of(settings)
+        check_services(compose.config(), services)
+        named = [name for name in services if name not in out and name != "bootstrap"] if out else []
         arguments = ["up", "--detach", "--wait", *named]
         ui.note(compose.shown(*arguments))
         log = CACHE / "up.log"
-        progress = Progress(compose, tuple(name for name in SERVICES if name not in out))
+        progress = Progress(compose, tuple(name for name in services if name not in out))
         try:
             status = follow(
                 compose.start(*arguments, log=log),
@@ -219,8 +236,16 @@ def print_urls(settings: Settings) -> None:
         ui.note(f"{name:<11} {address}")
 
 
+def check_extra_cordapps(settings: Settings) -> None:
+    """Stop before anything is built or started when a node would not take a jar of ``cordapps/extra/``."""
+    count = extra_cordapps.require_sound(settings["CORDA_VERSION"])
+    if count:
+        ui.note(f"{count} CorDapps of your own in cordapps/extra/")
+
+
 def up(settings: Settings, forced: ImageChoice | None) -> None:
     """From whatever is there to a lab that is ready."""
+    check_extra_cordapps(settings)
     prepare_engine()
     prepare_images(forced)
     check_machine(settings)
@@ -231,7 +256,8 @@ def up(settings: Settings, forced: ImageChoice | None) -> None:
 def down(settings: Settings, *, volumes: bool) -> None:
     """Stop the lab; with ``volumes`` also forget ledgers, identities and metrics."""
     with ui.phase("Stopping the lab" + (" and removing its volumes" if volumes else "")):
-        compose = Compose(settings)
+        # Every party, however many the network was started with: Compose stops no service of a profile that is not on.
+        compose = Compose(settings.with_parties(len(PARTIES)))
         arguments = ["down", "--remove-orphans", *(["--volumes"] if volumes else [])]
         ui.note(compose.shown(*arguments))
         log = CACHE / "down.log"

@@ -15,7 +15,12 @@ from typing import Any
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 
+SCHEMA = 2
+"""Version of the form of ``steps.json`` and ``run.json``."""
+
 RUN_FILES = ("run.json", "steps.json", "requests.parquet", "metrics.parquet", "report.html")
+"""Files of every run. One whose flows time their stages has ``stages.parquet`` too."""
+
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60
 _PARTIAL = ".partial-"
@@ -117,6 +122,8 @@ def summary(run: Path) -> dict[str, Any]:
         "run": run.name,
         "workload": step["workload"],
         "users": step["load"]["users"],
+        "arrivals": step["load"].get("arrivals"),
+        "rate_per_second": step["load"].get("rate_per_second"),
         "throughput_per_second": step["throughput_per_second"],
         "p50_ms": step["latency_ms"]["p50"],
         "p99_ms": step["latency_ms"]["p99"],

@@ -4,6 +4,7 @@ Every figure is defined in ``docs/methodology.md``; the functions here are those
 """
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,15 @@ ROW_SCHEMA: dict[str, Any] = {
     "request_id": pl.Int64,
     "user_id": pl.Int64,
     "workload": pl.String,
+    "part": pl.String,
     "node": pl.String,
     "flow": pl.String,
+    "worker": pl.Int64,
+    "intended_at": pl.Float64,
     "started_at": pl.Float64,
     "ended_at": pl.Float64,
     "latency_ms": pl.Float64,
+    "latency_intended_ms": pl.Float64,
     "outcome": pl.String,
     "status": pl.Int64,
     "error": pl.String,
@@ -30,6 +35,12 @@ ROW_SCHEMA: dict[str, Any] = {
     "bridge_rpc_ms": pl.Float64,
     "bridge_flow_ms": pl.Float64,
 }
+
+OUTCOMES = ("ok", "expected", "error")
+"""How a request can end: with success, with the failure that the workload is about, with any other failure."""
+
+DONE = ("ok", "expected")
+"""Outcomes that are what the workload wanted: they enter throughput and latency, and are no errors."""
 
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
@@ -55,12 +66,24 @@ class Window:
         return self.ended_at - self.started_at
 
 
-def read_rows(path: Path) -> pl.DataFrame:
-    """Read a rows file (one JSON object per line) in order of start.
+def is_done() -> pl.Expr:
+    """Rows that ended as the workload wanted."""
+    return pl.col("outcome").is_in(DONE)
+
+
+def read_rows(paths: Iterable[Path]) -> pl.DataFrame:
+    """Read the rows files of a run (one JSON object per line; one file per worker) in order of start.
 
     A last line without its line break was cut off while it was written and is left out; anything else that is not a
-    row is an error.
+    row is an error, and so is a request that stands in two files.
     """
+    rows = pl.concat([_read_file(path) for path in paths])
+    if rows["request_id"].n_unique() != rows.height:
+        raise LabError("two rows of the run carry the same request_id", "This is a defect of the lab.")
+    return rows.sort("started_at", "request_id")
+
+
+def _read_file(path: Path) -> pl.DataFrame:
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     if not whole.strip():
@@ -71,12 +94,12 @@ def read_rows(path: Path) -> pl.DataFrame:
         raise LabError(
             f"{path.name}: the load generator's rows cannot be read ({error})", "This is a defect of the lab."
         ) from None
-    required = ("request_id", "started_at", "ended_at", "latency_ms", "outcome")
+    required = ("request_id", "part", "started_at", "ended_at", "latency_ms", "outcome")
     if rows.select(pl.any_horizontal(pl.col(name).is_null().any() for name in required)).item():
         raise LabError(f"{path.name}: a row lacks one of {', '.join(required)}", "This is a defect of the lab.")
-    if rows["request_id"].n_unique() != rows.height:
-        raise LabError(f"{path.name}: two rows carry the same request_id", "This is a defect of the lab.")
-    return rows.sort("started_at", "request_id")
+    if not rows["outcome"].is_in(OUTCOMES).all():
+        raise LabError(f"{path.name}: a row's outcome is none of {', '.join(OUTCOMES)}", "This is a defect of the lab.")
+    return rows
 
 
 def nearest_rank(values: pl.Series, quantile: float) -> float:
@@ -160,9 +183,9 @@ def littles_law(rows: pl.DataFrame, window: Window, bridge_in_flight: float | No
 def halves(rows: pl.DataFrame, window: Window) -> dict[str, float | None]:
     """Throughput in the first and the second half of the window: equal when the load is steady."""
     middle = window.started_at + window.seconds / 2
-    ok = rows.filter(pl.col("outcome") == "ok")
-    first = ended_within(ok, Window(window.started_at, middle)).height / (window.seconds / 2)
-    second = ended_within(ok, Window(middle, window.ended_at)).height / (window.seconds / 2)
+    done = rows.filter(is_done())
+    first = ended_within(done, Window(window.started_at, middle)).height / (window.seconds / 2)
+    second = ended_within(done, Window(middle, window.ended_at)).height / (window.seconds / 2)
     return {
         "first_half_per_second": first,
         "second_half_per_second": second,
@@ -170,10 +193,10 @@ def halves(rows: pl.DataFrame, window: Window) -> dict[str, float | None]:
     }
 
 
-def errors_by_kind(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """How often each status and message came, most frequent first."""
+def failures_by_kind(rows: pl.DataFrame, outcome: str) -> list[dict[str, Any]]:
+    """How often each status and message came among the rows of one outcome, most frequent first."""
     kinds = (
-        rows.filter(pl.col("outcome") != "ok")
+        rows.filter(pl.col("outcome") == outcome)
         .group_by("status", "error")
         .agg(pl.len().alias("count"), pl.col("started_at").min().alias("first_at"))
         .sort(["count", "first_at"], descending=[True, False])
@@ -181,23 +204,53 @@ def errors_by_kind(rows: pl.DataFrame) -> list[dict[str, Any]]:
     return kinds.to_dicts()
 
 
-def request_figures(rows: pl.DataFrame, window: Window, *, bridge_in_flight: float | None) -> dict[str, Any]:
-    """The figures of ``steps.json`` that come from the rows. Errors are counted over the whole run."""
+def outcome_figures(rows: pl.DataFrame, window: Window) -> dict[str, Any]:
+    """Throughput, counts by outcome and times of one set of rows: a workload's, or one of its parts'."""
     ended = ended_within(rows, window)
-    ok = ended.filter(pl.col("outcome") == "ok")
+    done = ended.filter(is_done())
+    by_outcome = {name: rows.filter(pl.col("outcome") == name).height for name in OUTCOMES}
     return {
-        "throughput_per_second": ok.height / window.seconds,
+        "throughput_per_second": done.height / window.seconds,
         "requests": {
             "total": rows.height,
-            "ok": rows.filter(pl.col("outcome") == "ok").height,
-            "errors": rows.filter(pl.col("outcome") != "ok").height,
-            "window_ok": ok.height,
-            "window_errors": ended.height - ok.height,
+            "ok": by_outcome["ok"],
+            "expected": by_outcome["expected"],
+            "errors": by_outcome["error"],
+            "window_ok": ended.filter(pl.col("outcome") == "ok").height,
+            "window_expected": ended.filter(pl.col("outcome") == "expected").height,
+            "window_errors": ended.height - done.height,
         },
-        "latency_ms": distribution(ok["latency_ms"]),
-        "bridge_flow_ms": distribution(ok["bridge_flow_ms"]),
-        "bridge_rpc_ms": distribution(ok["bridge_rpc_ms"]),
-        "errors": errors_by_kind(rows),
+        "latency_ms": distribution(done["latency_ms"]),
+        "latency_intended_ms": distribution(done["latency_intended_ms"]),
+        "bridge_flow_ms": distribution(done["bridge_flow_ms"]),
+        "bridge_rpc_ms": distribution(done["bridge_rpc_ms"]),
+    }
+
+
+def states_per_second(figures: Mapping[str, Any], window: Window, states_per_flow: int | None) -> float | None:
+    """States that the successes in the window made, per second; None where the workload does not say how many that are."""
+    if states_per_flow is None:
+        return None
+    return float(figures["requests"]["window_ok"]) * states_per_flow / window.seconds
+
+
+def request_figures(
+    rows: pl.DataFrame, window: Window, parts: Mapping[str, int | None], *, bridge_in_flight: float | None
+) -> dict[str, Any]:
+    """The figures of ``steps.json`` that come from the rows, in total and by part. Errors are counted over the whole run.
+
+    ``parts`` gives the states per flow of every part by its name.
+    """
+    figures = outcome_figures(rows, window)
+    by_part = {name: outcome_figures(rows.filter(pl.col("part") == name), window) for name in parts}
+    rates = {name: states_per_second(by_part[name], window, states) for name, states in parts.items()}
+    known = [rate for rate in rates.values() if rate is not None]
+    return {
+        **figures,
+        "throughput_states_per_second": sum(known) if known else None,
+        "parts": [{"name": name, **by_part[name], "throughput_states_per_second": rates[name]} for name in parts],
+        "errors": failures_by_kind(rows, "error"),
+        "expected_failures": failures_by_kind(rows, "expected"),
         "littles_law": asdict(littles_law(rows, window, bridge_in_flight)),
         "steadiness": halves(rows, window),
     }

@@ -3,15 +3,21 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.paths import ENV_FILE
 
 PROJECT_DEFAULT = "corda-lab"
-NODES = ("Notary", "PartyA", "PartyB", "PartyC")
-"""The nodes of the lab's network; a node's service and host name is its name in lower case."""
+NOTARY = "Notary"
+PARTIES = tuple(f"Party{letter}" for letter in "ABCDEFGHIJ")
+"""Every party that the lab's network can have, in the order in which they join.
+
+A node's service and host name is its name in lower case.
+"""
+PARTIES_MIN = 2
+PARTIES_DEFAULT = 3
 
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
@@ -73,6 +79,30 @@ class Settings:
     def size(self, name: str) -> int:
         """Bytes of a memory setting."""
         return parse_size(self[name], option=name)
+
+    @property
+    def party_count(self) -> int:
+        """Members of the network besides the notary: PARTIES of ``.env`` or the environment. Raises LabError."""
+        text = self.values.get("PARTIES") or str(PARTIES_DEFAULT)
+        if not text.isdecimal() or not PARTIES_MIN <= int(text) <= len(PARTIES):
+            raise LabError(
+                f"PARTIES: {text!r} is not a number of parties", f"Set it from {PARTIES_MIN} to {len(PARTIES)}."
+            )
+        return int(text)
+
+    def with_parties(self, count: int) -> "Settings":
+        """The same settings with another number of parties."""
+        return replace(self, values={**self.values, "PARTIES": str(count)})
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Names of the parties of the lab's network."""
+        return PARTIES[: self.party_count]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of all nodes of the lab's network, the notary first."""
+        return (NOTARY, *self.parties)
 
     def public(self) -> dict[str, str]:
         """All knobs but those that hold a secret."""

@@ -8,7 +8,7 @@ from corda_lab import engine, lifecycle, ui
 from corda_lab.bridge import Bridge
 from corda_lab.compose import Compose
 from corda_lab.errors import LabError
-from corda_lab.settings import Settings
+from corda_lab.settings import PARTIES, PARTIES_MIN, Settings
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
 
@@ -17,7 +17,10 @@ def gather(settings: Settings) -> dict[str, Any]:
     """The state of the lab as ``--json`` prints it."""
     if engine.probe().state is not engine.EngineState.READY:
         lifecycle.require_engine()
-    services = {service.name: service.condition for service in Compose(settings).services()}
+    compose = Compose(settings)
+    services = {service.name: service.condition for service in compose.services()}
+    running = [party for party in PARTIES if party.lower() in services]
+    expected = lifecycle.services_of(settings.with_parties(len(running)) if len(running) >= PARTIES_MIN else settings)
     nodes: dict[str, dict[str, Any]] = {}
     if services.get("bridge") == "healthy":
         try:
@@ -27,13 +30,13 @@ def gather(settings: Settings) -> dict[str, Any]:
             }
         except LabError as error:
             ui.error_console.print(error.message, markup=False)
-    absent = [name for name in lifecycle.SERVICES if name not in services]
+    absent = [name for name in expected if name not in services]
     return {
         "ready": bool(nodes) and all(node["ready"] for node in nodes.values()),
         "project": settings.project,
-        "services": {name: services.get(name, "not started") for name in lifecycle.SERVICES},
+        "services": {name: services.get(name, "not started") for name in expected},
         "nodes": nodes,
-        "load_containers": Compose(settings).load_containers(),
+        "load_containers": compose.load_containers(),
         "urls": lifecycle.urls(settings, without=absent) if services else {},
     }
 

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from corda_lab.bridge import Bridge, parse_metrics
+from corda_lab.bridge import Bridge, Parameter, parse_metrics
 from corda_lab.doctor import free_ports
 from corda_lab.errors import LabError
 
@@ -39,7 +39,19 @@ ANSWERS: dict[str, tuple[int, object]] = {
             ]
         },
     ),
-    "/v1/nodes/PartyA/flows": (200, {"flows": [{"flow": "org.cordalab.flows.Iou", "shortName": "Iou"}]}),
+    "/v1/nodes/PartyA/flows": (
+        200,
+        {
+            "flows": [
+                {
+                    "flow": "org.cordalab.flows.Iou",
+                    "shortName": "Iou",
+                    "parameters": [[{"name": "iouValue", "type": "int"}, {"name": "otherParty", "type": "Party"}]],
+                },
+                {"flow": "org.cordalab.flows.Empty", "shortName": "Empty", "parameters": [[]]},
+            ]
+        },
+    ),
     "/v1/nodes/PartyA/vault/count": (200, {"unconsumed": 4, "consumed": 1, "total": 5}),
     "/v1/nodes/PartyZ/flows": (404, {"title": "Unknown node", "detail": "there is no node PartyZ", "status": 404}),
     "/health/ready": (503, {"ready": False}),
@@ -81,18 +93,21 @@ def test_knows_nodes_that_answer_and_those_that_do_not(bridge: Bridge) -> None:
     nodes = bridge.nodes()
     assert [node.is_notary for node in nodes.values()] == [True, False, False]
     assert nodes["PartyA"].outstanding_flows == 3
+    assert nodes["PartyA"].notary_x500_names == (NOTARY,)
     assert not nodes["PartyB"].is_ready
     assert not bridge.is_ready()
 
 
 def test_knows_flows_and_vaults(bridge: Bridge) -> None:
-    assert bridge.flows("PartyA") == {"org.cordalab.flows.Iou": "Iou"}
-    assert bridge.vault_total("PartyA", "org.cordalab.states.IouState") == 5
+    empty, iou = bridge.flow_definitions("PartyA")
+    assert (empty.name, empty.constructors) == ("org.cordalab.flows.Empty", ((),))
+    assert iou.constructors == ((Parameter("iouValue", "int"), Parameter("otherParty", "Party")),)
+    assert bridge.vault_unconsumed("PartyA", "org.cordalab.states.IouState") == 4
 
 
 def test_passes_on_what_the_bridge_says_is_wrong(bridge: Bridge) -> None:
     with pytest.raises(LabError, match=r"there is no node PartyZ \(HTTP 404\)"):
-        bridge.flows("PartyZ")
+        bridge.flow_definitions("PartyZ")
 
 
 def test_reads_the_metrics_page(bridge: Bridge) -> None:

@@ -12,15 +12,32 @@ import pytest
 from corda_lab.doctor import free_ports
 from corda_lab.paths import ROOT
 
-VERBS = ("quickstart", "doctor", "up", "down", "status", "run", "report", "list", "test", "bench bridge")
+VERBS = (
+    "quickstart",
+    "doctor",
+    "up",
+    "down",
+    "status",
+    "run",
+    "report",
+    "list",
+    "test",
+    "bench bridge",
+    "flows",
+    "workload new",
+    "workload check",
+)
+PYTHONPATH = os.pathsep.join([str(ROOT / "scripts"), str(ROOT / "loadgen" / "locust")])
+"""As the launcher sets it."""
 
 
 def lab(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """Run the command line with no engine within reach, so that nothing on this machine is touched."""
+    unreachable = {"DOCKER_HOST": f"tcp://127.0.0.1:{free_ports(1)[0]}", "COLUMNS": "200"}
     return subprocess.run(
         [sys.executable, "-m", "corda_lab", *arguments],
         cwd=ROOT,
-        env={**os.environ, "DOCKER_HOST": f"tcp://127.0.0.1:{free_ports(1)[0]}", "COLUMNS": "200", **environment},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH, **unreachable, **environment},
         capture_output=True,
         text=True,
         timeout=60,
@@ -51,6 +68,14 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run", "iuo"], "unknown workload 'iuo', did you mean 'iou'?"),
         (["run", "../../etc/passwd"], "unknown workload"),
         (["up", "--images", "cloud"], "--images"),
+        (["up", "--parties", "1"], "--parties: 1 is out of range"),
+        (["run", "iou", "--rate", "5"], "--rate: belongs to open load"),
+        (["run", "iou", "--arrivals", "poisson"], "--rate: is missing"),
+        (["run", "iou", "--arrivals", "sometimes"], "--arrivals"),
+        (["run", "iou", "--workers", "99"], "--workers: 99 is out of range"),
+        (["run", "iou", "--set", "iouValue"], "--set: 'iouValue' is not key=value"),
+        (["run", "iou", "--set", "iouVlaue=3"], "--set: "),
+        (["workload", "chekc"], "Did you mean 'check'?"),
         (["report", "never"], "There is no run 'never'"),
         (["down", "everything"], "unexpected extra argument"),
     ],
@@ -83,6 +108,28 @@ def test_a_broken_env_variable_is_named() -> None:
     done = lab("status", COMPOSE_PROJECT_NAME="Not A Name")
     assert done.returncode == 2
     assert "COMPOSE_PROJECT_NAME" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["flows", "PartyA"], ["workload", "new", "--node", "PartyA", "--flow", "Iou"]])
+def test_without_a_bridge_there_is_one_error_with_a_remedy(arguments: list[str]) -> None:
+    done = lab(*arguments, BRIDGE_PORT=str(free_ports(1)[0]))
+    assert done.returncode == 2
+    assert "does not answer" in done.stderr
+    assert "scripts/lab up" in done.stderr
+
+
+def test_checks_every_workload_without_a_lab_too() -> None:
+    done = lab("workload", "check", BRIDGE_PORT=str(free_ports(1)[0]))
+    assert done.returncode == 0, done.stdout
+    assert "iou: ok" in done.stdout
+    assert "The lab is not up" in done.stdout
+
+
+def test_all_problems_of_workloads_are_told_at_once() -> None:
+    done = lab("workload", "check", "iuo", "emtpy", "iou", BRIDGE_PORT=str(free_ports(1)[0]))
+    assert done.returncode == 2
+    for words in ("did you mean 'iou'", "did you mean 'empty'", "iou: ok"):
+        assert words in done.stdout
 
 
 def test_lists_and_renders_stored_runs(stored_run: Callable[..., Path]) -> None:
@@ -124,7 +171,13 @@ def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
         "main.main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 130
     assert done.stderr == "Interrupted. Nothing is left half written; a lab that was up is still up.\n"

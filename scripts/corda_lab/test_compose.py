@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from corda_lab.compose import Compose, Service, last_lines, parse_services
+from corda_lab.compose import Compose, Service, last_lines, parse_services, party_environment
 from corda_lab.paths import ENV_FILE
 from corda_lab.settings import load_settings
 
@@ -46,3 +46,12 @@ def test_shows_the_command_that_a_person_would_type() -> None:
 
 def test_last_lines_leave_blank_ones_out() -> None:
     assert last_lines("a\n\n b \n  \nc\n", 2) == [" b", "c"]
+
+
+def test_compose_is_told_the_parties_and_keeps_other_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPOSE_PROFILES", "tracing,partyc")
+    settings = load_settings(ENV_FILE, {}).with_parties(2)
+    assert party_environment(settings) == {"PARTIES": "2", "COMPOSE_PROFILES": "tracing,partya,partyb"}
+    monkeypatch.delenv("COMPOSE_PROFILES")
+    environment = Compose(settings.with_parties(4)).environment
+    assert environment["COMPOSE_PROFILES"] == "partya,partyb,partyc,partyd"

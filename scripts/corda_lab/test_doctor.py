@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab import doctor
+from corda_lab import doctor, extra_cordapps
 from corda_lab.doctor import GIB, Level
 from corda_lab.paths import ENV_FILE
 from corda_lab.settings import Settings, load_settings
@@ -100,6 +100,9 @@ def test_finds_volumes_of_another_configuration() -> None:
     assert doctor.judge_shape("corda=4.10 database=h2\n", settings) == []
     assert doctor.judge_shape("corda=4.9 database=h2", settings) == ["corda 4.9, but 4.10 is configured"]
     assert doctor.judge_shape("", settings) == []
+    assert doctor.judge_shape("corda=4.10 database=h2 parties=5", settings.with_parties(5)) == []
+    kept = doctor.judge_shape("corda=4.10 database=h2 parties=5", settings.with_parties(3))
+    assert kept == ["parties 5, but 3 is configured"]
 
 
 def test_one_error_tells_all_that_is_in_the_way() -> None:
@@ -114,3 +117,15 @@ def test_one_error_tells_all_that_is_in_the_way() -> None:
 
 def test_an_unreadable_process_table_only_means_that_the_owner_is_unknown(tmp_path: Path) -> None:
     assert doctor.port_owner(80, proc=tmp_path) == ""
+
+
+def test_every_bad_jar_is_a_failure_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.jar", "b.jar"):
+        (tmp_path / name).write_bytes(name.encode())
+    monkeypatch.setattr(extra_cordapps, "extra_jars", lambda: sorted(tmp_path.glob("*.jar")))
+    checks = doctor.check_extra_cordapps(settings_with())
+    assert [check.level for check in checks] == [Level.FAILURE] * 2
+    assert "b.jar: is not a jar" in checks[1].finding
+    (tmp_path / "a.jar").unlink()
+    (tmp_path / "b.jar").unlink()
+    assert doctor.check_extra_cordapps(settings_with())[0].finding == "none in cordapps/extra/"

@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from corda_lab import lifecycle
+from corda_lab import extra_cordapps, lifecycle
+from corda_lab.errors import LabError
 from corda_lab.paths import ENV_FILE
 from corda_lab.settings import load_settings
 
@@ -63,3 +65,23 @@ def test_grafana_has_no_address_where_it_is_left_out() -> None:
 )
 def test_a_builder_s_line_is_made_short(line: str, text: str) -> None:
     assert lifecycle.shorten_build_line(line) == text
+
+
+def test_the_services_follow_the_number_of_parties() -> None:
+    settings = load_settings(ENV_FILE, {})
+    assert lifecycle.services_of(settings.with_parties(2))[:4] == ("bootstrap", "notary", "partya", "partyb")
+    assert len(lifecycle.services_of(settings.with_parties(5))) == 11
+
+
+def test_a_jar_that_is_no_cordapp_stops_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken.jar").write_bytes(b"no zip")
+    monkeypatch.setattr(extra_cordapps, "extra_jars", lambda: sorted(tmp_path.glob("*.jar")))
+    with pytest.raises(LabError, match=r"broken\.jar: is not a jar"):
+        lifecycle.up(load_settings(ENV_FILE, {}), None)
+
+
+def test_a_party_that_compose_does_not_know_is_named_before_the_start() -> None:
+    config: dict[str, dict[str, dict[str, str]]] = {"services": {"bootstrap": {}, "notary": {}, "partya": {}}}
+    lifecycle.check_services(config, ["notary", "partya"])
+    with pytest.raises(LabError, match=r"^compose\.yaml: has no service partyd"):
+        lifecycle.check_services(config, ["notary", "partya", "partyd"])

@@ -11,6 +11,7 @@ import pytest
 
 from corda_lab import report, results
 from corda_lab.errors import LabError
+from corda_lab.testkit import part
 
 
 def without_scripts(text: str) -> str:
@@ -68,7 +69,7 @@ def test_is_made_again_from_the_stored_files(stored_run: Callable[..., Path]) ->
     (run / "report.html").unlink()
     assert report.render(run) == run / "report.html"
     assert (run / "report.html").read_text(encoding="utf-8") == first
-    assert sorted(path.name for path in run.iterdir()) == sorted(results.RUN_FILES)
+    assert sorted(path.name for path in run.iterdir()) == sorted([*results.RUN_FILES, "stages.parquet"])
 
 
 def test_shows_an_error_s_text_as_text(stored_run: Callable[..., Path]) -> None:
@@ -97,3 +98,68 @@ def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
 @pytest.mark.parametrize(("value", "text"), [(None, "–"), (3.04, "3.0 ms"), (250.6, "251 ms"), (1534.0, "1.53 s")])
 def test_latencies_are_written_for_people(value: float | None, text: str) -> None:
     assert report.milliseconds(value) == text
+
+
+def text_of(run: Path) -> str:
+    return " ".join(without_scripts((run / "report.html").read_text(encoding="utf-8")).split())
+
+
+def test_the_stage_table_adds_up_beside_the_bridge_s_time(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    text = text_of(run)
+    assert "Stages of a flow" in text
+    assert "collect signatures" in text
+    assert re.search(r"the bridge timed the same flows at [\d.]+ (m?s) on average \(the sum differs from it by", text)
+    assert "Consensus latency" in text
+    assert "within 30.0 ms of the notary's signature" in text.replace("&#39;", "'")
+    charts = chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]
+    assert "consensus-latency" in {chart["id"] for chart in charts}
+
+
+def test_a_run_without_stage_rows_says_why_and_has_no_table(stored_run: Callable[..., Path]) -> None:
+    run = stored_run(with_stages=False)
+    text = text_of(run)
+    assert "No stage table. The nodes wrote no stage row during the run." in text
+    assert "collect signatures" not in text
+    assert not (run / "stages.parquet").exists()
+    assert "stages.parquet" not in text
+
+
+def test_a_mix_shows_every_part_and_counts_each_flow(stored_run: Callable[..., Path]) -> None:
+    parts = (part("Iou", states_per_flow=1, weight=2), part("IouUpdate"))
+    text = text_of(stored_run(parts=parts))
+    assert "flows per second, a mix of Iou and IouUpdate, on PartyA with PartyB" in text
+    assert "The parts of this mix" in text
+    assert "IouUpdate: completions on PartyA" in text
+    assert "states/s" in text
+
+
+def test_expected_failures_are_shown_apart_from_errors(stored_run: Callable[..., Path]) -> None:
+    text = text_of(stored_run(error_every=50, failure="expected"))
+    assert "failed as the workload expects, none otherwise." in text
+    assert "<h2>Expected failures</h2>" in text
+    assert "<p>None.</p>" in text
+    assert ">passed<" in text
+
+
+def test_open_load_tells_arrivals_lag_and_both_latencies(stored_open_run: Callable[..., Path]) -> None:
+    run = stored_open_run(rate=20, service_seconds=0.1, pool=5)
+    text = text_of(run)
+    assert re.search(r"Of 20 constant arrivals per second the lab achieved 10\.\d+ Iou flows per second", text)
+    assert "from the intended start, 1 in 100" in text
+    assert "latency from the intended start" in text
+    assert "latency from the real start" in text
+    assert "dropped: no place of the pool within 1 s" in text
+    assert "The system did not keep up" in text
+    assert "a user waits" not in text, "what is said of closed load only"
+    charts = {chart["id"]: chart for chart in chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]}
+    assert charts["lag"]["traces"]
+    assert len(charts["latency-ecdf"]["traces"]) == 2
+
+
+def test_a_run_of_another_version_is_refused_in_words(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    steps = results.read_json(run / "steps.json")
+    results.write_json(run / "steps.json", {**steps, "schema": 1})
+    with pytest.raises(LabError, match="measured by another version of the lab"):
+        report.render(run)

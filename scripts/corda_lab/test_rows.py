@@ -13,9 +13,11 @@ from corda_lab import rows, simulation
 from corda_lab.errors import LabError
 from corda_lab.rows import Window, distribution, littles_law, nearest_rank, read_rows
 
+PARTS: dict[str, int | None] = {"Iou": None}
+
 
 def frame(tmp_path: Path, content: list[dict[str, Any]]) -> pl.DataFrame:
-    return read_rows(simulation.write_rows(tmp_path / "rows.ndjson", content))
+    return read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
 
 
 def window(start: float, end: float) -> Window:
@@ -61,7 +63,7 @@ def test_no_values_give_no_figures() -> None:
 
 def test_a_closed_system_has_the_throughput_and_latency_of_theory(tmp_path: Path) -> None:
     content = simulation.closed_rows(20, 75, simulation.fixed(0.0625))
-    figures = rows.request_figures(frame(tmp_path, content), window(15, 75), bridge_in_flight=20.0)
+    figures = rows.request_figures(frame(tmp_path, content), window(15, 75), PARTS, bridge_in_flight=20.0)
     assert figures["throughput_per_second"] == pytest.approx(16.0, rel=0.001)
     assert figures["latency_ms"]["p50"] == pytest.approx(20 * 62.5, rel=1e-6)
     assert figures["latency_ms"]["p99"] == pytest.approx(20 * 62.5, rel=1e-6)
@@ -84,7 +86,7 @@ def test_little_s_law_does_not_hold_when_answers_stop_coming(tmp_path: Path) -> 
 
 def test_only_answers_within_the_window_count(tmp_path: Path) -> None:
     content = simulation.closed_rows(1, 10, simulation.fixed(1.0))
-    figures = rows.request_figures(frame(tmp_path, content), window(5, 10), bridge_in_flight=None)
+    figures = rows.request_figures(frame(tmp_path, content), window(5, 10), PARTS, bridge_in_flight=None)
     # Answers at 1, 2, … 10 s; the window holds 5 to 9, its end is left out.
     assert figures["requests"]["window_ok"] == 5
     assert figures["requests"]["ok"] == 10
@@ -93,10 +95,48 @@ def test_only_answers_within_the_window_count(tmp_path: Path) -> None:
 
 def test_errors_are_counted_by_kind_and_kept_out_of_throughput(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), error_every=10)
-    figures = rows.request_figures(frame(tmp_path, content), window(0, 20), bridge_in_flight=None)
+    figures = rows.request_figures(frame(tmp_path, content), window(0, 20), PARTS, bridge_in_flight=None)
     assert figures["requests"]["errors"] == len(content) // 10
     assert figures["throughput_per_second"] == pytest.approx(9.0, rel=0.02)
     assert [(kind["status"], kind["count"]) for kind in figures["errors"]] == [(502, len(content) // 10)]
+
+
+def test_an_expected_failure_is_work_done_and_no_error(tmp_path: Path) -> None:
+    content = simulation.closed_rows(5, 20, simulation.fixed(0.1), error_every=10, failure="expected")
+    figures = rows.request_figures(frame(tmp_path, content), window(0, 20), PARTS, bridge_in_flight=None)
+    assert (figures["requests"]["errors"], figures["requests"]["expected"]) == (0, len(content) // 10)
+    assert figures["throughput_per_second"] == pytest.approx(10.0, rel=0.02)
+    assert figures["errors"] == []
+    assert [kind["count"] for kind in figures["expected_failures"]] == [len(content) // 10]
+
+
+def test_the_parts_of_a_mix_add_up_to_the_whole(tmp_path: Path) -> None:
+    content = simulation.closed_rows(5, 20, simulation.fixed(0.1), parts=("Iou", "Iou", "Empty"))
+    figures = rows.request_figures(
+        frame(tmp_path, content), window(0, 20), {"Iou": 1, "Empty": None}, bridge_in_flight=None
+    )
+    iou, empty = figures["parts"]
+    assert iou["throughput_per_second"] + empty["throughput_per_second"] == figures["throughput_per_second"]
+    assert iou["requests"]["ok"] == pytest.approx(2 * empty["requests"]["ok"], abs=2)
+
+
+def test_states_come_from_successes_of_the_parts_that_say_how_many(tmp_path: Path) -> None:
+    content = simulation.closed_rows(5, 20, simulation.fixed(0.1), parts=("Iou", "Empty"))
+    read = frame(tmp_path, content)
+    figures = rows.request_figures(read, window(0, 20), {"Iou": 10, "Empty": None}, bridge_in_flight=None)
+    assert figures["throughput_states_per_second"] == pytest.approx(50, rel=0.02)
+    assert figures["parts"][1]["throughput_states_per_second"] is None
+    none = rows.request_figures(read, window(0, 20), {"Iou": None, "Empty": None}, bridge_in_flight=None)
+    assert none["throughput_states_per_second"] is None
+
+
+def test_the_rows_of_several_workers_are_one_run(tmp_path: Path) -> None:
+    content = simulation.closed_rows(4, 5, simulation.fixed(0.5))
+    halves = (content[::2], content[1::2])
+    paths = [simulation.write_rows(tmp_path / f"{number}.ndjson", half) for number, half in enumerate(halves)]
+    assert read_rows(paths)["request_id"].to_list() == [row["request_id"] for row in content]
+    with pytest.raises(LabError, match="same request_id"):
+        read_rows([paths[0], paths[0]])
 
 
 def test_a_drift_shows_between_the_halves(tmp_path: Path) -> None:
@@ -110,15 +150,15 @@ def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     path = simulation.write_rows(tmp_path / "rows.ndjson", content)
     with path.open("a", encoding="utf-8") as file:
         file.write('{"request_id": 99999, "started_')
-    assert read_rows(path).height == len(content)
+    assert read_rows([path]).height == len(content)
 
 
 def test_an_empty_file_is_a_run_without_rows(tmp_path: Path) -> None:
     path = tmp_path / "rows.ndjson"
     path.write_bytes(b"")
-    empty = read_rows(path)
+    empty = read_rows([path])
     assert empty.height == 0
-    figures = rows.request_figures(empty, window(0, 10), bridge_in_flight=None)
+    figures = rows.request_figures(empty, window(0, 10), PARTS, bridge_in_flight=None)
     assert figures["throughput_per_second"] == 0
     assert figures["latency_ms"]["p50"] is None
 
@@ -129,6 +169,7 @@ def test_an_empty_file_is_a_run_without_rows(tmp_path: Path) -> None:
         ({"request_id": 1}, "same request_id"),
         ({"latency_ms": None}, "lacks one of"),
         ({"ended_at": "soon"}, "cannot be read"),
+        ({"outcome": "fine"}, "outcome is none of"),
     ],
 )
 def test_rows_that_cannot_be_trusted_are_refused(tmp_path: Path, change: dict[str, Any], words: str) -> None:
@@ -145,5 +186,5 @@ def test_rows_are_put_in_order_of_start(tmp_path: Path) -> None:
 
 def test_figures_can_be_written_as_json(tmp_path: Path) -> None:
     content = simulation.closed_rows(3, 10, simulation.fixed(0.3), error_every=4)
-    figures = rows.request_figures(frame(tmp_path, content), window(1, 10), bridge_in_flight=None)
+    figures = rows.request_figures(frame(tmp_path, content), window(1, 10), PARTS, bridge_in_flight=None)
     assert json.loads(json.dumps(figures, allow_nan=False)) == figures

@@ -72,3 +72,17 @@ def test_reads_sizes(text: str, count: int) -> None:
 def test_refuses_what_is_no_size(text: str) -> None:
     with pytest.raises(LabError, match=r"^NODE_HEAP: "):
         parse_size(text, option="NODE_HEAP")
+
+
+def test_the_parties_are_the_first_of_the_alphabet() -> None:
+    settings = load_settings(ENV_FILE, {}).with_parties(5)
+    assert settings.parties == ("PartyA", "PartyB", "PartyC", "PartyD", "PartyE")
+    assert settings.nodes[0] == "Notary"
+    assert Settings({}).parties == ("PartyA", "PartyB", "PartyC")
+    assert Settings({"PARTIES": "10"}).parties[-1] == "PartyJ"
+
+
+@pytest.mark.parametrize("count", ["1", "11", "many", "-3"])
+def test_names_the_number_of_parties_that_makes_no_network(count: str) -> None:
+    with pytest.raises(LabError, match=r"^PARTIES: "):
+        _ = Settings({"PARTIES": count}).parties

@@ -2,23 +2,25 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from lab_load.names import canonical, did_you_mean
+from lab_load.schedule import Model
 from lab_load.settings import Settings, utc_run_id
 from lab_load.workload import workload_names
 
 DEFAULT_WORKLOAD = "iou"
+MODELS = get_args(Model)
 
 
 def add_arguments(parser: Any, settings: Settings) -> None:
     """Declare the arguments. Locust does so for every page of its web UI: a workload file just written is listed.
 
-    They are not in a group of their own, because Locust shows only the parser's direct arguments in its web UI.
-    Locust's own that would spread the load over several processes are refused: rows and ids belong to one process.
+    They are not in a group of their own, because Locust shows only the parser's direct arguments in its web UI. Locust's
+    own that would make workers of one process is refused: each of them needs its own port for metrics.
     """
     for action in parser._actions:
-        if action.dest in ("master", "processes", "worker"):
+        if action.dest == "processes":
             action.__class__ = _Refused
     workloads = workload_names(settings.workloads)
     nodes = ["", *settings.party_names]
@@ -47,11 +49,56 @@ def add_arguments(parser: Any, settings: Settings) -> None:
         help="The other party; empty: as the workload says",
     )
     parser.add_argument(
+        "--arrivals",
+        dest="model",
+        metavar="<model>",
+        choices=MODELS,
+        default="closed",
+        help="closed: every user has one request in flight; constant, poisson: open load, users are the pool",
+    )
+    parser.add_argument(
+        "--rate",
+        metavar="<per second>",
+        type=float,
+        default=0.0,
+        help="Open load: arrivals per second; closed load: 0",
+    )
+    parser.add_argument(
         "--pacing",
         metavar="<seconds>",
         type=float,
         default=0.0,
-        help="Seconds from one flow start of a user to its next; 0: at once",
+        help="Closed load: seconds from one start of a user to its next; 0: at once",
+    )
+    parser.add_argument(
+        "--late-max",
+        metavar="<seconds>",
+        type=float,
+        default=1.0,
+        include_in_web_ui=False,
+        help="Open load: an arrival that would start later than this is dropped",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="<key=value>",
+        action="append",
+        default=[],
+        include_in_web_ui=False,
+        help="Takes the place of a value in the workload's file: an argument's, rate_max, megabytes; may be repeated",
+    )
+    parser.add_argument(
+        "--hold",
+        action="store_true",
+        include_in_web_ui=False,
+        help="Headless: after the set-up write <run id>.ready.json and wait for <run id>.go beside the rows",
+    )
+    parser.add_argument(
+        "--worker-index",
+        metavar="<number>",
+        type=int,
+        default=0,
+        include_in_web_ui=False,
+        help="Of a worker: which one it is, from 1; 0: as its master counts",
     )
     parser.add_argument(
         "--run-id",
@@ -72,7 +119,7 @@ def add_arguments(parser: Any, settings: Settings) -> None:
 
 class _Refused(argparse.Action):
     def __call__(self, *_: object) -> None:
-        raise argparse.ArgumentError(self, "the lab's generator is one process")
+        raise argparse.ArgumentError(self, "start the workers with --worker instead")
 
 
 def _one_of(kind: str, names: Sequence[str]) -> Callable[[str], str]:

@@ -1,33 +1,20 @@
-"""What the load generator asks the bridge and how it reads the answers."""
+"""What the load generator asks the bridge before a run: who is there, what can be started, and the set-up's own starts."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
+from lab_load.answer import read_answer
 from lab_load.errors import LoadError
-from lab_load.names import did_you_mean
 
 ASK_TIMEOUT_SECONDS = 15.0
-BODY_BYTES_MAX = 16 * 1024 * 1024
-ERROR_TEXT_MAX = 500
-"""Characters of an error that a row keeps."""
-ERROR_LABEL_MAX = 160
-"""Characters of an error that Locust's table keeps."""
-
-PAUSE_SECONDS = 1.0
-"""How long a user waits after an answer that says that no flow ran, or after none."""
-RETRY_AFTER_SECONDS_MAX = 60.0
-_FLOW_RAN = frozenset({200, 502, 504})
-"""Answers after which a closed user goes on at once: a flow ran, or may have."""
-
-_PROBLEM_PREFIX = "urn:corda-lab:problem:"
-_IDENTIFIER = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,}|\S*-[0-9a-f]{8}-\d+")
-"""UUIDs, hashes and our client ids: what would make every error a kind of its own."""
+BODY_BYTES_MAX = 32 * 1024 * 1024
+"""Longest answer that is read: a list of 100,000 references to states has half of it."""
 
 
 class BridgeError(LoadError):
@@ -42,36 +29,30 @@ class Party:
     x500_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """How one flow start ended, as far as the generator can tell."""
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a flow; one that may be null has a type that ends in "?" and may be left out."""
 
-    status: int
-    """HTTP status; 0 when there was no answer."""
-    error: str | None = None
-    """None when the flow ended well, else the problem's slug and detail."""
-    flow_id: str | None = None
-    tx_id: str | None = None
-    rpc_ms: float | None = None
-    """Time of the start-flow call between bridge and node."""
-    flow_ms: float | None = None
-    """Time from the start of the flow to its result, seen by the bridge."""
-    pause_seconds: float = 0.0
-    """How long the user should wait before its next flow."""
+    name: str
+    type: str
 
     @property
-    def ok(self) -> bool:
-        """Whether the flow ended well."""
-        return self.error is None
+    def is_optional(self) -> bool:
+        """Whether it may be left out."""
+        return self.type.endswith("?")
 
-    @property
-    def label(self) -> str:
-        """The error without identifiers, so that equal errors count as one."""
-        return _IDENTIFIER.sub("…", self.error or "")[:ERROR_LABEL_MAX]
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow that a node lets RPC start, with a list of parameters for each way to start it; none when unknown."""
+
+    name: str
+    short_name: str
+    constructors: tuple[tuple[Parameter, ...], ...]
 
 
 class Bridge:
-    """The bridge's read-only questions, asked once before a run."""
+    """The bridge's answers, each asked for on a connection of its own."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -85,95 +66,77 @@ class Bridge:
             entries = [entry for entry in body["parties"] if not entry.get("notary", False)]
             return [Party(entry["name"], entry["x500Name"]) for entry in entries]
         except (KeyError, TypeError, AttributeError) as error:
-            raise BridgeError(f"the bridge at {self._url} answered parties that cannot be read: {error!r}") from error
+            raise self._unreadable("parties", error) from error
 
-    def check_flow(self, node: str, flow: str, arguments: Mapping[str, Any]) -> None:
-        """See that ``node`` can start ``flow`` and that it has parameters of these names. Raises ``BridgeError``."""
+    def platform_version(self, node: str) -> int:
+        """Platform version of ``node``. Raises ``BridgeError``."""
+        body = self._get("/v1/nodes")
+        try:
+            return int(next(entry["platformVersion"] for entry in body["nodes"] if entry["name"] == node))
+        except (KeyError, TypeError, ValueError, StopIteration) as error:
+            raise self._unreadable("nodes", error) from error
+
+    def flows(self, node: str) -> list[Flow]:
+        """Every flow that ``node`` can start. Raises ``BridgeError``."""
         body = self._get(f"/v1/nodes/{quote(node)}/flows")
         try:
-            known = {entry["flow"]: entry for entry in body["flows"]}
-            short_names = {entry["shortName"] for entry in known.values()}
-            found = [entry for entry in known.values() if flow in (entry["flow"], entry["shortName"])]
-            signatures = [
-                {parameter["name"] for parameter in names} for entry in found for names in entry["parameters"]
-            ]
-        except (KeyError, TypeError) as error:
-            raise BridgeError(f"the bridge at {self._url} answered flows that cannot be read: {error!r}") from error
-        if not found:
-            hint = did_you_mean(flow, known if "." in flow else short_names)
-            raise BridgeError(f"flow: {node} cannot start {flow}{hint or '; see GET /v1/nodes/' + node + '/flows'}")
-        # What is left out the bridge judges: a parameter may be optional.
-        if signatures and not any(names.issuperset(arguments) for names in signatures):
-            wanted = " or ".join(f"({', '.join(sorted(names))})" for names in signatures)
-            raise BridgeError(f"args: {flow} takes {wanted}, the workload gives ({', '.join(sorted(arguments))})")
+            return [_flow(entry) for entry in body["flows"]]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise self._unreadable("flows", error) from error
+
+    def start(self, node: str, flow: str, args: Mapping[str, Any], client_id: str, timeout_seconds: float) -> Any:
+        """Start a flow and wait for its end: its result. Raises ``BridgeError`` with the bridge's reason."""
+        body = json.dumps({"flow": flow, "args": args, "clientId": client_id}).encode()
+        headers = {"Content-Type": "application/json"}
+        return self._post(f"/v1/nodes/{quote(node)}/flows", body, headers, timeout_seconds).get("result")
+
+    def upload(self, node: str, name: str, content: bytes, timeout_seconds: float) -> str:
+        """Give ``node`` an attachment: its id. Raises ``BridgeError`` with the bridge's reason."""
+        path = f"/v1/nodes/{quote(node)}/attachments?{urlencode({'name': name})}"
+        answer = self._post(path, content, {"Content-Type": "application/zip"}, timeout_seconds)
+        try:
+            return str(answer["attachmentId"])
+        except KeyError as error:
+            raise self._unreadable("an attachment", error) from error
 
     def _get(self, path: str) -> Any:
-        request = Request(self._url + path, headers={"Accept": "application/json"})
         try:
-            with self._opener.open(request, timeout=ASK_TIMEOUT_SECONDS) as response:
+            return self._ask(Request(self._url + path), ASK_TIMEOUT_SECONDS)
+        except BridgeError as error:
+            raise BridgeError(f"the bridge at {self._url} is not ready for load: {error.message}") from error
+        except OSError as error:
+            reason = getattr(error, "reason", error)
+            raise BridgeError(f"the bridge at {self._url} does not answer ({reason}); is the lab up?") from error
+
+    def _post(self, path: str, body: bytes, headers: Mapping[str, str], timeout_seconds: float) -> Any:
+        try:
+            answer = self._ask(Request(self._url + path, data=body, headers=dict(headers)), timeout_seconds)
+        except OSError as error:
+            raise BridgeError(f"no answer from the bridge: {getattr(error, 'reason', error)}") from error
+        return answer if isinstance(answer, dict) else {}
+
+    def _ask(self, request: Request, timeout_seconds: float) -> Any:
+        """The content of a good answer. Raises ``BridgeError`` with the reason of a bad one, ``OSError`` for none."""
+        request.add_header("Accept", "application/json")
+        try:
+            with self._opener.open(request, timeout=timeout_seconds) as response:
                 return json.loads(response.read(BODY_BYTES_MAX))
         except HTTPError as error:
             with error:
                 answer = read_answer(error.code, error.read(BODY_BYTES_MAX), None)
-            raise BridgeError(f"the bridge at {self._url} is not ready for load: {answer.error}") from error
-        except (URLError, OSError) as error:
-            reason = getattr(error, "reason", error)
-            raise BridgeError(f"the bridge at {self._url} does not answer ({reason}); is the lab up?") from error
+            raise BridgeError(str(answer.error)) from error
+        except HTTPException as error:
+            raise ConnectionError(f"{type(error).__name__}: {error}") from error
         except ValueError as error:
-            raise BridgeError(f"the bridge at {self._url} did not answer {path} with JSON") from error
+            raise BridgeError(f"{request.selector} was not answered with JSON") from error
+
+    def _unreadable(self, what: str, error: Exception) -> BridgeError:
+        return BridgeError(f"the bridge at {self._url} answered {what} that cannot be read: {error!r}")
 
 
-def read_answer(status: int, body: bytes, retry_after: str | None) -> Answer:
-    """Read the answer to a flow start."""
-    content = _json_object(body)
-    if status == 200 and content is not None and isinstance(content.get("flowId"), str):
-        timings = content.get("timings")
-        timings = timings if isinstance(timings, dict) else {}
-        return Answer(
-            status=status,
-            flow_id=content["flowId"],
-            tx_id=content.get("txId"),
-            rpc_ms=_milliseconds(timings.get("rpcMs")),
-            flow_ms=_milliseconds(timings.get("flowMs")),
-        )
-    pause_seconds = 0.0 if status in _FLOW_RAN else PAUSE_SECONDS
-    if status == 429:
-        pause_seconds = _retry_after_seconds(retry_after)
-    return Answer(
-        status=status,
-        error=_error_text(status, content),
-        flow_id=(content or {}).get("flowId"),
-        pause_seconds=pause_seconds,
+def _flow(entry: Mapping[str, Any]) -> Flow:
+    constructors = (
+        tuple(Parameter(parameter["name"], str(parameter.get("type", ""))) for parameter in parameters)
+        for parameters in entry["parameters"]
     )
-
-
-def no_answer(reason: str) -> Answer:
-    """The answer to a request that got none: refused, cut off, timed out."""
-    return Answer(status=0, error=f"no-answer: {reason}"[:ERROR_TEXT_MAX], pause_seconds=PAUSE_SECONDS)
-
-
-def _json_object(body: bytes) -> dict[str, Any] | None:
-    try:
-        content = json.loads(body)
-    except ValueError:
-        return None
-    return content if isinstance(content, dict) else None
-
-
-def _error_text(status: int, content: dict[str, Any] | None) -> str:
-    if content is None or status == 200:
-        return f"unreadable-answer: HTTP {status} without the content that belongs to it"
-    slug = str(content.get("type", "")).removeprefix(_PROBLEM_PREFIX)
-    detail = content.get("detail") or content.get("title") or ""
-    return f"{slug or f'http-{status}'}: {detail}"[:ERROR_TEXT_MAX]
-
-
-def _milliseconds(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
-
-
-def _retry_after_seconds(value: str | None) -> float:
-    """Seconds in a ``Retry-After`` header; a date, which the bridge never sends, counts as none."""
-    if value is None or not value.strip().isdecimal():
-        return PAUSE_SECONDS
-    return min(float(value), RETRY_AFTER_SECONDS_MAX)
+    return Flow(entry["flow"], entry["shortName"], tuple(constructors))

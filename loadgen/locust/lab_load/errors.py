@@ -10,3 +10,11 @@ class LoadError(Exception):
         self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
         self.message = "\n".join(self.problems)
         super().__init__(self.message)
+
+
+class TemplateError(Exception):
+    """A template that cannot be compiled or rendered; the message says why, in one line."""
+
+
+class SetupError(LoadError):
+    """The set-up failed, so that there is nothing to measure."""

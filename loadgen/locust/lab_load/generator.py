@@ -4,24 +4,29 @@ import atexit
 import logging
 import signal
 import sys
+import time
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import gevent
 from flask import Response, jsonify, request
 from gevent.event import Event
 from locust import log
 from locust.exception import StopTest
-from locust.util.timespan import parse_timespan
 
 from lab_load import metrics
-from lab_load.errors import LoadError
-from lab_load.plan import Choice, Plan, make_plan
-from lab_load.rows import RowWriter, rows_path
+from lab_load.end import end_of
+from lab_load.errors import LoadError, SetupError
+from lab_load.options import choice_from, extent_from, seconds_of
+from lab_load.plan import Plan, make_plan
+from lab_load.rows import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, write_whole
 from lab_load.run import Run
 from lab_load.settings import Settings, utc_run_id
+from lab_load.setup import Done, run_setup
 
 TICK_SECONDS = 1.0
+HOLD_SECONDS_MAX = 600.0
+HOLD_POLL_SECONDS = 0.2
 EXIT_FAILED = 1
 EXIT_UNUSABLE = 2
 EXIT_INTERRUPTED = 130
@@ -29,30 +34,50 @@ EXIT_INTERRUPTED = 130
 logger = logging.getLogger(__name__)
 
 
-class Generator:
-    """Ties Locust's test events to a ``Run``.
+class AnyRun(Protocol):
+    """What the generator needs of a run, whether this process makes its requests or workers do."""
 
-    Headless, the plan is made before Locust starts anything, so that a mistake is one message and exit status 2. In
-    the web UI it is made when the form is sent, so that a mistake is shown below the form and nothing starts.
+    plan: Plan
+
+    @property
+    def is_stopping(self) -> bool: ...
+    @property
+    def elapsed_seconds(self) -> float: ...
+    @property
+    def outcome(self) -> str: ...
+    def spawned(self, users: int) -> None: ...
+    def stopping(self, reason: str) -> None: ...
+    def tick(self) -> None: ...
+
+
+class Generator:
+    """Ties Locust's test events to a run. This one makes the requests itself; masters and workers derive from it.
+
+    Headless, the plan is made and its set-up done before Locust starts anything, so that a mistake is one message and exit
+    status 2. In the web UI that is when the form is sent, so that a mistake is shown below the form and nothing starts.
     """
 
     def __init__(self, environment: Any, settings: Settings) -> None:
-        self.run: Run | None = None
+        self.run: Any = None
         """The run in progress."""
         self._environment = environment
         self._options = environment.parsed_options
         self._settings = settings
         self._headless = environment.web_ui is None
         self._plan: Plan | None = None
-        """The run that starts next."""
+        """The run that starts next, its set-up done."""
+        self._setup: list[Done] = []
+        """What the set-up of the run in progress, or of the next, has prepared."""
+        self._preparing = False
         self._run_time_seconds: float | None = None
         self._ended = Event()
         self._quitting = False
         self._exit_code = 0
 
     def attach(self) -> None:
-        """Listen to Locust and serve metrics; headless, check the run too. Ends the process when it cannot start."""
+        """Listen to Locust and serve metrics; headless, prepare the run too. Ends the process when it cannot start."""
         try:
+            self._serve_metrics()
             self._prepare()
         except LoadError as error:
             leave(error)
@@ -60,7 +85,7 @@ class Generator:
             sys.exit(EXIT_INTERRUPTED)
         events = self._environment.events
         events.test_start.add_listener(lambda **_: self._start())
-        events.spawning_complete.add_listener(lambda user_count, **_: self._spawned(user_count))
+        events.spawning_complete.add_listener(lambda **_: self._spawned())
         events.test_stopping.add_listener(lambda **_: self._stopping())
         events.test_stop.add_listener(lambda **_: self._end())
         events.quitting.add_listener(lambda **_: self._quit())
@@ -77,38 +102,50 @@ class Generator:
         logger.error("Run %s failed: %s", run.plan.choice.run_id, message)
         self._exit_code = EXIT_FAILED
         run.stopping("failed")
-        runner = self._environment.runner
-        gevent.spawn(runner.quit if self._headless else runner.stop)
+        self._stop_after_failure(message)
 
-    def _prepare(self) -> None:
+    # --- before a run -----------------------------------------------------------------------------------------------
+
+    def _serve_metrics(self) -> None:
         runner = self._environment.runner
         web_port = None if self._headless else self._options.web_port
         metrics.serve(self._settings.metrics_port, lambda: runner.user_count, web_port)
+
+    def _prepare(self) -> None:
         if self._headless:
-            self._plan = self._plan_from(vars(self._options), self._options.run_id)
+            self._prepare_run(vars(self._options), self._options.run_id)
+            assert self._plan is not None
+            if self._plan.choice.is_open:
+                # The schedule begins when the whole pool is there, so it comes at once.
+                self._options.spawn_rate = self._plan.extent.users
+            if self._options.hold:
+                self._hold(self._plan)
         else:
             app = self._environment.web_ui.app
             app.before_request(self._check_form)
             # The form shows the arguments in the order of their declaration, not of the alphabet.
             app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
 
-    def _plan_from(self, values: Mapping[str, Any], run_id: str) -> Plan:
-        return make_plan(self._choice_from(values, run_id), self._settings)
+    def _prepare_run(self, values: Mapping[str, Any], run_id: str) -> None:
+        """Plan the next run and do its set-up. Raises ``LoadError``."""
+        plan = make_plan(choice_from(values, run_id, self._settings), self._extent_from(values), self._settings)
+        if is_taken(self._settings.rows, run_id):
+            raise RowsError(f"run id {run_id!r} is taken: there are files of it in {self._settings.rows}")
+        self._plan, self._setup = run_setup(plan)
 
-    def _choice_from(self, values: Mapping[str, Any], run_id: str) -> Choice:
-        try:
-            pacing_seconds = float(values["pacing"])
-        except ValueError:
-            raise LoadError(f"pacing: {values['pacing']!r} is not a number of seconds") from None
-        return Choice(
-            workload=values["workload"],
-            node=values["node"],
-            counterparty=values["counterparty"],
-            pacing_seconds=pacing_seconds,
-            run_id=run_id,
-            seed=self._options.seed,
-            bridge_url=(values.get("host") or self._settings.bridge_url).rstrip("/"),
-        )
+    def _extent_from(self, values: Mapping[str, Any]) -> Any:
+        return extent_from(values)
+
+    def _hold(self, plan: Plan) -> None:
+        """Say that the set-up is done and wait until the load may begin. Raises ``LoadError`` when it never may."""
+        rows, run_id = self._settings.rows, plan.choice.run_id
+        write_whole(ready_path(rows, run_id), {"setup": [done.as_dict() for done in self._setup]})
+        logger.info("Set-up done; the load waits for %s", go_path(rows, run_id))
+        deadline = time.monotonic() + HOLD_SECONDS_MAX
+        while not go_path(rows, run_id).exists():
+            if time.monotonic() > deadline:
+                raise SetupError(f"the load was held for {HOLD_SECONDS_MAX:.0f} s and nobody let it go")
+            gevent.sleep(HOLD_POLL_SECONDS)
 
     def _check_form(self) -> Response | None:
         """Before Locust sees the form that starts or edits a run: what it answers here is shown below the form."""
@@ -123,37 +160,50 @@ class Generator:
         return None
 
     def _accept(self, form: Mapping[str, Any]) -> None:
+        if self._preparing:
+            raise LoadError("the set-up of a run is under way; it starts by itself when that is done")
         if self.run is None:
-            self._plan = self._plan_from(form, self._free_run_id())
-            self._run_time_seconds = _seconds(form.get("run_time"))
+            self._preparing = True
+            try:
+                self._prepare_run(form, self._free_run_id())
+            finally:
+                self._preparing = False
+            self._run_time_seconds = seconds_of(form.get("run_time"))
         elif self.run.is_stopping:
             raise LoadError("the last run still waits for its flows to end; start the next one when it has stopped")
-        elif self._choice_from(form, self.run.plan.choice.run_id) != self.run.plan.choice:
+        elif choice_from(form, self.run.plan.choice.run_id, self._settings) != self.run.plan.choice:
             raise LoadError("a run is in progress: stop it before you change anything but the number of users")
 
     def _free_run_id(self) -> str:
         run_id, copy = utc_run_id("web"), 1
         candidate = run_id
-        while rows_path(self._settings.rows, candidate).exists():
+        while is_taken(self._settings.rows, candidate):
             copy += 1
             candidate = f"{run_id}-{copy}"
         return candidate
 
+    # --- a run --------------------------------------------------------------------------------------------------------
+
     def _start(self) -> None:
         try:
-            # There is no plan yet when neither headless nor the form started the run, but --autostart.
-            plan = self._plan or self._plan_from(vars(self._options), self._free_run_id())
-            self._plan = None
-            self.run = Run(plan, RowWriter(self._settings.rows, plan.choice.run_id))
+            if self._plan is None:
+                # Neither headless nor the form started the run, but --autostart.
+                self._prepare_run(vars(self._options), self._free_run_id())
+            assert self._plan is not None
+            plan, self._plan = self._plan, None
+            self.run = self._run_of(plan)
         except LoadError as error:
             self._exit_code = EXIT_UNUSABLE
             raise StopTest(error.message) from error
         self._exit_code = 0
         self._ended.clear()
 
-    def _spawned(self, user_count: int) -> None:
+    def _run_of(self, plan: Plan) -> AnyRun:
+        return Run(plan, RowWriter(self._settings.rows, plan.choice.run_id))
+
+    def _spawned(self) -> None:
         if self.run is not None:
-            self.run.spawned(user_count)
+            self.run.spawned(self._environment.runner.user_count)
 
     def _stopping(self) -> None:
         if self.run is None:
@@ -170,16 +220,31 @@ class Generator:
     def _end(self) -> None:
         """Close the run, if there is one. Also called at exit, for whatever way out was not foreseen."""
         run = self.run
-        if run is None:
+        if run is None or run.closed:
             return
         try:
-            run.close()
+            self._close(run)
             logger.info("Run %s ended: %s", run.plan.choice.run_id, run.outcome)
         except LoadError as error:
             self.fail(error.message)
         finally:
             self.run = None
             self._ended.set()
+
+    def _close(self, run: Any) -> None:
+        """End the run and write how it ended. Raises ``RowsError``."""
+        summary = run.close()
+        self._write_end(run.plan, [summary], summary["exit_reason"])
+
+    def _write_end(self, plan: Plan, summaries: list[dict[str, Any]], exit_reason: str) -> None:
+        end = end_of(plan, summaries, [done.as_dict() for done in self._setup], exit_reason)
+        write_whole(end_path(self._settings.rows, plan.choice.run_id), end)
+
+    def _stop_after_failure(self, message: str) -> None:
+        runner = self._environment.runner
+        gevent.spawn(runner.quit if self._headless else runner.stop)
+
+    # --- the process --------------------------------------------------------------------------------------------------
 
     def _quit(self) -> None:
         """Before the process ends: stop the run, waiting for its flows as long as --stop-timeout says."""
@@ -189,38 +254,39 @@ class Generator:
             if self.run.is_stopping:
                 self._ended.wait(self._environment.stop_timeout + 10)
             else:
-                self._environment.runner.stop()
+                self._stop_runner()
         broken = bool(self._environment.runner.exceptions) or log.unhandled_greenlet_exception
         exit_code = self._exit_code if self._headless else 0
         # Failed requests do not count here: they are results, judged by whoever reads the rows.
         self._environment.process_exit_code = exit_code or (EXIT_FAILED if broken else 0)
 
+    def _stop_runner(self) -> None:
+        self._environment.runner.stop()
+
     def _interrupt(self) -> None:
         """Ctrl-C: the first stops the run in an orderly way, the next does not wait for its flows any longer."""
         if self._quitting:
-            self._environment.runner.user_greenlets.kill(block=False)
+            self._wait_no_longer()
         else:
             gevent.get_hub().handle_system_error(KeyboardInterrupt, KeyboardInterrupt())
+
+    def _wait_no_longer(self) -> None:
+        self._environment.runner.user_greenlets.kill(block=False)
+
+    def _tick_run(self) -> None:
+        self.run.tick()
 
     def _tick(self) -> NoReturn:
         while True:
             gevent.sleep(TICK_SECONDS)
             if self.run is not None:
                 try:
-                    self.run.tick()
+                    self._tick_run()
                 except LoadError as error:
                     self.fail(error.message)
 
 
 def leave(error: LoadError) -> NoReturn:
-    """End the process before anything has started."""
+    """End the process before any load has started."""
     print(f"locust: error: {error.message}", file=sys.stderr)
-    sys.exit(EXIT_UNUSABLE)
-
-
-def _seconds(run_time: Any) -> float | None:
-    """Locust's notation of a run time; what cannot be read Locust itself reports."""
-    try:
-        return float(parse_timespan(str(run_time))) if run_time else None
-    except ValueError:
-        return None
+    sys.exit(EXIT_FAILED if isinstance(error, SetupError) else EXIT_UNUSABLE)

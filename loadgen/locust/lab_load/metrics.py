@@ -17,6 +17,8 @@ _BUCKETS_SECONDS = (
     *(1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 60, 120, 300),
 )
 _LABELS = ("workload", "node")
+OUTCOMES = ("ok", "expected", "error")
+"""How a request can end: well, with the failure that its workload is about, with any other failure."""
 
 _STARTED = Counter("locust_requests_started", "Flow starts that were sent to the bridge.", _LABELS)
 _ENDED = Counter("locust_requests", "Flow starts that have ended, by outcome.", (*_LABELS, "outcome"))
@@ -34,17 +36,16 @@ class RequestMetrics:
 
     def __init__(self, workload: str, node: str) -> None:
         self._started = _STARTED.labels(workload, node)
-        self._ok = _ENDED.labels(workload, node, "ok")
-        self._error = _ENDED.labels(workload, node, "error")
+        self._ended = {outcome: _ENDED.labels(workload, node, outcome) for outcome in OUTCOMES}
         self._duration = _DURATION.labels(workload, node)
 
     def started(self) -> None:
         """Count a request that is about to be sent."""
         self._started.inc()
 
-    def ended(self, *, ok: bool, duration_seconds: float) -> None:
-        """Count a request that has ended."""
-        (self._ok if ok else self._error).inc()
+    def ended(self, outcome: str, duration_seconds: float) -> None:
+        """Count a request that has ended with one of ``OUTCOMES``."""
+        self._ended[outcome].inc()
         self._duration.observe(duration_seconds)
 
 

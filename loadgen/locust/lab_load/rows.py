@@ -1,9 +1,9 @@
-"""The rows of a run: one JSON object per request and line.
+"""The rows of a run: one JSON object per request and line, a file for every worker.
 
 A row is encoded when its request ends and written within a second. A process that is killed outright loses at most
 that second, and may leave its last row cut off: a row counts once its line break is there, and whoever reads the file
-leaves the rest out. ``<run id>.end.json`` appears last and at once, so its presence says that every request of the run
-has its row.
+leaves the rest out. ``<run id>.end.json`` appears last and at once, so its presence says that every request of the run,
+of every worker, has its row.
 """
 
 import json
@@ -25,11 +25,10 @@ class RowsError(LoadError):
 
 
 class RowWriter:
-    """Appends rows to ``<directory>/<run id>.ndjson``, a file that must not exist yet."""
+    """Appends rows to ``<directory>/<run id>.ndjson``, of worker i ``<run id>.<i>.ndjson``; it must not exist yet."""
 
-    def __init__(self, directory: Path, run_id: str) -> None:
-        self._path = rows_path(directory, run_id)
-        self._end_path = end_path(directory, run_id)
+    def __init__(self, directory: Path, run_id: str, worker: int = 0) -> None:
+        self._path = rows_path(directory, run_id, worker)
         self._buffer = bytearray()
         self._bytes_written = 0
         self._failure: RowsError | None = None
@@ -59,14 +58,13 @@ class RowWriter:
         if self._failure is not None:
             raise self._failure
 
-    def close(self, end: Mapping[str, Any]) -> None:
-        """Write what waits, then ``end`` to ``<run id>.end.json``. Raises ``RowsError``; then there is no such file."""
+    def close(self) -> None:
+        """Write what waits, to the disk itself. Raises ``RowsError``."""
         try:
             self.flush()
             os.fsync(self._file)
-            _write_whole(self._end_path, json.dumps(end, indent=2, allow_nan=False) + "\n")
         except OSError as error:
-            raise RowsError(f"cannot write {self._end_path}: {error.strerror}") from error
+            raise RowsError(f"cannot write rows to {self._path}: {error.strerror}") from error
         finally:
             os.close(self._file)
 
@@ -77,9 +75,9 @@ class RowWriter:
         self._bytes_written += len(data)
 
 
-def rows_path(directory: Path, run_id: str) -> Path:
-    """Where the rows of a run are."""
-    return directory / f"{run_id}.ndjson"
+def rows_path(directory: Path, run_id: str, worker: int = 0) -> Path:
+    """Where the rows of a run are; ``worker`` is 0 for a generator of a single process."""
+    return directory / (f"{run_id}.{worker}.ndjson" if worker else f"{run_id}.ndjson")
 
 
 def end_path(directory: Path, run_id: str) -> Path:
@@ -87,15 +85,31 @@ def end_path(directory: Path, run_id: str) -> Path:
     return directory / f"{run_id}.end.json"
 
 
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file that others see whole or not at all."""
+def ready_path(directory: Path, run_id: str) -> Path:
+    """Where a run that holds after its set-up says so."""
+    return directory / f"{run_id}.ready.json"
+
+
+def go_path(directory: Path, run_id: str) -> Path:
+    """What a run that holds waits for."""
+    return directory / f"{run_id}.go"
+
+
+def is_taken(directory: Path, run_id: str) -> bool:
+    """Whether there is a run of this id already."""
+    paths = (rows_path(directory, run_id), rows_path(directory, run_id, 1), end_path(directory, run_id))
+    return any(path.exists() for path in paths)
+
+
+def write_whole(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file that others see whole or not at all. Raises ``RowsError``."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with unfinished.open("w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
-    except OSError:
+    except OSError as error:
         unfinished.unlink(missing_ok=True)
-        raise
+        raise RowsError(f"cannot write {path}: {error.strerror}") from error

@@ -1,19 +1,25 @@
-"""One run: its requests, their rows and how it ended."""
+"""One run in one process: its requests, their rows and how it ended."""
 
 import json
+import random
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 from uuid import uuid4
 
-from lab_load.bridge import Answer, no_answer
+from lab_load.answer import Answer, no_answer
+from lab_load.cpu import CpuMeter
+from lab_load.errors import LoadError, TemplateError
 from lab_load.metrics import RequestMetrics
 from lab_load.plan import Plan
+from lab_load.pool import Pool
+from lab_load.prepared import ALONE, Share
 from lab_load.rows import RowsError, RowWriter
+from lab_load.schedule import Schedule, arrival_offsets
+from lab_load.workload import Part
 
-CPU_WINDOW_SECONDS = 5.0
-"""The generator's CPU share is taken over windows this long: shorter ones mistake a burst for a limit."""
 ERROR_LABELS_MAX = 50
 """Different errors that Locust's table shows; further ones are shown by their slug alone."""
 
@@ -26,53 +32,45 @@ def wall_seconds(monotonic_seconds: float) -> float:
     return round(monotonic_seconds + _WALL_OFFSET_SECONDS, 6)
 
 
-class CpuMeter:
-    """The highest share of one core that this process used over a window, in percent."""
-
-    def __init__(self) -> None:
-        self.percent_max: float | None = None
-        self._wall, self._cpu = time.monotonic(), time.process_time()
-
-    def sample(self, window_seconds_min: float = CPU_WINDOW_SECONDS) -> None:
-        """Close the window when it is long enough."""
-        wall, cpu = time.monotonic(), time.process_time()
-        if wall - self._wall < max(window_seconds_min, 0.001):
-            return
-        percent = 100 * (cpu - self._cpu) / (wall - self._wall)
-        self.percent_max = max(percent, self.percent_max or 0.0)
-        self._wall, self._cpu = wall, cpu
-
-    def close(self) -> float:
-        """The maximum, with the last window counted when it was long enough to say something, or the only one."""
-        self.sample(0 if self.percent_max is None else 1)
-        return round(self.percent_max or 0.0, 1)
-
-
 @dataclass(slots=True)
 class Request:
     """A flow start on its way."""
 
     request_id: int
     user_id: int
+    part: Part
     client_id: str
     body: bytes
+    intended: float | None
     started: float = field(default_factory=time.monotonic)
 
 
 class Run:
     """The requests of one run. ``begin`` and ``end`` belong together; ``close`` ends what is still on its way."""
 
-    def __init__(self, plan: Plan, writer: RowWriter) -> None:
+    def __init__(self, plan: Plan, writer: RowWriter, share: Share = ALONE) -> None:
         self.plan = plan
+        self.share = share
+        self.pool: Pool | None = None
+        """Hands out the arrivals of open load; None in closed load."""
+        choice = plan.choice
+        if choice.is_open:
+            offsets = arrival_offsets(choice.model, choice.rate, choice.seed, share)
+            self.pool = Pool(Schedule(offsets, choice.late_seconds_max))
         self._writer = writer
-        self._values = plan.values()
+        self._values = plan.values(share)
+        self._parts = plan.workload.parts
+        self._weights = list(accumulate(part.weight for part in self._parts))
+        self._part_random = random.Random(f"parts/{choice.seed}/{share.worker}")
+        self._counterparty = plan.counterparty.x500_name if plan.counterparty else None
+        self._counterparties = {part.name: plan.counterparty_of(part) for part in self._parts}
         self._metrics = RequestMetrics(plan.workload.name, plan.node.name)
         # A run id may be used again after its rows were removed; a client id must not, or old results are re-attached.
-        self._client_id_prefix = f"{plan.choice.run_id}-{uuid4().hex[:8]}"
+        self._client_id_prefix = f"{choice.run_id}-{uuid4().hex[:8]}"
         self._in_flight: dict[int, Request] = {}
         self._error_labels: set[str] = set()
         self._cpu = CpuMeter()
-        self._users_started = self._requests = self._errors = 0
+        self._users_started = self._requests = self._errors = self._expected = 0
         self._users_max = 0
         self._started = time.monotonic()
         self._spawned: float | None = None
@@ -80,41 +78,63 @@ class Run:
         self._exit_reason = "stopped"
         self.closed = False
 
-    def next_user_id(self) -> int:
-        """Number of the user that starts now, from 1."""
+    def next_user(self) -> int:
+        """Which of this process's users starts now, from 1."""
         self._users_started += 1
         return self._users_started
 
-    def begin(self, user_id: int) -> Request:
-        """The next request, its clock started. Raises ``TemplateError``."""
-        workload = self.plan.workload
-        args = workload.arguments.render(self._values)
+    def begin(self, user: int, intended: float | None = None) -> Request:
+        """The next request of this process's ``user``, its clock started. Raises ``LoadError``.
+
+        ``intended`` is the time at which it should have started, in open load.
+        """
+        part = self._next_part()
+        args = self._args_of(part, user)
         self._requests += 1
-        client_id = f"{self._client_id_prefix}-{self._requests}"
-        body = json.dumps({"flow": workload.flow, "args": args, "clientId": client_id}).encode()
-        request = Request(self._requests, user_id, client_id, body)
-        self._in_flight[request.request_id] = request
+        request_id = self.share.number(self._requests)
+        client_id = f"{self._client_id_prefix}-{request_id}"
+        body = json.dumps({"flow": part.flow, "args": args, "clientId": client_id}).encode()
+        request = Request(request_id, self.share.number(user), part, client_id, body, intended)
+        self._in_flight[request_id] = request
         self._metrics.started()
+        if intended is not None and self.pool is not None:
+            self.pool.schedule.note_start(intended, request.started)
         return request
+
+    def outcome_of(self, part: Part, answer: Answer) -> str:
+        """``ok``, ``expected`` for the failure that the workload is about, ``error`` for any other."""
+        if answer.error is None:
+            return "ok"
+        expect = part.expect
+        if expect is None or expect.error not in answer.error or expect.status not in (None, answer.status):
+            return "error"
+        return "expected"
 
     def end(self, request: Request, answer: Answer, ended: float) -> None:
         """Keep the row of a request that ended at ``ended`` on the monotonic clock. Raises ``RowsError``."""
         if self._in_flight.pop(request.request_id, None) is None:
             return
         duration_seconds = ended - request.started
-        self._errors += not answer.ok
-        self._metrics.ended(ok=answer.ok, duration_seconds=duration_seconds)
+        outcome = self.outcome_of(request.part, answer)
+        self._errors += outcome == "error"
+        self._expected += outcome == "expected"
+        self._metrics.ended(outcome, duration_seconds)
+        intended = request.intended
         self._writer.append(
             {
                 "request_id": request.request_id,
                 "user_id": request.user_id,
                 "workload": self.plan.workload.name,
+                "part": request.part.name,
                 "node": self.plan.node.name,
-                "flow": self.plan.workload.flow,
+                "flow": request.part.flow,
+                "worker": self.share.worker,
+                "intended_at": None if intended is None else wall_seconds(intended),
                 "started_at": wall_seconds(request.started),
                 "ended_at": wall_seconds(ended),
                 "latency_ms": round(duration_seconds * 1000, 3),
-                "outcome": "ok" if answer.ok else "error",
+                "latency_intended_ms": None if intended is None else round((ended - intended) * 1000, 3),
+                "outcome": outcome,
                 "status": answer.status,
                 "error": answer.error,
                 "flow_id": answer.flow_id,
@@ -134,15 +154,19 @@ class Run:
         return label
 
     def spawned(self, users: int) -> None:
-        """All of ``users`` run now; later changes of their number do not move the moment."""
+        """All of ``users`` run now; later changes of their number do not move the moment. Open load begins."""
         self._spawned = self._spawned or time.monotonic()
         self._users_max = max(self._users_max, users)
+        if self.pool is not None and not self.is_stopping:
+            self.pool.begin()
 
     def stopping(self, reason: str) -> None:
         """From now on nothing new starts; the first reason counts."""
         if self._stopping is None:
             self._stopping = time.monotonic()
             self._exit_reason = reason
+            if self.pool is not None:
+                self.pool.end()
 
     @property
     def is_stopping(self) -> bool:
@@ -152,7 +176,8 @@ class Run:
     @property
     def outcome(self) -> str:
         """The run in a few words."""
-        return f"{self._exit_reason}, {self._requests} requests, {self._errors} errors"
+        expected = f", {self._expected} expected failures" if self._expected else ""
+        return f"{self._exit_reason}, {self._requests} requests, {self._errors} errors{expected}"
 
     @property
     def elapsed_seconds(self) -> float:
@@ -164,20 +189,37 @@ class Run:
         self._cpu.sample()
         self._writer.flush()
 
-    def close(self) -> None:
-        """End every request that is still on its way, and write how the run ended. Raises ``RowsError``."""
-        if self.closed:
-            return
+    def close(self) -> dict[str, Any]:
+        """End every request that is still on its way, and say how the run ended. Raises ``RowsError``."""
         self.closed = True
         self.stopping("interrupted")
         ended = time.monotonic()
         with suppress(RowsError):  # the writer says so again when it is closed
             for request in list(self._in_flight.values()):
                 self.end(request, no_answer("the run ended first"), ended)
-        self._writer.close(self._summary(ended))
+        self._writer.close()
+        return self._summary(ended)
+
+    def _args_of(self, part: Part, user: int) -> dict[str, Any]:
+        values = self._values.for_user(user)
+        own_counterparty = self._counterparties[part.name]
+        if own_counterparty is not None or len(self._parts) > 1:
+            values.names["counterparty"] = own_counterparty or self._counterparty
+        try:
+            return part.arguments.render(values)
+        except TemplateError as error:
+            location = (*part.location, "args")
+            raise LoadError(self.plan.workload.source.problem(location, f"template: {error}")) from error
+
+    def _next_part(self) -> Part:
+        if len(self._parts) == 1:
+            return self._parts[0]
+        return self._part_random.choices(self._parts, cum_weights=self._weights)[0]
 
     def _summary(self, ended: float) -> dict[str, Any]:
+        schedule = self.pool.schedule if self.pool else None
         return {
+            "worker": self.share.worker,
             "started_at": wall_seconds(self._started),
             "spawned_at": wall_seconds(self._spawned) if self._spawned else None,
             "stop_at": wall_seconds(self._stopping or ended),
@@ -185,6 +227,12 @@ class Run:
             "users": self._users_max or self._users_started,
             "requests": self._requests,
             "errors": self._errors,
+            "expected": self._expected,
             "cpu_percent_max": self._cpu.close(),
             "exit_reason": self._exit_reason,
+            "offered": schedule.offered if schedule else None,
+            "late": schedule.late if schedule else None,
+            "dropped": schedule.dropped if schedule else None,
+            "lags": list(schedule.lags.counts.items()) if schedule else [],
+            "pool_free_min": self.pool.free_min if self.pool else None,
         }

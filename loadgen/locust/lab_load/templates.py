@@ -9,29 +9,27 @@ random without the seed is within a template's reach.
 """
 
 import json
-import random
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
 
 from jinja2 import StrictUndefined, Undefined, meta, nodes
 from jinja2.exceptions import TemplateError as JinjaError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from lab_load.errors import TemplateError
 from lab_load.names import did_you_mean
+from lab_load.values import Values as Values
+from lab_load.yaml_source import Location
 
-FUNCTIONS = ("counter", "pick", "random_int")
-PARTIES = ("counterparty", "node")
-NAMES = FUNCTIONS + PARTIES
-"""What a template can name. Parties are X.500 names as strings."""
-
-Location = tuple[str | int, ...]
-"""Where a value is within the arguments: keys and list indexes."""
+COMMON_NAMES = ("counter", "pick", "random_int", "counterparty", "node", "parties", "party", "run_id", "setup", "users")
+LOAD_NAMES = (*COMMON_NAMES, "mine", "needed", "take", "user")
+"""What a template of a request can name. Parties are X.500 names as strings."""
+SETUP_NAMES = (*COMMON_NAMES, "item", "needed")
+"""What a template of the set-up can name."""
+PREPARED_NAMES = frozenset({"item", "mine", "setup", "take"})
+"""Names whose values the set-up makes, so that what uses them can be rendered only after it."""
 
 _Renderer = Callable[[Mapping[str, Any]], Any]
-
-
-class TemplateError(Exception):
-    """A template that cannot be compiled or rendered; the message says why, in one line."""
 
 
 class TemplatesError(Exception):
@@ -42,54 +40,41 @@ class TemplatesError(Exception):
         self.problems = problems
 
 
-class Values:
-    """What templates draw from during one run: a counter and a random sequence, both decided by ``seed``.
+class HasNames(Protocol):
+    """A source of template values."""
 
-    ``node`` and ``counterparty`` are X.500 names; a counterparty of None is a name that templates do not know.
-    """
-
-    def __init__(self, *, seed: int, node: str, counterparty: str | None) -> None:
-        self._random = random.Random(seed)
-        self._count = 0
-        self.names: dict[str, Any] = {
-            "counter": self._next_count,
-            "pick": self._pick,
-            "random_int": self._random_int,
-            "node": node,
-        }
-        if counterparty is not None:
-            self.names["counterparty"] = counterparty
-
-    def _next_count(self) -> int:
-        self._count += 1
-        return self._count
-
-    def _random_int(self, lowest: int, highest: int) -> int:
-        if type(lowest) is not int or type(highest) is not int:
-            raise TemplateError(f"random_int({lowest!r}, {highest!r}): both bounds must be whole numbers")
-        if lowest > highest:
-            raise TemplateError(f"random_int({lowest}, {highest}): the first bound is above the second")
-        return self._random.randint(lowest, highest)
-
-    def _pick(self, choices: list[Any]) -> Any:
-        if not isinstance(choices, (list, tuple)) or not choices:
-            raise TemplateError(f"pick({choices!r}): needs a list with at least one item")
-        return self._random.choice(choices)
+    names: dict[str, Any]
 
 
 class Arguments:
-    """The arguments of a workload with their templates compiled."""
+    """The arguments of a flow with their templates compiled."""
 
-    def __init__(self, args: Mapping[str, Any]) -> None:
-        """Compile ``args``; raise ``TemplatesError`` with every template that is wrong."""
+    def __init__(
+        self, args: Mapping[str, Any], names: Collection[str] = LOAD_NAMES, steps: Collection[str] = ()
+    ) -> None:
+        """Compile ``args``, whose templates may use ``names`` and the results of the set-up's ``steps``.
+
+        Raises ``TemplatesError`` with every template that is wrong.
+        """
         self.used_names: dict[str, Location] = {}
         """Each name that the templates use, with where it is used first."""
+        self.takes: dict[tuple[str, str | None], int] = {}
+        """How often ``take`` is written, by step and item."""
+        self.mine_steps: set[str] = set()
+        """Steps of which every user has an item of its own."""
+        self._names = names
+        self._steps = steps
         problems: list[tuple[Location, str]] = []
         self._renderer = self._compile(dict(args), (), problems)
         if problems:
             raise TemplatesError(problems)
 
-    def render(self, values: Values) -> dict[str, Any]:
+    @property
+    def needs_setup(self) -> bool:
+        """Whether the arguments can be rendered only after the set-up."""
+        return not PREPARED_NAMES.isdisjoint(self.used_names)
+
+    def render(self, values: HasNames) -> dict[str, Any]:
         """The arguments of the next request. Raises ``TemplateError``."""
         try:
             return self._renderer(values.names)  # type: ignore[no-any-return]
@@ -98,7 +83,7 @@ class Arguments:
         except Exception as error:  # an expression of the workload's author may fail in any way
             raise TemplateError(f"{type(error).__name__}: {_message(error)}") from error
 
-    def check(self, values: Values) -> None:
+    def check(self, values: HasNames) -> None:
         """Render once and see that the result can be sent as JSON. Raises ``TemplateError``."""
         try:
             json.dumps(self.render(values), allow_nan=False)
@@ -122,13 +107,13 @@ class Arguments:
     def _compile_text(self, text: str, where: Location) -> _Renderer:
         tree = _ENVIRONMENT.parse(text)
         for name in sorted(meta.find_undeclared_variables(tree)):
-            if name not in NAMES:
-                hint = did_you_mean(name, NAMES) or f", known are {', '.join(NAMES)}"
-                raise TemplateError(f"unknown name {name!r}{hint}")
+            if name not in self._names:
+                raise TemplateError(f"unknown name {name!r}{_which(name, self._names)}")
             self.used_names.setdefault(name, where)
+        self._note_steps(tree)
         if not _is_one_expression(tree, text):
             return _ENVIRONMENT.from_string(text).render
-        if _inner(text).strip() in NAMES:
+        if _inner(text).strip() in self._names:
             name = _inner(text).strip()
             return lambda names: names[name]
         evaluate = _ENVIRONMENT.compile_expression(_inner(text), undefined_to_none=False)
@@ -141,6 +126,54 @@ class Arguments:
 
         return render
 
+    def _note_steps(self, tree: nodes.Template) -> None:
+        """See that every step that the template names is there, and count what it takes."""
+        for named in tree.find_all(nodes.Getattr):
+            if _name_of(named.node) == "setup":
+                self._check_step(named.attr)
+        for indexed in tree.find_all(nodes.Getitem):
+            step = _constant(indexed.arg)
+            if _name_of(indexed.node) == "setup" and step is not None:
+                self._check_step(step)
+        for call in tree.find_all(nodes.Call):
+            function = _name_of(call.node)
+            if function not in ("take", "mine") or not call.args:
+                continue
+            step, *rest = map(_constant, call.args)
+            if step is None or (rest and rest[0] is None):
+                raise TemplateError(f"{function}(…) must be given its names as text, such as {function}('coins')")
+            self._check_step(step)
+            if function == "mine":
+                self.mine_steps.add(step)
+            else:
+                key = (step, rest[0] if rest else None)
+                self.takes[key] = self.takes.get(key, 0) + 1
+
+    def _check_step(self, step: str) -> None:
+        if step not in self._steps:
+            hint = _which(step, self._steps) if self._steps else ", no step of the set-up comes before"
+            raise TemplateError(f"unknown step {step!r}{hint}")
+
+
+def expression(text: str, names: Mapping[str, Any]) -> Any:
+    """The value of one ``{{ … }}``. Raises ``TemplateError``."""
+    try:
+        value = _ENVIRONMENT.compile_expression(_inner(text), undefined_to_none=False)(names)
+    except Exception as error:  # as in Arguments.render
+        raise TemplateError(f"{type(error).__name__}: {_message(error)}") from error
+    if isinstance(value, Undefined):
+        raise TemplateError(f"{text}: has no value")
+    return value
+
+
+def is_template(value: Any) -> bool:
+    """Whether ``value`` may change from request to request."""
+    if isinstance(value, dict):
+        return any(map(is_template, value.values()))
+    if isinstance(value, list):
+        return any(map(is_template, value))
+    return isinstance(value, str) and ("{{" in value or "{%" in value)
+
 
 def _environment() -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
@@ -151,6 +184,18 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 _ENVIRONMENT = _environment()
+
+
+def _which(name: str, known: Collection[str]) -> str:
+    return did_you_mean(name, known) or f", known are {', '.join(known)}"
+
+
+def _name_of(node: nodes.Node) -> str | None:
+    return node.name if isinstance(node, nodes.Name) else None
+
+
+def _constant(node: nodes.Node) -> str | None:
+    return node.value if isinstance(node, nodes.Const) and isinstance(node.value, str) else None
 
 
 def _is_one_expression(tree: nodes.Template, text: str) -> bool:

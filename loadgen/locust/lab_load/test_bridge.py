@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lab_load.bridge import ERROR_TEXT_MAX, PAUSE_SECONDS, read_answer
+from lab_load.answer import ERROR_TEXT_MAX, PAUSE_SECONDS, read_answer
 
 
 def body(content: Any) -> bytes:

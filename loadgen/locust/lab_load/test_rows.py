@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_load.rows import BUFFER_BYTES_MAX, RowsError, RowWriter, end_path, rows_path
+from lab_load.rows import BUFFER_BYTES_MAX, RowsError, RowWriter, end_path, rows_path, write_whole
 
 
 def written(folder: Path) -> list[dict[str, object]]:
@@ -38,18 +38,24 @@ def test_rows_are_in_the_file_after_a_flush(tmp_path: Path) -> None:
     writer.flush()
 
     assert written(tmp_path) == [{"request_id": 1, "error": "é\n"}, {"request_id": 2}]
-    writer.close({})
+    writer.close()
 
 
-def test_the_end_is_written_after_all_rows(tmp_path: Path) -> None:
-    writer = RowWriter(tmp_path, "run")
-    writer.append({"request_id": 1})
+def test_every_worker_has_a_file_of_its_own(tmp_path: Path) -> None:
+    for worker in (1, 2):
+        writer = RowWriter(tmp_path, "run", worker)
+        writer.append({"worker": worker})
+        writer.close()
 
-    writer.close({"requests": 1})
+    assert rows_path(tmp_path, "run", 2).read_text() == '{"worker":2}\n'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.1.ndjson", "run.2.ndjson"]
 
-    assert written(tmp_path) == [{"request_id": 1}]
+
+def test_a_file_that_is_written_whole_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    write_whole(end_path(tmp_path, "run"), {"requests": 1})
+
     assert json.loads(end_path(tmp_path, "run").read_text()) == {"requests": 1}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.end.json", "run.ndjson"]
+    assert [path.name for path in tmp_path.iterdir()] == ["run.end.json"]
 
 
 def test_a_full_buffer_is_written_at_once(tmp_path: Path) -> None:
@@ -58,7 +64,7 @@ def test_a_full_buffer_is_written_at_once(tmp_path: Path) -> None:
     writer.append({"text": "x" * BUFFER_BYTES_MAX})
 
     assert len(written(tmp_path)) == 1
-    writer.close({})
+    writer.close()
 
 
 def test_a_full_disk_leaves_whole_rows_and_no_end(tmp_path: Path) -> None:
@@ -70,14 +76,14 @@ def test_a_full_disk_leaves_whole_rows_and_no_end(tmp_path: Path) -> None:
     with file_size_limit(500), pytest.raises(RowsError, match=r"cannot write rows to .*/run.ndjson: File too large"):
         writer.flush()
     with pytest.raises(RowsError, match="File too large"):
-        writer.close({})
+        writer.close()
 
     assert written(tmp_path) == [{"request_id": 1}]
     assert not end_path(tmp_path, "run").exists()
 
 
 def test_a_run_id_is_used_once(tmp_path: Path) -> None:
-    RowWriter(tmp_path, "run").close({})
+    RowWriter(tmp_path, "run").close()
 
     with pytest.raises(RowsError, match="run id 'run' is taken"):
         RowWriter(tmp_path, "run")

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from lab_load.templates import Arguments, TemplateError, TemplatesError, Values
+from lab_load.errors import TemplateError
+from lab_load.templates import Arguments, TemplatesError
+from lab_load.values import Values
 
 NODE = "O=PartyA,L=London,C=GB"
 COUNTERPARTY = "O=PartyB,L=New York,C=US"
@@ -100,7 +102,7 @@ def test_an_argument_that_cannot_be_sent_says_why(template: Any, message: str) -
     ("template", "message"),
     [
         ("{{ nod }}", "template: unknown name 'nod', did you mean 'node'?"),
-        ("{{ zzz }}", "template: unknown name 'zzz', known are counter, pick, random_int, counterparty, node"),
+        ("{{ zzz }}", "template: unknown name 'zzz', known are counter, pick, random_int, counterparty, node, parties"),
         ("{{ lipsum() }}", "template: unknown name 'lipsum', known are"),
         ("{{ node", "template: unexpected end of template"),
         ("{{ [1, 2] | random }}", "template: No filter named 'random'."),

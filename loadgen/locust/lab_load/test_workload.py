@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lab_load.workload import NODES_MAX, WorkloadError, load_workload, workload_names
+from lab_load.workload import WorkloadError, load_workload, workload_names
+from lab_load.yaml_source import NODES_MAX
 
 GOOD = """\
 description: Issue an IOU.
@@ -35,8 +36,11 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
     workload = load_workload(tmp_path, "own", PARTIES)
 
     assert (workload.name, workload.node, workload.counterparty) == ("own", "PartyA", "PartyB")
-    assert (workload.flow, workload.flow_short_name) == ("org.cordalab.flows.Iou", "Iou")
-    assert (workload.unit, workload.state) == ("flow", "org.cordalab.states.IouState")
+    (part,) = workload.parts
+    assert (part.name, part.weight, part.unit) == ("Iou", 1, "flow")
+    assert (part.flow, part.flow_short_name) == ("org.cordalab.flows.Iou", "Iou")
+    assert part.vault_changes("PartyC", "PartyA") == {"org.cordalab.states.IouState": {"PartyC": 1, "PartyA": 1}}
+    assert part.vault_changes("PartyC", None) == {"org.cordalab.states.IouState": {"PartyC": 1}}
 
 
 def test_every_shipped_workload_is_good() -> None:
@@ -99,7 +103,7 @@ state: 5
         "own.yaml:6: args.iouValue: template: unknown name 'random_in', did you mean 'random_int'?",
         "own.yaml:9: args.amounts[1]: template: unexpected 'end of template'",
         "own.yaml:10: args.pick: template: No filter named 'random'.",
-        "own.yaml:11: unit: should be 'flow', is 'states'",
+        "own.yaml:11: unit: should be 'flow', 'transaction' or 'state', is 'states'",
         "own.yaml:12: state: should be a valid string, is 5",
     ]
 
@@ -156,4 +160,4 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 def test_a_date_is_text(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(GOOD.replace("args:", "args:\n  due: 2026-01-31"))
 
-    assert load_workload(tmp_path, "own").args["due"] == "2026-01-31"
+    assert load_workload(tmp_path, "own").parts[0].args["due"] == "2026-01-31"

@@ -1,91 +1,136 @@
-"""Workload files: what every request of a run starts, and every mistake in one told at once.
+"""Workload files: what the requests of a run start, what is prepared for them, and every mistake told at once.
 
 One workload is one file ``<name>.yaml``; ``docs/workloads.md`` describes the fields.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from lab_load.errors import LoadError
+from lab_load import overrides as settings
+from lab_load.errors import TemplateError
 from lab_load.names import canonical, did_you_mean
-from lab_load.templates import Arguments, Location, TemplatesError
+from lab_load.schema import (
+    AttachmentFields,
+    EntryFields,
+    Expect,
+    FlowFields,
+    OneFlow,
+    Requires,
+    SeveralFlows,
+    StepFields,
+    Unit,
+)
+from lab_load.states import NODE_WORDS, Changes, by_node, changes_of, whole_number
+from lab_load.templates import LOAD_NAMES, SETUP_NAMES, Arguments, TemplatesError
+from lab_load.yaml_source import Location, Source, WorkloadError, dotted, line_of, read_fields
 
-FILE_BYTES_MAX = 256 * 1024
-NODES_MAX = 10_000
-"""Most values in one file, counted after aliases are followed, so that a few lines cannot fill the memory."""
-DEPTH_MAX = 20
+STEP_NODE_WORDS = (*NODE_WORDS, "item")
+"""What can stand for the name of the node on which a step of the set-up runs."""
 
-_JAVA_NAME = r"^[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*$"
-
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-JavaName = Annotated[str, StringConstraints(pattern=_JAVA_NAME)]
-
-
-class WorkloadError(LoadError):
-    """What is wrong with a workload."""
+__all__ = ["Part", "Source", "Step", "Workload", "WorkloadError", "load_workload", "workload_names"]
 
 
 @dataclass(frozen=True)
-class Source:
-    """The file that a workload came from, and the line of each of its fields."""
+class Part:
+    """One kind of request: a flow with its arguments, and what its success counts as."""
 
-    path: Path
-    lines: Mapping[Location, int] = field(default_factory=dict)
-
-    def problem(self, location: Location, text: str) -> str:
-        """One line that names file, line, field and what is wrong. A missing field is on its parent's line."""
-        line = next(self.lines[location[:end]] for end in range(len(location), -1, -1) if location[:end] in self.lines)
-        return f"{self.path}:{line}: {_dotted(location)}{': ' if location else ''}{text}"
-
-
-class Workload(BaseModel):
-    """Which flow is started on which node with which arguments, and what counts as a unit of work."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    description: Text
-    """One sentence for people."""
-    node: Text
-    """Name of the node that starts the flow when a run does not say another."""
-    counterparty: Text | None = None
-    """Name of the other party when a run does not say another; None where the flow has none."""
-    flow: JavaName
+    name: str
+    """Its name in the rows: the one given, or the flow's short class name."""
+    weight: int
+    """How often it is started beside the weights of the others."""
+    flow: str
     """Class of the flow, full or short."""
-    args: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of the flow by name; strings are templates."""
-    unit: Literal["flow"] = "flow"
-    """What one unit of work is."""
-    state: JavaName | None = None
-    """Class of the contract state that each flow adds one of, counted in the vaults; None where it adds none."""
-
-    _name: str = PrivateAttr()
-    _source: Source = PrivateAttr()
-    _arguments: Arguments = PrivateAttr()
-
-    @property
-    def name(self) -> str:
-        """The file's name without its suffix."""
-        return self._name
-
-    @property
-    def source(self) -> Source:
-        """Where the workload was written."""
-        return self._source
-
-    @property
-    def arguments(self) -> Arguments:
-        """``args`` with their templates compiled."""
-        return self._arguments
+    args: Mapping[str, Any]
+    """Arguments as they are in the file; strings are templates."""
+    arguments: Arguments
+    """``args`` with their templates compiled."""
+    own_counterparty: str | None
+    """The other party of this part alone; None where it is the run's."""
+    unit: Unit
+    states_per_flow: int | None
+    """States that a success makes, for throughput in states per second; None where the workload does not say."""
+    changes: Changes
+    """What a success changes in the vaults, with words for node and counterparty."""
+    expect: Expect | None
+    """The failure that counts as what was wanted; None where every failure is an error."""
+    location: Location
+    """Where it is in the file: ``()`` for a workload of one flow."""
 
     @property
     def flow_short_name(self) -> str:
         """The flow's class without its package."""
         return self.flow.rpartition(".")[2]
+
+    def vault_changes(self, node: str, counterparty: str | None) -> dict[str, dict[str, int]]:
+        """By how much a success changes the number of unconsumed states, by class of state and name of node."""
+        return by_node(self.changes, node, counterparty)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the set-up: ``count`` starts of a flow, or attachments, once or for each of a list's items."""
+
+    name: str
+    node: str
+    """Name of the node on which it runs, or one of the words node, counterparty, item."""
+    each: Arguments | None
+    """Renders to ``{"each": [item, …]}``; None where the step is done once."""
+    flow: str | None
+    """Class of the flow; None where attachments are uploaded."""
+    args: Mapping[str, Any]
+    arguments: Arguments
+    megabytes: int | None
+    """Size of every attachment; None where a flow is started."""
+    count: Arguments
+    """Renders to ``{"count": number}``: starts of the flow or attachments, for each item."""
+    concurrency: int
+    timeout_seconds: int
+    """How long the whole step may take."""
+    location: Location
+
+    @property
+    def all_arguments(self) -> tuple[Arguments, ...]:
+        """Every template of the step."""
+        return tuple(filter(None, (self.arguments, self.count, self.each)))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload whose file is without mistakes."""
+
+    name: str
+    """The file's name without its suffix."""
+    description: str
+    """One sentence for people."""
+    node: str
+    """Name of the node that starts the flows when a run does not say another."""
+    counterparty: str | None
+    """Name of the other party when neither a part nor a run says another; None where the flows have none."""
+    requires: Requires | None
+    parts: tuple[Part, ...]
+    """What requests start; one part unless the file has a list of flows."""
+    setup: tuple[Step, ...]
+    """What is done before the load, in order."""
+    prepared: Mapping[str, int]
+    """How many items of a step one request takes at most: given, or counted in the templates."""
+    rate_max: float | None
+    """Most requests per second that a closed load is prepared for; None where none is said."""
+    source: Source
+    """Where it was written."""
+
+    @property
+    def takes(self) -> bool:
+        """Whether requests use prepared items up."""
+        return bool(self.prepared)
+
+    @property
+    def own_steps(self) -> set[str]:
+        """Steps of which every user has an item of its own."""
+        return {step for part in self.parts for step in part.arguments.mine_steps}
 
 
 def workload_names(directory: Path) -> list[str]:
@@ -93,10 +138,13 @@ def workload_names(directory: Path) -> list[str]:
     return sorted(path.stem for path in directory.glob("*.yaml") if not path.name.startswith("."))
 
 
-def load_workload(directory: Path, name: str, node_names: Collection[str] = ()) -> Workload:
-    """Read workload ``name``; ``node_names`` are the names its node and counterparty may have (empty: any).
+def load_workload(
+    directory: Path, name: str, node_names: Collection[str] = (), overrides: Mapping[str, str] | None = None
+) -> Workload:
+    """Read workload ``name``; ``node_names`` are the names that nodes in it may have (empty: any).
 
-    Raises ``WorkloadError`` with everything that is wrong with the file.
+    ``overrides`` are values by key that take the place of the file's. Raises ``WorkloadError`` with everything that is
+    wrong with the file.
     """
     names = workload_names(directory)
     if not names:
@@ -104,174 +152,219 @@ def load_workload(directory: Path, name: str, node_names: Collection[str] = ()) 
     if name not in names:
         hint = did_you_mean(name, names) or f"; there are {', '.join(names)}"
         raise WorkloadError([f"unknown workload {name!r}{hint}"])
-    path = directory / f"{name}.yaml"
-    data, source = _read(path)
-    problems, arguments = _argument_problems(data, source)
+    data, source = read_fields(directory / f"{name}.yaml")
+    problems = settings.apply(data, overrides or {})
+    model = SeveralFlows if "flows" in data else OneFlow
     try:
-        workload = Workload.model_validate(data)
+        fields: SeveralFlows | OneFlow | None = model.model_validate(data)
     except ValidationError as error:
-        problems += [_schema_problem(detail["loc"], detail, source) for detail in error.errors(include_url=False)]
-        raise WorkloadError(sorted(problems, key=_line_of)) from None
-    problems += _party_problems(workload, source, node_names)
-    if problems or arguments is None:
-        raise WorkloadError(sorted(problems, key=_line_of))
-    workload._name, workload._source, workload._arguments = name, source, arguments
+        problems += [_schema_problem(detail, source, data) for detail in error.errors(include_url=False)]
+        fields = None
+    reader = _Reader(data, source, node_names, problems)
+    if fields is None:
+        reader.only_templates()
+    else:
+        workload = reader.workload(name, fields)
+    if fields is None or problems:
+        raise WorkloadError(sorted(dict.fromkeys(problems), key=line_of))
     return workload
 
 
-def _read(path: Path) -> tuple[dict[str, Any], Source]:
-    """The mapping in ``path`` as plain data, with the line of every field."""
-    content = _content(path)
-    try:
-        loader = _Loader(content)
+class _Reader:
+    """Makes a ``Workload`` of fields that have the right types, and notes what is wrong with them together."""
+
+    def __init__(
+        self, data: Mapping[str, Any], source: Source, node_names: Collection[str], problems: list[str]
+    ) -> None:
+        self._data = data
+        self._source = source
+        self._node_names = node_names
+        self._problems = problems
+        requires = data.get("requires")
+        parties = requires.get("parties") if isinstance(requires, dict) else None
+        if isinstance(parties, int) and parties > len(node_names):
+            # What the file needs is said when it is seen what there is; the names that are missing then say nothing more.
+            self._node_names = ()
+
+    def workload(self, name: str, fields: OneFlow | SeveralFlows) -> Workload:
+        """The workload; worth something only when no problem was noted."""
+        steps = tuple(self._step(step, index, fields) for index, step in enumerate(fields.setup))
+        self._twice("setup", [step.name for step in steps])
+        step_names = [step.name for step in steps]
+        flows: list[tuple[Location, FlowFields]] = [((), fields)] if isinstance(fields, OneFlow) else []
+        if isinstance(fields, SeveralFlows):
+            flows = [(("flows", index), entry) for index, entry in enumerate(fields.flows)]
+        parts = tuple(self._part(flow, location, step_names) for location, flow in flows)
+        self._twice("flows", [part.name for part in parts])
+        self._node(fields.node, ("node",))
+        self._node(fields.counterparty, ("counterparty",))
+        for step in fields.prepared:
+            if step not in step_names:
+                hint = did_you_mean(step, step_names)
+                self._note(("prepared", step), f"there is no such step in setup{hint}")
+        prepared = {**_taken_by_requests(parts), **fields.prepared}
+        return Workload(
+            name=name,
+            description=fields.description,
+            node=fields.node,
+            counterparty=fields.counterparty,
+            requires=fields.requires,
+            parts=parts,
+            setup=steps,
+            prepared=prepared,
+            rate_max=fields.rate_max,
+            source=self._source,
+        )
+
+    def only_templates(self) -> None:
+        """Note the mistakes in the templates of fields that cannot be read otherwise."""
+        steps = list(_mappings(self._data.get("setup")))
+        names = [str(step.get("name")) for _, step in steps]
+        for index, step in steps:
+            self._arguments(step.get("args"), ("setup", index, "args"), SETUP_NAMES, names[:index])
+        for index, entry in _mappings(self._data.get("flows")):
+            self._arguments(entry.get("args"), ("flows", index, "args"), LOAD_NAMES, names)
+        self._arguments(self._data.get("args"), ("args",), LOAD_NAMES, names)
+
+    def _part(self, fields: FlowFields, location: Location, step_names: list[str]) -> Part:
+        entry = fields if isinstance(fields, EntryFields) else None
+        own_counterparty = entry.counterparty if entry else None
+        if fields.state and fields.states:
+            self._note((*location, "state"), "is the short form of states; give one of the two")
+        for state, nodes in fields.states.items():
+            for node in nodes:
+                self._node(node, (*location, "states", state, node), NODE_WORDS)
+        self._node(own_counterparty, (*location, "counterparty"))
+        changes: Changes = {}
+        states_per_flow = None
         try:
-            return _fields(path, loader)
-        finally:
-            loader.dispose()
-    except yaml.MarkedYAMLError as error:
-        raise WorkloadError([_syntax_problem(path, error)]) from error
-    except yaml.YAMLError as error:
-        raise WorkloadError([f"{path}: is not YAML text: {' '.join(str(error).split())}"]) from error
-    except RecursionError as error:
-        raise WorkloadError([f"{path}: is nested more than {DEPTH_MAX} deep"]) from error
+            where: Location = (*location, "states")
+            changes = changes_of(fields)
+            where = (*location, "states_per_flow")
+            states_per_flow = (
+                None if fields.states_per_flow is None else whole_number(fields.states_per_flow, fields.args)
+            )
+        except TemplateError as error:
+            self._note(where, f"template: {error}")
+        if fields.unit == "state" and fields.states_per_flow is None:
+            self._note((*location, "unit"), "is state, so say with states_per_flow how many a flow makes")
+        return Part(
+            name=(entry.name if entry else None) or fields.flow.rpartition(".")[2],
+            weight=entry.weight if entry else 1,
+            flow=fields.flow,
+            args=fields.args,
+            arguments=self._arguments(fields.args, (*location, "args"), LOAD_NAMES, step_names),
+            own_counterparty=own_counterparty,
+            unit=fields.unit,
+            states_per_flow=states_per_flow,
+            changes=changes,
+            expect=fields.expect,
+            location=location,
+        )
+
+    def _step(self, fields: StepFields, index: int, workload: OneFlow | SeveralFlows) -> Step:
+        location: Location = ("setup", index)
+        if (fields.flow is None) == (fields.attachments is None):
+            self._note(location, f"{fields.name}: give either flow or attachments")
+        if fields.attachments is not None:
+            for field in ("args", "count"):
+                if field in fields.model_fields_set:
+                    self._note((*location, field), "belongs to a flow, not to attachments")
+        words = STEP_NODE_WORDS if fields.each is not None else NODE_WORDS
+        self._node(fields.node, (*location, "node"), words)
+        if fields.node == "counterparty" and workload.counterparty is None:
+            self._note((*location, "node"), "is the counterparty, but none is given")
+        earlier = [step.name for step in workload.setup[:index]]
+        names = SETUP_NAMES if fields.each is not None else tuple(name for name in SETUP_NAMES if name != "item")
+        attachments = fields.attachments
+        count, where = (attachments.count, (*location, "attachments")) if attachments else (fields.count, location)
+        return Step(
+            name=fields.name,
+            node=fields.node or "node",
+            each=None
+            if fields.each is None
+            else self._arguments({"each": fields.each}, location, SETUP_NAMES, earlier),
+            flow=fields.flow,
+            args=fields.args,
+            arguments=self._arguments(fields.args, (*location, "args"), names, earlier),
+            megabytes=attachments.megabytes if attachments else None,
+            count=self._arguments({"count": count}, where, names, earlier),
+            concurrency=fields.concurrency,
+            timeout_seconds=fields.timeout_seconds,
+            location=location,
+        )
+
+    def _arguments(self, args: Any, location: Location, names: Collection[str], steps: Collection[str]) -> Arguments:
+        try:
+            return Arguments(args if isinstance(args, dict) else {}, names, steps)
+        except TemplatesError as error:
+            for where, text in error.problems:
+                self._note((*location, *where), text)
+        return Arguments({})
+
+    def _node(self, name: str | None, location: Location, words: Collection[str] = ()) -> None:
+        if name is None or not self._node_names or name in words or canonical(name, self._node_names) is not None:
+            return
+        self._note(location, f"unknown node {name!r}; there are {', '.join(self._node_names)}")
+
+    def _twice(self, field: str, names: list[str]) -> None:
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                self._note((field, index), f"there is another one named {name!r}; give each its own name")
+
+    def _note(self, location: Location, text: str) -> None:
+        self._problems.append(self._source.problem(location, text))
 
 
-def _content(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise WorkloadError([f"{path}: cannot be read: {error.strerror}"]) from error
-    if len(content) > FILE_BYTES_MAX:
-        raise WorkloadError([f"{path}: is larger than {FILE_BYTES_MAX} bytes"])
-    return content
+def _mappings(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    return (
+        (index, item) for index, item in enumerate(value if isinstance(value, list) else []) if isinstance(item, dict)
+    )
 
 
-def _fields(path: Path, loader: "_Loader") -> tuple[dict[str, Any], Source]:
-    root = loader.get_single_node()
-    if root is None:
-        raise WorkloadError([f"{path}:1: is empty"])
-    if not isinstance(root, yaml.MappingNode):
-        raise WorkloadError([f"{path}:{_line(root)}: must be a list of 'field: value' lines"])
-    walk = _Walk(path, {(): _line(root)}, [])
-    data = _plain(root, loader, walk, ())
-    if walk.problems:
-        raise WorkloadError(walk.problems)
-    return data, Source(path, walk.lines)
+def _taken_by_requests(parts: Iterable[Part]) -> dict[str, int]:
+    """The most that one request takes of any list of a step, as its templates are written."""
+    most: dict[str, int] = {}
+    for part in parts:
+        for (step, _), count in part.arguments.takes.items():
+            most[step] = max(count, most.get(step, 0))
+    return most
 
 
-class _Loader(yaml.SafeLoader):
-    """Safe YAML without timestamps: ``2026-01-31`` is text, as it is in JSON."""
+def _known_fields(location: Location, data: Mapping[str, Any]) -> Collection[str]:
+    """The fields that the mapping at ``location`` may have."""
+    model: type[BaseModel] = SeveralFlows if "flows" in data else OneFlow
+    match location:
+        case ("requires",):
+            model = Requires
+        case ("flows", int()):
+            model = EntryFields
+        case ("setup", int()):
+            model = StepFields
+        case (*_, "expect"):
+            model = Expect
+        case (*_, "attachments"):
+            model = AttachmentFields
+    return model.model_fields
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-@dataclass
-class _Walk:
-    path: Path
-    lines: dict[Location, int]
-    problems: list[str]
-    nodes: int = 0
-
-
-def _plain(node: yaml.Node, loader: _Loader, walk: _Walk, where: Location) -> Any:
-    """``node`` as dict, list or scalar; notes lines, duplicate keys and keys that are not text on the way."""
-    walk.nodes += 1
-    if walk.nodes > NODES_MAX:
-        raise WorkloadError([f"{walk.path}:{_line(node)}: has more than {NODES_MAX} values"])
-    if len(where) > DEPTH_MAX:
-        raise WorkloadError([f"{walk.path}:{_line(node)}: is nested more than {DEPTH_MAX} deep"])
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain_item(item, loader, walk, (*where, index)) for index, item in enumerate(node.value)]
-    if not isinstance(node, yaml.MappingNode):
-        return _scalar(node, loader, walk)
-    mapping: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        key = _scalar(key_node, loader, walk) if isinstance(key_node, yaml.ScalarNode) else None
-        if not isinstance(key, str):
-            walk.problems.append(f"{walk.path}:{_line(key_node)}: a field's name must be text")
-            continue
-        location = (*where, key)
-        if key in mapping:
-            again = f"is given twice, first on line {walk.lines[location]}"
-            walk.problems.append(f"{walk.path}:{_line(key_node)}: {_dotted(location)}: {again}")
-            continue
-        walk.lines[location] = _line(key_node)
-        mapping[key] = _plain(value_node, loader, walk, location)
-    return mapping
-
-
-def _scalar(node: yaml.Node, loader: _Loader, walk: _Walk) -> Any:
-    try:
-        return loader.construct_object(node)
-    except (ValueError, TypeError, AttributeError, OverflowError) as error:  # such as of a tag that does not fit
-        raise WorkloadError([f"{walk.path}:{_line(node)}: {str(node.value)[:40]!r} cannot be read: {error}"]) from error
-
-
-def _plain_item(node: yaml.Node, loader: _Loader, walk: _Walk, where: Location) -> Any:
-    walk.lines[where] = _line(node)
-    return _plain(node, loader, walk, where)
-
-
-def _argument_problems(data: dict[str, Any], source: Source) -> tuple[list[str], Arguments | None]:
-    args = data.get("args", {})
-    if not isinstance(args, dict):
-        return [], None
-    try:
-        return [], Arguments(args)
-    except TemplatesError as error:
-        return [source.problem(("args", *where), text) for where, text in error.problems], None
-
-
-def _party_problems(workload: Workload, source: Source, node_names: Collection[str]) -> Iterator[str]:
-    if not node_names:
-        return
-    for name in ("node", "counterparty"):
-        value = getattr(workload, name)
-        if value is not None and canonical(value, node_names) is None:
-            yield source.problem((name,), f"unknown node {value!r}; there are {', '.join(node_names)}")
-
-
-def _schema_problem(location: Location, detail: Any, source: Source) -> str:
+def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> str:
+    """One of pydantic's errors in the words of a workload file."""
+    location: Location = tuple(detail["loc"])
     name = str(location[-1])
     match detail["type"]:
         case "missing":
-            return source.problem(location[:-1], f"{_dotted(location)}: is missing")
+            return source.problem(location[:-1], f"{dotted(location)}: is missing")
+        case "extra_forbidden" if location == (name,) and name in FlowFields.model_fields:
+            return source.problem(location, "belongs to one flow: give it to an entry of flows")
         case "extra_forbidden":
-            hint = did_you_mean(name, Workload.model_fields) or f", known are {', '.join(Workload.model_fields)}"
+            known = _known_fields(location[:-1], data)
+            hint = did_you_mean(name, known) or f", known are {', '.join(known)}"
             return source.problem(location, f"unknown field{hint}")
         case "string_pattern_mismatch":
-            return source.problem(location, f"{detail['input']!r} is not the name of a class")
+            kind = "a name of letters and digits" if name == "name" else "the name of a class"
+            return source.problem(location, f"{detail['input']!r} is not {kind}")
         case "string_too_short":
             return source.problem(location, "must not be empty")
     expected = detail["msg"].removeprefix("Input should be ")
     return source.problem(location, f"should be {expected}, is {detail['input']!r}")
-
-
-def _syntax_problem(path: Path, error: yaml.MarkedYAMLError) -> str:
-    mark = error.problem_mark or error.context_mark
-    context = f" ({error.context})" if error.context else ""
-    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    return f"{path}:{line}: YAML syntax, column {column}: {error.problem}{context}"
-
-
-def _line(node: yaml.Node) -> int:
-    return int(node.start_mark.line) + 1
-
-
-def _line_of(problem: str) -> int:
-    """The line number in ``path:line: …``, to list problems in the order of the file."""
-    _, _, rest = problem.partition(".yaml:")
-    return int(rest.partition(":")[0])
-
-
-def _dotted(location: Location) -> str:
-    """``("args", "to", 0)`` as ``args.to[0]``."""
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text

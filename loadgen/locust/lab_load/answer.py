@@ -1,0 +1,105 @@
+"""How the bridge's answer to a flow start is read."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+ERROR_TEXT_MAX = 500
+"""Characters of an error that a row keeps."""
+ERROR_LABEL_MAX = 160
+"""Characters of an error that Locust's table keeps."""
+
+PAUSE_SECONDS = 1.0
+"""How long a user waits after an answer that says that no flow ran, or after none."""
+RETRY_AFTER_SECONDS_MAX = 60.0
+_FLOW_RAN = frozenset({200, 502, 504})
+"""Answers after which a closed user goes on at once: a flow ran, or may have."""
+
+_PROBLEM_PREFIX = "urn:corda-lab:problem:"
+_IDENTIFIER = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,}|\S*-[0-9a-f]{8}-\d+")
+"""UUIDs, hashes and our client ids: what would make every error a kind of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How one flow start ended, as far as the generator can tell."""
+
+    status: int
+    """HTTP status; 0 when there was no answer."""
+    error: str | None = None
+    """None when the flow ended well, else the problem's slug and detail."""
+    flow_id: str | None = None
+    tx_id: str | None = None
+    rpc_ms: float | None = None
+    """Time of the start-flow call between bridge and node."""
+    flow_ms: float | None = None
+    """Time from the start of the flow to its result, seen by the bridge."""
+    pause_seconds: float = 0.0
+    """How long the user should wait before its next flow."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the flow ended well."""
+        return self.error is None
+
+    @property
+    def label(self) -> str:
+        """The error without identifiers, so that equal errors count as one."""
+        return _IDENTIFIER.sub("…", self.error or "")[:ERROR_LABEL_MAX]
+
+
+def read_answer(status: int, body: bytes, retry_after: str | None) -> Answer:
+    """Read the answer to a flow start."""
+    content = _json_object(body)
+    if status == 200 and content is not None and isinstance(content.get("flowId"), str):
+        timings = content.get("timings")
+        timings = timings if isinstance(timings, dict) else {}
+        return Answer(
+            status=status,
+            flow_id=content["flowId"],
+            tx_id=content.get("txId"),
+            rpc_ms=_milliseconds(timings.get("rpcMs")),
+            flow_ms=_milliseconds(timings.get("flowMs")),
+        )
+    pause_seconds = 0.0 if status in _FLOW_RAN else PAUSE_SECONDS
+    if status == 429:
+        pause_seconds = _retry_after_seconds(retry_after)
+    return Answer(
+        status=status,
+        error=_error_text(status, content),
+        flow_id=(content or {}).get("flowId"),
+        pause_seconds=pause_seconds,
+    )
+
+
+def no_answer(reason: str) -> Answer:
+    """The answer to a request that got none: refused, cut off, timed out."""
+    return Answer(status=0, error=f"no-answer: {reason}"[:ERROR_TEXT_MAX], pause_seconds=PAUSE_SECONDS)
+
+
+def _json_object(body: bytes) -> dict[str, Any] | None:
+    try:
+        content = json.loads(body)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _error_text(status: int, content: dict[str, Any] | None) -> str:
+    if content is None or status == 200:
+        return f"unreadable-answer: HTTP {status} without the content that belongs to it"
+    slug = str(content.get("type", "")).removeprefix(_PROBLEM_PREFIX)
+    detail = content.get("detail") or content.get("title") or ""
+    return f"{slug or f'http-{status}'}: {detail}"[:ERROR_TEXT_MAX]
+
+
+def _milliseconds(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _retry_after_seconds(value: str | None) -> float:
+    """Seconds in a ``Retry-After`` header; a date, which the bridge never sends, counts as none."""
+    if value is None or not value.strip().isdecimal():
+        return PAUSE_SECONDS
+    return min(float(value), RETRY_AFTER_SECONDS_MAX)

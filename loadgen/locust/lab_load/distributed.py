@@ -1,0 +1,248 @@
+"""Load from several processes: a master that prepares and ends the run, and workers that make its requests.
+
+They are Locust's own master and workers. Before it has users started, the master sends every worker the plan, what the
+set-up has prepared, and which share of it is the worker's. When the run ends, every worker writes its rows and sends the
+master its summary; the master writes the end file once it has them all.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import gevent
+from gevent.event import Event
+from locust.runners import STATE_MISSING, MasterRunner, WorkerRunner
+
+from lab_load.bridge import Party
+from lab_load.errors import LoadError
+from lab_load.generator import TICK_SECONDS, Generator
+from lab_load.options import extent_from
+from lab_load.plan import Choice, Extent, Plan
+from lab_load.prepared import Share
+from lab_load.rows import RowsError, RowWriter
+from lab_load.run import Run
+from lab_load.settings import Settings
+from lab_load.workload import load_workload
+
+PLAN_MESSAGE = "lab_plan"
+FAILED_MESSAGE = "lab_failed"
+READY_MESSAGE = "lab_ready"
+SUMMARY_MESSAGE = "lab_summary"
+READY_SECONDS_MAX = 30.0
+"""How long a worker that Locust counts may take until it can be given a plan."""
+WRITE_SECONDS_MAX = 60.0
+"""How long workers may take to write their rows, beyond the time in which their flows may end."""
+
+logger = logging.getLogger(__name__)
+
+
+def make_generator(environment: Any, settings: Settings) -> Generator:
+    """The generator that this process is: the only one, the master or a worker."""
+    match environment.runner:
+        case MasterRunner():
+            return Master(environment, settings)
+        case WorkerRunner():
+            return Worker(environment, settings)
+    return Generator(environment, settings)
+
+
+class WorkersRun:
+    """A run as its master sees it: made by workers, whose summaries come when it ends."""
+
+    def __init__(self, plan: Plan, workers: Mapping[str, int]) -> None:
+        self.plan = plan
+        self.workers = workers
+        """Index of each worker that takes part, from 1, by Locust's id of it."""
+        self.summaries: dict[str, dict[str, Any]] = {}
+        self.exit_reason: str | None = None
+        self.closed = False
+        self.outcome = ""
+        self.all_ended = Event()
+        self._started = time.monotonic()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the run only waits for its workers."""
+        return self.exit_reason is not None
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Time since the run began."""
+        return time.monotonic() - self._started
+
+    def spawned(self, users: int) -> None:
+        """The workers note it themselves."""
+
+    def stopping(self, reason: str) -> None:
+        """From now on nothing new starts; the first reason counts."""
+        self.exit_reason = self.exit_reason or reason
+
+    def tick(self) -> None:
+        """The workers write their rows themselves."""
+
+    def ended(self, worker: str, summary: dict[str, Any]) -> None:
+        """Keep what a worker says about its share."""
+        self.summaries[worker] = summary
+        if set(self.workers) <= set(self.summaries):
+            self.all_ended.set()
+
+
+class Master(Generator):
+    """Plans the run, does its set-up, deals it out to the workers, and writes the end file."""
+
+    def __init__(self, environment: Any, settings: Settings) -> None:
+        super().__init__(environment, settings)
+        self._ready: set[str] = set()
+
+    def attach(self) -> None:
+        """See ``Generator``."""
+        runner = self._environment.runner
+        runner.register_message(READY_MESSAGE, lambda msg, **_: self._ready.add(msg.node_id))
+        runner.register_message(FAILED_MESSAGE, lambda msg, **_: self.fail(msg.data["message"]))
+        runner.register_message(SUMMARY_MESSAGE, lambda msg, **_: self._worker_ended(msg.node_id, msg.data))
+        super().attach()
+
+    def _extent_from(self, values: Mapping[str, Any]) -> Extent:
+        extent = extent_from(values)
+        return extent if self._headless else replace(extent, workers=max(1, self._environment.runner.worker_count))
+
+    def _run_of(self, plan: Plan) -> WorkersRun:
+        runner = self._environment.runner
+        clients = sorted((client.id for client in runner.clients.ready), key=runner.get_worker_index)
+        self._await_ready(clients)
+        workers = {client: index for index, client in enumerate(clients, start=1)}
+        for client, index in workers.items():
+            message = {
+                "choice": asdict(plan.choice),
+                "extent": asdict(plan.extent),
+                "node": asdict(plan.node),
+                "counterparty": asdict(plan.counterparty) if plan.counterparty else None,
+                "parties": dict(plan.parties),
+                "needed": plan.needed,
+                "answer_timeout_seconds": plan.answer_timeout_seconds,
+                "results": dict(plan.results),
+                "worker": index,
+                "workers": len(workers),
+            }
+            # Sent before Locust's own message that has the worker start users, and read before it.
+            runner.send_message(PLAN_MESSAGE, message, client_id=client)
+        return WorkersRun(plan, workers)
+
+    def _await_ready(self, clients: list[str]) -> None:
+        """Wait until every worker can read a plan: Locust counts one before its locustfile listens."""
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while not self._ready.issuperset(clients):
+            if time.monotonic() > deadline:
+                raise LoadError(f"a worker was not ready within {READY_SECONDS_MAX:.0f} s; is it of the same version?")
+            gevent.sleep(0.01)
+
+    def _worker_ended(self, worker: str, summary: dict[str, Any]) -> None:
+        run = self.run
+        if run is None or worker not in run.workers:
+            return
+        run.ended(worker, summary)
+        if not run.is_stopping:
+            self.fail(f"worker {run.workers[worker]} ended before the run was over")
+
+    def _close(self, run: Any) -> None:
+        run.closed = True
+        if self._headless:
+            # Locust would let the workers know only after this; of its messages "stop" has them linger.
+            self._environment.runner.send_message("quit")
+        deadline = time.monotonic() + self._environment.stop_timeout + WRITE_SECONDS_MAX
+        while not run.all_ended.wait(TICK_SECONDS):
+            lost = self._lost_worker()
+            if lost is not None or time.monotonic() > deadline:
+                raise RowsError(
+                    f"worker {lost or 'of the run'} is gone: its rows may not be whole, so there is no end file"
+                )
+        if len(run.summaries) < len(run.workers):
+            raise RowsError("interrupted before every worker had written its rows, so there is no end file")
+        summaries = sorted(run.summaries.values(), key=lambda summary: summary["worker"])
+        self._write_end(run.plan, summaries, str(run.exit_reason))
+        requests, errors = (sum(summary[name] for summary in summaries) for name in ("requests", "errors"))
+        run.outcome = f"{run.exit_reason}, {requests} requests of {len(summaries)} workers, {errors} errors"
+
+    def _stop_runner(self) -> None:
+        self._environment.runner.stop(send_stop_to_client=not self._headless)
+
+    def _wait_no_longer(self) -> None:
+        if self.run is not None:
+            self.run.all_ended.set()
+
+    def _lost_worker(self) -> int | None:
+        """A worker of the run that is not there any more."""
+        clients = self._environment.runner.clients
+        for worker, index in self.run.workers.items():
+            gone = worker not in clients or clients[worker].state == STATE_MISSING
+            if gone and worker not in self.run.summaries:
+                return int(index)
+        return None
+
+    def _tick_run(self) -> None:
+        lost = None if self.run.is_stopping else self._lost_worker()
+        if lost is not None:
+            self.fail(f"worker {lost} is gone")
+
+
+class Worker(Generator):
+    """Makes its share of the requests of a run that its master has planned."""
+
+    def __init__(self, environment: Any, settings: Settings) -> None:
+        super().__init__(environment, settings)
+        self._share = Share()
+
+    def attach(self) -> None:
+        """See ``Generator``."""
+        self._environment.runner.register_message(PLAN_MESSAGE, lambda msg, **_: self._take_plan(msg.data))
+        super().attach()
+
+    def _prepare(self) -> None:
+        """The master plans; all there is to do is to tell it that this worker listens."""
+        self._environment.runner.send_message(READY_MESSAGE)
+
+    def _start(self) -> None:
+        if self._plan is None:
+            logger.error("This worker joined in the midst of a run; it takes part from the next one on")
+        else:
+            super()._start()
+
+    def _take_plan(self, message: Mapping[str, Any]) -> None:
+        try:
+            self._plan = self._plan_of(message)
+            index = self._options.worker_index or message["worker"]
+            self._share = Share(index, message["workers"])
+        except LoadError as error:
+            self._tell_failure(error.message)
+
+    def _plan_of(self, message: Mapping[str, Any]) -> Plan:
+        """The master's plan. Raises ``LoadError`` when this worker's workload files are not the master's."""
+        choice = Choice(**message["choice"])
+        counterparty = message["counterparty"]
+        return Plan(
+            choice=choice,
+            extent=Extent(**message["extent"]),
+            workload=load_workload(
+                self._settings.workloads, choice.workload, self._settings.party_names, choice.overrides
+            ),
+            node=Party(**message["node"]),
+            counterparty=Party(**counterparty) if counterparty else None,
+            parties=message["parties"],
+            needed=message["needed"],
+            answer_timeout_seconds=message["answer_timeout_seconds"],
+            results=message["results"],
+        )
+
+    def _run_of(self, plan: Plan) -> Run:
+        return Run(plan, RowWriter(self._settings.rows, plan.choice.run_id, self._share.worker), self._share)
+
+    def _close(self, run: Any) -> None:
+        self._environment.runner.send_message(SUMMARY_MESSAGE, run.close())
+
+    def _stop_after_failure(self, message: str) -> None:
+        self._tell_failure(message)
+
+    def _tell_failure(self, message: str) -> None:
+        self._environment.runner.send_message(FAILED_MESSAGE, {"message": f"a worker: {message}"})

@@ -1,0 +1,140 @@
+"""The fields of a workload file, as pydantic reads them; what they mean together is in ``workload``."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints
+from pydantic_core import PydanticCustomError
+
+WEIGHT_MAX = 1_000_000
+STEPS_MAX = 50
+PARTS_MAX = 100
+PARTIES_MAX = 10
+CONCURRENCY_MAX = 256
+STEP_SECONDS_MAX = 24 * 3600
+MEGABYTES_MAX = 200
+"""Largest attachment: what the bridge takes and the network's parameters allow."""
+RATE_MAX = 100_000.0
+
+_JAVA_NAME = r"^[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*$"
+_STEP_NAME = r"^[A-Za-z_]\w{0,59}$"
+_PART_NAME = r"^[A-Za-z0-9][\w -]{0,59}$"
+_EXPRESSION = re.compile(r"\{\{.*\}\}", re.DOTALL)
+
+
+def _number(value: Any) -> int | str:
+    if (type(value) is int and value >= 0) or (isinstance(value, str) and _EXPRESSION.fullmatch(value)):
+        return value
+    raise PydanticCustomError("number", "a whole number from 0, or one expression in {{{{ }}}}")
+
+
+def _change(value: Any) -> int | str:
+    if type(value) is int or (isinstance(value, str) and _EXPRESSION.fullmatch(value)):
+        return value
+    raise PydanticCustomError("number", "a whole number, or one expression in {{{{ }}}}")
+
+
+def _items(value: Any) -> list[Any] | str:
+    if (isinstance(value, list) and value) or (isinstance(value, str) and _EXPRESSION.fullmatch(value)):
+        return value
+    raise PydanticCustomError("items", "a list, or one expression in {{{{ }}}} that gives one")
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+JavaName = Annotated[str, StringConstraints(pattern=_JAVA_NAME)]
+StepName = Annotated[str, StringConstraints(pattern=_STEP_NAME)]
+PartName = Annotated[str, StringConstraints(pattern=_PART_NAME)]
+Number = Annotated[int | str, PlainValidator(_number)]
+"""A whole number, or one expression such as ``"{{ needed }}"`` that gives one."""
+Change = Annotated[int | str, PlainValidator(_change)]
+"""Like ``Number``, below 0 too."""
+Items = Annotated[list[Any] | str, PlainValidator(_items)]
+
+Unit = Literal["flow", "transaction", "state"]
+
+
+class Fields(BaseModel):
+    """What every mapping in a workload file has in common: no field that is not declared, no type that is guessed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Expect(Fields):
+    """The failure that a workload is about."""
+
+    error: Text
+    """Part of the error's text."""
+    status: Annotated[int, Field(ge=400, le=599)] | None = None
+    """HTTP status of the answer; None for any."""
+
+
+class Requires(Fields):
+    """What a workload needs of the network."""
+
+    parties: Annotated[int, Field(ge=1, le=PARTIES_MAX)] | None = None
+    """Members besides the notary, at least."""
+    platform: Annotated[int, Field(ge=1)] | None = None
+    """Platform version of the node, at least."""
+
+
+class FlowFields(Fields):
+    """One flow: what is started, what its success counts as, and the failure that is expected of it."""
+
+    flow: JavaName
+    args: dict[str, Any] = Field(default_factory=dict)
+    unit: Unit = "flow"
+    states_per_flow: Number | None = None
+    state: JavaName | None = None
+    states: dict[JavaName, dict[Text, Change]] = Field(default_factory=dict)
+    expect: Expect | None = None
+
+
+class EntryFields(FlowFields):
+    """One of several flows of a workload."""
+
+    name: PartName | None = None
+    weight: Annotated[int, Field(ge=1, le=WEIGHT_MAX)] = 1
+    counterparty: Text | None = None
+
+
+class AttachmentFields(Fields):
+    """Files that are generated and uploaded."""
+
+    megabytes: Annotated[int, Field(ge=1, le=MEGABYTES_MAX)]
+    count: Number = 1
+
+
+class StepFields(Fields):
+    """One step of the set-up: a flow or attachments."""
+
+    name: StepName
+    node: Text | None = None
+    each: Items | None = None
+    flow: JavaName | None = None
+    args: dict[str, Any] = Field(default_factory=dict)
+    count: Number = 1
+    attachments: AttachmentFields | None = None
+    concurrency: Annotated[int, Field(ge=1, le=CONCURRENCY_MAX)] = 1
+    timeout_seconds: Annotated[int, Field(ge=1, le=STEP_SECONDS_MAX)] = 300
+
+
+class CommonFields(Fields):
+    """What a workload says whether it has one flow or several."""
+
+    description: Text
+    node: Text
+    counterparty: Text | None = None
+    requires: Requires | None = None
+    setup: Annotated[list[StepFields], Field(max_length=STEPS_MAX)] = Field(default_factory=list)
+    prepared: dict[StepName, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    rate_max: Annotated[float, Field(gt=0, le=RATE_MAX)] | None = None
+
+
+class OneFlow(CommonFields, FlowFields):
+    """A workload of one flow."""
+
+
+class SeveralFlows(CommonFields):
+    """A workload of several flows, chosen by weight."""
+
+    flows: Annotated[list[EntryFields], Field(min_length=1, max_length=PARTS_MAX)]

@@ -1,0 +1,175 @@
+"""The set-up of a workload: flows started and attachments uploaded before the clock starts."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+import gevent
+from gevent.pool import Pool
+
+from lab_load.attachment import make_attachment
+from lab_load.bridge import Bridge, BridgeError
+from lab_load.errors import LoadError, SetupError, TemplateError
+from lab_load.plan import Plan, check_prepared, check_templates
+from lab_load.prepared import Results, count_items
+from lab_load.workload import Step
+
+STARTS_MAX = 100_000
+"""Most starts of one step, over all items of its ``each``."""
+ITEMS_MAX = 1_000_000
+"""Most results of one step."""
+PROGRESS_SECONDS = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a step, as the end file says it."""
+
+    name: str
+    items: int
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form in the end file."""
+        return {"name": self.name, "items": self.items, "seconds": round(self.seconds, 3)}
+
+
+@dataclass(frozen=True)
+class _Start:
+    """One thing to do: returns its result."""
+
+    item: str | None
+    work: Callable[[float], Any]
+    """Takes the seconds that are left."""
+
+
+def run_setup(plan: Plan) -> tuple[Plan, list[Done]]:
+    """Do every step in order: the plan with their results, and how it went.
+
+    Raises ``LoadError``, with ``SetupError`` where a step has failed, was too slow or has prepared too little.
+    """
+    done = []
+    for step in plan.workload.setup:
+        started = time.monotonic()
+        results = _Runner(plan, step).run()
+        plan = replace(plan, results={**plan.results, step.name: results})
+        done.append(Done(step.name, count_items(results), time.monotonic() - started))
+        logger.info("Set-up: %s: %d items in %.1f s", step.name, done[-1].items, done[-1].seconds)
+    if done:
+        check_prepared(plan)
+        check_templates(plan, after_setup=True)
+    return plan, done
+
+
+class _Runner:
+    """One step on its way."""
+
+    def __init__(self, plan: Plan, step: Step) -> None:
+        self._plan = plan
+        self._step = step
+        self._values = plan.values()
+        self._bridge = Bridge(plan.choice.bridge_url)
+        # A run id may be used again; a client id must not, or old results are re-attached.
+        self._client_id_prefix = f"{plan.choice.run_id}-setup-{uuid4().hex[:8]}"
+
+    def run(self) -> Results:
+        """Do the step. Raises ``LoadError``."""
+        step = self._step
+        items = self._items()
+        try:
+            starts = [start for item in items for start in self._starts(item)]
+        except TemplateError as error:
+            raise self._problem(f"template: {error}") from error
+        if len(starts) > STARTS_MAX:
+            raise self._problem(f"{len(starts)} starts are more than {STARTS_MAX}")
+        results = self._all(starts)
+        if step.each is None:
+            return [result for _, result in results]
+        by_item: dict[str, list[Any]] = {str(item): [] for item in items}
+        for item, result in results:
+            by_item[str(item)].append(result)
+        return by_item
+
+    def _items(self) -> list[Any]:
+        if self._step.each is None:
+            return [None]
+        try:
+            items = self._step.each.render(self._values)["each"]
+        except TemplateError as error:
+            raise self._problem(f"each: template: {error}") from error
+        if not isinstance(items, (list, tuple)) or not items:
+            raise self._problem(f"each: gives {items!r}, not a list of items")
+        return list(items)
+
+    def _starts(self, item: Any) -> Iterator[_Start]:
+        """What is to be done for one item. Raises ``TemplateError``, ``LoadError``."""
+        step, values = self._step, self._values
+        values.names["item"] = item
+        node = self._plan.node_of(step, item)
+        count = step.count.render(values)["count"]
+        if type(count) is not int or count < 0:
+            raise TemplateError(f"count: gives {count!r}, not a whole number from 0")
+        if count > STARTS_MAX:
+            raise TemplateError(f"count: {count} is more than {STARTS_MAX}")
+        key = None if item is None else str(item)
+        for number in range(1, count + 1):
+            if step.megabytes is not None:
+                yield _Start(key, self._upload(node, f"{step.name}-{key}-{number}" if key else f"{step.name}-{number}"))
+            else:
+                yield _Start(key, self._flow(node, step.arguments.render(values)))
+
+    def _upload(self, node: str, name: str) -> Callable[[float], Any]:
+        megabytes, file_name = self._step.megabytes or 0, f"{self._plan.choice.run_id}-{name}.zip"
+
+        def work(seconds: float) -> str:
+            # Named after the run, so that no node has it from an earlier one.
+            content = make_attachment(megabytes, f"{self._client_id_prefix}/{file_name}")
+            return self._bridge.upload(node, file_name, content, seconds)
+
+        return work
+
+    def _flow(self, node: str, args: Mapping[str, Any]) -> Callable[[float], Any]:
+        flow, client_id = str(self._step.flow), f"{self._client_id_prefix}-{self._step.name}-{uuid4().hex[:12]}"
+        return lambda seconds: self._bridge.start(node, flow, args, client_id, seconds)
+
+    def _all(self, starts: list[_Start]) -> list[tuple[str | None, Any]]:
+        """The results of all starts in order, lists taken apart. Raises ``SetupError`` at the first failure."""
+        step = self._step
+        begun = time.monotonic()
+        pool = Pool(step.concurrency)
+        told = begun
+        results: list[tuple[str | None, Any]] = []
+
+        def work(start: _Start) -> Any:
+            try:
+                return start.work(max(0.1, step.timeout_seconds - (time.monotonic() - begun)))
+            except BridgeError as error:  # gevent would print what a greenlet raises
+                return error
+
+        try:
+            with gevent.Timeout(step.timeout_seconds):
+                for number, result in enumerate(pool.imap(work, starts, maxsize=step.concurrency), start=1):
+                    if isinstance(result, BridgeError):
+                        raise self._problem(f"{step.flow or 'upload'}: {result.message}")
+                    item = starts[number - 1].item
+                    results.extend((item, one) for one in (result if isinstance(result, list) else [result]))
+                    if len(results) > ITEMS_MAX:
+                        raise self._problem(f"gave more than {ITEMS_MAX} items")
+                    if time.monotonic() - told >= PROGRESS_SECONDS:
+                        told = time.monotonic()
+                        text = "Set-up: %s: %d of %d done, %d items, %.0f s"
+                        logger.info(text, step.name, number, len(starts), len(results), told - begun)
+        except gevent.Timeout as error:
+            raise self._problem(f"was not done within {step.timeout_seconds} s (timeout_seconds)") from error
+        finally:
+            pool.kill(block=False)
+        return results
+
+    def _problem(self, text: str) -> LoadError:
+        step = self._step
+        return SetupError(f"set-up failed: {self._plan.workload.source.problem(step.location, f'{step.name}: {text}')}")

@@ -1,0 +1,105 @@
+"""Open load: a real Locust process that starts requests at intended times."""
+
+import itertools
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from testkit import Locust, StubBridge, success, wait_until
+
+
+def slow(seconds: float) -> Any:
+    def reply(start: dict[str, Any]) -> Any:
+        threading.Event().wait(seconds)
+        return success(start)
+
+    return reply
+
+
+@pytest.mark.parametrize("model", ["constant", "poisson"])
+def test_requests_have_intended_times_of_their_schedule(locust: Locust, bridge: StubBridge, model: str) -> None:
+    arguments = ("--arrivals", model, "--rate", "20", "--late-max", "60", "--users", "20", "--run-time", "4s")
+    status, output = locust.run_headless(*arguments, "--stop-timeout", "10")
+
+    assert status == 0, output
+    rows, end = locust.rows(), locust.end()
+    assert end is not None
+    assert (end["model"], end["rate"], end["users"]) == (model, 20, 20)
+    assert end["offered"] == end["requests"] == len(rows) == len(bridge.starts)
+    assert end["dropped"] == 0
+    assert 0 <= end["pool_free_min"] <= 20
+    assert 40 < len(rows) < 120
+    for row in rows:
+        assert row["started_at"] >= row["intended_at"] >= end["spawned_at"]
+        assert row["latency_intended_ms"] == pytest.approx((row["ended_at"] - row["intended_at"]) * 1000, abs=0.01)
+    assert end["late"] == sum(row["started_at"] - row["intended_at"] > 0.0100005 for row in rows)
+    intended = sorted(row["intended_at"] for row in rows)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(intended)]
+    if model == "constant":
+        assert gaps == pytest.approx([0.05] * len(gaps), abs=2e-6)
+    else:
+        assert max(gaps) > 2 * min(gaps)
+
+
+def test_the_same_seed_gives_the_same_schedule(locust: Locust) -> None:
+    def gaps(run_id: str, seed: str) -> list[float]:
+        arguments = ("--arrivals", "poisson", "--rate", "30", "--run-time", "2s", "--run-id", run_id, "--seed", seed)
+        status, output = locust.run_headless(*arguments, "--late-max", "60", "--stop-timeout", "10")
+        assert status == 0, output
+        intended = sorted(row["intended_at"] for row in locust.rows(run_id))[:15]
+        return [later - earlier for earlier, later in itertools.pairwise(intended)]
+
+    first = gaps("first", "7")
+    assert len(first) == 14
+    assert gaps("second", "7") == pytest.approx(first, abs=3e-6)
+    assert gaps("third", "8") != pytest.approx(first, abs=3e-6)
+
+
+def test_a_full_pool_makes_arrivals_late_and_then_drops_them(locust: Locust, bridge: StubBridge) -> None:
+    bridge.reply = slow(0.4)
+    load = ("--arrivals", "constant", "--rate", "50", "--users", "2", "--late-max", "0.3", "--run-time", "4s")
+
+    status, output = locust.run_headless(*load, "--stop-timeout", "10")
+
+    assert status == 0, output
+    rows, end = locust.rows(), locust.end()
+    assert end is not None
+    assert end["offered"] == len(rows) + end["dropped"]
+    assert end["dropped"] > end["offered"] / 2
+    assert end["late"] > 0
+    assert end["pool_free_min"] == 0
+    assert end["lag_p99_ms"] > 10
+    assert all(row["started_at"] - row["intended_at"] < 0.3 + 0.25 for row in rows), "one that is too late is dropped"
+    assert {row["user_id"] for row in rows} == {1, 2}
+    changes = [(row["started_at"], 1) for row in rows] + [(row["ended_at"], -1) for row in rows]
+    assert max(itertools.accumulate(change for _, change in sorted(changes))) <= 2
+
+
+def test_a_long_wait_for_the_next_arrival_does_not_keep_a_run_from_its_end(locust: Locust) -> None:
+    load = ("--arrivals", "constant", "--rate", "0.01", "--users", "5", "--run-time", "2s")
+
+    status, output = locust.run_headless(*load, "--stop-timeout", "60")
+
+    assert status == 0, output
+    end = locust.end()
+    assert end is not None
+    assert (end["requests"], end["offered"], end["dropped"]) == (1, 1, 0)
+    assert end["ended_at"] - end["stop_at"] < 10
+
+
+def test_the_web_ui_starts_open_load(locust: Locust, bridge: StubBridge) -> None:
+    locust.start_web()
+    form = {"workload": "iou", "node": "", "counterparty": "", "model": "constant", "rate": "20", "pacing": "0"}
+
+    started = locust.post("/swarm", user_count=4, spawn_rate=10, **form)
+
+    assert started["success"], started
+    wait_until(lambda: len(bridge.starts) > 5, "requests arrive")
+    locust.post("/stop")
+    run_id = locust.files()[0].removesuffix(".end.json")
+    end = locust.end(run_id)
+    assert end is not None
+    assert (end["model"], end["rate"], end["users"]) == ("constant", 20, 4)
+    assert json.loads(locust.get("/stats/requests"))["state"] == "stopped"

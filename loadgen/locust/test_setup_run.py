@@ -1,0 +1,287 @@
+"""The set-up of a workload, in a real Locust process against a real HTTP server."""
+
+import io
+import json
+import threading
+import zipfile
+from hashlib import sha256
+
+import pytest
+
+from testkit import Locust, StubBridge, problem, success, wait_until
+
+PAY = """\
+description: Pay with prepared coins.
+node: PartyA
+counterparty: PartyB
+flow: org.cordalab.flows.Pay
+args:
+  coin: "{{ take('coins') }}"
+setup:
+  - name: coins
+    flow: org.cordalab.flows.CashPrepare
+    args: {count: "{{ needed }}"}
+rate_max: 1000
+"""
+OWN = """\
+description: Every user has a coin of its own.
+node: PartyA
+flow: org.cordalab.flows.Pay
+args:
+  coin: "{{ mine('coins') }}"
+setup:
+  - name: coins
+    flow: org.cordalab.flows.CashPrepare
+    args: {count: 1}
+    count: "{{ users }}"
+    concurrency: 2
+"""
+FILES = """\
+description: Send prepared attachments.
+node: PartyA
+counterparty: PartyB
+flow: org.cordalab.flows.AttachmentSend
+args:
+  attachmentId: "{{ pick(setup.files) }}"
+setup:
+  - name: files
+    node: counterparty
+    attachments: {megabytes: 1, count: 3}
+    concurrency: 2
+"""
+ARGUMENTS = ("--run-time", "2s", "--pacing", "0.2", "--stop-timeout", "10")
+
+
+def paid(bridge: StubBridge) -> list[str]:
+    return [start["args"]["coin"] for _, start in bridge.starts if start["flow"].endswith("Pay")]
+
+
+def test_what_is_prepared_is_taken_once(locust: Locust, bridge: StubBridge) -> None:
+    locust.workload(PAY)
+
+    status, output = locust.run_headless(*ARGUMENTS)
+
+    assert status == 0, output
+    (path, prepared) = bridge.starts[0]
+    assert path == "/v1/nodes/PartyA/flows"
+    assert prepared["args"] == {"count": 1000 * 2 + 3}, "rate_max times the run time, and one for every user"
+    assert len(paid(bridge)) == len(set(paid(bridge))) == len(locust.rows()) > 3
+    end = locust.end()
+    assert end is not None
+    (step,) = end["setup"]
+    assert (step["name"], step["items"]) == ("coins", 2003)
+    assert step["seconds"] >= 0
+    assert "Set-up: coins: 2003 items in" in output
+    assert {row["part"] for row in locust.rows()} == {"Pay"}, "the set-up is no request"
+
+
+def test_every_user_has_its_own_item(locust: Locust, bridge: StubBridge) -> None:
+    locust.workload(OWN)
+
+    status, output = locust.run_headless(*ARGUMENTS)
+
+    assert status == 0, output
+    by_client = {start["clientId"]: start["args"].get("coin") for _, start in bridge.starts}
+    coins: dict[int, set[str]] = {}
+    for row in locust.rows():
+        coins.setdefault(row["user_id"], set()).add(str(by_client[row["client_id"]]))
+    assert sorted(coins) == [1, 2, 3]
+    assert all(len(own) == 1 for own in coins.values())
+    assert len(set.union(*coins.values())) == 3
+
+
+def test_attachments_are_generated_and_uploaded(locust: Locust, bridge: StubBridge) -> None:
+    locust.workload(FILES)
+
+    status, output = locust.run_headless(*ARGUMENTS)
+
+    assert status == 0, output
+    assert {path.partition("?")[0] for path, _ in bridge.uploads} == {"/v1/nodes/PartyB/attachments"}
+    assert sorted(path.partition("?name=")[2] for path, _ in bridge.uploads) == [
+        f"test-files-{n}.zip" for n in (1, 2, 3)
+    ]
+    for _, content in bridge.uploads:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            assert [entry.file_size for entry in archive.infolist()] == [1_000_000]
+            assert archive.testzip() is None
+    ids = {sha256(content).hexdigest().upper() for _, content in bridge.uploads}
+    assert len(ids) == 3
+    assert {start["args"]["attachmentId"] for _, start in bridge.starts} <= ids
+
+
+def test_a_value_is_set_for_one_run(locust: Locust, bridge: StubBridge) -> None:
+    locust.workload(PAY)
+
+    status, output = locust.run_headless(*ARGUMENTS, "--set", "rate_max=50", "--set", "coin=fixed")
+
+    assert status == 0, output
+    assert bridge.starts[0][1]["args"] == {"count": 103}
+    assert set(paid(bridge)) == {"fixed"}
+
+
+def test_a_run_that_runs_dry_fails_and_names_rate_max(locust: Locust, bridge: StubBridge) -> None:
+    locust.workload(PAY.replace("rate_max: 1000", "rate_max: 2"))
+
+    status, output = locust.run_headless("--run-time", "3s", "--stop-timeout", "10")
+
+    assert status == 1
+    reason = "iou.yaml:5: args: template: take('coins'): all 9 prepared items are used up: rate_max, now 2 requests/s"
+    assert output.count(reason) == 1, output
+    end = locust.end()
+    assert end is not None
+    assert (end["exit_reason"], end["requests"]) == ("failed", 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "status", "message"),
+    [
+        (PAY.replace("rate_max: 1000\n", ""), (), 2, "iou.yaml:1: rate_max: is missing"),
+        (PAY.replace('"{{ needed }}"', "5"), (), 1, "5 items of coins were prepared, but the load can take 2003"),
+        (OWN.replace('"{{ users }}"', "2"), (), 1, "2 items of coins were prepared, but each of 3 users needs one"),
+        (PAY.replace("CashPrepare", "CashPrepair"), (), 2, "iou.yaml:8: setup[0].flow: PartyA cannot start"),
+        (PAY.replace("{count:", "{cuont:"), (), 2, "iou.yaml:9: setup[0].args.cuont: is no parameter, did you mean"),
+        (PAY.replace("take('coins')", "take('coin')"), (), 2, "iou.yaml:5: args.coin: template: unknown step 'coin'"),
+        (
+            PAY.replace("node: PartyA", "requires: {parties: 5}\nnode: PartyA"),
+            (),
+            2,
+            "needs 5 parties, the network has 3",
+        ),
+        (
+            PAY.replace("node: PartyA", "requires: {platform: 13}\nnode: PartyA"),
+            (),
+            2,
+            "needs platform version 13, Party",
+        ),
+        (FILES.replace("count: 3", "count: 0"), (), 1, "template: pick([]): needs a list with at least one item"),
+    ],
+)
+def test_what_cannot_last_or_start_is_refused_before_load(
+    locust: Locust, bridge: StubBridge, text: str, arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    locust.workload(text)
+
+    ended_with, output = locust.run_headless(*ARGUMENTS, *arguments)
+
+    assert (ended_with, message in output) == (status, True), output
+    assert "Traceback" not in output
+    assert paid(bridge) == []
+    assert locust.files() == []
+
+
+def test_what_is_used_up_needs_a_run_time(locust: Locust) -> None:
+    locust.workload(PAY)
+
+    status, output = locust.run_headless()
+
+    assert status == 2
+    assert "run time: iou uses up what its set-up prepares, so say how long the run takes" in output
+
+
+def test_a_set_up_that_fails_ends_the_run_with_one_message(locust: Locust, bridge: StubBridge) -> None:
+    locust.workload(PAY)
+    bridge.reply = lambda start: problem(502, "flow-failed", "count must be at most 10000")
+
+    status, output = locust.run_headless(*ARGUMENTS)
+
+    assert status == 1
+    reason = "set-up failed: .*iou.yaml:7: setup[0]: coins: org.cordalab.flows.CashPrepare: flow-failed: count must be"
+    assert reason.partition(".*")[2] in output
+    assert output.count("locust: error: set-up failed: ") == 1
+    assert "Traceback" not in output
+    assert len(bridge.starts) == 1
+    assert locust.files() == []
+
+
+def test_a_set_up_that_takes_too_long_is_given_up(locust: Locust, bridge: StubBridge) -> None:
+    locust.workload(PAY.replace("rate_max", "    timeout_seconds: 1\nrate_max"))
+    released = threading.Event()
+    bridge.reply = lambda start: released.wait(30) and success(start) or success(start)
+
+    status, output = locust.run_headless(*ARGUMENTS)
+    released.set()
+
+    assert status == 1
+    assert "setup[0]: coins: " in output
+    assert "within 1 s" in output or "no answer from the bridge: timed out" in output
+    assert "Traceback" not in output
+
+
+def test_a_run_that_holds_waits_after_its_set_up(locust: Locust, bridge: StubBridge) -> None:
+    locust.workload(PAY)
+    locust.start_headless(*ARGUMENTS, "--hold")
+    ready = locust.rows_folder / "test.ready.json"
+    wait_until(ready.exists, "the set-up is done")
+
+    (step,) = json.loads(ready.read_text())["setup"]
+    assert (step["name"], step["items"]) == ("coins", 2003)
+    assert paid(bridge) == []
+    (locust.rows_folder / "test.go").touch()
+    status, output = locust.finish()
+
+    assert status == 0, output
+    assert len(paid(bridge)) == len(locust.rows()) > 3
+
+
+def test_an_expected_failure_is_no_error(locust: Locust, bridge: StubBridge) -> None:
+    expect = "expect:\n  error: below 100\n  status: 502\n"
+    locust.workload((locust.workloads / "iou.yaml").read_text() + expect)
+
+    def reply(start: dict[str, object]) -> object:
+        number = int(str(start["clientId"]).rpartition("-")[2])
+        if number % 3 == 0:
+            return success(start)
+        return problem(502, "flow-failed", "it must be below 100" if number % 3 == 1 else "something else")
+
+    bridge.reply = reply  # type: ignore[assignment]
+    status, output = locust.run_headless(*ARGUMENTS)
+
+    assert status == 0, output
+    rows, end = locust.rows(), locust.end()
+    outcomes = {row["request_id"] % 3: row["outcome"] for row in rows}
+    assert outcomes == {0: "ok", 1: "expected", 2: "error"}
+    assert end is not None
+    assert end["expected"] == sum(row["outcome"] == "expected" for row in rows)
+    assert end["errors"] == sum(row["outcome"] == "error" for row in rows)
+    assert "something else" in output
+    assert "must be below 100" not in output, "Locust's table has no expected failures"
+
+
+def test_several_flows_are_started_by_weight(locust: Locust, bridge: StubBridge) -> None:
+    locust.workload("""\
+description: A mix.
+node: PartyA
+counterparty: PartyB
+flows:
+  - name: often
+    weight: 9
+    flow: Empty
+  - flow: org.cordalab.flows.Iou
+    counterparty: PartyC
+    args: {iouValue: 1, otherParty: "{{ counterparty }}"}
+""")
+    arguments = ("--users", "5", "--run-time", "4s", "--pacing", "0.05", "--stop-timeout", "10")
+    status, output = locust.run_headless(*arguments)
+
+    assert status == 0, output
+    rows = locust.rows()
+    parts = [row["part"] for row in rows]
+    assert set(parts) == {"often", "Iou"}
+    assert {(row["part"], row["flow"]) for row in rows} == {("often", "Empty"), ("Iou", "org.cordalab.flows.Iou")}
+    assert 0.75 < parts.count("often") / len(parts) < 0.99
+    assert {start["args"]["otherParty"] for _, start in bridge.starts if start["args"]} == {"O=PartyC,L=Paris,C=FR"}
+
+
+def test_the_web_ui_does_the_set_up_when_the_form_is_sent(locust: Locust, bridge: StubBridge) -> None:
+    locust.workload(PAY)
+    locust.start_web()
+    form = {"workload": "iou", "node": "", "counterparty": "", "model": "closed", "rate": "0", "pacing": "0.2"}
+
+    refused = locust.post("/swarm", user_count=1, spawn_rate=1, **form)
+    started = locust.post("/swarm", user_count=2, spawn_rate=10, run_time="2s", **form)
+
+    assert "run time: iou uses up" in refused["message"]
+    assert started["success"], started
+    assert bridge.starts[0][1]["args"] == {"count": 2002}
+    wait_until(lambda: len(locust.files()) == 2, "the run ends by itself")
+    assert len(paid(bridge)) == len(set(paid(bridge))) > 1

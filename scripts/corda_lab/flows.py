@@ -1,0 +1,55 @@
+"""``lab flows``: what a node can start, and with which arguments."""
+
+from typing import Any
+
+from rich.table import Table
+
+from corda_lab import ui
+from corda_lab.bridge import Bridge, Flow, Node, Parameter
+from corda_lab.errors import LabError
+from lab_load.names import canonical, did_you_mean
+
+
+def find_node(name: str, bridge: Bridge) -> Node:
+    """A node by its name, upper and lower case being the same. Raises LabError."""
+    nodes = bridge.nodes()
+    found = canonical(name, nodes)
+    if found is None:
+        raise LabError(f"NODE: unknown node {name!r}{did_you_mean(name, nodes)}", f"There are {', '.join(nodes)}.")
+    return nodes[found]
+
+
+def signature(parameters: tuple[Parameter, ...]) -> str:
+    """A constructor as a person would write it."""
+    return ", ".join(f"{one.name}: {one.type}" for one in parameters) or "none"
+
+
+def as_dicts(flows: list[Flow]) -> list[dict[str, Any]]:
+    """The form that ``--json`` prints."""
+    return [
+        {
+            "flow": flow.name,
+            "shortName": flow.short_name,
+            "constructors": [
+                [{"name": one.name, "type": one.type} for one in parameters] for parameters in flow.constructors
+            ],
+        }
+        for flow in flows
+    ]
+
+
+def show(node: str, flows: list[Flow]) -> None:
+    """Print every flow with a line per way to start it."""
+    if not flows:
+        ui.console.print(f"{node} has no flow that RPC can start.", markup=False)
+        return
+    table = Table("flow", "parameters", box=None, pad_edge=False, header_style="bold")
+    for flow in flows:
+        ways = [signature(parameters) for parameters in flow.constructors] or [
+            "not known: its class has no parameter names"
+        ]
+        for number, way in enumerate(ways):
+            table.add_row(flow.name if number == 0 else "", way.replace("[", r"\["))
+    ui.console.print(table)
+    ui.console.print()
+    ui.console.print(f"Measure one: scripts/lab workload new --node {node} --flow {flows[0].name}", markup=False)

@@ -1,0 +1,156 @@
+"""The entry of ``steps.json``: every figure of one load on one shape of the lab, what makes it doubtful, and the verdict."""
+
+from typing import Any
+
+import polars as pl
+
+from corda_lab import counts, open_load, rows, stages
+from corda_lab.errors import LabError
+from corda_lab.generator import Timeline
+from corda_lab.load import Plan
+from corda_lab.rows import Window
+
+
+def measuring_window(end: dict[str, Any], warm_up_seconds: float) -> Window:
+    """After the warm-up until the load was told to stop."""
+    window = Window(float(end["started_at"]) + warm_up_seconds, float(end["stop_at"]))
+    if window.seconds <= 0:
+        raise LabError("The load stopped before the warm-up was over", "Was Locust stopped by hand?", exit_code=1)
+    return window
+
+
+def mean_in_window(metrics: pl.DataFrame, name: str, window: Window, *, label: str | None = None) -> dict[str, float]:
+    """Mean over the window of one named series, by node or by another label."""
+    samples = metrics.filter(
+        (pl.col("name") == name) & (pl.col("time") >= window.started_at) & (pl.col("time") <= window.ended_at)
+    )
+    key = pl.col("labels").str.json_path_match(f"$.{label}") if label else pl.col("node")
+    means = samples.group_by(key.alias("key")).agg(pl.col("value").mean()).drop_nulls("key").sort("key")
+    return {str(found): float(value) for found, value in means.iter_rows()}
+
+
+def generator_cpu_percent(end: dict[str, Any]) -> float | None:
+    """The highest share of one core that a process of the generator used: the busiest worker's, where there are several."""
+    shares = [worker.get("cpu_percent_max") for worker in end.get("workers") or []] + [end.get("cpu_percent_max")]
+    known = [float(share) for share in shares if share is not None]
+    return max(known, default=None)
+
+
+def generator_limits(step: dict[str, Any]) -> list[str]:
+    """Why the generator itself may have been what limited the load, a sentence each."""
+    found = []
+    cpu = step["generator"]["cpu_percent_max"]
+    if cpu is not None and cpu > rows.GENERATOR_CPU_PERCENT_MAX:
+        found.append(f"the generator used up to {cpu:.0f} % of its core and may have been the limit itself")
+    reason = open_load.generator_was_limit(step["open_load"]) if step["open_load"] else None
+    if reason:
+        found.append(f"the generator was the limit: {reason}")
+    return found
+
+
+def flags(step: dict[str, Any]) -> list[str]:
+    """What makes the figures of a step doubtful, a sentence each."""
+    found = []
+    law = step["littles_law"]
+    if not law["holds"]:
+        deviation = law["deviation_percent"]
+        off = "cannot be checked" if deviation is None else f"is off by {deviation:+.1f} %"
+        found.append(f"Little's law {off}: the load was not steady, or requests were lost")
+    found += generator_limits(step)
+    behind = open_load.system_could_not_keep_up(step["open_load"]) if step["open_load"] else None
+    if behind:
+        found.append(behind)
+    change = step["steadiness"]["change_percent"]
+    if change is not None and abs(change) > rows.DRIFT_PERCENT_MAX:
+        found.append(f"throughput changed by {change:+.0f} % from the first to the second half: not steady yet")
+    spawned_at = step["window"]["spawned_at"]
+    if spawned_at is None or spawned_at > step["window"]["started_at"]:
+        found.append("users were still starting when the measuring window began")
+    return found + stages.doubts(step["stages"])
+
+
+def verdict(step: dict[str, Any]) -> list[str]:
+    """Why a run has failed, a sentence each; nothing when it has not."""
+    reasons = []
+    requests = step["requests"]
+    if requests["ok"] + requests["expected"] == 0:
+        reasons.append("no flow was completed")
+    if requests["errors"]:
+        reasons.append(f"{requests['errors']} requests ended in an error")
+    if step["generator"]["exit_reason"] == "failed":
+        reasons.append("the generator broke the load off")
+    if step["counts"]["disagreements"]:
+        reasons.append("the counts do not agree: " + "; ".join(step["counts"]["disagreements"]))
+    return reasons
+
+
+def with_parts(figures: dict[str, Any], subject: counts.Subject) -> dict[str, Any]:
+    """The figures of the rows, each part with its flow, its weight and its unit in front."""
+    by_name = {part.name: part for part in subject.parts}
+    described = []
+    for entry in figures["parts"]:
+        part = by_name[entry["name"]]
+        about = {
+            "name": part.name,
+            "flow": part.flow,
+            "counterparty": part.counterparty,
+            "weight": part.weight,
+            "unit": part.unit,
+            "states_per_flow": part.states_per_flow,
+        }
+        described.append({**about, **entry})
+    return {**figures, "parts": described}
+
+
+def build_step(
+    plan: Plan,
+    requests: pl.DataFrame,
+    metrics: pl.DataFrame,
+    end: dict[str, Any],
+    counted: counts.Counts,
+    timeline: Timeline,
+    stage_figures: dict[str, Any],
+) -> dict[str, Any]:
+    """The entry of ``steps.json``; ``docs/methodology.md`` defines every figure in it."""
+    options, subject = plan.options, plan.subject
+    window = measuring_window(end, options.warm_up_seconds)
+    in_flight = mean_in_window(metrics, "bridge_flows_in_flight", window).get(subject.node)
+    states = {part.name: part.states_per_flow for part in subject.parts}
+    step: dict[str, Any] = {
+        "name": plan.workload.name,
+        "workload": plan.workload.name,
+        "flow": " + ".join(subject.flows),
+        "node": subject.node,
+        "counterparty": ", ".join(subject.counterparties) or None,
+        "load": options.as_dict(),
+        "setup": end.get("setup") or [],
+        "window": {
+            "load_started_at": end["started_at"],
+            "spawned_at": end.get("spawned_at"),
+            "started_at": window.started_at,
+            "ended_at": window.ended_at,
+            "load_ended_at": end["ended_at"],
+            "warm_up_seconds": options.warm_up_seconds,
+            "seconds": window.seconds,
+        },
+        **with_parts(rows.request_figures(requests, window, states, bridge_in_flight=in_flight), subject),
+        "open_load": open_load.open_load_figures(requests, window, end, options.users) if options.is_open else None,
+        "stages": stage_figures,
+        "counts": counted.as_dict(),
+        "generator": {
+            "cpu_percent_max": generator_cpu_percent(end),
+            "exit_reason": end.get("exit_reason"),
+            "workers": end.get("workers") or [],
+        },
+        "resources": {
+            "host_busy_percent": timeline.busy_percent(window),
+            "node_cpu_cores": mean_in_window(metrics, "node_cpu_cores", window),
+            "node_heap_used_bytes": mean_in_window(metrics, "node_heap_used_bytes", window),
+            "node_gc_share": mean_in_window(metrics, "node_gc_share", window),
+            "lab_cpu_cores": mean_in_window(metrics, "lab_cpu_cores", window, label="job"),
+        },
+    }
+    step["flags"] = flags(step)
+    reasons = verdict(step)
+    step["verdict"] = {"passed": not reasons, "reasons": reasons}
+    return step

@@ -1,0 +1,75 @@
+"""What several tests of the command line share: a plan, and a simulated run stored as a real one is."""
+
+from pathlib import Path
+from typing import Any
+
+from corda_lab import results, rows, run, simulation, stages, step
+from corda_lab.counts import Counts, Part, Subject
+from corda_lab.generator import Timeline
+from corda_lab.load import LoadOptions, Plan
+from corda_lab.paths import WORKLOADS
+from lab_load.workload import load_workload
+
+RUN_IDENTITY = "20260102T030405Z-iou"
+
+ENVIRONMENT: dict[str, Any] = {
+    "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "has_changes": True},
+    "versions": {
+        "corda": "4.10",
+        "java": {"node": "1.8.0_452", "bridge": "21.0.7"},
+        "engine": "20.10.24",
+        "compose": "2.40.3",
+        "python": "3.11.7",
+    },
+    "images": {"partya": {"name": "corda-lab/node:4.10", "id": "sha256:" + "ab" * 32}},
+    "stand_ins": ["python:3.13.3-slim-bookworm"],
+    "host": {
+        "cpu_model": "A processor of some kind",
+        "cpu_count": 2,
+        "memory_bytes": 24 * 1024**3,
+        "kernel": "Linux 6.1",
+        "architecture": "x86_64",
+    },
+    "settings": {"CORDA_VERSION": "4.10", "NODE_HEAP": "1g"},
+}
+
+
+IOU = "org.cordalab.flows.Iou"
+
+
+def part(name: str, **about: Any) -> Part:
+    """A part of the simulated workload: the flow of its name, which adds an IOU to two vaults."""
+    changes = {simulation.IOU_STATE: {"PartyA": 1, "PartyB": 1}}
+    return Part(name, f"org.cordalab.flows.{name}", name, "PartyB", changes=changes, **about)
+
+
+def plan_of(options: LoadOptions, *parts: Part) -> Plan:
+    """The plan of a run of the repository's own workload, or of a mix in its name."""
+    workload = load_workload(WORKLOADS, "iou", simulation.NODES)
+    return Plan(RUN_IDENTITY, options, workload, Subject("PartyA", parts or (part("Iou"),)), flow_timeout_seconds=300)
+
+
+def store(
+    folder: Path,
+    plan: Plan,
+    simulated: list[dict[str, Any]],
+    end: dict[str, Any],
+    *,
+    counted: Counts | None = None,
+    with_stages: bool = True,
+) -> Path:
+    """Store a simulated run as a real one is stored, and return its folder."""
+    frame = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", simulated)])
+    metrics = simulation.metrics_frame(simulated, end)
+    window = step.measuring_window(end, plan.options.warm_up_seconds)
+    stage_frame = (
+        stages.read_stages(simulation.write_stage_rows(folder, simulated), simulation.nodes()) if with_stages else None
+    )
+    flows = {one.name: one.flow for one in plan.subject.parts}
+    figures = stages.stage_figures(frame, stage_frame, window, flows, is_on=True, dropped={})
+    counted = counted or simulation.agreeing_counts(simulated)
+    entry = step.build_step(plan, frame, metrics, end, counted, Timeline(), figures)
+    entry["resources"]["host_busy_percent"] = 97.3
+    with results.new_run(plan.identity, results=folder / "results") as run_folder:
+        run.keep(run_folder, frame, metrics, stage_frame, entry, run.run_manifest(plan, ENVIRONMENT, end))
+    return folder / "results" / plan.identity
