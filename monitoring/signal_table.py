@@ -15,6 +15,9 @@ Kind = Literal["counter", "gauge", "histogram"]
 Presence = Literal["always", "load", "fault"]
 Moment = Literal["rest", "load"]
 
+# Platform version of Corda 4.10.
+NEWEST_PLATFORM = 12
+
 # Set by Prometheus for every target, or part of a histogram: never in the table.
 IMPLICIT_LABELS = frozenset({"__name__", "job", "instance", "le"})
 
@@ -30,6 +33,7 @@ class Signal:
     meaning: str
     labels: Mapping[str, str]
     everywhere: bool = False
+    since: int = 0
 
     @property
     def series(self) -> str:
@@ -103,12 +107,20 @@ def load_signals(path: Path = SIGNALS_FILE) -> list[Signal]:
     ]
 
 
-def signal_faults(prometheus: Prometheus, signals: Sequence[Signal], moment: Moment, window_seconds: int) -> list[str]:
+def signal_faults(
+    prometheus: Prometheus,
+    signals: Sequence[Signal],
+    moment: Moment,
+    window_seconds: int,
+    platform: int = NEWEST_PLATFORM,
+) -> list[str]:
     """Say what is wrong with the signals of the last `window_seconds`; an empty list means that all of them arrive.
 
-    With the moment "load", a workload must have run for most of the window, which must span several scrapes.
+    With the moment "load", a workload must have run for most of the window, which must span several scrapes. Signals
+    that nodes of this platform version do not have yet are left out.
     """
-    return [fault for signal in signals for fault in _faults_of(prometheus, signal, moment, window_seconds)]
+    there = [signal for signal in signals if signal.since <= platform]
+    return [fault for signal in there for fault in _faults_of(prometheus, signal, moment, window_seconds)]
 
 
 def _faults_of(prometheus: Prometheus, signal: Signal, moment: Moment, window_seconds: int) -> list[str]:

@@ -127,7 +127,10 @@ def test_counters_are_under_a_rate_over_the_rate_interval(panel: Panel) -> None:
 @each_panel
 def test_queries_use_only_metrics_of_the_signal_table(panel: Panel) -> None:
     known = {signal.metric for signal in load_signals()} | {
-        f"{signal.metric}_bucket" for signal in load_signals() if signal.kind == "histogram"
+        f"{signal.metric}_{part}"
+        for signal in load_signals()
+        if signal.kind == "histogram"
+        for part in ("bucket", "count", "sum")
     }
     for target in panel["targets"]:
         used = set(re.findall(r"\b(?:up|\w+_\w+)(?=\{|\[|\)| ==)", target["expr"]))

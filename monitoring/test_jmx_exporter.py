@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from signal_table import load_signals
+from signal_table import Signal, load_signals
 
 RULES_FILE = Path(__file__).parent.parent / "nodes" / "jmx-exporter.yaml"
 # Metrics that the exporter's agent makes by itself.
@@ -32,6 +32,12 @@ def metrics_of(rule: dict[str, Any]) -> set[str]:
     return {rule["name"].replace(reference[0], choice).lower() for choice in groups[int(reference[1]) - 1].split("|")}
 
 
+def parts_of(signal: Signal) -> set[str]:
+    """Names that the exporter gives a signal: it takes _bucket off, and Prometheus puts it back."""
+    parts = ("", "_count", "_sum") if signal.kind == "histogram" else ("",)
+    return {signal.metric + part for part in parts}
+
+
 def test_only_named_beans_are_read() -> None:
     names = configuration()["includeObjectNames"]
     assert names
@@ -49,7 +55,7 @@ def test_counters_and_only_counters_are_called_total() -> None:
 
 def test_the_rules_make_exactly_the_signals_of_the_table() -> None:
     made = {metric for rule in exporting_rules() for metric in metrics_of(rule)}
-    listed = {signal.metric for signal in load_signals() if signal.job == "corda"}
+    listed = {metric for signal in load_signals() if signal.job == "corda" for metric in parts_of(signal)}
     assert made == {metric for metric in listed if not metric.startswith(OWN_METRICS)}
 
 
@@ -58,5 +64,14 @@ def test_the_rules_give_exactly_the_labels_of_the_table() -> None:
     for rule in exporting_rules():
         for metric in metrics_of(rule):
             made.setdefault(metric, set()).update(rule.get("labels", {}))
-    listed = {signal.metric: set(signal.labels) - {"node"} for signal in load_signals() if signal.metric in made}
-    assert made == listed
+    listed = {
+        metric: set(signal.labels) - {"node"} for signal in load_signals() for metric in parts_of(signal) & made.keys()
+    }
+    assert {metric: labels - {"le"} for metric, labels in made.items()} == listed
+
+
+def test_only_buckets_have_a_bound() -> None:
+    bounded = {rule["name"] for rule in exporting_rules() if "le" in rule.get("labels", {})}
+    assert bounded == {
+        signal.metric for signal in load_signals() if signal.job == "corda" and signal.kind == "histogram"
+    }

@@ -1,5 +1,6 @@
 """Prometheus' configuration and Grafana's provisioning, against the Compose file that runs them."""
 
+import re
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -8,6 +9,7 @@ import yaml
 
 REPOSITORY = Path(__file__).parent.parent
 SCRAPE_INTERVAL = "5s"
+PARTY_COUNTS = range(2, 11)
 
 
 def load(path: str) -> dict[str, Any]:
@@ -49,13 +51,52 @@ def test_grafana_knows_the_scrape_interval() -> None:
     assert source["jsonData"]["timeInterval"] == SCRAPE_INTERVAL
 
 
-def test_every_node_of_the_bridge_is_scraped_under_the_same_name(
+def members(parties: int) -> dict[str, str]:
+    """The bridge's nodes with this number of parties: name by host."""
+    lines = (REPOSITORY / f"configs/parties/{parties}.env").read_text(encoding="utf-8").splitlines()
+    settings = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+    pairs = [pair.split("=") for pair in settings["BRIDGE_NODES"].split(",")]
+    assert settings["LAB_PARTIES"].split(",") == [name for name, _ in pairs if name != "Notary"]
+    return {address.removesuffix(":10003"): name for name, address in pairs}
+
+
+@pytest.mark.parametrize("parties", PARTY_COUNTS)
+def test_bridge_prometheus_and_services_agree_for_every_number_of_parties(
+    services: dict[str, Any], parties: int
+) -> None:
+    expected = {"notary": "Notary"} | {f"party{letter}": f"Party{letter.upper()}" for letter in "abcdefghij"[:parties]}
+    assert members(parties) == expected
+    groups = yaml.safe_load((REPOSITORY / f"monitoring/prometheus/nodes/{parties}.yml").read_text(encoding="utf-8"))
+    scraped = {target: group["labels"]["node"] for group in groups for target in group["targets"]}
+    assert scraped == {f"{host}:9404": name for host, name in expected.items()}
+    profile = f"parties-{parties}"
+    nodes = {name for name in services if name == "notary" or name.startswith("party")}
+    started = {name for name in nodes if profile in services[name].get("profiles", [profile])}
+    assert started == expected.keys()
+
+
+def test_the_bridge_waits_for_every_node_that_starts(services: dict[str, Any]) -> None:
+    waits = services["bridge"]["depends_on"]
+    assert waits.keys() == {name for name in services if name == "notary" or name.startswith("party")}
+    for name, wait in waits.items():
+        assert wait["condition"] == "service_healthy"
+        assert wait.get("required", True) == ("profiles" not in services[name])
+
+
+def test_bridge_locust_and_prometheus_take_the_files_for_the_number_of_parties(
     services: dict[str, Any], jobs: dict[str, Any]
 ) -> None:
-    pairs = (pair.split("=") for pair in services["bridge"]["environment"]["BRIDGE_NODES"].split(","))
-    expected = {f"{address.partition(':')[0]}:9404": name for name, address in pairs}
-    scraped = {group["targets"][0]: group["labels"]["node"] for group in jobs["corda"]["static_configs"]}
-    assert scraped == expected
+    for name in ("bridge", "locust"):
+        assert services[name]["env_file"] == "./configs/parties/${PARTIES}.env"
+    place = mounted_at(services["prometheus"], "monitoring/prometheus/nodes/${PARTIES}.yml")
+    assert jobs["corda"]["file_sd_configs"] == [{"files": [str(place)]}]
+
+
+def test_buckets_of_stages_get_their_name_back(jobs: dict[str, Any]) -> None:
+    (rule,) = jobs["corda"]["metric_relabel_configs"]
+    assert re.fullmatch(rule["regex"], "corda_stage_duration_seconds;0.5")
+    assert not re.fullmatch(rule["regex"], "corda_stage_duration_seconds_sum;")
+    assert rule["replacement"] == "corda_stage_duration_seconds_bucket"
 
 
 def test_every_target_is_a_service(services: dict[str, Any], jobs: dict[str, Any]) -> None:

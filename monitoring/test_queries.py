@@ -25,7 +25,7 @@ def _per_node(notary: float, partya: float, partyb: float, partyc: float) -> dic
 # What each panel must show at the end of the run with 2 errors a second: {legend: value}.
 SHOWN_WITH_ERRORS: dict[str, dict[str, float]] = {
     "Targets down": {"Targets down": 0},
-    "Nodes started": {"Nodes started": 4},
+    "Nodes ready": {"Nodes ready": 4},
     "Users": {"Users": 20},
     "Offered rate": {"Offered rate": 11},
     "Achieved rate": {"Achieved rate": 8},
@@ -51,6 +51,20 @@ SHOWN_WITH_ERRORS: dict[str, dict[str, float]] = {
     },
     "Wait for the flow thread, p95": {"Notary": 0.02, "PartyA": 0.1, "PartyB": 0.06},
     "Flows failed since the node started": _per_node(0, 2 * STRETCH_SECONDS, 0, 100),
+    "Mean time by stage, initiators": {"Iou sign": 0.1, "Iou notarise": 0.4},
+    "Mean time by stage, responders": {"IouResponder sign": 0.1, "IouResponder record": 0.4},
+    "Time of a stage, p95": {
+        "Iou initiator sign": 0.235,
+        "Iou initiator notarise": 0.475,
+        "IouResponder responder sign": 0.235,
+        "IouResponder responder record": 0.475,
+    },
+    "Flow time at the node": {
+        f"{flow} {quantile}": seconds
+        for flow in ("Iou initiator", "IouResponder responder")
+        for quantile, seconds in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+    },
+    "Stage rows": {"written": 16, "dropped": 0},
     "Artemis queue depth": {
         f"{node} {queue}": depth
         for node in ("Notary", "PartyA", "PartyB", "PartyC")

@@ -43,6 +43,12 @@ def test_a_metric_may_be_missing_before_its_time(loaded: Loaded, present: Presen
     assert faults_of(loaded, absent, moment) == []
 
 
+def test_a_metric_that_older_nodes_lack_is_expected_from_newer_ones_only(loaded: Loaded) -> None:
+    absent = replace(signal("corda", "corda_node_status"), metric="corda_node_statusses")
+    assert signal_faults(loaded.prometheus, [absent], "load", STRETCH_SECONDS, platform=11) == []
+    assert faults_of(loaded, absent) == ["corda_node_statusses of job corda: does not arrive"]
+
+
 def test_a_metric_that_a_node_does_not_have_is_a_fault_when_all_must_have_it(loaded: Loaded) -> None:
     partial = replace(signal("corda", "corda_flow_duration_seconds_count"), everywhere=True)
     assert faults_of(loaded, partial) == [

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from test_setup_run import PAY, paid
-from testkit import HERE, Locust, StubBridge, free_port, wait_until
+from testkit import HERE, PAY, Locust, StubBridge, free_port, paid, wait_until
 
 LOAD = ("--run-time", "4s", "--stop-timeout", "10", "--pacing", "0.1", "--users", "5")
 

@@ -8,21 +8,8 @@ from hashlib import sha256
 
 import pytest
 
-from testkit import Locust, StubBridge, problem, success, wait_until
+from testkit import PAY, Locust, StubBridge, paid, problem, success, wait_until
 
-PAY = """\
-description: Pay with prepared coins.
-node: PartyA
-counterparty: PartyB
-flow: org.cordalab.flows.Pay
-args:
-  coin: "{{ take('coins') }}"
-setup:
-  - name: coins
-    flow: org.cordalab.flows.CashPrepare
-    args: {count: "{{ needed }}"}
-rate_max: 1000
-"""
 OWN = """\
 description: Every user has a coin of its own.
 node: PartyA
@@ -50,10 +37,6 @@ setup:
     concurrency: 2
 """
 ARGUMENTS = ("--run-time", "2s", "--pacing", "0.2", "--stop-timeout", "10")
-
-
-def paid(bridge: StubBridge) -> list[str]:
-    return [start["args"]["coin"] for _, start in bridge.starts if start["flow"].endswith("Pay")]
 
 
 def test_what_is_prepared_is_taken_once(locust: Locust, bridge: StubBridge) -> None:
@@ -138,9 +121,9 @@ def test_a_run_that_runs_dry_fails_and_names_rate_max(locust: Locust, bridge: St
         (PAY.replace("rate_max: 1000\n", ""), (), 2, "iou.yaml:1: rate_max: is missing"),
         (PAY.replace('"{{ needed }}"', "5"), (), 1, "5 items of coins were prepared, but the load can take 2003"),
         (OWN.replace('"{{ users }}"', "2"), (), 1, "2 items of coins were prepared, but each of 3 users needs one"),
-        (PAY.replace("CashPrepare", "CashPrepair"), (), 2, "iou.yaml:8: setup[0].flow: PartyA cannot start"),
-        (PAY.replace("{count:", "{cuont:"), (), 2, "iou.yaml:9: setup[0].args.cuont: is no parameter, did you mean"),
-        (PAY.replace("take('coins')", "take('coin')"), (), 2, "iou.yaml:5: args.coin: template: unknown step 'coin'"),
+        (PAY.replace("CashPrepare", "CashPrepair"), (), 2, "iou.yaml:9: setup[0].flow: PartyA cannot start"),
+        (PAY.replace("{count:", "{cuont:"), (), 2, "iou.yaml:10: setup[0].args.cuont: is no parameter, did you mean"),
+        (PAY.replace("take('coins')", "take('coin')"), (), 2, "iou.yaml:6: args.coin: template: unknown step 'coin'"),
         (
             PAY.replace("node: PartyA", "requires: {parties: 5}\nnode: PartyA"),
             (),
@@ -153,7 +136,7 @@ def test_a_run_that_runs_dry_fails_and_names_rate_max(locust: Locust, bridge: St
             2,
             "needs platform version 13, Party",
         ),
-        (FILES.replace("count: 3", "count: 0"), (), 1, "template: pick([]): needs a list with at least one item"),
+        (FILES.replace("count: 3", "count: 0"), (), 2, "template: pick([]): needs a list with at least one item"),
     ],
 )
 def test_what_cannot_last_or_start_is_refused_before_load(
@@ -185,8 +168,7 @@ def test_a_set_up_that_fails_ends_the_run_with_one_message(locust: Locust, bridg
     status, output = locust.run_headless(*ARGUMENTS)
 
     assert status == 1
-    reason = "set-up failed: .*iou.yaml:7: setup[0]: coins: org.cordalab.flows.CashPrepare: flow-failed: count must be"
-    assert reason.partition(".*")[2] in output
+    assert "iou.yaml:8: setup[0]: coins: org.cordalab.flows.CashPrepare: flow-failed: count must be at most" in output
     assert output.count("locust: error: set-up failed: ") == 1
     assert "Traceback" not in output
     assert len(bridge.starts) == 1
@@ -196,7 +178,12 @@ def test_a_set_up_that_fails_ends_the_run_with_one_message(locust: Locust, bridg
 def test_a_set_up_that_takes_too_long_is_given_up(locust: Locust, bridge: StubBridge) -> None:
     locust.workload(PAY.replace("rate_max", "    timeout_seconds: 1\nrate_max"))
     released = threading.Event()
-    bridge.reply = lambda start: released.wait(30) and success(start) or success(start)
+
+    def reply(start: dict[str, object]) -> object:
+        released.wait(30)
+        return success(start)
+
+    bridge.reply = reply  # type: ignore[assignment]
 
     status, output = locust.run_headless(*ARGUMENTS)
     released.set()

@@ -57,6 +57,19 @@ args:
   otherParty: "{{ counterparty }}"
 """
 
+PAY = """\
+description: Pay with prepared coins.
+node: PartyA
+counterparty: PartyB
+flow: org.cordalab.flows.Pay
+args:
+  coin: "{{ take('coins') }}"
+setup:
+  - name: coins
+    flow: org.cordalab.flows.CashPrepare
+    args: {count: "{{ needed }}"}
+rate_max: 1000
+"""
 _COIN_NUMBERS = itertools.count(1)
 
 Reply = tuple[int, dict[str, str], Any]
@@ -154,6 +167,11 @@ class StubBridge:
                 pass
 
         return Handler
+
+
+def paid(bridge: StubBridge) -> list[str]:
+    """The coin of every request of ``PAY``."""
+    return [start["args"]["coin"] for _, start in bridge.starts if start["flow"].endswith("Pay")]
 
 
 class Locust:

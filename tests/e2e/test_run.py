@@ -12,7 +12,7 @@ import pytest
 import signal_table
 from labkit import Browser, Lab
 
-FILES = {"run.json", "steps.json", "requests.parquet", "metrics.parquet", "report.html"}
+FILES = {"run.json", "steps.json", "requests.parquet", "metrics.parquet", "stages.parquet", "report.html"}
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,12 @@ import java.util.stream.Stream;
  * Makes the Corda network of the lab: identities, node infos, network parameters and each node's settings.
  *
  * <p>Identities and network parameters are made once and kept: a later run adds what a new party needs and rewrites the
- * settings only. R3's own bootstrapper starts every node twice for this; the same files come out of one JVM here, with the
- * node's own classes.
+ * settings only; a party that is no longer wanted keeps its files. R3's own bootstrapper starts every node twice for this;
+ * the same files come out of one JVM here.
  *
- * <p>Usage: {@code Bootstrap <network.conf> <preset.conf> <directory>}. Leaves in {@code <directory>}:
+ * <p>Usage: {@code Bootstrap <network.conf> <preset.conf> <directory> <parties> <platform version>}: how many of the
+ * parties of {@code network.conf} are wanted, in its order, and the platform version of their nodes. Leaves in {@code
+ * <directory>}:
  *
  * <pre>
  * nodes/&lt;name&gt;/certificates/*.jks   key stores of one node
@@ -40,20 +42,31 @@ public final class Bootstrap {
     private final Config network;
     private final Config preset;
     private final Path directory;
+    private final int parties;
+    private final int platformVersion;
 
-    private Bootstrap(Config network, Config preset, Path directory) {
+    Bootstrap(Config network, Config preset, Path directory, int parties, int platformVersion) {
         this.network = network;
         this.preset = preset;
         this.directory = directory;
+        this.parties = parties;
+        this.platformVersion = platformVersion;
     }
 
     public static void main(String[] args) throws IOException {
-        if (args.length != 3) {
-            System.err.println("usage: Bootstrap <network.conf> <preset.conf> <directory>");
+        if (args.length != 5) {
+            System.err.println(
+                    "usage: Bootstrap <network.conf> <preset.conf> <directory> <parties> <platform version>");
             System.exit(2);
         }
         try {
-            new Bootstrap(parse(args[0]), parse(args[1]), Paths.get(args[2])).run();
+            new Bootstrap(
+                            parse(args[0]),
+                            parse(args[1]),
+                            Paths.get(args[2]),
+                            Integer.parseInt(args[3]),
+                            Integer.parseInt(args[4]))
+                    .run();
         } catch (ConfigException e) {
             // The message of a ConfigException names file, line and key.
             System.err.println("bootstrap: " + e.getMessage());
@@ -65,11 +78,8 @@ public final class Bootstrap {
         return ConfigFactory.parseFile(Paths.get(file).toFile()).resolve();
     }
 
-    private void run() throws IOException {
-        List<Member> members = new ArrayList<>();
-        for (Config node : network.getConfigList("nodes")) {
-            members.add(Member.of(node));
-        }
+    void run() throws IOException {
+        List<Member> members = members();
         Path nodeInfos = Files.createDirectories(directory.resolve("node-infos"));
         try (NetworkMaker maker = new NetworkMaker()) {
             for (Member member : members) {
@@ -79,7 +89,8 @@ public final class Bootstrap {
                     // Made beside and renamed, so that an interrupted run leaves no half identity.
                     Path unfinished = directory.resolve("unfinished");
                     deleteRecursively(unfinished);
-                    byte[] nodeInfo = maker.createIdentity(unfinished, member.legalName, member.name, P2P_PORT);
+                    byte[] nodeInfo =
+                            maker.createIdentity(unfinished, member.legalName, member.name, P2P_PORT, platformVersion);
                     Files.write(nodeInfos.resolve("nodeInfo-" + member.name), nodeInfo);
                     Files.move(unfinished.resolve("certificates"), nodeDirectory.resolve("certificates"));
                     System.out.println("made the identity of " + member.legalName);
@@ -98,6 +109,24 @@ public final class Bootstrap {
             }
         }
         System.out.println("the network of " + members.size() + " nodes is ready");
+    }
+
+    /** The notaries and the first {@code parties} of the other members. */
+    private List<Member> members() {
+        List<Member> members = new ArrayList<>();
+        int found = 0;
+        for (Config node : network.getConfigList("nodes")) {
+            Member member = Member.of(node);
+            if (member.notary != null || found++ < parties) {
+                members.add(member);
+            }
+        }
+        if (found < parties) {
+            throw new ConfigException.Generic(
+                    "PARTIES: " + parties + " parties are wanted, and configs/network.conf has " + found
+                            + "; set it to at most " + found + " or add members there");
+        }
+        return members;
     }
 
     private void writeSettings(Path nodeDirectory, Member member) throws IOException {

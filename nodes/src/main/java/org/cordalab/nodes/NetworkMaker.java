@@ -18,7 +18,6 @@ import net.corda.core.crypto.DigitalSignature;
 import net.corda.core.identity.CordaX500Name;
 import net.corda.core.identity.Party;
 import net.corda.core.identity.PartyAndCertificate;
-import net.corda.core.internal.CordaUtilsKt;
 import net.corda.core.node.NetworkParameters;
 import net.corda.core.node.NodeInfo;
 import net.corda.core.node.NotaryInfo;
@@ -41,7 +40,7 @@ import net.corda.serialization.internal.SharedContexts;
 import net.corda.serialization.internal.amqp.AbstractAMQPSerializationScheme;
 import net.corda.serialization.internal.amqp.SerializerFactory;
 
-/** Makes the signed files of a development network with the classes of the node itself. */
+/** Makes the signed files of a development network with Corda's own classes. */
 final class NetworkMaker implements AutoCloseable {
     /** Alias and password are those that a node in development mode expects; the lab binds to loopback. */
     private static final String KEY_STORE_PASSWORD = KeyStoreConfigHelpersKt.DEV_CA_KEY_STORE_PASS;
@@ -75,9 +74,11 @@ final class NetworkMaker implements AutoCloseable {
     /**
      * Makes the key stores of a node in {@code <nodeDirectory>/certificates}.
      *
+     * @param platformVersion of the node that will use them, which may be older than the classes used here
      * @return the serialised, signed node info that other nodes find it by
      */
-    byte[] createIdentity(Path nodeDirectory, String legalName, String host, int p2pPort) throws IOException {
+    byte[] createIdentity(Path nodeDirectory, String legalName, String host, int p2pPort, int platformVersion)
+            throws IOException {
         DevIdentityGenerator.INSTANCE.installKeyStoreWithNodeIdentity(nodeDirectory, CordaX500Name.parse(legalName));
         Files.copy(
                 NetworkMaker.class.getClassLoader().getResourceAsStream("certificates/cordatruststore.jks"),
@@ -88,7 +89,7 @@ final class NetworkMaker implements AutoCloseable {
         NodeInfo nodeInfo = new NodeInfo(
                 Collections.singletonList(new NetworkHostAndPort(host, p2pPort)),
                 Collections.singletonList(identity(keyStore)),
-                CordaUtilsKt.PLATFORM_VERSION,
+                platformVersion,
                 Instant.now().toEpochMilli());
         NodeInfoAndSigned signed =
                 new NodeInfoAndSigned(nodeInfo, (key, bytes) -> sign(keyPair.getPrivate(), bytes.getBytes()));

@@ -1,0 +1,91 @@
+"""A CorDapp that is not ours, on a lab with more parties: what docs/workloads.md says, step by step.
+
+It runs last, because the lab is started anew for it.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from corda_lab.paths import ROOT
+from labkit import Lab
+from test_workloads import measured
+
+EXTRA = ROOT / "cordapps" / "extra"
+WORKLOAD = ROOT / "configs" / "workloads" / "e2e-finance.yaml"
+FETCH_SECONDS_MAX = 600
+
+
+@pytest.fixture(scope="module")
+def finance(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """The lab with five parties and R3's finance CorDapp of the nodes' own version."""
+    version = lab.settings["CORDA_VERSION"]
+    folder = tmp_path_factory.mktemp("cordapps")
+    jars = [fetch(lab, folder, f"corda-finance-{part}", version) for part in ("contracts", "workflows")]
+    placed = [EXTRA / jar.name for jar in jars]
+    try:
+        for jar, place in zip(jars, placed, strict=True):
+            place.write_bytes(jar.read_bytes())
+        done = lab.run("up", "--parties", "5")
+        assert done.returncode == 0, done.stdout + done.stderr
+        yield lab
+    finally:
+        for place in placed:
+            place.unlink(missing_ok=True)
+        WORKLOAD.unlink(missing_ok=True)
+
+
+def fetch(lab: Lab, folder: Path, artifact: str, version: str) -> Path:
+    """A jar of Maven Central, by the Maven that builds the node image."""
+    folder.chmod(0o777)
+    subprocess.run(
+        [
+            *("docker", "run", "--rm", f"--volume={folder}:/jars", lab.settings["MAVEN_IMAGE"]),
+            *("mvn", "--batch-mode", "--quiet", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"),
+            *(f"-Dartifact=net.corda:{artifact}:{version}", "-DoutputDirectory=/jars"),
+        ],
+        stdin=subprocess.DEVNULL,
+        check=True,
+        timeout=FETCH_SECONDS_MAX,
+    )
+    return folder / f"{artifact}-{version}.jar"
+
+
+def test_its_flows_are_listed_with_their_parameters(finance: Lab) -> None:
+    done = finance.run("flows", "PartyA", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "CashIssueAndPaymentFlow" in done.stdout
+    json.loads(done.stdout)
+
+
+def test_a_workload_is_written_filled_in_and_measured(finance: Lab) -> None:
+    flow = "net.corda.finance.flows.CashIssueAndPaymentFlow"
+    done = finance.run("workload", "new", "--node", "PartyA", "--flow", flow, "--name", "e2e-finance")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    draft = yaml.safe_load(WORKLOAD.read_text())
+    draft["counterparty"] = "PartyB"
+    draft["args"] = {
+        "amount": "{{ random_int(1, 100) }} GBP",
+        "issueRef": "01",
+        "recipient": "{{ counterparty }}",
+        "anonymous": False,
+        "notary": "O=Notary,L=London,C=GB",
+    }
+    WORKLOAD.write_text(yaml.safe_dump(draft, sort_keys=False))
+    step = measured(finance, "e2e-finance", "--users", "2", "--duration", "12s", "--warm-up", "4s")
+
+    assert step["requests"]["errors"] == 0
+    assert step["requests"]["ok"] > 0
+    assert step["counts"]["bridge"] == step["counts"]["node"] == step["counts"]["generator"]
+
+
+def test_four_parties_settle(finance: Lab) -> None:
+    step = measured(finance, "settlement-4", "--users", "2", "--duration", "12s", "--warm-up", "4s")
+
+    assert step["requests"]["errors"] == 0
+    assert step["counts"]["agree"], step["counts"]["disagreements"]
