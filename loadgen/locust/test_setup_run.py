@@ -136,6 +136,12 @@ def test_a_run_that_runs_dry_fails_and_names_rate_max(locust: Locust, bridge: St
             2,
             "needs platform version 13, Party",
         ),
+        (
+            PAY.replace("take('coins')", "take('coins') ~ party('PartyX')"),
+            (),
+            2,
+            "iou.yaml:6: args.coin: unknown party 'Part",
+        ),
         (FILES.replace("count: 3", "count: 0"), (), 2, "template: pick([]): needs a list with at least one item"),
     ],
 )

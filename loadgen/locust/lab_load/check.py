@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from lab_load.bridge import Flow, Parameter
-from lab_load.names import did_you_mean
+from lab_load.names import canonical, did_you_mean
+from lab_load.templates import Arguments
 from lab_load.workload import Workload
 from lab_load.yaml_source import Location
 
@@ -23,23 +24,40 @@ def network_problems(
     every node that starts some, by its name.
     """
     source = workload.source
-    problems = []
     requires = workload.requires
     if requires and requires.parties and len(parties) < requires.parties:
+        # Parties that are missing are no surprise then.
         text = f"needs {requires.parties} parties, the network has {len(parties)}"
-        problems.append(source.problem(("requires", "parties"), text))
+        return [source.problem(("requires", "parties"), text)]
+    problems = []
     if requires and requires.platform and platform is not None and platform < requires.platform:
         text = f"needs platform version {requires.platform}, {node} has {platform}"
         problems.append(source.problem(("requires", "platform"), text))
     for part in workload.parts:
-        given = part.own_counterparty or counterparty
-        where = part.arguments.used_names.get("counterparty")
-        if where is not None and given is None:
-            text = "uses counterparty, but none is given"
-            problems.append(source.problem((*part.location, "args", *where), text))
-        for location, text in flow_problems(node, part.flow, part.args, flows.get(node, ())):
-            problems.append(source.problem((*part.location, *location), text))
+        own = part.own_counterparty
+        if own and canonical(own, parties) is None:
+            location = (*part.location, "counterparty")
+            problems.append(source.problem(location, f"unknown party {own!r}; there are {', '.join(parties)}"))
+        found = [*_unnamed_parties(part.arguments, own or counterparty, parties)]
+        found += flow_problems(node, part.flow, part.args, flows.get(node, ()))
+        problems += [source.problem((*part.location, *location), text) for location, text in found]
+    for step in workload.setup:
+        found = [*_unnamed_parties(step.arguments, counterparty, parties)]
+        problems += [source.problem((*step.location, *location), text) for location, text in found]
     return problems
+
+
+def _unnamed_parties(
+    arguments: Arguments, counterparty: str | None, parties: Collection[str]
+) -> Iterator[tuple[Location, str]]:
+    """Parties that templates name and that are not there."""
+    where = arguments.used_names.get("counterparty")
+    if where is not None and counterparty is None:
+        yield ("args", *where), "uses counterparty, but none is given"
+    for name, place in arguments.named_parties.items():
+        if name not in parties:
+            hint = did_you_mean(name, parties) or f"; there are {', '.join(parties)}"
+            yield ("args", *place), f"unknown party {name!r}{hint}"
 
 
 def flow_problems(

@@ -98,7 +98,8 @@ class Plan:
 
     def counterparty_of(self, part: Part) -> str | None:
         """X.500 name of the other party of ``part``, where it has one of its own."""
-        return self.parties[part.own_counterparty] if part.own_counterparty else None
+        name = canonical(part.own_counterparty, self.parties) if part.own_counterparty else None
+        return self.parties[name] if name else None
 
     def node_of(self, step: Step, item: object = None) -> str:
         """Name of the node on which ``step`` runs. Raises ``LoadError`` for one that is not there."""

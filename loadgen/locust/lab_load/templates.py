@@ -60,6 +60,8 @@ class Arguments:
         """Each name that the templates use, with where it is used first."""
         self.takes: dict[tuple[str, str | None], int] = {}
         """How often ``take`` is written, by step and item."""
+        self.named_parties: dict[str, Location] = {}
+        """Each name that ``party`` is written with, with where that is first."""
         self.mine_steps: set[str] = set()
         """Steps of which every user has an item of its own."""
         self._names = names
@@ -110,7 +112,7 @@ class Arguments:
             if name not in self._names:
                 raise TemplateError(f"unknown name {name!r}{_which(name, self._names)}")
             self.used_names.setdefault(name, where)
-        self._note_steps(tree)
+        self._note_steps(tree, where)
         if not _is_one_expression(tree, text):
             return _ENVIRONMENT.from_string(text).render
         if _inner(text).strip() in self._names:
@@ -126,8 +128,8 @@ class Arguments:
 
         return render
 
-    def _note_steps(self, tree: nodes.Template) -> None:
-        """See that every step that the template names is there, and count what it takes."""
+    def _note_steps(self, tree: nodes.Template, where: Location) -> None:
+        """See that every step that the template names is there, count what it takes, and note the parties it names."""
         for named in tree.find_all(nodes.Getattr):
             if _name_of(named.node) == "setup":
                 self._check_step(named.attr)
@@ -137,6 +139,10 @@ class Arguments:
                 self._check_step(step)
         for call in tree.find_all(nodes.Call):
             function = _name_of(call.node)
+            if function == "party" and call.args:
+                name = _constant(call.args[0])
+                if name is not None:
+                    self.named_parties.setdefault(name, where)
             if function not in ("take", "mine") or not call.args:
                 continue
             step, *rest = map(_constant, call.args)

@@ -161,3 +161,179 @@ def test_a_date_is_text(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(GOOD.replace("args:", "args:\n  due: 2026-01-31"))
 
     assert load_workload(tmp_path, "own").parts[0].args["due"] == "2026-01-31"
+
+
+SETTLEMENT = """\
+description: Swap prepared assets, and some IOUs beside.
+node: PartyA
+counterparty: PartyB
+requires: {parties: 3, platform: 7}
+flows:
+  - flow: org.cordalab.flows.Settlement
+    weight: 3
+    args:
+      states: ["{{ take('cash') }}", "{{ take('stock', 'PartyC') }}"]
+      numberOfStates: 2
+    unit: state
+    states_per_flow: "{{ args.numberOfStates }}"
+    states:
+      org.cordalab.states.CashState: {PartyB: -1, node: "{{ args.numberOfStates - 1 }}", counterparty: 5}
+  - name: iou
+    flow: Iou
+    counterparty: PartyC
+    args: {iouValue: 5}
+    state: org.cordalab.states.IouState
+    expect: {error: refused, status: 502}
+setup:
+  - name: cash
+    node: PartyB
+    flow: AssetPrepare
+    args: {asset: cash, count: "{{ needed }}"}
+    concurrency: 4
+  - name: stock
+    node: item
+    each: [PartyC]
+    flow: AssetPrepare
+    args: {asset: "{{ item }}", count: "{{ setup.cash | length }}"}
+    timeout_seconds: 60
+  - name: files
+    attachments: {megabytes: 10, count: 2}
+rate_max: 10
+"""
+
+
+def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(SETTLEMENT)
+
+    workload = load_workload(tmp_path, "own", PARTIES)
+
+    settlement, iou = workload.parts
+    assert (settlement.name, settlement.weight, settlement.location) == ("Settlement", 3, ("flows", 0))
+    assert (settlement.unit, settlement.states_per_flow, settlement.own_counterparty) == ("state", 2, None)
+    assert settlement.vault_changes("PartyA", "PartyB") == {
+        "org.cordalab.states.CashState": {"PartyB": 4, "PartyA": 1},
+    }
+    assert (iou.name, iou.own_counterparty, iou.location) == ("iou", "PartyC", ("flows", 1))
+    assert iou.expect is not None
+    assert (iou.expect.error, iou.expect.status) == ("refused", 502)
+    assert workload.requires is not None
+    assert (workload.requires.parties, workload.requires.platform) == (3, 7)
+    assert [(step.name, step.node, step.concurrency, step.timeout_seconds) for step in workload.setup] == [
+        ("cash", "PartyB", 4, 300),
+        ("stock", "item", 1, 60),
+        ("files", "node", 1, 300),
+    ]
+    assert workload.setup[2].megabytes == 10
+    assert workload.prepared == {"cash": 1, "stock": 1}, "counted in the templates"
+    assert (workload.takes, workload.own_steps, workload.rate_max) == (True, set(), 10)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("weight: 3", "weight: 0", "7: flows[0].weight: should be greater than or equal to 1, is 0"),
+        ("name: iou", "name: Settlement", "15: flows[1]: there is another one named 'Settlement'; give each its own"),
+        ("counterparty: PartyC", "counterparty: PartyX", "17: flows[1].counterparty: unknown node 'PartyX'; there are"),
+        ("flows:\n", "flow: Iou\nflows:\n", "5: flow: belongs to one flow: give it to an entry of flows"),
+        ("weight: 3", "wieght: 3", "7: flows[0].wieght: unknown field, did you mean 'weight'?"),
+        ("- name: iou\n    flow: Iou\n", "- name: iou\n", "15: flows[1].flow: is missing"),
+        (
+            'args.numberOfStates }}"\n',
+            'args.number }}"\n',
+            "12: flows[0].states_per_flow: template: {{ args.number }}: has",
+        ),
+        (
+            "{PartyB: -1,",
+            "{PartyZ: -1,",
+            "14: flows[0].states.org.cordalab.states.CashState.PartyZ: unknown node 'PartyZ'",
+        ),
+        ("{PartyB: -1,", "{PartyB: x,", "14: flows[0].states.org.cordalab.states.CashState.PartyB: should be"),
+        ("states_per_flow: ", "#", "11: flows[0].unit: is state, so say with states_per_flow how many a flow makes"),
+        (
+            "take('cash')",
+            "take('csah')",
+            "9: flows[0].args.states[0]: template: unknown step 'csah', did you mean 'cash'",
+        ),
+        ("take('cash')", "take(node)", "9: flows[0].args.states[0]: template: take(…) must be given its names as text"),
+        ("setup.cash", "setup.stock", "31: setup[1].args.count: template: unknown step 'stock', known are cash"),
+        (
+            "{{ needed }}",
+            "{{ take('x') }}",
+            "25: setup[0].args.count: template: unknown name 'take', known are counter",
+        ),
+        ("asset: cash", "asset: '{{ item }}'", "25: setup[0].args.asset: template: unknown name 'item', known are"),
+        ("node: PartyB\n", "node: item\n", "23: setup[0].node: unknown node 'item'; there are PartyA, PartyB, PartyC"),
+        ("- name: files", "- name: cash", "33: setup[2]: there is another one named 'cash'; give each its own name"),
+        ("- name: files", "- name: my files", "33: setup[2].name: 'my files' is not a name of letters and digits"),
+        (
+            "{megabytes: 10,",
+            "{megabytes: 201,",
+            "34: setup[2].attachments.megabytes: should be less than or equal to 200",
+        ),
+        (
+            "{megabytes: 10,",
+            "{megabits: 10,",
+            "34: setup[2].attachments.megabits: unknown field, did you mean 'megabytes'",
+        ),
+        ("  - name: files\n", "  - name: files\n    flow: X\n", "33: setup[2]: files: give either flow or attachments"),
+        ("concurrency: 4", "concurrency: 0", "26: setup[0].concurrency: should be greater than or equal to 1, is 0"),
+        ("each: [PartyC]", "each: []", "29: setup[1].each: should be a list, or one expression in {{ }}"),
+        ("rate_max: 10", "rate_max: 0", "35: rate_max: should be greater than 0, is 0"),
+        ("rate_max: 10", "prepared: {coins: 1}", "35: prepared.coins: there is no such step in setup"),
+        ("{parties: 3,", "{party: 3,", "4: requires.party: unknown field, did you mean 'parties'?"),
+        ("status: 502", "status: 200", "20: flows[1].expect.status: should be greater than or equal to 400, is 200"),
+        ("{error: refused,", "{error: '',", "20: flows[1].expect.error: must not be empty"),
+        (
+            "    state: org",
+            "    states: {a.B: {node: 1}}\n    state: org",
+            "20: flows[1].state: is the short form of states",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_line_and_field(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in SETTLEMENT
+
+    found = problems(tmp_path, SETTLEMENT.replace(old, new))
+
+    assert any(problem.startswith(f"own.yaml:{message}") for problem in found), found
+
+
+def test_parties_that_are_not_there_are_left_to_what_the_file_requires(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(GOOD.replace("PartyB", "PartyE") + "requires: {parties: 5}\n")
+
+    assert load_workload(tmp_path, "own", PARTIES).counterparty == "PartyE"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "iou_value", "asset"),
+    [
+        ({"iouValue": "7"}, 7, "cash"),
+        ({"iou.iouValue": "{{ counter() }}"}, "{{ counter() }}", "cash"),
+        ({"asset": "gold"}, 5, "gold"),
+        ({"cash.asset": "true"}, 5, True),
+    ],
+)
+def test_single_values_are_overridden(
+    tmp_path: Path, overrides: dict[str, str], iou_value: object, asset: object
+) -> None:
+    (tmp_path / "own.yaml").write_text(SETTLEMENT)
+
+    workload = load_workload(tmp_path, "own", PARTIES, overrides)
+
+    assert workload.parts[1].args["iouValue"] == iou_value
+    assert workload.setup[0].args["asset"] == asset
+
+
+def test_numbers_are_overridden_where_they_are_bounded(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(SETTLEMENT)
+
+    workload = load_workload(tmp_path, "own", PARTIES, {"rate_max": "2.5", "megabytes": "3", "numberOfStates": "8"})
+
+    assert (workload.rate_max, workload.setup[2].megabytes, workload.parts[0].states_per_flow) == (2.5, 3, 8)
+    with pytest.raises(WorkloadError) as raised:
+        load_workload(tmp_path, "own", PARTIES, {"megabytes": "900", "iouVale": "1", "zzz": "1"})
+    assert raised.value.problems[0] == "--set: unknown key 'iouVale', did you mean 'iouValue'?"
+    assert raised.value.problems[1].startswith("--set: unknown key 'zzz'; there are rate_max, megabytes,")
+    assert raised.value.problems[2].endswith(
+        "own.yaml:35: setup[2].attachments.megabytes: should be less than or equal to 200, is 900"
+    )

@@ -26,7 +26,7 @@ from lab_load.schema import (
 )
 from lab_load.states import NODE_WORDS, Changes, by_node, changes_of, whole_number
 from lab_load.templates import LOAD_NAMES, SETUP_NAMES, Arguments, TemplatesError
-from lab_load.yaml_source import Location, Source, WorkloadError, dotted, line_of, read_fields
+from lab_load.yaml_source import Location, Source, WorkloadError, line_of, read_fields
 
 STEP_NODE_WORDS = (*NODE_WORDS, "item")
 """What can stand for the name of the node on which a step of the set-up runs."""
@@ -354,7 +354,7 @@ def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> str
     name = str(location[-1])
     match detail["type"]:
         case "missing":
-            return source.problem(location[:-1], f"{dotted(location)}: is missing")
+            return source.problem(location, "is missing")
         case "extra_forbidden" if location == (name,) and name in FlowFields.model_fields:
             return source.problem(location, "belongs to one flow: give it to an entry of flows")
         case "extra_forbidden":
