@@ -14,6 +14,7 @@ from lab_load.arguments import add_arguments
 from lab_load.distributed import make_generator
 from lab_load.errors import LoadError
 from lab_load.generator import leave
+from lab_load.pool import Place
 from lab_load.settings import Settings
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
@@ -48,6 +49,7 @@ class FlowUser(FastHttpUser):
         self._leaving = self._run is None  # a worker that joined too late
         self._pause_seconds = 0.0
         self._pace = constant(0)
+        self._place = None
         if self._leaving:
             super().__init__(environment)
             return
@@ -55,7 +57,7 @@ class FlowUser(FastHttpUser):
         self.network_timeout = plan.answer_timeout_seconds
         super().__init__(environment)
         self._user = self._run.next_user()
-        self._pool = self._run.pool
+        self._place = Place(self._run.pool) if self._run.pool else None
         self._path = f"/v1/nodes/{plan.node.name}/flows"
         if plan.choice.pacing_seconds:
             self._pace = constant_pacing(plan.choice.pacing_seconds)
@@ -63,6 +65,8 @@ class FlowUser(FastHttpUser):
     def stop(self, force=False):
         """Locust kills a waiting user, but a little later: by then it may have woken, and must not start a flow."""
         self._leaving = True
+        if self._place is not None:
+            self._place.leave()
         return super().stop(force)
 
     def wait_time(self):
@@ -73,11 +77,12 @@ class FlowUser(FastHttpUser):
     def start_flow(self):
         if self._leaving or self._run.is_stopping:
             raise StopUser
-        if self._pool is None:
+        if self._place is None:
             self._send(None)
             return
-        intended = self._pool.wait_turn()
-        if intended is None or self._leaving or self._run.is_stopping:
+        intended = self._place.wait_turn()
+        # An arrival that was given is made even by a user that leaves: nobody else will make it.
+        if intended is None or self._run.is_stopping:
             raise StopUser
         self._send(intended)
         self._pause_seconds = 0.0

@@ -24,6 +24,8 @@ class Cluster:
         self._port = str(free_port())
         self._folder = folder
         self.workers: list[subprocess.Popen[bytes]] = []
+        self.environments: dict[int, dict[str, str]] = {}
+        """What the environment of a worker has beside that of its master, by its number."""
 
     def start(self, *arguments: str, workers: int = 2) -> None:
         master = ("--master", "--master-bind-port", self._port, "--expect-workers", str(workers))
@@ -31,9 +33,15 @@ class Cluster:
         for number in range(1, workers + 1):
             self.start_worker(number)
 
+    def start_web(self, workers: int = 2) -> None:
+        self._locust.start_web("--master", "--master-bind-port", self._port)
+        for number in range(1, workers + 1):
+            self.start_worker(number)
+
     def start_worker(self, number: int, *arguments: str) -> None:
         command = [str(Path(sys.executable).with_name("locust")), "-f", str(HERE / "locustfile.py"), "--worker"]
         environment = {**self._locust.environment, "LAB_METRICS_PORT": str(free_port())}
+        environment |= self.environments.get(number, {})
         with (self._folder / f"worker-{number}.log").open("wb") as log:
             worker = subprocess.Popen(
                 [*command, "--master-port", self._port, *arguments],
@@ -164,3 +172,71 @@ def test_a_master_holds_before_its_workers_start(locust: Locust, bridge: StubBri
 
     assert status == 0, output + cluster.logs()
     assert len(paid(bridge)) == len(all_rows(locust)) > 5
+
+
+def test_every_user_of_every_worker_has_its_own_item(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:
+    locust.workload(PAY.replace("take('coins')", "mine('coins')").replace("needed", "users"))
+    cluster.start(*LOAD)
+
+    status, output = locust.finish(60)
+
+    assert status == 0, output + cluster.logs()
+    assert bridge.starts[0][1]["args"] == {"count": 6}, (
+        "five users on two workers: one may have three, so may the other"
+    )
+    by_client = {start["clientId"]: start["args"].get("coin") for _, start in bridge.starts}
+    coins: dict[int, set[str]] = {}
+    for row in all_rows(locust):
+        coins.setdefault(row["user_id"], set()).add(str(by_client[row["client_id"]]))
+    assert len(coins) == 5
+    assert all(len(own) == 1 for own in coins.values())
+    assert len(set.union(*coins.values())) == 5
+
+
+def test_a_master_s_web_ui_runs_its_workers(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:
+    cluster.start_web()
+    form = {"workload": "iou", "node": "", "counterparty": "", "model": "closed", "rate": "0", "pacing": "0.1"}
+    wait_until(lambda: json.loads(locust.get("/worker-count"))["worker_count"] == 2, "both workers are there", 40)
+
+    assert locust.post("/swarm", user_count=4, spawn_rate=100, **form)["success"]
+    wait_until(lambda: len(bridge.starts) > 10, "requests arrive")
+    locust.post("/stop")
+
+    run_id = next(name for name in locust.files() if name.endswith(".end.json")).removesuffix(".end.json")
+    end = locust.end(run_id)
+    assert end is not None
+    assert (end["users"], end["exit_reason"]) == (4, "stopped")
+    assert end["requests"] == sum(len(locust.rows(f"{run_id}.{index}")) for index in (1, 2)) == len(bridge.starts)
+
+
+def test_a_worker_that_cannot_read_the_workload_fails_the_run(
+    locust: Locust, bridge: StubBridge, cluster: Cluster, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "iou.yaml").write_text("description: something else")
+    cluster.environments[2] = {"LAB_WORKLOADS_DIR": str(other)}
+    cluster.start("--run-time", "60s", "--stop-timeout", "5", "--pacing", "0.1")
+
+    status, output = locust.finish(60)
+
+    assert status == 1, output
+    assert "Run test failed: a worker: " in output
+    assert "iou.yaml:1: node: is missing" in output
+    end = locust.end()
+    assert end is not None
+    assert (end["exit_reason"], end["requests"]) == ("failed", len(bridge.starts)), "the other one's rows are whole"
+
+
+def test_a_worker_that_joins_in_the_midst_of_a_run_fails_it(locust: Locust, cluster: Cluster) -> None:
+    cluster.start("--run-time", "60s", "--stop-timeout", "5", "--pacing", "0.1")
+    wait_until(lambda: len(all_rows(locust)) > 5, "both workers write rows", 40)
+
+    cluster.start_worker(3)
+    status, output = locust.finish(60)
+
+    assert status == 1, output
+    assert "Run test failed: a worker joined in the midst of the run" in output
+    end = locust.end()
+    assert end is not None
+    assert (end["exit_reason"], end["requests"]) == ("failed", len(all_rows(locust)))

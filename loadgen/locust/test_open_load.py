@@ -68,6 +68,8 @@ def test_a_full_pool_makes_arrivals_late_and_then_drops_them(locust: Locust, bri
     assert end is not None
     assert end["offered"] == len(rows) + end["dropped"]
     assert end["dropped"] > end["offered"] / 2
+    due = 50 * (end["stop_at"] - end["spawned_at"])
+    assert end["offered"] == pytest.approx(due, abs=3), "whoever waits at the end is offered too"
     assert end["late"] > 0
     assert end["pool_free_min"] == 0
     assert end["lag_p99_ms"] > 10
@@ -103,3 +105,21 @@ def test_the_web_ui_starts_open_load(locust: Locust, bridge: StubBridge) -> None
     assert end is not None
     assert (end["model"], end["rate"], end["users"]) == ("constant", 20, 4)
     assert json.loads(locust.get("/stats/requests"))["state"] == "stopped"
+
+
+def test_users_that_are_taken_away_lose_no_arrival(locust: Locust, bridge: StubBridge) -> None:
+    locust.start_web()
+    form = {"workload": "iou", "node": "", "counterparty": "", "model": "constant", "rate": "50", "pacing": "0"}
+    assert locust.post("/swarm", user_count=8, spawn_rate=100, **form)["success"]
+    wait_until(lambda: len(bridge.starts) > 10, "requests arrive")
+
+    assert locust.post("/swarm", user_count=2, spawn_rate=100, **form)["success"]
+    wait_until(lambda: "locust_users 2.0" in locust.get("/metrics", locust.metrics_port), "two places are left")
+    seen = len(bridge.starts)
+    wait_until(lambda: len(bridge.starts) > seen + 10, "requests go on")
+    locust.post("/stop")
+
+    end = locust.end(locust.files()[0].removesuffix(".end.json"))
+    assert end is not None
+    assert (end["users"], end["errors"]) == (8, 0)
+    assert end["offered"] == end["requests"] + end["dropped"] == len(bridge.starts) + end["dropped"]

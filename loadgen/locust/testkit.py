@@ -222,8 +222,9 @@ class Locust:
         """Write a workload file."""
         (self.workloads / f"{name}.yaml").write_text(text)
 
-    def start_web(self) -> None:
-        self.start("--web-host", "127.0.0.1", "--web-port", str(self.web_port), "--stop-timeout", "10")
+    def start_web(self, *arguments: str) -> None:
+        web = ("--web-host", "127.0.0.1", "--web-port", str(self.web_port), "--stop-timeout", "10")
+        self.start(*web, *arguments)
         wait_until(lambda: self.get("/worker-count"), "the web UI answers", attempts_fail_on=(URLError,))
 
     def finish(self, timeout_seconds: float = 30) -> tuple[int, str]:

@@ -11,8 +11,11 @@ _OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 
 def make_attachment(megabytes: int, seed: str) -> bytes:
     """A zip file with ``megabytes`` of bytes that ``seed`` decides, stored as they are."""
-    content = random.Random(seed).randbytes(megabytes * MEGABYTE)
+    source = random.Random(seed)
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo("random.bin", _OLDEST_DATE), content)
+    entry = zipfile.ZipInfo("random.bin", _OLDEST_DATE)
+    # Piece by piece, so that it is not in memory twice.
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive, archive.open(entry, "w") as stream:
+        for _ in range(megabytes):
+            stream.write(source.randbytes(MEGABYTE))
     return file.getvalue()

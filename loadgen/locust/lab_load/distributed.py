@@ -28,6 +28,7 @@ from lab_load.workload import load_workload
 
 PLAN_MESSAGE = "lab_plan"
 FAILED_MESSAGE = "lab_failed"
+UNFIT_MESSAGE = "lab_unfit"
 READY_MESSAGE = "lab_ready"
 SUMMARY_MESSAGE = "lab_summary"
 READY_SECONDS_MAX = 30.0
@@ -53,7 +54,7 @@ class WorkersRun:
 
     def __init__(self, plan: Plan, workers: Mapping[str, int]) -> None:
         self.plan = plan
-        self.workers = workers
+        self.workers = dict(workers)
         """Index of each worker that takes part, from 1, by Locust's id of it."""
         self.summaries: dict[str, dict[str, Any]] = {}
         self.exit_reason: str | None = None
@@ -82,9 +83,17 @@ class WorkersRun:
     def tick(self) -> None:
         """The workers write their rows themselves."""
 
+    def without(self, worker: str) -> None:
+        """A worker that takes no part has no rows to wait for."""
+        self.workers.pop(worker, None)
+        self._note_end()
+
     def ended(self, worker: str, summary: dict[str, Any]) -> None:
         """Keep what a worker says about its share."""
         self.summaries[worker] = summary
+        self._note_end()
+
+    def _note_end(self) -> None:
         if set(self.workers) <= set(self.summaries):
             self.all_ended.set()
 
@@ -100,7 +109,10 @@ class Master(Generator):
         """See ``Generator``."""
         runner = self._environment.runner
         runner.register_message(READY_MESSAGE, lambda msg, **_: self._ready.add(msg.node_id))
-        runner.register_message(FAILED_MESSAGE, lambda msg, **_: self.fail(msg.data["message"]))
+        runner.register_message(FAILED_MESSAGE, lambda msg, **_: self.fail(f"a worker: {msg.data['message']}"))
+        runner.register_message(
+            UNFIT_MESSAGE, lambda msg, **_: self._worker_unfit(msg.node_id, msg.data), concurrent=True
+        )
         runner.register_message(SUMMARY_MESSAGE, lambda msg, **_: self._worker_ended(msg.node_id, msg.data))
         super().attach()
 
@@ -138,6 +150,15 @@ class Master(Generator):
                 raise LoadError(f"a worker was not ready within {READY_SECONDS_MAX:.0f} s; is it of the same version?")
             gevent.sleep(0.01)
 
+    def _worker_unfit(self, worker: str, data: Mapping[str, Any]) -> None:
+        """A worker that cannot take part may say so before this run has quite begun."""
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while self.run is None and time.monotonic() < deadline:
+            gevent.sleep(0.01)
+        if self.run is not None:
+            self.run.without(worker)
+            self.fail(f"a worker: {data['message']}")
+
     def _worker_ended(self, worker: str, summary: dict[str, Any]) -> None:
         run = self.run
         if run is None or worker not in run.workers:
@@ -160,6 +181,8 @@ class Master(Generator):
                 )
         if len(run.summaries) < len(run.workers):
             raise RowsError("interrupted before every worker had written its rows, so there is no end file")
+        if not run.summaries:
+            raise RowsError("no worker took part")
         summaries = sorted(run.summaries.values(), key=lambda summary: summary["worker"])
         self._write_end(run.plan, summaries, str(run.exit_reason))
         requests, errors = (sum(summary[name] for summary in summaries) for name in ("requests", "errors"))
@@ -182,9 +205,14 @@ class Master(Generator):
         return None
 
     def _tick_run(self) -> None:
-        lost = None if self.run.is_stopping else self._lost_worker()
+        if self.run.is_stopping:
+            return
+        lost = self._lost_worker()
         if lost is not None:
             self.fail(f"worker {lost} is gone")
+        elif not set(self._environment.runner.clients) <= set(self.run.workers):
+            # Locust gives it users of the others, but it has no share of what was prepared.
+            self.fail("a worker joined in the midst of the run; start all of them before")
 
 
 class Worker(Generator):
@@ -204,10 +232,16 @@ class Worker(Generator):
         self._environment.runner.send_message(READY_MESSAGE)
 
     def _start(self) -> None:
-        if self._plan is None:
-            logger.error("This worker joined in the midst of a run; it takes part from the next one on")
-        else:
-            super()._start()
+        plan, self._plan = self._plan, None
+        if plan is None:
+            logger.error("This worker has no plan of the run in progress; it takes part from the next one on")
+            return
+        try:
+            self.run = self._run_of(plan)
+        except LoadError as error:
+            self._tell_unfit(error)
+        self._exit_code = 0
+        self._ended.clear()
 
     def _take_plan(self, message: Mapping[str, Any]) -> None:
         try:
@@ -215,7 +249,7 @@ class Worker(Generator):
             index = self._options.worker_index or message["worker"]
             self._share = Share(index, message["workers"])
         except LoadError as error:
-            self._tell_failure(error.message)
+            self._tell_unfit(error)
 
     def _plan_of(self, message: Mapping[str, Any]) -> Plan:
         """The master's plan. Raises ``LoadError`` when this worker's workload files are not the master's."""
@@ -242,7 +276,8 @@ class Worker(Generator):
         self._environment.runner.send_message(SUMMARY_MESSAGE, run.close())
 
     def _stop_after_failure(self, message: str) -> None:
-        self._tell_failure(message)
+        self._environment.runner.send_message(FAILED_MESSAGE, {"message": message})
 
-    def _tell_failure(self, message: str) -> None:
-        self._environment.runner.send_message(FAILED_MESSAGE, {"message": f"a worker: {message}"})
+    def _tell_unfit(self, error: LoadError) -> None:
+        logger.error("This worker cannot take part: %s", error.message)
+        self._environment.runner.send_message(UNFIT_MESSAGE, {"message": error.message})

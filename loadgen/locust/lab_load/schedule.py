@@ -102,10 +102,13 @@ class Schedule:
         self.late += lag > LATE_SECONDS
         self.lags.add(lag)
 
-    def end(self, now: float) -> None:
-        """Drop what is too late by ``now``. What could still have started is not offered: the load ended first."""
-        while self.droppable_at < now:
+    def drop_due(self, now: float) -> None:
+        """Drop every arrival that should have started by ``now`` and has not."""
+        while self._next <= now:
             self.drop()
+
+    def end(self) -> None:
+        """No arrival comes any more."""
         self._next = math.inf
 
     def _advance(self) -> float:

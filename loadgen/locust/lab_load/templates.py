@@ -18,7 +18,6 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from lab_load.errors import TemplateError
 from lab_load.names import did_you_mean
-from lab_load.values import Values as Values
 from lab_load.yaml_source import Location
 
 COMMON_NAMES = ("counter", "pick", "random_int", "counterparty", "node", "parties", "party", "run_id", "setup", "users")

@@ -52,11 +52,12 @@ def test_a_schedule_hands_out_every_arrival_once_and_counts_late_ones() -> None:
     assert (schedule.offered, schedule.late, schedule.dropped) == (3, 1, 0)
 
 
-def test_what_is_too_late_at_the_end_is_dropped_and_what_could_still_start_was_not_offered() -> None:
-    schedule = Schedule(arrival_offsets("constant", 10, 1, ALONE), 0.25)
+def test_arrivals_that_are_due_and_find_no_place_are_offered_and_dropped() -> None:
+    schedule = Schedule(arrival_offsets("constant", 10, 1, ALONE), 1.0)
     schedule.begin(100.0)
 
-    schedule.end(100.56)
+    schedule.drop_due(100.35)
+    schedule.end()
 
     assert (schedule.offered, schedule.dropped) == (4, 4)  # those meant for 0.0, 0.1, 0.2 and 0.3 s
     assert schedule.next_at == float("inf")

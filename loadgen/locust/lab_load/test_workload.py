@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from lab_load.prepared import Prepared, Results
+from lab_load.values import Values
 from lab_load.workload import WorkloadError, load_workload, workload_names
 from lab_load.yaml_source import NODES_MAX
 
@@ -47,6 +49,30 @@ def test_every_shipped_workload_is_good() -> None:
     assert {"empty", "iou"} <= set(workload_names(SHIPPED))
     for name in workload_names(SHIPPED):
         assert load_workload(SHIPPED, name, PARTIES).name == name
+
+
+@pytest.mark.parametrize("name", workload_names(SHIPPED))
+def test_every_shipped_workload_gives_arguments_that_can_be_sent(name: str) -> None:
+    workload = load_workload(SHIPPED, name, PARTIES)
+    parties = {f"Party{letter}": f"O=Party{letter},L=London,C=GB" for letter in "ABCDE"}
+    results: dict[str, Results] = {}
+
+    def values() -> Values:
+        prepared = Prepared(results)
+        known = {"node": parties["PartyA"], "counterparty": parties["PartyB"], "parties": parties}
+        return Values(seed=1, users=4, needed=10, run_id="run", prepared=prepared, **known)  # type: ignore[arg-type]
+
+    for step in workload.setup:
+        drawn_from = values()
+        items = step.each.render(drawn_from)["each"] if step.each else [None]
+        for item in items:
+            drawn_from.names["item"] = item
+            step.arguments.check(drawn_from)
+            assert type(step.count.render(drawn_from)["count"]) is int
+        prepared = [f"{step.name}-{number}" for number in range(10)]
+        results[step.name] = {str(item): prepared for item in items} if step.each else prepared
+    for part in workload.parts:
+        part.arguments.check(values())
 
 
 def test_names_are_those_of_the_yaml_files(tmp_path: Path) -> None:
@@ -335,5 +361,5 @@ def test_numbers_are_overridden_where_they_are_bounded(tmp_path: Path) -> None:
     assert raised.value.problems[0] == "--set: unknown key 'iouVale', did you mean 'iouValue'?"
     assert raised.value.problems[1].startswith("--set: unknown key 'zzz'; there are rate_max, megabytes,")
     assert raised.value.problems[2].endswith(
-        "own.yaml:35: setup[2].attachments.megabytes: should be less than or equal to 200, is 900"
+        "own.yaml:34: setup[2].attachments.megabytes: should be less than or equal to 200, is 900"
     )
