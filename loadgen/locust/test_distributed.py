@@ -224,8 +224,10 @@ def test_a_worker_that_cannot_read_the_workload_fails_the_run(
     assert "Run test failed: a worker: " in output
     assert "iou.yaml:1: node: is missing" in output
     end = locust.end()
-    assert end is not None
-    assert (end["exit_reason"], end["requests"]) == ("failed", len(bridge.starts)), "the other one's rows are whole"
+    # The other one may have begun before it is stopped: then its rows are whole.
+    assert (
+        bridge.starts == [] if end is None else (end["exit_reason"], end["requests"]) == ("failed", len(bridge.starts))
+    )
 
 
 def test_a_worker_that_joins_in_the_midst_of_a_run_fails_it(locust: Locust, cluster: Cluster) -> None:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from corda_lab import extra_cordapps
 from corda_lab.errors import LabError
 from corda_lab.paths import COMPOSE_FILE, ROOT
 from corda_lab.settings import PARTIES, Settings
 
 COMMAND_SECONDS_MAX = 120.0
+PARTY_COUNT_PROFILE = "parties-"
 
 
 @dataclass(frozen=True)
@@ -109,16 +111,25 @@ def run_docker(
         ) from None
 
 
-def party_environment(settings: Settings) -> dict[str, str]:
-    """The variables with which Compose starts as many parties as are wanted; profiles of anything else stay as they are.
+def lab_environment(settings: Settings) -> dict[str, str]:
+    """The variables with which Compose starts as many parties as are wanted, and nodes anew when extra CorDapps changed.
 
-    Every party is a service with a profile of the service's name, so that one is started by naming it.
+    Every party is a service with a profile of the service's name, so that one is started by naming it. Profiles of
+    anything else stay as they are; ``.env`` turns on one named after the number of parties, which this replaces.
     """
-    set_by_user = settings.values.get("COMPOSE_PROFILES") or os.environ.get("COMPOSE_PROFILES", "")
+    set_by_user = settings.values.get("COMPOSE_PROFILES", "")
     every_party = {party.lower() for party in PARTIES}
-    others = [name for name in set_by_user.split(",") if name and name not in every_party]
+    others = [
+        name
+        for name in set_by_user.split(",")
+        if name and name not in every_party and not name.startswith(PARTY_COUNT_PROFILE)
+    ]
     profiles = [*others, *(party.lower() for party in settings.parties)]
-    return {"PARTIES": str(settings.party_count), "COMPOSE_PROFILES": ",".join(profiles)}
+    return {
+        "PARTIES": str(settings.party_count),
+        "COMPOSE_PROFILES": ",".join(profiles),
+        "EXTRA_CORDAPPS": extra_cordapps.fingerprint(),
+    }
 
 
 class Compose:
@@ -127,7 +138,7 @@ class Compose:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.project = settings.project
-        self.environment = party_environment(settings)
+        self.environment = lab_environment(settings)
         """What every command gets besides this process's own environment."""
 
     def arguments(self, *arguments: str) -> list[str]:

@@ -114,6 +114,20 @@ def extra_jars(folder: Path = EXTRA_CORDAPPS) -> list[Path]:
     return sorted(folder.glob("*.jar"))
 
 
+def fingerprint(folder: Path = EXTRA_CORDAPPS) -> str:
+    """Changes with the jars' names and content; empty when there are none."""
+    jars = extra_jars(folder)
+    if not jars:
+        return ""
+    digest = hashlib.sha256()
+    for jar in jars:
+        try:
+            digest.update(jar.name.encode() + hashlib.sha256(jar.read_bytes()).digest())
+        except OSError as error:
+            raise LabError(f"{shown(jar)}: cannot be read ({error.strerror})", "Mend its permissions.") from None
+    return digest.hexdigest()[:16]
+
+
 def lab_contract_classes(sources: Path = CORDAPPS) -> dict[str, str]:
     """Contracts of the lab's own CorDapp by class: they are built inside the image, so they are found in their sources."""
     folder = sources / "contracts" / "src" / "main" / "java"

@@ -175,6 +175,16 @@ def check_services(config: Mapping[str, Any], expected: Iterable[str]) -> None:
         )
 
 
+def stop_surplus(settings: Settings) -> None:
+    """Stop the parties beyond those wanted, which Compose leaves running; their ledgers stay."""
+    compose = Compose(settings.with_parties(len(PARTIES)))
+    beyond = {party.lower() for party in PARTIES[settings.party_count :]}
+    surplus = [service.name for service in compose.services() if service.name in beyond]
+    if surplus:
+        ui.note(compose.shown("rm", "--stop", "--force", *surplus))
+        compose.run("rm", "--stop", "--force", *surplus)
+
+
 def start(settings: Settings) -> None:
     """``docker compose up`` and wait until every service is healthy; a failure shows the failing service's own words."""
     with ui.phase("Starting the lab"):
@@ -183,6 +193,7 @@ def start(settings: Settings) -> None:
         # Compose pulls the image of a service scaled to 0 too, so what is to start is named where something is left out.
         services = services_of(settings)
         check_services(compose.config(), services)
+        stop_surplus(settings)
         named = [name for name in services if name not in out and name != "bootstrap"] if out else []
         arguments = ["up", "--detach", "--wait", *named]
         ui.note(compose.shown(*arguments))

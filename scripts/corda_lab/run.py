@@ -24,6 +24,9 @@ from lab_load.names import canonical, did_you_mean
 from lab_load.workload import Part, Workload, WorkloadError, load_workload
 
 REST_BEFORE_SECONDS_MAX = 60.0
+NODE_BASE_HEAP_BYTES = 300 * 2**20
+ATTACHMENT_HEAP_COPIES = 15
+"""How often an attachment is in a node's heap while it is sent, at most: 10 MB pass with 1 GiB, 50 MB end the node."""
 
 
 def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Workload:
@@ -89,6 +92,20 @@ def check_requirements(workload: Workload, node: Node, nodes: Mapping[str, Node]
             workload.source.problem(("requires", "platform"), text),
             "Set a newer CORDA_VERSION and start the lab again.",
         )
+
+
+def check_attachments(workload: Workload, settings: Settings) -> None:
+    """The nodes' heap has to bear the attachments of the set-up: one that does not fit ends the node. Raises LabError."""
+    for step in workload.setup:
+        needed_bytes = NODE_BASE_HEAP_BYTES + (step.megabytes or 0) * 1_000_000 * ATTACHMENT_HEAP_COPIES
+        if step.megabytes and needed_bytes > settings.size("NODE_HEAP"):
+            text = (
+                f"{step.megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, it is {settings['NODE_HEAP']}"
+            )
+            raise LabError(
+                workload.source.problem((*step.location, "attachments", "megabytes"), text),
+                "Take smaller ones (--set megabytes=10), or start the lab with a larger NODE_HEAP and NODE_MEMORY.",
+            )
 
 
 def resolve_subject(
@@ -207,6 +224,7 @@ def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bri
     name = results.check_name(options.name or workload.name.lower().replace("_", "-"), option="--name")
     lifecycle.require_engine()
     nodes = check_lab_is_up(compose, bridge)
+    check_attachments(workload, settings)
     subject = resolve_subject(options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
     if options.users > int(settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from corda_lab.compose import Compose, Service, last_lines, parse_services, party_environment
+from corda_lab.compose import Compose, Service, lab_environment, last_lines, parse_services
 from corda_lab.paths import ENV_FILE
 from corda_lab.settings import load_settings
 
@@ -48,10 +48,9 @@ def test_last_lines_leave_blank_ones_out() -> None:
     assert last_lines("a\n\n b \n  \nc\n", 2) == [" b", "c"]
 
 
-def test_compose_is_told_the_parties_and_keeps_other_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COMPOSE_PROFILES", "tracing,partyc")
-    settings = load_settings(ENV_FILE, {}).with_parties(2)
-    assert party_environment(settings) == {"PARTIES": "2", "COMPOSE_PROFILES": "tracing,partya,partyb"}
-    monkeypatch.delenv("COMPOSE_PROFILES")
-    environment = Compose(settings.with_parties(4)).environment
+def test_compose_is_told_the_parties_and_keeps_other_profiles() -> None:
+    settings = load_settings(ENV_FILE, {"COMPOSE_PROFILES": "tracing,partyc"}).with_parties(2)
+    assert lab_environment(settings)["PARTIES"] == "2"
+    assert lab_environment(settings)["COMPOSE_PROFILES"] == "tracing,partya,partyb"
+    environment = Compose(load_settings(ENV_FILE, {}).with_parties(4)).environment
     assert environment["COMPOSE_PROFILES"] == "partya,partyb,partyc,partyd"

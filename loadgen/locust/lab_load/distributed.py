@@ -157,7 +157,8 @@ class Master(Generator):
             gevent.sleep(0.01)
         if self.run is not None:
             self.run.without(worker)
-            self.fail(f"a worker: {data['message']}")
+            if not self.run.is_stopping:
+                self.fail(f"a worker: {data['message']}")
 
     def _worker_ended(self, worker: str, summary: dict[str, Any]) -> None:
         run = self.run
@@ -182,7 +183,7 @@ class Master(Generator):
         if len(run.summaries) < len(run.workers):
             raise RowsError("interrupted before every worker had written its rows, so there is no end file")
         if not run.summaries:
-            raise RowsError("no worker took part")
+            raise RowsError("it ended before any worker had begun, so there is no end file")
         summaries = sorted(run.summaries.values(), key=lambda summary: summary["worker"])
         self._write_end(run.plan, summaries, str(run.exit_reason))
         requests, errors = (sum(summary[name] for summary in summaries) for name in ("requests", "errors"))
@@ -271,6 +272,13 @@ class Worker(Generator):
 
     def _run_of(self, plan: Plan) -> Run:
         return Run(plan, RowWriter(self._settings.rows, plan.choice.run_id, self._share.worker), self._share)
+
+    def _end(self) -> None:
+        if self.run is None and self._plan is not None:
+            # Ended before it began here: there are no rows that the master could wait for.
+            self._plan = None
+            self._tell_unfit(LoadError("the run ended before it had begun"))
+        super()._end()
 
     def _close(self, run: Any) -> None:
         self._environment.runner.send_message(SUMMARY_MESSAGE, run.close())
