@@ -51,7 +51,7 @@ def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:
     )
 
     assert step["counts"]["agree"], step["counts"]["disagreements"]
-    assert step["load"]["model"] == "poisson"
+    assert (step["load"]["model"], step["load"]["arrivals"]) == ("open", "poisson")
     assert step["requests"]["errors"] == 0
 
 
