@@ -36,7 +36,7 @@ LAB_PACKAGE = "org.cordalab."
 """Package of the flows that time themselves."""
 
 DIFFERENCE_PERCENT_MAX = 10.0
-"""How far the sum of the stages may be from the flow's time at the bridge before it is flagged."""
+"""How far start, stages and end together may be from the request's time before it is flagged."""
 
 FLUSH_SECONDS = 1.0
 """A node writes its rows within half a second after a flow's end."""
@@ -139,7 +139,6 @@ def ordered_stages(columns: Sequence[str] | Mapping[str, Any]) -> list[str]:
 
 def stage_lines(rows: pl.DataFrame, total_ms: pl.Series) -> list[dict[str, Any]]:
     """Mean, p50, p95 and share of every stage over ``rows``; a flow that did not go through a stage spent 0 ms in it."""
-    total = float(total_ms.sum())
     lines = []
     for name in ordered_stages(rows.columns):
         column = rows[column_of(name)]
@@ -153,10 +152,16 @@ def stage_lines(rows: pl.DataFrame, total_ms: pl.Series) -> list[dict[str, Any]]
                 "mean_ms": figures["mean"],
                 "p50_ms": figures["p50"],
                 "p95_ms": figures["p95"],
-                "share_percent": 100 * float(values.sum()) / total if total else None,
+                "share_percent": share_percent(values, total_ms),
             }
         )
     return lines
+
+
+def share_percent(part_ms: pl.Series, total_ms: pl.Series) -> float | None:
+    """How much of a total time a part of it is; None where the total is 0."""
+    total = float(total_ms.sum())
+    return 100 * float(part_ms.sum()) / total if total else None
 
 
 def total_of(rows: pl.DataFrame) -> pl.Series:
@@ -170,7 +175,8 @@ def flow_table(part: str, requests: pl.DataFrame, stages: pl.DataFrame) -> dict[
     """The stage table of one part: ``requests`` are its successes in the window; None when no stage row joins them.
 
     ``start`` runs from the request to the flow's creation in the node, ``end`` from the flow's end to the answer: both on
-    the clock of one machine. ``sum_ms_mean`` beside ``bridge_flow_ms_mean``: the same flows, timed by the node and by the bridge.
+    the clock of one machine. ``sum_ms_mean``, start and stages and end together, is held against ``request_ms_mean``, the same
+    requests as the generator timed them. ``bridge_flow_ms_mean`` is what the bridge timed in between.
     """
     initiators = stages.filter(pl.col("role") == "initiator").rename(
         {"started_at": "flow_started_at", "ended_at": "flow_ended_at"}
@@ -181,19 +187,25 @@ def flow_table(part: str, requests: pl.DataFrame, stages: pl.DataFrame) -> dict[
     if joined.is_empty():
         return None
     totals = total_of(joined)
-    bridge_mean = float(joined["bridge_flow_ms"].mean() or 0.0)  # type: ignore[arg-type]
-    sum_mean = float(totals.sum()) / len(totals)
+    start = (joined["created_at"] - joined["started_at"]) * 1000
+    end = (joined["ended_at"] - joined["flow_ended_at"]) * 1000
+    request = (joined["ended_at"] - joined["started_at"]) * 1000
+    sum_mean = float((start + totals + end).sum()) / len(totals)
+    request_mean = float(request.sum()) / len(request)
     return {
         "part": part,
         "flow": str(joined["flow"][0]),
         "requests": requests.height,
         "rows": joined.height,
-        "stages": stage_lines(joined, totals),
+        "stages": stage_lines(joined, request),
+        "start_ms": distribution(start),
+        "end_ms": distribution(end),
+        "start_share_percent": share_percent(start, request),
+        "end_share_percent": share_percent(end, request),
         "sum_ms_mean": sum_mean,
-        "bridge_flow_ms_mean": bridge_mean,
-        "difference_percent": deviation_percent(sum_mean, bridge_mean),
-        "start_ms": distribution((joined["created_at"] - joined["started_at"]) * 1000),
-        "end_ms": distribution((joined["ended_at"] - joined["flow_ended_at"]) * 1000),
+        "request_ms_mean": request_mean,
+        "bridge_flow_ms_mean": joined["bridge_flow_ms"].mean(),
+        "difference_percent": deviation_percent(sum_mean, request_mean),
     }
 
 
@@ -314,7 +326,7 @@ def doubts(figures: Mapping[str, Any]) -> list[str]:
     for table in figures["flows"]:
         difference = table["difference_percent"]
         if difference is not None and abs(difference) > DIFFERENCE_PERCENT_MAX:
-            found.append(f"the stages of {table['part']} add up to {difference:+.0f} % of its flow time at the bridge")
+            found.append(f"the stages of {table['part']} differ by {difference:+.0f} % from the time of its requests")
         if table["rows"] < table["requests"]:
             found.append(
                 f"{table['requests'] - table['rows']} of {table['requests']} {table['part']} flows have no stage row"

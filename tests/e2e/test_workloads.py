@@ -12,8 +12,6 @@ from labkit import Lab
 WORKLOADS = ROOT / "configs" / "workloads"
 NEEDS_MORE_PARTIES = {"settlement-4"}
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
-SHORT_FLOW_MS = 500.0
-"""Below this a flow's start and the way of its result back are more than a tenth of it; they are shown beside the stages."""
 
 
 def step_of(run: Path) -> dict[str, Any]:
@@ -39,8 +37,8 @@ def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
     for table in step["stages"]["flows"]:
         assert table["rows"] == table["requests"]
         assert min(table["start_ms"]["mean"], table["end_ms"]["mean"]) >= 0
-        if table["bridge_flow_ms_mean"] > SHORT_FLOW_MS:
-            assert abs(table["difference_percent"]) < STAGE_DIFFERENCE_PERCENT_MAX, table
+        assert abs(table["difference_percent"]) < STAGE_DIFFERENCE_PERCENT_MAX, table
+        assert table["bridge_flow_ms_mean"] < table["request_ms_mean"]
 
 
 def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:
