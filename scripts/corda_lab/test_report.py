@@ -104,12 +104,12 @@ def text_of(run: Path) -> str:
     return " ".join(without_scripts((run / "report.html").read_text(encoding="utf-8")).split())
 
 
-def test_the_stage_table_adds_up_beside_the_bridge_s_time(stored_run: Callable[..., Path]) -> None:
+def test_the_stage_table_adds_up_to_the_requests_time(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
     text = text_of(run)
     assert "Stages of a flow" in text
     assert "collect signatures" in text
-    assert re.search(r"the bridge timed the same flows at [\d.]+ (m?s) on average \(the sum differs from it by", text)
+    assert re.search(r"the generator timed the same requests at [\d.]+ (m?s) on average \(the sum differs from it by", text)
     assert "Consensus latency" in text
     assert "within 30.0 ms of the notary's signature" in text.replace("&#39;", "'")
     charts = chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]
