@@ -1,7 +1,9 @@
-"""``lab bench bridge``: what the bridge and the generator cost, as a ratio to an RPC client with nothing in between.
+"""What the lab's own parts cost.
 
-Both sides keep the same number of flows in flight on the same nodes, in pairs that alternate which side goes first, so
+``lab bench bridge``: the bridge and the generator, as a ratio to an RPC client with nothing in between. Both sides keep the same number of flows in flight on the same nodes, in pairs that alternate which side goes first, so
 that a node that still warms up or a machine that slows down favours neither.
+
+``lab bench stages``: the timing of a flow's stages, in microseconds a flow.
 """
 
 import json
@@ -29,6 +31,9 @@ from lab_load.values import Values
 RATIO_WANTED = 0.95
 BENCHMARK_CLASS = "org.cordalab.bridge.bench.DirectRpcBenchmark"
 START_SECONDS_MAX = 120
+STAGE_COST_CLASS = "org.cordalab.timing.StageCost"
+STAGE_COST_CLASS_PATH = "/opt/corda/cordapps/*:/opt/corda/lib/*"
+STAGE_COST_SECONDS_MAX = 300.0
 
 T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Two-sided 95 % quantiles of Student's t for 1 to 10 degrees of freedom; beyond that the last one is used, on the safe side."""
@@ -155,3 +160,33 @@ def show(pairs: Sequence[tuple[float, float]]) -> None:
         f"ratio {ratio.mean:.3f} (from {ratio.low:.3f} to {ratio.high:.3f}{interval})", style="bold", markup=False
     )
     ui.console.print(verdict(ratio), markup=False)
+
+
+def stages(settings: Settings) -> None:
+    """Measure and print what timing its stages costs a flow, in a JVM of the node's image. Raises LabError."""
+    with ui.phase("Timing the timing, in a container of the node's image"):
+        done = Compose(settings).run(
+            *("run", "--rm", "--no-deps", "-T", "--entrypoint", "java", "bootstrap"),
+            *("-Xmx128m", "-classpath", STAGE_COST_CLASS_PATH, STAGE_COST_CLASS),
+            check=False,
+            seconds_max=STAGE_COST_SECONDS_MAX,
+        )
+        batches = parse_stage_cost(done.stdout)
+        if done.returncode != 0 or not batches:
+            raise LabError(
+                f"The benchmark gave no figures: {last_words(done.stderr or done.stdout)}",
+                "Is the image built? `scripts/lab up` does it.",
+                exit_code=1,
+            )
+    ui.console.print()
+    ui.console.print("[bold]  flows   flow waits   CPU of the JVM[/bold]  (µs per flow)")
+    for batch in batches:
+        ui.console.print(
+            f"{batch['flows']:7,d} {batch['caller_us_per_flow']:12.1f} {batch['cpu_us_per_flow']:16.1f}", markup=False
+        )
+    ui.console.print("The first lines are of a JVM that has just started, the last of one that is warm.", markup=False)
+
+
+def parse_stage_cost(text: str) -> list[dict[str, Any]]:
+    """The batches that ``StageCost`` printed; other lines, of the container's start, are left out."""
+    return [json.loads(line) for line in text.splitlines() if line.startswith('{"flows"')]

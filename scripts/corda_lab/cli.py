@@ -457,3 +457,12 @@ def bridge(
     Example: `scripts/lab bench bridge --rounds 5`
     """
     bench_module.bridge(_load_options(workload, users, duration, warm_up), load_settings(), rounds=rounds)
+
+
+@bench_app.command()
+def stages() -> None:
+    """Measure what timing its stages costs a flow. Needs the images, not a running lab.
+
+    Example: `scripts/lab bench stages`
+    """
+    bench_module.stages(load_settings())
