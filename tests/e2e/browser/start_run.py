@@ -1,4 +1,6 @@
-"""Start a run in Locust's web UI as a user would, see flows completed, stop it: start_run.py URL FOLDER.
+"""Start a run in Locust's web UI as a user would, see flows completed, stop it: start_run.py URL FOLDER [ARRIVALS RATE].
+
+With ARRIVALS (constant, poisson) the load is open, at RATE arrivals a second.
 
 Leaves form.png and running.png in FOLDER; prints a JSON object with what the page showed.
 """
@@ -23,7 +25,7 @@ COMPLETED = """() => {
 """Requests in the statistics table's row of the flow, as the page shows them."""
 
 
-def main(url: str, folder: str) -> None:
+def main(url: str, folder: str, arrivals: str = "", rate: str = "") -> None:
     with open_page() as (page, errors):
         page.goto(url, timeout=READY_MS)
         custom = page.get_by_role("button", name=re.compile("custom parameters", re.IGNORECASE))
@@ -35,8 +37,11 @@ def main(url: str, folder: str) -> None:
         custom.click()
         page.locator("[name=userCount]").fill("2")
         page.locator("[name=spawnRate]").fill("2")
+        if arrivals:
+            page.locator("[name=arrivals]").select_option(arrivals)
+            page.locator("[name=rate]").fill(rate)
         fields = page.evaluate("[...document.querySelectorAll('form [name]')].map(field => field.name)")
-        page.screenshot(path=f"{folder}/form.png", full_page=True)
+        page.screenshot(path=f"{folder}/form{arrivals}.png", full_page=True)
         page.get_by_role("button", name=re.compile("^start", re.IGNORECASE)).click()
         page.wait_for_function(f"minimum => ({COMPLETED})() >= minimum", arg=FLOWS_MIN, timeout=FLOWS_MS)
         page.screenshot(path=f"{folder}/running.png")
