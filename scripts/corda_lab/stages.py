@@ -172,11 +172,11 @@ def total_of(rows: pl.DataFrame) -> pl.Series:
 
 
 def flow_table(part: str, requests: pl.DataFrame, stages: pl.DataFrame) -> dict[str, Any] | None:
-    """The stage table of one part: ``requests`` are its successes in the window; None when no stage row joins them.
+    """The stage table of one part: ``requests`` are those of the window that ended as meant; None when no stage row joins them.
 
     ``start`` runs from the request to the flow's creation in the node, ``end`` from the flow's end to the answer: both on
     the clock of one machine. ``sum_ms_mean``, start and stages and end together, is held against ``request_ms_mean``, the same
-    requests as the generator timed them. ``bridge_flow_ms_mean`` is what the bridge timed in between.
+    requests as the generator timed them. ``bridge_flow_ms_mean`` is what the bridge timed in between, of successes.
     """
     initiators = stages.filter(pl.col("role") == "initiator").rename(
         {"started_at": "flow_started_at", "ended_at": "flow_ended_at"}
@@ -258,13 +258,13 @@ def complete_only(latencies: pl.DataFrame) -> pl.DataFrame:
 
 
 def window_transactions(requests: pl.DataFrame, window: Window) -> pl.Series:
-    """Ids of the transactions that the window's successes made, in upper case as the stage rows have them."""
-    return succeeded_within(requests, window)["tx_id"].drop_nulls().str.to_uppercase().unique()
+    """Ids of the transactions that the window's requests made, in upper case as the stage rows have them."""
+    return as_meant_within(requests, window)["tx_id"].drop_nulls().str.to_uppercase().unique()
 
 
-def succeeded_within(requests: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Requests whose success came within the window."""
-    return ended_within(requests, window).filter(pl.col("outcome") == "ok")
+def as_meant_within(requests: pl.DataFrame, window: Window) -> pl.DataFrame:
+    """Requests that ended within the window as the workload means them to: in success, or in the failure it expects."""
+    return ended_within(requests, window).filter(pl.col("outcome").is_in(["ok", "expected"]))
 
 
 def why_none(flows: Sequence[str], stages: pl.DataFrame | None, *, is_on: bool) -> str:
@@ -275,7 +275,7 @@ def why_none(flows: Sequence[str], stages: pl.DataFrame | None, *, is_on: bool) 
         return "The nodes keep no stage rows: LAB_STAGES_FILE is not set in their containers."
     if stages is None:
         return "The nodes wrote no stage row during the run."
-    return "No stage row belongs to a success of the measuring window."
+    return "No stage row belongs to a request of the measuring window."
 
 
 def stage_figures(
@@ -291,11 +291,11 @@ def stage_figures(
 
     ``reason`` is None where there is a table, and says why there is none otherwise.
     """
-    succeeded = succeeded_within(requests, window)
+    meant = as_meant_within(requests, window)
     tables = []
     if stages is not None:
         for part in flows:
-            table = flow_table(part, succeeded.filter(pl.col("part") == part), stages)
+            table = flow_table(part, meant.filter(pl.col("part") == part), stages)
             if table is not None:
                 tables.append(table)
     if stages is None or not tables:

@@ -109,7 +109,9 @@ def test_the_stage_table_adds_up_to_the_requests_time(stored_run: Callable[..., 
     text = text_of(run)
     assert "Stages of a flow" in text
     assert "collect signatures" in text
-    assert re.search(r"the generator timed the same requests at [\d.]+ (m?s) on average \(the sum differs from it by", text)
+    assert re.search(
+        r"the generator timed the same requests at [\d.]+ (m?s) on average \(the sum differs from it by", text
+    )
     assert "Consensus latency" in text
     assert "within 30.0 ms of the notary's signature" in text.replace("&#39;", "'")
     charts = chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]

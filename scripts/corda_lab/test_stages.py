@@ -108,7 +108,7 @@ def test_stage_rows_of_other_flows_make_no_table(tmp_path: Path) -> None:
     others = [{**one, "flow_id": "another", "tx_id": "AA"} for one in content[:3]]
     table = stages.read_stages(simulation.write_stage_rows(tmp_path, others), simulation.nodes())
     found = stages.stage_figures(requests, table, WINDOW, FLOWS, is_on=True, dropped={})
-    assert found["reason"] == "No stage row belongs to a success of the measuring window."
+    assert found["reason"] == "No stage row belongs to a request of the measuring window."
 
 
 def test_a_row_that_was_cut_off_is_left_out_and_a_broken_one_refused(tmp_path: Path) -> None:

@@ -32,13 +32,13 @@ def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
 
     assert step["requests"]["errors"] == 0
     assert step["counts"]["agree"], step["counts"]["disagreements"]
-    if step["requests"]["ok"]:
-        assert step["stages"]["flows"], step["stages"]["reason"]
+    assert step["stages"]["flows"], step["stages"]["reason"]
     for table in step["stages"]["flows"]:
         assert table["rows"] == table["requests"]
         assert min(table["start_ms"]["mean"], table["end_ms"]["mean"]) >= 0
         assert abs(table["difference_percent"]) < STAGE_DIFFERENCE_PERCENT_MAX, table
-        assert table["bridge_flow_ms_mean"] < table["request_ms_mean"]
+        if step["requests"]["ok"]:
+            assert table["bridge_flow_ms_mean"] < table["request_ms_mean"]
 
 
 def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:
