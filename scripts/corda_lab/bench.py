@@ -1,7 +1,8 @@
 """What the lab's own parts cost.
 
-``lab bench bridge``: the bridge and the generator, as a ratio to an RPC client with nothing in between. Both sides keep the same number of flows in flight on the same nodes, in pairs that alternate which side goes first, so
-that a node that still warms up or a machine that slows down favours neither.
+``lab bench bridge``: the bridge and the generator, as a ratio to an RPC client with nothing in between. Both sides keep the
+same number of flows in flight on the same nodes, in pairs that alternate which side goes first, so that a node that still
+warms up or a machine that slows down favours neither.
 
 ``lab bench stages``: the timing of a flow's stages, in microseconds a flow.
 """
