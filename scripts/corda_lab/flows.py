@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from rich.table import Table
-
 from corda_lab import ui
 from corda_lab.bridge import Bridge, Flow, Node, Parameter
 from corda_lab.errors import LabError
@@ -43,13 +41,13 @@ def show(node: str, flows: list[Flow]) -> None:
     if not flows:
         ui.console.print(f"{node} has no flow that RPC can start.", markup=False)
         return
-    table = Table("flow", "parameters", box=None, pad_edge=False, header_style="bold")
     for flow in flows:
+        ui.console.print(flow.name, style="bold", markup=False, highlight=False)
         ways = [signature(parameters) for parameters in flow.constructors] or [
             "not known: its class has no parameter names"
         ]
-        for number, way in enumerate(ways):
-            table.add_row(flow.name if number == 0 else "", way.replace("[", r"\["))
-    ui.console.print(table)
+        for way in ways:
+            # Long lines are left to the terminal, so that names can be found and copied.
+            ui.console.print(f"    {way}", markup=False, highlight=False, soft_wrap=True)
     ui.console.print()
     ui.console.print(f"Measure one: scripts/lab workload new --node {node} --flow {flows[0].name}", markup=False)

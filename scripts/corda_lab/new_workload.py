@@ -87,6 +87,20 @@ def example(parameter: Parameter, notary: str | None) -> tuple[str, str]:
     return quoted("put a value here"), "as Corda's shell writes it: put a value here"
 
 
+def can_be_written(parameter: Parameter) -> bool:
+    """Whether a value of the parameter's type can be written in a file: a progress tracker, say, cannot."""
+    kind = parameter.type.removesuffix("?").lower()
+    collection = _COLLECTION.fullmatch(kind)
+    if collection:
+        return can_be_written(Parameter(parameter.name, collection[1]))
+    return kind in PARTY_TYPES or kind == "boolean" or kind in EXAMPLES
+
+
+def by_preference(flow: Flow) -> list[tuple[Parameter, ...]]:
+    """The ways to start a flow, the best for a workload last: all of its values can be written, and it has the most."""
+    return sorted(flow.constructors, key=lambda way: (all(map(can_be_written, way)), len(way)))
+
+
 def quoted(text: str) -> str:
     """Text as a YAML string: JSON's notation is YAML too."""
     return json.dumps(text, ensure_ascii=False)
@@ -105,9 +119,9 @@ def argument_lines(parameters: tuple[Parameter, ...], notary: str | None) -> lis
 
 
 def text_of(flow: Flow, node: Node, counterparty: str | None) -> str:
-    """The workload file: the constructor with most parameters, the others named in a comment."""
+    """The workload file: the best of the flow's constructors, the others named in a comment."""
     notary = node.notary_x500_names[0] if node.notary_x500_names else None
-    ways = sorted(flow.constructors, key=len)
+    ways = by_preference(flow)
     chosen = ways[-1] if ways else ()
     lines = [
         f"# Starts {flow.name} on {node.name}. docs/workloads.md explains every field and all that templates can do.",

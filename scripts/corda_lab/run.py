@@ -25,7 +25,7 @@ from lab_load.workload import Part, Workload, WorkloadError, load_workload
 
 REST_BEFORE_SECONDS_MAX = 60.0
 NODE_BASE_HEAP_BYTES = 300 * 2**20
-ATTACHMENT_HEAP_COPIES = 15
+ATTACHMENT_HEAP_COPIES = 20
 """How often an attachment is in a node's heap while it is sent, at most: 10 MB pass with 1 GiB, 50 MB end the node."""
 
 

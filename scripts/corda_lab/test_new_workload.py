@@ -14,7 +14,7 @@ PAY = Flow(
     "net.corda.finance.flows.CashIssueAndPaymentFlow",
     "CashIssueAndPaymentFlow",
     (
-        (Parameter("amount", "Amount<Currency>"), Parameter("recipient", "Party")),
+        (Parameter("request", "IssueAndPaymentRequest"),),
         (
             Parameter("amount", "Amount<Currency>"),
             Parameter("issueRef", "OpaqueBytes"),
@@ -45,9 +45,18 @@ def test_the_file_loads_and_has_every_parameter_of_the_longest_constructor(tmp_p
     assert arguments["notary"] == X500_NAMES["Notary"]
     assert arguments["anonymous"] is False
     assert (workload.node, workload.counterparty) == ("PartyA", "PartyC")
-    assert "#   amount: Amount<Currency>, recipient: Party" in text
+    assert "#   request: IssueAndPaymentRequest" in text
     for one in PAY.constructors[1]:
         assert f"# {one.type}: " in text
+
+
+def test_a_way_to_start_it_whose_values_can_all_be_written_comes_first(tmp_path: Path) -> None:
+    amount, tracker = Parameter("amount", "Amount<Currency>"), Parameter("progressTracker", "ProgressTracker")
+    parties = Parameter("parties", "List<Party>")
+    flow = Flow("com.example.Pay", "Pay", ((amount,), (amount, parties), (amount, parties, tracker)))
+    written(tmp_path, flow)
+    workload = load_workload(tmp_path, "new", ("PartyA", "PartyC"))
+    assert list(workload.parts[0].args) == ["amount", "parties"]
 
 
 def test_a_flow_without_parameters_has_a_file_too(tmp_path: Path) -> None:
