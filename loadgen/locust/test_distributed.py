@@ -195,7 +195,7 @@ def test_every_user_of_every_worker_has_its_own_item(locust: Locust, bridge: Stu
 
 def test_a_master_s_web_ui_runs_its_workers(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:
     cluster.start_web()
-    form = {"workload": "iou", "node": "", "counterparty": "", "model": "closed", "rate": "0", "pacing": "0.1"}
+    form = {"workload": "iou", "node": "", "counterparty": "", "arrivals": "closed", "rate": "0", "pacing": "0.1"}
     wait_until(lambda: json.loads(locust.get("/worker-count"))["worker_count"] == 2, "both workers are there", 40)
 
     assert locust.post("/swarm", user_count=4, spawn_rate=100, **form)["success"]

@@ -356,8 +356,8 @@ def test_the_web_ui_shows_the_lab_s_fields_with_their_choices(locust: Locust) ->
     page = locust.get("/")
 
     options = json.loads(re.search(r"window\.templateArgs = (\{.*\})", page)[1])["extra_options"]  # type: ignore[index]
-    assert list(options) == ["workload", "node", "counterparty", "model", "rate", "pacing"]
-    assert (options["model"]["choices"], options["model"]["default_value"]) == (
+    assert list(options) == ["workload", "node", "counterparty", "arrivals", "rate", "pacing"]
+    assert (options["arrivals"]["choices"], options["arrivals"]["default_value"]) == (
         ["closed", "constant", "poisson"],
         "closed",
     )
@@ -402,8 +402,8 @@ def test_the_web_ui_runs_a_workload_from_its_form(locust: Locust, bridge: StubBr
         ({"node": "PartyX"}, "node: unknown node 'PartyX'; there are PartyA, PartyB, PartyC"),
         ({"node": "PartyB"}, "counterparty: is PartyB like the node; choose another party"),
         ({"pacing": "fast"}, "pacing: 'fast' is not a number of seconds"),
-        ({"model": "poisson", "rate": "many"}, "rate: 'many' is not a number per second"),
-        ({"model": "poisson", "rate": "0"}, "rate: poisson arrivals need above 0"),
+        ({"arrivals": "poisson", "rate": "many"}, "rate: 'many' is not a number per second"),
+        ({"arrivals": "poisson", "rate": "0"}, "rate: poisson arrivals need above 0"),
         ({"host": "http://127.0.0.1:1"}, "the bridge at http://127.0.0.1:1 does not answer"),
         ({"user_count": "many"}, "Invalid user_count value: 'many' (must be an integer)"),
     ],

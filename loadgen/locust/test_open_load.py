@@ -93,7 +93,7 @@ def test_a_long_wait_for_the_next_arrival_does_not_keep_a_run_from_its_end(locus
 
 def test_the_web_ui_starts_open_load(locust: Locust, bridge: StubBridge) -> None:
     locust.start_web()
-    form = {"workload": "iou", "node": "", "counterparty": "", "model": "constant", "rate": "20", "pacing": "0"}
+    form = {"workload": "iou", "node": "", "counterparty": "", "arrivals": "constant", "rate": "20", "pacing": "0"}
 
     started = locust.post("/swarm", user_count=4, spawn_rate=10, **form)
 
@@ -109,7 +109,7 @@ def test_the_web_ui_starts_open_load(locust: Locust, bridge: StubBridge) -> None
 
 def test_users_that_are_taken_away_lose_no_arrival(locust: Locust, bridge: StubBridge) -> None:
     locust.start_web()
-    form = {"workload": "iou", "node": "", "counterparty": "", "model": "constant", "rate": "50", "pacing": "0"}
+    form = {"workload": "iou", "node": "", "counterparty": "", "arrivals": "constant", "rate": "50", "pacing": "0"}
     assert locust.post("/swarm", user_count=8, spawn_rate=100, **form)["success"]
     wait_until(lambda: len(bridge.starts) > 10, "requests arrive")
 

@@ -268,7 +268,7 @@ flows:
 def test_the_web_ui_does_the_set_up_when_the_form_is_sent(locust: Locust, bridge: StubBridge) -> None:
     locust.workload(PAY)
     locust.start_web()
-    form = {"workload": "iou", "node": "", "counterparty": "", "model": "closed", "rate": "0", "pacing": "0.2"}
+    form = {"workload": "iou", "node": "", "counterparty": "", "arrivals": "closed", "rate": "0", "pacing": "0.2"}
 
     refused = locust.post("/swarm", user_count=1, spawn_rate=1, **form)
     started = locust.post("/swarm", user_count=2, spawn_rate=10, run_time="2s", **form)

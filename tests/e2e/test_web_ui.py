@@ -17,6 +17,6 @@ def test_open_load_keeps_its_rate_from_the_browser(lab: Lab, browser: Browser) -
     started = time.time()
     seen = browser.run("start_run.py", "http://locust:8089", "/shared", "constant", "2", network=lab.network)
     seconds = time.time() - started
-    assert {"arrivals", "rate", "late_max"} <= set(seen["fields"])
+    assert {"arrivals", "rate", "pacing"} <= set(seen["fields"])
     assert 5 <= seen["completed"] <= 2 * seconds
     assert seen["console_errors"] == []

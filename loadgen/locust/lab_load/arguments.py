@@ -50,8 +50,7 @@ def add_arguments(parser: Any, settings: Settings) -> None:
     )
     parser.add_argument(
         "--arrivals",
-        dest="model",
-        metavar="<model>",
+        metavar="<arrivals>",
         choices=MODELS,
         default="closed",
         help="closed: every user has one request in flight; constant, poisson: open load, users are the pool",

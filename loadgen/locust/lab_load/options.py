@@ -30,7 +30,7 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: Settings) -> C
         run_id=run_id,
         seed=values["seed"],
         bridge_url=(values.get("host") or settings.bridge_url).rstrip("/"),
-        model=values["model"],
+        model=values["arrivals"],
         rate=rate,
         late_seconds_max=late_seconds_max,
         overrides=settings_of_file,
