@@ -4,6 +4,7 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigException;
 import com.typesafe.config.ConfigFactory;
 import com.typesafe.config.ConfigRenderOptions;
+import com.typesafe.config.ConfigValueFactory;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -11,141 +12,286 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import net.corda.core.identity.CordaX500Name;
 
 /**
  * Makes the Corda network of the lab: identities, node infos, network parameters and each node's settings.
  *
  * <p>Identities and network parameters are made once and kept: a later run adds what a new party needs and rewrites the
- * settings only; a party that is no longer wanted keeps its files. R3's own bootstrapper starts every node twice for this;
- * the same files come out of one JVM here.
+ * rest; a party that is no longer wanted keeps its files. R3's own bootstrapper starts every node twice for this; the same
+ * files come out of one JVM here.
  *
- * <p>Usage: {@code Bootstrap <network.conf> <preset.conf> <directory> <parties> <platform version>}: how many of the
- * parties of {@code network.conf} are wanted, in its order, and the platform version of their nodes. Leaves in {@code
- * <directory>}:
+ * <p>Usage: {@code Bootstrap <configs> <directory>}, with the {@link Shape} in the environment. A node's settings are, the
+ * first that has one wins: what follows from its place in the network, its notary's, the preset's {@code nodes/<preset>.conf}, the
+ * database's {@code databases/<database>.conf}, and those of all nodes in {@code network.conf}. Leaves in {@code <directory>}:
  *
  * <pre>
+ * authority/                        the network's own root, unless in development mode
  * nodes/&lt;name&gt;/certificates/*.jks   key stores of one node
  * nodes/&lt;name&gt;/node.conf            its settings
  * nodes/&lt;name&gt;/jvm.args             its JVM flags, one a line
- * node-infos/nodeInfo-*             one signed node info per node, for all
+ * nodes/&lt;name&gt;/node-infos/*         the signed node infos of all, with the addresses by which this one reaches them
  * network-parameters                signed, for all
+ * bridge.env, parties, targets.json the nodes for the bridge, Locust and Prometheus
+ * links.json                        the proxies that stand between nodes, and how they behave
  * </pre>
  */
 public final class Bootstrap {
-    private static final int P2P_PORT = 10002;
-    private static final int RPC_PORT = 10003;
+    static final int P2P_PORT = 10002;
+    static final int RPC_PORT = 10003;
     private static final int RPC_ADMIN_PORT = 10043;
+    private static final int METRICS_PORT = 9404;
+    /** From Corda 4.6 on a command of its own makes the tables; an older node makes them when it starts. */
+    private static final int MIGRATION_COMMAND_PLATFORM_VERSION = 8;
 
+    private static final String BROKER_PROPERTY = "-Dbrokerconfig.";
+
+    private final Shape shape;
     private final Config network;
     private final Config preset;
+    private final Config database;
+    private final Config notary;
     private final Path directory;
-    private final int parties;
-    private final int platformVersion;
+    private final List<Member> notaries;
+    private final List<Member> parties;
+    private final Proxies proxies;
 
-    Bootstrap(Config network, Config preset, Path directory, int parties, int platformVersion) {
-        this.network = network;
-        this.preset = preset;
+    Bootstrap(Shape shape, Path configs, Path directory) {
+        this.shape = shape;
         this.directory = directory;
-        this.parties = parties;
-        this.platformVersion = platformVersion;
+        network = parse(configs.resolve("network.conf"));
+        preset = named(configs, "nodes", "NODE_PRESET", shape.preset);
+        database = named(configs, "databases", "DATABASE", shape.database);
+        notary = named(configs, "notaries", "NOTARY", shape.notary).resolve();
+        notaries = Member.allOf(network.getConfigList("notaries"))
+                .subList(0, notary.getConfigList("members").size());
+        List<Member> known = Member.allOf(network.getConfigList("parties"));
+        if (shape.parties > known.size()) {
+            throw new ConfigException.Generic("PARTIES: " + shape.parties
+                    + " parties are wanted, and configs/network.conf has " + known.size() + "; set it to at most "
+                    + known.size());
+        }
+        parties = known.subList(0, shape.parties);
+        proxies = new Proxies(shape.links, names(members()), shape.database);
     }
 
     public static void main(String[] args) throws IOException {
-        if (args.length != 5) {
-            System.err.println(
-                    "usage: Bootstrap <network.conf> <preset.conf> <directory> <parties> <platform version>");
+        if (args.length != 2) {
+            System.err.println("usage: Bootstrap <configs> <directory>");
             System.exit(2);
         }
         try {
-            new Bootstrap(
-                            parse(args[0]),
-                            parse(args[1]),
-                            Paths.get(args[2]),
-                            Integer.parseInt(args[3]),
-                            Integer.parseInt(args[4]))
-                    .run();
-        } catch (ConfigException e) {
-            // The message of a ConfigException names file, line and key.
+            new Bootstrap(new Shape(System.getenv()), Paths.get(args[0]), Paths.get(args[1])).run();
+        } catch (ConfigException | IllegalArgumentException | ArithmeticException e) {
+            // The message of a ConfigException names file, line and key; the others are of names and numbers that Corda
+            // refuses.
             System.err.println("bootstrap: " + e.getMessage());
             System.exit(2);
         }
     }
 
-    private static Config parse(String file) {
-        return ConfigFactory.parseFile(Paths.get(file).toFile()).resolve();
+    private static Config parse(Path file) {
+        return ConfigFactory.parseFile(file.toFile());
+    }
+
+    private static Config named(Path configs, String folder, String variable, String name) {
+        Path file = configs.resolve(folder).resolve(name + ".conf");
+        if (!Files.exists(file)) {
+            throw new ConfigException.Generic(variable + "=" + name + " names no file in configs/" + folder
+                    + "/; there are: " + filesOf(configs.resolve(folder)));
+        }
+        return parse(file);
+    }
+
+    private static String filesOf(Path folder) {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.map(file -> file.getFileName().toString())
+                    .filter(file -> file.endsWith(".conf"))
+                    .map(file -> file.substring(0, file.length() - ".conf".length()))
+                    .sorted()
+                    .collect(Collectors.joining(", "));
+        } catch (IOException e) {
+            return "none (" + e + ")";
+        }
     }
 
     void run() throws IOException {
-        List<Member> members = members();
-        Path nodeInfos = Files.createDirectories(directory.resolve("node-infos"));
-        try (NetworkMaker maker = new NetworkMaker()) {
-            for (Member member : members) {
-                Path nodeDirectory =
-                        Files.createDirectories(directory.resolve("nodes").resolve(member.name));
-                if (!Files.exists(nodeDirectory.resolve("certificates"))) {
-                    // Made beside and renamed, so that an interrupted run leaves no half identity.
-                    Path unfinished = directory.resolve("unfinished");
-                    deleteRecursively(unfinished);
-                    byte[] nodeInfo =
-                            maker.createIdentity(unfinished, member.legalName, member.name, P2P_PORT, platformVersion);
-                    Files.write(nodeInfos.resolve("nodeInfo-" + member.name), nodeInfo);
-                    Files.move(unfinished.resolve("certificates"), nodeDirectory.resolve("certificates"));
-                    System.out.println("made the identity of " + member.legalName);
-                }
-                writeSettings(nodeDirectory, member);
-            }
+        int platformMin = notary.hasPath("platformVersionMin") ? notary.getInt("platformVersionMin") : 0;
+        if (shape.platformVersion < platformMin) {
+            throw new ConfigException.Generic("NOTARY=" + shape.notary + " needs a Corda of platform version "
+                    + platformMin + " or newer, and this one has " + shape.platformVersion);
+        }
+        if (notary.hasPath("database") && !notary.getString("database").equals(shape.database)) {
+            throw new ConfigException.Generic("NOTARY=" + shape.notary + " keeps its records in "
+                    + notary.getString("database") + "; set DATABASE=" + notary.getString("database"));
+        }
+        if (preset.hasPath("enterprise") && preset.getBoolean("enterprise") && !shape.ownImage) {
+            throw new ConfigException.Generic("NODE_PRESET=" + shape.preset
+                    + " sets what only Corda Enterprise has; it needs a CORDA_IMAGE of your own");
+        }
+        Authority authority = shape.devMode ? Authority.development() : Authority.own(directory.resolve("authority"));
+        try (NetworkMaker maker = new NetworkMaker(authority)) {
             if (!Files.exists(directory.resolve("network-parameters"))) {
-                List<NetworkMaker.Notary> notaries = members.stream()
-                        .filter(member -> member.notary != null)
-                        .map(member -> new NetworkMaker.Notary(
-                                directory.resolve("nodes").resolve(member.name),
-                                member.notary.getBoolean("validating")))
-                        .collect(Collectors.toList());
-                maker.createNetworkParameters(directory, network.getConfig("parameters"), notaries);
-                System.out.println("made the network parameters");
+                makeNotary(maker);
             }
+            for (Member party : parties) {
+                if (!Files.exists(of(party).resolve("certificates"))) {
+                    makeKeyStores(maker, party, Collections.emptyList());
+                }
+            }
+            for (int index = 0; index < members().size(); index++) {
+                writeSettings(members().get(index), index, authority);
+            }
+            writeNodeInfos(maker);
         }
-        System.out.println("the network of " + members.size() + " nodes is ready");
+        writeAddresses();
+        write(directory.resolve("links.json"), proxies.toJson());
+        System.out.println("the network of " + members().size() + " nodes is ready");
     }
 
-    /** The notaries and the first {@code parties} of the other members. */
     private List<Member> members() {
-        List<Member> members = new ArrayList<>();
-        int found = 0;
-        for (Config node : network.getConfigList("nodes")) {
-            Member member = Member.of(node);
-            if (member.notary != null || found++ < parties) {
-                members.add(member);
-            }
-        }
-        if (found < parties) {
-            throw new ConfigException.Generic(
-                    "PARTIES: " + parties + " parties are wanted, and configs/network.conf has " + found
-                            + "; set it to at most " + found + " or add members there");
-        }
-        return members;
+        return Stream.concat(notaries.stream(), parties.stream()).collect(Collectors.toList());
     }
 
-    private void writeSettings(Path nodeDirectory, Member member) throws IOException {
+    private Path of(Member member) {
+        return directory.resolve("nodes").resolve(member.name);
+    }
+
+    /** The identities of all the notary's nodes, then the network parameters that name it: with them it is complete. */
+    private void makeNotary(NetworkMaker maker) throws IOException {
+        List<ServiceKey> keys = serviceKeys();
+        for (int index = 0; index < notaries.size(); index++) {
+            deleteRecursively(of(notaries.get(index)).resolve("certificates"));
+            makeKeyStores(
+                    maker, notaries.get(index), keys.isEmpty() ? keys : Collections.singletonList(keys.get(index)));
+        }
+        Config parameters = network.getConfig("parameters");
+        maker.createNetworkParameters(
+                directory,
+                parameters,
+                Math.min(parameters.getInt("minimumPlatformVersion"), shape.platformVersion),
+                of(notaries.get(0)),
+                notary.getBoolean("notary.validating"));
+        System.out.println("made the network parameters");
+    }
+
+    private List<ServiceKey> serviceKeys() {
+        if (!notary.hasPath("service")) {
+            return Collections.emptyList();
+        }
+        String legalName = notary.getString("notary.serviceLegalName");
+        return notary.getString("service.key").equals("shared")
+                ? ServiceKey.shared(legalName, notaries.size())
+                : ServiceKey.composite(legalName, notaries.size(), notary.getInt("service.threshold"));
+    }
+
+    private void makeKeyStores(NetworkMaker maker, Member member, List<ServiceKey> services) throws IOException {
+        // Made beside and renamed, so that an interrupted run leaves no half identity.
+        Path unfinished = directory.resolve("unfinished");
+        deleteRecursively(unfinished);
+        maker.createKeyStores(unfinished, member.legalName, services);
+        Files.createDirectories(of(member));
+        Files.move(unfinished.resolve("certificates"), of(member).resolve("certificates"));
+        deleteRecursively(unfinished);
+        System.out.println("made the identity of " + member.legalName);
+    }
+
+    private void writeSettings(Member member, int index, Authority authority) throws IOException {
         Config own = ConfigFactory.parseString(String.join(
                 "\n",
                 "myLegalName = \"" + member.legalName + "\"",
                 "p2pAddress = \"" + member.name + ":" + P2P_PORT + "\"",
                 "rpcSettings.address = \"0.0.0.0:" + RPC_PORT + "\"",
-                "rpcSettings.adminAddress = \"127.0.0.1:" + RPC_ADMIN_PORT + "\""));
-        if (member.notary != null) {
-            own = own.withValue("notary", member.notary.root());
+                "rpcSettings.adminAddress = \"127.0.0.1:" + RPC_ADMIN_PORT + "\"",
+                "devMode = " + shape.devMode,
+                "keyStorePassword = \"" + authority.keyStorePassword + "\"",
+                "trustStorePassword = \"" + authority.trustStorePassword + "\""));
+        if (index < notaries.size()) {
+            Config one = notary.getConfigList("members").get(index).withFallback(notary.getConfig("notary"));
+            own = own.withValue("notary", one.root());
         }
-        Config settings = own.withFallback(preset.getConfig("node"));
+        if (shape.platformVersion < MIGRATION_COMMAND_PLATFORM_VERSION) {
+            // In development mode it would be so without being told.
+            own = own.withValue("database.initialiseSchema", ConfigValueFactory.fromAnyRef(true));
+        }
+        Map<String, String> values = new HashMap<>(shape.environment());
+        values.put("NODE_NAME", member.name);
+        values.put("DATABASE_ADDRESS", proxies.databaseAddress(member.name));
+        Config settings = own.withFallback(nodeOf(preset))
+                .withFallback(nodeOf(database))
+                .withFallback(nodeOf(network))
+                .resolveWith(ConfigValueFactory.fromMap(values).toConfig());
         ConfigRenderOptions format = ConfigRenderOptions.defaults()
                 .setOriginComments(false)
                 .setComments(false)
                 .setJson(false);
-        write(nodeDirectory.resolve("node.conf"), settings.root().render(format));
-        write(nodeDirectory.resolve("jvm.args"), String.join("\n", preset.getStringList("jvmArgs")) + "\n");
+        write(of(member).resolve("node.conf"), settings.root().render(format));
+        Config flagsOf = preset.withoutPath("node")
+                .resolveWith(ConfigValueFactory.fromMap(values).toConfig());
+        List<String> flags = new ArrayList<>(flagsOf.getStringList("jvmArgs"));
+        if (flagsOf.hasPath("broker")) {
+            flagsOf.getConfig("broker").entrySet().stream()
+                    .map(entry -> BROKER_PROPERTY + entry.getKey() + "="
+                            + entry.getValue().unwrapped())
+                    .sorted()
+                    .forEach(flags::add);
+        }
+        write(of(member).resolve("jvm.args"), String.join("\n", flags) + "\n");
+    }
+
+    private static Config nodeOf(Config config) {
+        return config.hasPath("node") ? config.getConfig("node") : ConfigFactory.empty();
+    }
+
+    /** To every node the infos of all, newer than those it may have had before. */
+    private void writeNodeInfos(NetworkMaker maker) throws IOException {
+        long serial = System.currentTimeMillis();
+        for (Member reader : members()) {
+            Path unfinished = of(reader).resolve("node-infos.unfinished");
+            deleteRecursively(unfinished);
+            Files.createDirectories(unfinished);
+            for (Member member : members()) {
+                Address address = proxies.p2pAddress(reader.name, member.name);
+                byte[] info = maker.nodeInfo(of(member), address.host, address.port, shape.platformVersion, serial);
+                Files.write(unfinished.resolve("nodeInfo-" + member.name), info);
+            }
+            deleteRecursively(of(reader).resolve("node-infos"));
+            Files.move(unfinished, of(reader).resolve("node-infos"));
+        }
+    }
+
+    private void writeAddresses() throws IOException {
+        Map<String, String> targets = new LinkedHashMap<>();
+        members().forEach(member -> targets.put(member.label(), member.name));
+        write(
+                directory.resolve("bridge.env"),
+                "BRIDGE_NODES="
+                        + targets.entrySet().stream()
+                                .map(entry -> entry.getKey() + "=" + entry.getValue() + ":" + RPC_PORT)
+                                .collect(Collectors.joining(","))
+                        + "\n");
+        write(
+                directory.resolve("parties"),
+                parties.stream().map(Member::label).collect(Collectors.joining(",")) + "\n");
+        List<Map<String, Object>> scraped = new ArrayList<>();
+        targets.forEach((label, host) -> {
+            Map<String, Object> entry = new LinkedHashMap<>();
+            entry.put("targets", Collections.singletonList(host + ":" + METRICS_PORT));
+            entry.put("labels", Collections.singletonMap("node", label));
+            scraped.add(entry);
+        });
+        write(directory.resolve("targets.json"), Json.render(scraped));
+    }
+
+    private static List<String> names(List<Member> members) {
+        return members.stream().map(member -> member.name).collect(Collectors.toList());
     }
 
     /** Writes a file whole or not at all. */
@@ -172,19 +318,21 @@ public final class Bootstrap {
     private static final class Member {
         final String name;
         final String legalName;
-        final Config notary;
 
-        private Member(String name, String legalName, Config notary) {
+        private Member(String name, String legalName) {
             this.name = name;
             this.legalName = legalName;
-            this.notary = notary;
         }
 
-        static Member of(Config node) {
-            return new Member(
-                    node.getString("name"),
-                    node.getString("legalName"),
-                    node.hasPath("notary") ? node.getConfig("notary") : null);
+        static List<Member> allOf(List<? extends Config> configs) {
+            return configs.stream()
+                    .map(node -> new Member(node.getString("name"), node.getString("legalName")))
+                    .collect(Collectors.toList());
+        }
+
+        /** The organisation, by which people call the node. */
+        String label() {
+            return CordaX500Name.parse(legalName).getOrganisation();
         }
     }
 }

@@ -5,18 +5,18 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
-import java.security.KeyPair;
 import java.security.PrivateKey;
-import java.security.cert.CertPath;
+import java.security.PublicKey;
 import java.security.cert.X509Certificate;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import net.corda.core.crypto.Crypto;
 import net.corda.core.crypto.DigitalSignature;
 import net.corda.core.identity.CordaX500Name;
-import net.corda.core.identity.Party;
 import net.corda.core.identity.PartyAndCertificate;
 import net.corda.core.node.NetworkParameters;
 import net.corda.core.node.NodeInfo;
@@ -27,9 +27,9 @@ import net.corda.core.serialization.SerializationFactory;
 import net.corda.core.serialization.internal.SerializationEnvironment;
 import net.corda.core.serialization.internal.SerializationEnvironmentKt;
 import net.corda.core.utilities.NetworkHostAndPort;
-import net.corda.nodeapi.internal.DevIdentityGenerator;
 import net.corda.nodeapi.internal.KeyStoreConfigHelpersKt;
 import net.corda.nodeapi.internal.NodeInfoAndSigned;
+import net.corda.nodeapi.internal.config.CertificateStore;
 import net.corda.nodeapi.internal.crypto.CertificateAndKeyPair;
 import net.corda.nodeapi.internal.crypto.X509KeyStore;
 import net.corda.nodeapi.internal.crypto.X509Utilities;
@@ -40,14 +40,14 @@ import net.corda.serialization.internal.SharedContexts;
 import net.corda.serialization.internal.amqp.AbstractAMQPSerializationScheme;
 import net.corda.serialization.internal.amqp.SerializerFactory;
 
-/** Makes the signed files of a development network with Corda's own classes. */
+/** Makes the signed files of a network with Corda's own classes. */
 final class NetworkMaker implements AutoCloseable {
-    /** Alias and password are those that a node in development mode expects; the lab binds to loopback. */
-    private static final String KEY_STORE_PASSWORD = KeyStoreConfigHelpersKt.DEV_CA_KEY_STORE_PASS;
-
     private static final String IDENTITY_ALIAS = X509Utilities.NODE_IDENTITY_KEY_ALIAS;
 
-    NetworkMaker() {
+    private final Authority authority;
+
+    NetworkMaker(Authority authority) {
+        this.authority = authority;
         SerializationFactoryImpl factory = new SerializationFactoryImpl();
         factory.registerScheme(new ParametersScheme());
         SerializationEnvironmentKt.get_contextSerializationEnv()
@@ -60,39 +60,60 @@ final class NetworkMaker implements AutoCloseable {
         SerializationEnvironmentKt.get_contextSerializationEnv().set(null);
     }
 
-    /** A notary of the network: the directory with its {@code certificates}, and whether it validates. */
-    static final class Notary {
-        final Path nodeDirectory;
-        final boolean validating;
-
-        Notary(Path nodeDirectory, boolean validating) {
-            this.nodeDirectory = nodeDirectory;
-            this.validating = validating;
-        }
-    }
-
     /**
      * Makes the key stores of a node in {@code <nodeDirectory>/certificates}.
      *
-     * @param platformVersion of the node that will use them, which may be older than the classes used here
-     * @return the serialised, signed node info that other nodes find it by
+     * @param services keys of the services that the node runs together with others, none for most
      */
-    byte[] createIdentity(Path nodeDirectory, String legalName, String host, int p2pPort, int platformVersion)
-            throws IOException {
-        DevIdentityGenerator.INSTANCE.installKeyStoreWithNodeIdentity(nodeDirectory, CordaX500Name.parse(legalName));
-        Files.copy(
-                NetworkMaker.class.getClassLoader().getResourceAsStream("certificates/cordatruststore.jks"),
-                nodeDirectory.resolve("certificates/truststore.jks"));
+    void createKeyStores(Path nodeDirectory, String legalName, List<ServiceKey> services) throws IOException {
+        CordaX500Name name = CordaX500Name.parse(legalName);
+        Path certificates = Files.createDirectories(nodeDirectory.resolve("certificates"));
+        CertificateAndKeyPair nodeCa = KeyStoreConfigHelpersKt.createDevNodeCa(
+                authority.intermediate,
+                name,
+                Crypto.generateKeyPair(X509Utilities.INSTANCE.getDEFAULT_TLS_SIGNATURE_SCHEME()));
+        X509Certificate root = authority.root.getCertificate();
+        CertificateStore nodeKeys = newStore(certificates.resolve("nodekeystore.jks"));
+        KeyStoreConfigHelpersKt.installDevNodeCaCertPath(nodeKeys, name, root, authority.intermediate, nodeCa);
+        KeyStoreConfigHelpersKt.storeLegalIdentity(nodeKeys, IDENTITY_ALIAS, Crypto.generateKeyPair());
+        for (ServiceKey service : services) {
+            service.addTo(nodeKeys.getValue(), authority);
+        }
+        CertificateStore tlsKeys = newStore(certificates.resolve("sslkeystore.jks"));
+        KeyStoreConfigHelpersKt.registerDevP2pCertificates(tlsKeys, name, root, authority.intermediate, nodeCa);
+        X509KeyStore trusted = X509KeyStore.Companion.fromFile(
+                certificates.resolve("truststore.jks"), authority.trustStorePassword, true);
+        trusted.setCertificate(X509Utilities.CORDA_ROOT_CA, root);
+    }
+
+    private CertificateStore newStore(Path file) {
+        return CertificateStore.Companion.fromFile(file, authority.keyStorePassword, authority.keyStorePassword, true);
+    }
+
+    /**
+     * The serialised, signed node info that other nodes find a node by.
+     *
+     * @param platformVersion of the node, which may be older than the classes used here
+     * @param serial the one with the largest counts
+     */
+    byte[] nodeInfo(Path nodeDirectory, String host, int p2pPort, int platformVersion, long serial) {
         X509KeyStore keyStore = nodeKeyStore(nodeDirectory);
-        KeyPair keyPair = keyStore.getCertificateAndKeyPair(IDENTITY_ALIAS, KEY_STORE_PASSWORD)
-                .getKeyPair();
+        List<PartyAndCertificate> identities = new ArrayList<>();
+        Map<PublicKey, PrivateKey> keys = new HashMap<>();
+        identities.add(identity(keyStore, IDENTITY_ALIAS));
+        keys.put(
+                keyStore.getPublicKey(IDENTITY_ALIAS),
+                keyStore.getPrivateKey(IDENTITY_ALIAS, authority.keyStorePassword));
+        if (keyStore.contains(ServiceKey.ALIAS)) {
+            identities.add(serviceIdentity(keyStore));
+            keys.put(
+                    keyStore.getPublicKey(ServiceKey.ALIAS),
+                    keyStore.getPrivateKey(ServiceKey.ALIAS, authority.keyStorePassword));
+        }
         NodeInfo nodeInfo = new NodeInfo(
-                Collections.singletonList(new NetworkHostAndPort(host, p2pPort)),
-                Collections.singletonList(identity(keyStore)),
-                platformVersion,
-                Instant.now().toEpochMilli());
+                Collections.singletonList(new NetworkHostAndPort(host, p2pPort)), identities, platformVersion, serial);
         NodeInfoAndSigned signed =
-                new NodeInfoAndSigned(nodeInfo, (key, bytes) -> sign(keyPair.getPrivate(), bytes.getBytes()));
+                new NodeInfoAndSigned(nodeInfo, (key, bytes) -> sign(keys.get(key), bytes.getBytes()));
         return SerializationAPIKt.serialize(
                         signed.getSigned(),
                         SerializationFactory.Companion.getDefaultFactory(),
@@ -100,24 +121,25 @@ final class NetworkMaker implements AutoCloseable {
                 .getBytes();
     }
 
-    /** Writes {@code <directory>/network-parameters}, signed by a network map certificate of the development root. */
-    void createNetworkParameters(Path directory, Config parameters, List<Notary> notaries) {
-        List<NotaryInfo> notaryInfos = new ArrayList<>();
-        for (Notary notary : notaries) {
-            Party party = identity(nodeKeyStore(notary.nodeDirectory)).getParty();
-            notaryInfos.add(new NotaryInfo(party, notary.validating));
-        }
+    /**
+     * Writes {@code <directory>/network-parameters}, signed by a network map certificate of the authority.
+     *
+     * @param notaryDirectory of a node that is the notary, or one of those that are it together
+     */
+    void createNetworkParameters(
+            Path directory, Config parameters, int minimumPlatformVersion, Path notaryDirectory, boolean validating) {
+        X509KeyStore keyStore = nodeKeyStore(notaryDirectory);
+        PartyAndCertificate notary =
+                keyStore.contains(ServiceKey.ALIAS) ? serviceIdentity(keyStore) : identity(keyStore, IDENTITY_ALIAS);
         NetworkParameters networkParameters = new NetworkParameters(
-                parameters.getInt("minimumPlatformVersion"),
-                notaryInfos,
+                minimumPlatformVersion,
+                Collections.singletonList(new NotaryInfo(notary.getParty(), validating)),
                 Math.toIntExact(parameters.getBytes("maxMessageSize")),
                 Math.toIntExact(parameters.getBytes("maxTransactionSize")),
                 Instant.now(),
                 1,
                 Collections.emptyMap());
-        CertificateAndKeyPair networkMapCa =
-                KeyStoreConfigHelpersKt.createDevNetworkMapCa(KeyStoreConfigHelpersKt.getDEV_ROOT_CA());
-        new NetworkParametersCopier(networkParameters, networkMapCa, false, false).install(directory);
+        new NetworkParametersCopier(networkParameters, authority.networkMap(), false, false).install(directory);
     }
 
     private static DigitalSignature sign(PrivateKey key, byte[] bytes) {
@@ -128,15 +150,23 @@ final class NetworkMaker implements AutoCloseable {
         }
     }
 
-    private static X509KeyStore nodeKeyStore(Path nodeDirectory) {
+    private X509KeyStore nodeKeyStore(Path nodeDirectory) {
         return X509KeyStore.Companion.fromFile(
-                nodeDirectory.resolve("certificates/nodekeystore.jks"), KEY_STORE_PASSWORD, false);
+                nodeDirectory.resolve("certificates/nodekeystore.jks"), authority.keyStorePassword, false);
     }
 
-    private static PartyAndCertificate identity(X509KeyStore keyStore) {
-        List<X509Certificate> chain = keyStore.getCertificateChain(IDENTITY_ALIAS);
-        CertPath certPath = X509Utilities.INSTANCE.buildCertPath(chain);
-        return new PartyAndCertificate(certPath);
+    private static PartyAndCertificate identity(X509KeyStore keyStore, String alias) {
+        return new PartyAndCertificate(X509Utilities.INSTANCE.buildCertPath(keyStore.getCertificateChain(alias)));
+    }
+
+    /** The identity that the notary's nodes have in common: of one key, or of the composite of their keys. */
+    private static PartyAndCertificate serviceIdentity(X509KeyStore keyStore) {
+        if (!keyStore.contains(ServiceKey.COMPOSITE_ALIAS)) {
+            return identity(keyStore, ServiceKey.ALIAS);
+        }
+        List<X509Certificate> chain = new ArrayList<>(keyStore.getCertificateChain(ServiceKey.ALIAS));
+        chain.set(0, keyStore.getCertificate(ServiceKey.COMPOSITE_ALIAS));
+        return new PartyAndCertificate(X509Utilities.INSTANCE.buildCertPath(chain));
     }
 
     /** AMQP for the files of the network; nothing here speaks RPC. */

@@ -7,47 +7,95 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigException;
 import com.typesafe.config.ConfigFactory;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import net.corda.nodeapi.internal.crypto.X509KeyStore;
+import net.corda.nodeapi.internal.crypto.X509Utilities;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Networks of real key stores and signed files, in a directory of their own. */
 class BootstrapTest {
-    private static final Config NETWORK = ConfigFactory.parseString(String.join(
-            "\n",
-            "nodes = [",
-            "  { name = partya, legalName = \"O=PartyA,L=London,C=GB\" }",
-            "  { name = notary, legalName = \"O=Notary,L=London,C=GB\", notary { validating = false } }",
-            "  { name = partyb, legalName = \"O=PartyB,L=New York,C=US\" }",
-            "  { name = partyc, legalName = \"O=PartyC,L=Paris,C=FR\" }",
-            "]",
-            "parameters { minimumPlatformVersion = 4, maxMessageSize = 200MiB, maxTransactionSize = 200MiB }"));
-    private static final Config PRESET = ConfigFactory.parseString("node { devMode = true }, jvmArgs = []");
-    private static final int PLATFORM_VERSION = 4;
-
     @TempDir
-    Path directory;
+    Path folder;
+
+    private Path configs;
+    private Path directory;
+
+    @BeforeEach
+    void settings() throws IOException {
+        configs = folder.resolve("configs");
+        directory = Files.createDirectories(folder.resolve("network"));
+        write(
+                "network.conf",
+                "notaries = [",
+                "  { name = notary, legalName = \"O=Notary,L=London,C=GB\" }",
+                "  { name = notary2, legalName = \"O=Notary2,L=London,C=GB\" }",
+                "]",
+                "parties = [",
+                "  { name = partya, legalName = \"O=PartyA,L=London,C=GB\" }",
+                "  { name = partyb, legalName = \"O=PartyB,L=New York,C=US\" }",
+                "  { name = partyc, legalName = \"O=PartyC,L=Paris,C=FR\" }",
+                "]",
+                "node { rpcUsers = [{ username = ${RPC_USER} }] }",
+                "parameters { minimumPlatformVersion = 4, maxMessageSize = 200MiB, maxTransactionSize = 200MiB }");
+        write("nodes/stock.conf", "node {}", "jvmArgs = []");
+        write("nodes/paid.conf", "enterprise = true", "jvmArgs = []");
+        write(
+                "nodes/quick.conf",
+                "jvmArgs = [-Xint, \"-Xms\"${NODE_HEAP}]",
+                "broker { journalBufferTimeout_NIO = 20000000 }");
+        write("databases/h2.conf", "node.dataSourceProperties.dataSource.url = \"jdbc:h2:mem\"");
+        write(
+                "databases/postgres.conf",
+                "node.dataSourceProperties.dataSource.url = \"jdbc:postgresql://\"${DATABASE_ADDRESS}\"/\"${NODE_NAME}");
+        write("notaries/simple.conf", "members = [{}]", "notary { validating = false }");
+        write("notaries/late.conf", "members = [{}]", "platformVersionMin = 5", "notary { validating = false }");
+        write("notaries/jpa.conf", "members = [{}]", "database = postgres", "notary { validating = false }");
+        write(
+                "notaries/raft.conf",
+                "members = [{ raft.clusterAddresses = [] }, { raft.clusterAddresses = [\"notary:1\"] }]",
+                "service { key = shared }",
+                "notary { validating = false, serviceLegalName = \"O=Raft,L=London,C=GB\" }");
+        write(
+                "notaries/bft.conf",
+                "members = [{}, {}]",
+                "service { key = composite, threshold = 1 }",
+                "notary { validating = false, serviceLegalName = \"O=BFT,L=London,C=GB\" }");
+    }
 
     @Test
     void theNotaryAndTheFirstPartiesAreMade() throws IOException {
-        make(2);
+        make("PARTIES", "2");
         assertThat(names("nodes")).containsExactly("notary", "partya", "partyb");
-        assertThat(names("node-infos")).containsExactly("nodeInfo-notary", "nodeInfo-partya", "nodeInfo-partyb");
+        assertThat(names("nodes/partyb/node-infos"))
+                .containsExactly("nodeInfo-notary", "nodeInfo-partya", "nodeInfo-partyb");
         assertThat(names("nodes/partya/certificates"))
                 .containsExactly("nodekeystore.jks", "sslkeystore.jks", "truststore.jks");
         assertThat(directory.resolve("network-parameters")).exists();
+        assertThat(directory.resolve("bridge.env"))
+                .hasContent("BRIDGE_NODES=Notary=notary:10003,PartyA=partya:10003,PartyB=partyb:10003");
+        assertThat(directory.resolve("parties")).hasContent("PartyA,PartyB");
+        assertThat(ConfigFactory.parseString("all = " + text("targets.json"))
+                        .getConfigList("all")
+                        .get(1)
+                        .getStringList("targets"))
+                .containsExactly("partya:9404");
     }
 
     @Test
     void aPartyThatIsAddedLeavesTheOthersAndTheParametersAsTheyAre() throws IOException {
-        make(2);
+        make("PARTIES", "2");
         byte[] parameters = Files.readAllBytes(directory.resolve("network-parameters"));
         byte[] keys = Files.readAllBytes(directory.resolve("nodes/partya/certificates/nodekeystore.jks"));
-        make(3);
+        make("PARTIES", "3");
         assertThat(names("nodes")).containsExactly("notary", "partya", "partyb", "partyc");
         assertThat(directory.resolve("network-parameters")).hasBinaryContent(parameters);
         assertThat(directory.resolve("nodes/partya/certificates/nodekeystore.jks"))
@@ -56,20 +104,151 @@ class BootstrapTest {
 
     @Test
     void aPartyThatIsNoLongerWantedKeepsItsFiles() throws IOException {
-        make(3);
-        make(2);
+        make("PARTIES", "3");
+        make("PARTIES", "2");
         assertThat(names("nodes")).contains("partyc");
+        assertThat(directory.resolve("parties")).hasContent("PartyA,PartyB");
     }
 
     @Test
-    void morePartiesThanTheNetworkHasAreRefused() {
-        assertThatThrownBy(() -> make(4))
-                .isInstanceOf(ConfigException.class)
-                .hasMessageContaining("PARTIES: 4 parties are wanted, and configs/network.conf has 3");
+    void inProductionEveryKeyComesFromARootOfTheNetworksOwn() throws IOException {
+        make();
+        Config settings = settingsOf("partya");
+        String password = settings.getString("keyStorePassword");
+        assertThat(settings.getBoolean("devMode")).isFalse();
+        assertThat(password).hasSize(32).isNotEqualTo(Authority.development().keyStorePassword);
+        X509KeyStore trusted = X509KeyStore.Companion.fromFile(
+                directory.resolve("nodes/partya/certificates/truststore.jks"),
+                settings.getString("trustStorePassword"),
+                false);
+        assertThat(trusted.getCertificate(X509Utilities.CORDA_ROOT_CA))
+                .isEqualTo(Authority.own(directory.resolve("authority")).root.getCertificate())
+                .isNotEqualTo(Authority.development().root.getCertificate());
+        make("PARTIES", "3");
+        assertThat(settingsOf("partyc").getString("keyStorePassword")).isEqualTo(password);
     }
 
-    private void make(int parties) throws IOException {
-        new Bootstrap(NETWORK, PRESET, directory, parties, PLATFORM_VERSION).run();
+    @Test
+    void inDevelopmentModeTheKeysAreCordasOwn() throws IOException {
+        make("DEV_MODE", "true");
+        assertThat(settingsOf("partya").getBoolean("devMode")).isTrue();
+        assertThat(settingsOf("partya").getString("keyStorePassword"))
+                .isEqualTo(Authority.development().keyStorePassword);
+        assertThat(directory.resolve("authority")).doesNotExist();
+    }
+
+    @Test
+    void settingsComeFromPresetDatabaseAndNetwork() throws IOException {
+        make("DATABASE", "postgres", "NODE_PRESET", "quick");
+        assertThat(settingsOf("partyb").getString("dataSourceProperties.dataSource.url"))
+                .isEqualTo("jdbc:postgresql://postgres:5432/partyb");
+        assertThat(settingsOf("partyb").getConfigList("rpcUsers").get(0).getString("username"))
+                .isEqualTo("lab");
+        assertThat(directory.resolve("nodes/partyb/jvm.args"))
+                .hasContent("-Xint\n-Xms1g\n-Dbrokerconfig.journalBufferTimeout_NIO=20000000");
+    }
+
+    @Test
+    void aNodeThatMakesItsTablesItselfIsToldTo() throws IOException {
+        make("LAB_PLATFORM_VERSION", "7");
+        assertThat(settingsOf("partya").getBoolean("database.initialiseSchema")).isTrue();
+        make("LAB_PLATFORM_VERSION", "8");
+        assertThat(settingsOf("partya").hasPath("database")).isFalse();
+    }
+
+    @Test
+    void theNodesOfAClusterShareOneKeyOrHaveOneEach() throws IOException {
+        make("NOTARY", "raft");
+        assertThat(names("nodes")).contains("notary", "notary2");
+        assertThat(serviceKey("notary")).isEqualTo(serviceKey("notary2"));
+        assertThat(settingsOf("notary2").getStringList("notary.raft.clusterAddresses"))
+                .containsExactly("notary:1");
+        assertThat(settingsOf("notary2").getString("notary.serviceLegalName")).isEqualTo("O=Raft,L=London,C=GB");
+        assertThat(settingsOf("partya").hasPath("notary")).isFalse();
+
+        directory = Files.createDirectories(folder.resolve("another"));
+        make("NOTARY", "bft");
+        assertThat(serviceKey("notary")).isNotEqualTo(serviceKey("notary2"));
+    }
+
+    @Test
+    void aLinkPutsProxiesBetweenItsEnds() throws IOException {
+        make("DATABASE", "postgres", "LINKS", "partya-partyb=+40ms partya-postgres=+8ms,10mbit");
+        List<? extends Config> proxies =
+                ConfigFactory.parseString("all = " + text("links.json")).getConfigList("all");
+        assertThat(proxies.stream().map(proxy -> proxy.getString("name")).collect(Collectors.toList()))
+                .containsExactly("partya-partyb", "partyb-partya", "partya-postgres");
+        assertThat(proxies.get(2).getInt("kilobytes_per_second")).isEqualTo(1250);
+        assertThat(proxies.get(2).getInt("latency_ms")).isEqualTo(8);
+        assertThat(settingsOf("partya").getString("dataSourceProperties.dataSource.url"))
+                .contains("links:20002");
+        assertThat(settingsOf("partyb").getString("dataSourceProperties.dataSource.url"))
+                .contains("postgres:5432");
+        assertThat(text("nodes/partya/node-infos/nodeInfo-partyb")).contains("links");
+        assertThat(text("nodes/partyc/node-infos/nodeInfo-partyb")).doesNotContain("links");
+    }
+
+    @Test
+    void whatCannotBeIsRefusedByItsName() {
+        assertRefused("PARTIES: 4 parties are wanted, and configs/network.conf has 3", "PARTIES", "4");
+        assertRefused("PARTIES=many is not a whole number", "PARTIES", "many");
+        assertRefused(
+                "NODE_PRESET=fast names no file in configs/nodes/; there are: paid, quick, stock",
+                "NODE_PRESET",
+                "fast");
+        assertRefused("NODE_PRESET=paid sets what only Corda Enterprise has", "NODE_PRESET", "paid");
+        assertRefused("DEV_MODE=yes is neither true nor false", "DEV_MODE", "yes");
+        assertRefused("NOTARY=late needs a Corda of platform version 5", "NOTARY", "late");
+        assertRefused("NOTARY=jpa keeps its records in postgres; set DATABASE=postgres", "NOTARY", "jpa");
+        assertRefused("\"partya-partyb\" is not of the form", "LINKS", "partya-partyb");
+        assertRefused("has the end partyx", "LINKS", "partya-partyx=+1ms");
+        assertRefused("is a link to PostgreSQL, and DATABASE=h2", "LINKS", "partya-postgres=+1ms");
+        assertRefused("is there twice", "LINKS", "partya-partyb=+1ms partyb-partya=+2ms");
+    }
+
+    private void assertRefused(String words, String... values) {
+        assertThatThrownBy(() -> make(values))
+                .isInstanceOf(ConfigException.class)
+                .hasMessageContaining(words);
+    }
+
+    private void make(String... values) throws IOException {
+        Map<String, String> environment = new HashMap<>();
+        environment.put("PARTIES", "3");
+        environment.put("DATABASE", "h2");
+        environment.put("NOTARY", "simple");
+        environment.put("NODE_PRESET", "stock");
+        environment.put("DEV_MODE", "false");
+        environment.put("LAB_PLATFORM_VERSION", "4");
+        environment.put("RPC_USER", "lab");
+        environment.put("NODE_HEAP", "1g");
+        for (int index = 0; index < values.length; index += 2) {
+            environment.put(values[index], values[index + 1]);
+        }
+        new Bootstrap(new Shape(environment), configs, directory).run();
+    }
+
+    private void write(String name, String... lines) throws IOException {
+        Path file = configs.resolve(name);
+        Files.createDirectories(file.getParent());
+        Files.write(file, String.join("\n", lines).getBytes(StandardCharsets.UTF_8));
+    }
+
+    private String text(String name) throws IOException {
+        return new String(Files.readAllBytes(directory.resolve(name)), StandardCharsets.ISO_8859_1);
+    }
+
+    private Config settingsOf(String node) {
+        return ConfigFactory.parseFile(
+                directory.resolve("nodes").resolve(node).resolve("node.conf").toFile());
+    }
+
+    private Object serviceKey(String node) {
+        return X509KeyStore.Companion.fromFile(
+                        directory.resolve("nodes").resolve(node).resolve("certificates/nodekeystore.jks"),
+                        settingsOf(node).getString("keyStorePassword"),
+                        false)
+                .getPublicKey(ServiceKey.ALIAS);
     }
 
     private List<String> names(String folder) throws IOException {

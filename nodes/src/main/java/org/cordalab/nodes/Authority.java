@@ -1,0 +1,152 @@
+package org.cordalab.nodes;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyPair;
+import java.security.PublicKey;
+import java.security.SecureRandom;
+import java.security.cert.X509Certificate;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import javax.security.auth.x500.X500Principal;
+import net.corda.core.crypto.Crypto;
+import net.corda.core.identity.CordaX500Name;
+import net.corda.nodeapi.internal.KeyStoreConfigHelpersKt;
+import net.corda.nodeapi.internal.crypto.CertificateAndKeyPair;
+import net.corda.nodeapi.internal.crypto.CertificateType;
+import net.corda.nodeapi.internal.crypto.X509KeyStore;
+import net.corda.nodeapi.internal.crypto.X509Utilities;
+
+/**
+ * Who certifies the nodes of a network: a root, the intermediate that certifies nodes, and the passwords of the key stores
+ * that they get.
+ */
+final class Authority {
+    private static final String KEY_STORE = "authority.jks";
+    private static final String PASSWORD = "password";
+    private static final int PASSWORD_BYTES = 16;
+    private static final String SUBJECT = ",OU=Corda Benchmark Lab,O=Corda Benchmark Lab,L=London,C=GB";
+
+    final CertificateAndKeyPair root;
+    final CertificateAndKeyPair intermediate;
+    final String keyStorePassword;
+    final String trustStorePassword;
+    /** Whether this is the authority that Corda ships, whose keys everybody has: nodes take it in development mode only. */
+    final boolean isDevelopment;
+
+    private Authority(
+            CertificateAndKeyPair root,
+            CertificateAndKeyPair intermediate,
+            String keyStorePassword,
+            String trustStorePassword,
+            boolean isDevelopment) {
+        this.root = root;
+        this.intermediate = intermediate;
+        this.keyStorePassword = keyStorePassword;
+        this.trustStorePassword = trustStorePassword;
+        this.isDevelopment = isDevelopment;
+    }
+
+    /** The one that Corda ships, with the passwords that a node in development mode expects. */
+    static Authority development() {
+        return new Authority(
+                KeyStoreConfigHelpersKt.getDEV_ROOT_CA(),
+                KeyStoreConfigHelpersKt.getDEV_INTERMEDIATE_CA(),
+                KeyStoreConfigHelpersKt.DEV_CA_KEY_STORE_PASS,
+                KeyStoreConfigHelpersKt.DEV_CA_TRUST_STORE_PASS,
+                true);
+    }
+
+    /** One of the lab's own, kept in {@code directory}, where it is made if it is not there yet. */
+    static Authority own(Path directory) throws IOException {
+        Path passwordFile = directory.resolve(PASSWORD);
+        if (!Files.exists(passwordFile)) {
+            make(directory, passwordFile);
+        }
+        String password = new String(Files.readAllBytes(passwordFile), StandardCharsets.UTF_8);
+        X509KeyStore store = X509KeyStore.Companion.fromFile(directory.resolve(KEY_STORE), password, false);
+        return new Authority(
+                store.getCertificateAndKeyPair(X509Utilities.CORDA_ROOT_CA, password),
+                store.getCertificateAndKeyPair(X509Utilities.CORDA_INTERMEDIATE_CA, password),
+                password,
+                password,
+                false);
+    }
+
+    private static void make(Path directory, Path passwordFile) throws IOException {
+        Files.createDirectories(directory);
+        Files.deleteIfExists(directory.resolve(KEY_STORE));
+        String password = randomPassword();
+        KeyPair rootKeys = Crypto.generateKeyPair(X509Utilities.INSTANCE.getDEFAULT_TLS_SIGNATURE_SCHEME());
+        X500Principal rootName = new X500Principal("CN=Root CA" + SUBJECT);
+        X509Certificate root = X509Utilities.createSelfSignedCACertificate(
+                rootName, rootKeys, X509Utilities.INSTANCE.getDEFAULT_VALIDITY_WINDOW());
+        KeyPair intermediateKeys = Crypto.generateKeyPair(X509Utilities.INSTANCE.getDEFAULT_TLS_SIGNATURE_SCHEME());
+        X509Certificate intermediate = certify(
+                CertificateType.INTERMEDIATE_CA,
+                new CertificateAndKeyPair(root, rootKeys),
+                new X500Principal("CN=Node CA" + SUBJECT),
+                intermediateKeys.getPublic());
+        X509KeyStore store = X509KeyStore.Companion.fromFile(directory.resolve(KEY_STORE), password, true);
+        store.setPrivateKey(
+                X509Utilities.CORDA_ROOT_CA, rootKeys.getPrivate(), Collections.singletonList(root), password);
+        store.setPrivateKey(
+                X509Utilities.CORDA_INTERMEDIATE_CA,
+                intermediateKeys.getPrivate(),
+                Arrays.asList(intermediate, root),
+                password);
+        // Last, and whole: with it the authority is complete.
+        Path unfinished = directory.resolve(PASSWORD + ".unfinished");
+        Files.write(unfinished, password.getBytes(StandardCharsets.UTF_8));
+        Files.move(unfinished, passwordFile);
+    }
+
+    /** The certificate that signs network parameters and its keys; nobody needs it again. */
+    CertificateAndKeyPair networkMap() {
+        if (isDevelopment) {
+            return KeyStoreConfigHelpersKt.createDevNetworkMapCa(root);
+        }
+        KeyPair keys = Crypto.generateKeyPair();
+        return new CertificateAndKeyPair(
+                certify(
+                        CertificateType.NETWORK_MAP,
+                        root,
+                        new X500Principal("CN=Network Map" + SUBJECT),
+                        keys.getPublic()),
+                keys);
+    }
+
+    /** A certificate, and those above it, for the key of a service that several nodes run together. */
+    List<X509Certificate> serviceChain(CordaX500Name name, PublicKey key) {
+        X509Certificate certificate =
+                certify(CertificateType.SERVICE_IDENTITY, intermediate, name.getX500Principal(), key);
+        return Arrays.asList(certificate, intermediate.getCertificate(), root.getCertificate());
+    }
+
+    private static X509Certificate certify(
+            CertificateType type, CertificateAndKeyPair issuer, X500Principal subject, PublicKey key) {
+        return X509Utilities.createCertificate(
+                type,
+                issuer.getCertificate(),
+                issuer.getKeyPair(),
+                subject,
+                key,
+                X509Utilities.INSTANCE.getDEFAULT_VALIDITY_WINDOW(),
+                null,
+                null,
+                null);
+    }
+
+    private static String randomPassword() {
+        byte[] bytes = new byte[PASSWORD_BYTES];
+        new SecureRandom().nextBytes(bytes);
+        StringBuilder text = new StringBuilder();
+        for (byte each : bytes) {
+            text.append(String.format("%02x", each));
+        }
+        return text.toString();
+    }
+}

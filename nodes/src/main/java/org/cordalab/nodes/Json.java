@@ -1,0 +1,15 @@
+package org.cordalab.nodes;
+
+import com.typesafe.config.ConfigRenderOptions;
+import com.typesafe.config.ConfigValueFactory;
+
+/** JSON of maps, lists, texts and numbers. */
+final class Json {
+    private Json() {}
+
+    static String render(Object value) {
+        return ConfigValueFactory.fromAnyRef(value)
+                        .render(ConfigRenderOptions.concise().setFormatted(true))
+                + "\n";
+    }
+}
