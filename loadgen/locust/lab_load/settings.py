@@ -34,9 +34,7 @@ class Settings:
         settings = cls(
             bridge_url=environment.get("BRIDGE_URL", "http://bridge:8080").rstrip("/"),
             flow_timeout_seconds=_number(environment, "BRIDGE_FLOW_TIMEOUT_SECONDS", 300.0, problems),
-            party_names=tuple(
-                name for name in environment.get("LAB_PARTIES", "PartyA,PartyB,PartyC").replace(",", " ").split()
-            ),
+            party_names=_party_names(environment),
             workloads=Path(environment.get("LAB_WORKLOADS_DIR", "/etc/corda-lab/workloads")),
             rows=Path(environment.get("LAB_ROWS_DIR", "/var/lib/corda-lab/rows")),
             metrics_port=int(_number(environment, "LAB_METRICS_PORT", 9646, problems)),
@@ -47,6 +45,15 @@ class Settings:
         if problems:
             raise LoadError(problems)
         return settings
+
+
+def _party_names(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """LAB_PARTIES, or else what the bootstrapper has left in the network's volume, or else the usual three."""
+    text = environment.get("LAB_PARTIES")
+    kept = Path(environment.get("LAB_NETWORK_DIR", "/network")) / "parties"
+    if text is None:
+        text = kept.read_text(encoding="utf-8") if kept.exists() else "PartyA,PartyB,PartyC"
+    return tuple(text.replace(",", " ").split())
 
 
 def url_problems(name: str, url: str) -> list[str]:
