@@ -69,6 +69,7 @@ def _node(name: str, flows: float, in_flight: float, cores: float) -> list[Known
         Known("hikari_connection_timeouts_total", pool),
         Known("hikari_connections_taken_total", pool, rise=5 * flows),
         *_quantiles("hikari_connection_usage_seconds", pool, 0.02),
+        Known("artemis_journal_buffer_timeout_seconds", on, start=0.00333),
         Known("artemis_queue_messages", on | inbound, start=5),
         Known("artemis_queue_messages", on | peers[0], start=1),
         Known("artemis_queue_messages", on | peers[1], start=2),
@@ -118,6 +119,34 @@ def _stages(node: str, flow: str, role: str, succeeded: float, last: str) -> lis
     ]
 
 
+def _postgres() -> list[Known]:
+    """What the PostgreSQL exporter adds for a lab with that database."""
+    on = {"job": "postgres", "instance": "172.18.0.3:9187"}
+    database = on | {"datid": "16385", "datname": "corda"}
+    server = on | {"server": "postgres:5432"}
+    activity = server | {"datname": "corda", "application_name": "PostgreSQL JDBC Driver"}
+    return [
+        Known("up", on, start=1),
+        Known("scrape_duration_seconds", on, start=0.02),
+        Known("pg_up", on, start=1),
+        Known("pg_stat_activity_count", activity | {"usename": "partya", "state": "active"}, start=2),
+        Known("pg_stat_activity_count", activity | {"usename": "partya", "state": "idle"}, start=8),
+        Known("pg_stat_activity_count", server | {"datname": "corda", "usename": "", "state": "disabled"}),
+        Known("pg_stat_database_xact_commit", database, rise=200),
+        Known("pg_stat_database_xact_rollback", database, rise=1),
+        Known("pg_stat_database_blks_hit", database, rise=900),
+        Known("pg_stat_database_blks_read", database, rise=100),
+        Known("pg_stat_database_blk_read_time", database, rise=50),
+        Known("pg_stat_database_blk_write_time", database, rise=20),
+        Known("pg_locks_count", on | {"datname": "corda", "mode": "rowexclusivelock"}, start=4),
+        Known("pg_locks_count", on | {"datname": "corda", "mode": "sharelock"}),
+        Known("pg_schema_size_bytes", server | {"schema": "partya"}, start=3 * MIB),
+        Known("pg_schema_size_bytes", server | {"schema": "partyj"}),
+        Known("pg_large_objects_size_bytes", server, start=9 * MIB),
+        *_process(on, 0.01, 30 * MIB),
+    ]
+
+
 def run_samples(failed: float) -> list[Known]:
     """A run of the IOU workload: 10 answers a second, of which `failed` are errors; 11 requests a second are sent."""
     ok = 10 - failed
@@ -164,6 +193,7 @@ def run_samples(failed: float) -> list[Known]:
         *_process(bridge, 0.3, 200 * MIB),
         *_process(locust, 0.2, 100 * MIB),
         *_process(prometheus, 0.1, 50 * MIB),
+        *_postgres(),
     ]
     if failed:
         series += [

@@ -34,6 +34,7 @@ class Signal:
     labels: Mapping[str, str]
     everywhere: bool = False
     since: int = 0
+    only_with: str = ""
 
     @property
     def series(self) -> str:
@@ -101,7 +102,11 @@ def load_signals(path: Path = SIGNALS_FILE) -> list[Signal]:
     """Read the table; the labels of a job hold for each of its signals."""
     jobs: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
     return [
-        Signal(job=job, **entry | {"labels": table.get("labels", {}) | entry.get("labels", {})})
+        Signal(
+            job=job,
+            only_with=table.get("only_with", ""),
+            **entry | {"labels": table.get("labels", {}) | entry.get("labels", {})},
+        )
         for job, table in jobs.items()
         for entry in table["signals"]
     ]
@@ -113,13 +118,20 @@ def signal_faults(
     moment: Moment,
     window_seconds: int,
     platform: int = NEWEST_PLATFORM,
+    shape: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Say what is wrong with the signals of the last `window_seconds`; an empty list means that all of them arrive.
 
     With the moment "load", a workload must have run for most of the window, which must span several scrapes. Signals
-    that nodes of this platform version do not have yet are left out.
+    that nodes of this platform version do not have yet are left out, and those of targets that this ``shape`` (variable of
+    .env → value) does not have.
     """
-    there = [signal for signal in signals if signal.since <= platform]
+    settings = {f"{name}={value}" for name, value in (shape or {}).items()}
+    there = [
+        signal
+        for signal in signals
+        if signal.since <= platform and (not signal.only_with or signal.only_with in settings)
+    ]
     return [fault for signal in there for fault in _faults_of(prometheus, signal, moment, window_seconds)]
 
 

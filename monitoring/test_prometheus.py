@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from corda_lab.settings import NOTARY_MEMBERS
+
 REPOSITORY = Path(__file__).parent.parent
 SCRAPE_INTERVAL = "5s"
 PARTY_COUNTS = range(2, 11)
@@ -42,7 +44,7 @@ def mounted_at(service: dict[str, Any], source: str) -> PurePosixPath:
 def test_every_job_is_scraped_at_the_same_interval(jobs: dict[str, Any]) -> None:
     settings = load("monitoring/prometheus/prometheus.yml")["global"]
     assert settings["scrape_interval"] == SCRAPE_INTERVAL
-    assert set(jobs) == {"corda", "bridge", "locust", "prometheus"}
+    assert set(jobs) == {"corda", "bridge", "locust", "postgres", "prometheus"}
     assert not any("scrape_interval" in job for job in jobs.values())
 
 
@@ -51,45 +53,52 @@ def test_grafana_knows_the_scrape_interval() -> None:
     assert source["jsonData"]["timeInterval"] == SCRAPE_INTERVAL
 
 
-def members(parties: int) -> dict[str, str]:
-    """The bridge's nodes with this number of parties: name by host."""
-    lines = (REPOSITORY / f"configs/parties/{parties}.env").read_text(encoding="utf-8").splitlines()
-    settings = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
-    pairs = [pair.split("=") for pair in settings["BRIDGE_NODES"].split(",")]
-    assert settings["LAB_PARTIES"].split(",") == [name for name, _ in pairs if name != "Notary"]
-    return {address.removesuffix(":10003"): name for name, address in pairs}
+def network_members(kind: str) -> list[str]:
+    """Hosts of the notaries or parties of the network, in the order in which they are made."""
+    text = (REPOSITORY / "configs" / "network.conf").read_text(encoding="utf-8")
+    found = re.search(rf"^{kind} = \[(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    assert found
+    return re.findall(r"name = (\w+)", found[1])
+
+
+def started_by(services: dict[str, Any], profile: str, kind: str) -> set[str]:
+    """Services of a kind that start when this profile is on."""
+    return {name for name in services if name.startswith(kind) and profile in services[name].get("profiles", [profile])}
 
 
 @pytest.mark.parametrize("parties", PARTY_COUNTS)
-def test_bridge_prometheus_and_services_agree_for_every_number_of_parties(
-    services: dict[str, Any], parties: int
-) -> None:
-    expected = {"notary": "Notary"} | {f"party{letter}": f"Party{letter.upper()}" for letter in "abcdefghij"[:parties]}
-    assert members(parties) == expected
-    groups = yaml.safe_load((REPOSITORY / f"monitoring/prometheus/nodes/{parties}.yml").read_text(encoding="utf-8"))
-    scraped = {target: group["labels"]["node"] for group in groups for target in group["targets"]}
-    assert scraped == {f"{host}:9404": name for host, name in expected.items()}
-    profile = f"parties-{parties}"
-    nodes = {name for name in services if name == "notary" or name.startswith("party")}
-    started = {name for name in nodes if profile in services[name].get("profiles", [profile])}
-    assert started == expected.keys()
+def test_the_first_parties_start(services: dict[str, Any], parties: int) -> None:
+    assert started_by(services, f"parties-{parties}", "party") == set(network_members("parties")[:parties])
+
+
+@pytest.mark.parametrize(("notary", "members"), NOTARY_MEMBERS.items())
+def test_a_notary_starts_with_all_its_members(services: dict[str, Any], notary: str, members: int) -> None:
+    text = (REPOSITORY / "configs" / "notaries" / f"{notary}.conf").read_text(encoding="utf-8")
+    assert "members = [{}]" in text if members == 1 else text.count("clusterAddresses = ") == members
+    assert started_by(services, f"notary-{notary}", "notary") == set(network_members("notaries")[:members])
+
+
+def test_every_kind_of_notary_has_its_settings() -> None:
+    assert {path.stem for path in (REPOSITORY / "configs" / "notaries").iterdir()} == set(NOTARY_MEMBERS)
 
 
 def test_the_bridge_waits_for_every_node_that_starts(services: dict[str, Any]) -> None:
     waits = services["bridge"]["depends_on"]
-    assert waits.keys() == {name for name in services if name == "notary" or name.startswith("party")}
+    assert waits.keys() == {name for name in services if name.startswith(("notary", "party"))}
     for name, wait in waits.items():
         assert wait["condition"] == "service_healthy"
         assert wait.get("required", True) == ("profiles" not in services[name])
 
 
-def test_bridge_locust_and_prometheus_take_the_files_for_the_number_of_parties(
+def test_bridge_locust_and_prometheus_take_the_network_that_the_bootstrapper_has_made(
     services: dict[str, Any], jobs: dict[str, Any]
 ) -> None:
-    for name in ("bridge", "locust"):
-        assert services[name]["env_file"] == "./configs/parties/${PARTIES}.env"
-    place = mounted_at(services["prometheus"], "monitoring/prometheus/nodes/${PARTIES}.yml")
-    assert jobs["corda"]["file_sd_configs"] == [{"files": [str(place)]}]
+    for name in ("bridge", "locust", "prometheus"):
+        assert "network:/network:ro" in services[name]["volumes"]
+    # A volume belongs to whoever mounts it first.
+    assert services["prometheus"]["depends_on"]["bootstrap"]["condition"] == "service_completed_successfully"
+    (found,) = jobs["corda"]["file_sd_configs"]
+    assert found["files"] == ["/network/targets.json"]
 
 
 def test_buckets_of_stages_get_their_name_back(jobs: dict[str, Any]) -> None:

@@ -88,10 +88,21 @@ SHOWN_WITH_ERRORS: dict[str, dict[str, float]] = {
     "Heap per node": _per_node(0.4, 0.4, 0.4, 0.4),
     "GC time share per node": _per_node(0.04, 0.04, 0.04, 0.04),
     "Resident memory per node": _per_node(900 * MIB, 900 * MIB, 900 * MIB, 900 * MIB),
-    "CPU of the lab itself": {"bridge": 0.3, "locust": 0.2, "prometheus": 0.1},
-    "Resident memory of the lab itself": {"bridge": 200 * MIB, "locust": 100 * MIB, "prometheus": 50 * MIB},
+    "CPU of the lab itself": {"bridge": 0.3, "locust": 0.2, "postgres": 0.01, "prometheus": 0.1},
+    "Resident memory of the lab itself": {
+        "bridge": 200 * MIB,
+        "locust": 100 * MIB,
+        "postgres": 30 * MIB,
+        "prometheus": 50 * MIB,
+    },
     "Scrape time": {f"corda {node}": 0.05 for node in ("Notary", "PartyA", "PartyB", "PartyC")}
-    | {"bridge": 0.01, "locust": 0.01, "prometheus": 0.01},
+    | {"bridge": 0.01, "locust": 0.01, "postgres": 0.02, "prometheus": 0.01},
+    "PostgreSQL connections": {"partya active": 2, "partya idle": 8},
+    "PostgreSQL transactions per second": {"committed": 200, "rolled back": 1},
+    "PostgreSQL cache hits": {"hits": 0.9},
+    "PostgreSQL locks": {"rowexclusivelock": 4},
+    "PostgreSQL I/O": {"reading": 0.05, "writing": 0.02},
+    "PostgreSQL size per node": {"partya": 3 * MIB, "large objects of all": 9 * MIB},
 }
 
 

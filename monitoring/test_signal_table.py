@@ -24,7 +24,9 @@ def test_the_samples_are_the_signals_of_the_table() -> None:
 
 
 def test_a_lab_under_load_has_every_signal(loaded: Loaded) -> None:
-    assert signal_faults(loaded.prometheus, load_signals(), "load", STRETCH_SECONDS) == []
+    assert (
+        signal_faults(loaded.prometheus, load_signals(), "load", STRETCH_SECONDS, shape={"DATABASE": "postgres"}) == []
+    )
 
 
 def test_a_metric_that_does_not_arrive_is_a_fault(loaded: Loaded) -> None:
