@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab import counts, generator, rows, run, ui
+from corda_lab import counts, generator, rows, run, shape, ui
 from corda_lab.bridge import Bridge
 from corda_lab.compose import Compose, last_words
 from corda_lab.errors import LabError
@@ -115,6 +115,7 @@ def bridge_rate(compose: Compose, bridge: Bridge, plan: Plan) -> float:
 
 def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
     """Measure pairs and print their ratio."""
+    settings = shape.of_running(settings)
     compose = Compose(settings)
     client, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the benchmark"):

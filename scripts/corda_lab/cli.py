@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from corda_lab import bench as bench_module
-from corda_lab import check_workloads, engine, lifecycle, load, new_workload, results, suite, ui
+from corda_lab import check_workloads, engine, lifecycle, load, new_workload, results, shape, suite, ui
 from corda_lab import doctor as doctor_module
 from corda_lab import flows as flows_module
 from corda_lab import report as report_module
@@ -17,7 +17,6 @@ from corda_lab import run as run_module
 from corda_lab import status as status_module
 from corda_lab.bridge import Bridge
 from corda_lab.durations import parse_duration
-from corda_lab.errors import LabError
 from corda_lab.paths import WORKLOADS
 from corda_lab.settings import PARTIES, PARTIES_MIN, Settings, load_settings
 
@@ -208,23 +207,43 @@ def doctor(as_json: JsonOption = False) -> None:
 def up(
     images: ImagesOption = None,
     parties: Annotated[
-        int | None,
-        typer.Option(help=f"Parties besides the notary, {PARTIES_MIN} to {len(PARTIES)}. Default: PARTIES of .env."),
+        int | None, typer.Option(help=f"Parties besides the notary, {PARTIES_MIN} to {len(PARTIES)}.")
+    ] = None,
+    corda: Annotated[str | None, typer.Option(help="Version of Corda: 4.1, 4.3 to 4.10.")] = None,
+    database: Annotated[str | None, typer.Option(help="h2, inside each node, or postgres.")] = None,
+    notary: Annotated[str | None, typer.Option(help="simple, validating, jpa, raft or bft.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Settings of the nodes: a file of configs/nodes/.")] = None,
+    dev_mode: Annotated[
+        bool | None, typer.Option("--dev-mode/--no-dev-mode", help="Corda's development mode, or a root of its own.")
+    ] = None,
+    size: Annotated[str | None, typer.Option(help="Heap and cores of each node: small, medium or large.")] = None,
+    heap: Annotated[str | None, typer.Option(help="Heap of each node: 1g; its memory limit follows.")] = None,
+    cores: Annotated[str | None, typer.Option(help="Cores that each node may use: 2, 0.5; 0 for all.")] = None,
+    cpuset: Annotated[str | None, typer.Option(help="Which cores nodes may use: 0-3 or 0,2.")] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(help="Condition of a link: partya-partyb=+40ms, partya-postgres=+8ms,10mbit. Repeat it."),
     ] = None,
 ) -> None:
     """Prepare images, build, start every service and wait until all are healthy.
 
-    CorDapps in cordapps/extra/ are checked first, and installed on every node.
+    What is not given comes from .env. CorDapps in cordapps/extra/ are checked first, and installed on every node.
 
-    Example: `scripts/lab up --parties 5`
+    Example: `scripts/lab up --parties 5 --database postgres`
     """
-    settings = load_settings()
-    if parties is not None:
-        if not PARTIES_MIN <= parties <= len(PARTIES):
-            raise LabError(
-                f"--parties: {parties} is out of range", f"Give a number from {PARTIES_MIN} to {len(PARTIES)}."
-            )
-        settings = settings.with_parties(parties)
+    options = {
+        "PARTIES": None if parties is None else str(parties),
+        "CORDA_VERSION": corda,
+        "DATABASE": database,
+        "NOTARY": notary,
+        "NODE_PRESET": preset,
+        "DEV_MODE": None if dev_mode is None else str(dev_mode).lower(),
+        "NODE_HEAP": heap,
+        "NODE_CORES": cores,
+        "NODE_CPUSET": cpuset,
+        "LINKS": None if link is None else " ".join(link),
+    }
+    settings = shape.with_options(load_settings(), options, size=size)
     lifecycle.up(settings, _forced(images))
     lifecycle.print_urls(settings)
 
@@ -431,12 +450,21 @@ def list_runs(as_json: JsonOption = False) -> None:
 def run_tests(
     unit: Annotated[bool, typer.Option("--unit", help="Everything but the end-to-end tests.")] = False,
     e2e: Annotated[bool, typer.Option("--e2e", help="Only the end-to-end tests, on a lab of their own.")] = False,
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help="Instead, every database with every version of Corda; takes an hour.")
+    ] = False,
     images: ImagesOption = None,
 ) -> None:
     """Run formatters, linters, unit, structure and end-to-end tests. The last line is `N passed, N failed`.
 
     Example: `scripts/lab test --unit`
     """
+    if matrix:
+        totals = suite.run_matrix(_forced(images))
+        print(totals.closing_line, flush=True)
+        if totals.failed:
+            raise typer.Exit(1)
+        return
     both = unit == e2e
     totals = suite.run(load_settings(), unit=unit or both, end_to_end=e2e or both, images=_forced(images))
     print(totals.closing_line, flush=True)

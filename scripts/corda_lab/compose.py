@@ -1,7 +1,9 @@
 """Docker Compose, as the lab calls it: every command here is one that a person could type in the checkout."""
 
+import hashlib
 import json
 import os
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +12,17 @@ from typing import Any
 
 from corda_lab import extra_cordapps
 from corda_lab.errors import LabError
-from corda_lab.paths import COMPOSE_FILE, ROOT
-from corda_lab.settings import PARTIES, Settings
+from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
+from corda_lab.settings import NOTARY, PARTIES, SHAPE_VARIABLES, Settings
 
 COMMAND_SECONDS_MAX = 120.0
-PARTY_COUNT_PROFILE = "parties-"
+SHAPE_PROFILES = ("parties-", "notary-", "database-")
+"""How the profiles begin that .env makes of the shape."""
+OPTIONAL_SERVICES = ("notary2", "notary3", "notary4", "postgres", "postgres-exporter", "links")
+"""Services besides parties that only some shapes have."""
+
+ONE_SHOTS = ("bootstrap",)
+"""Services whose work is done when they end."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,7 @@ class Service:
     def is_ready(self) -> bool:
         """Running and healthy (or without a health check), or a one-shot that ended well."""
         if self.state == "exited":
-            return self.exit_code == 0
+            return self.name in ONE_SHOTS and self.exit_code == 0
         return self.state == "running" and self.health in {"", "healthy"}
 
     @property
@@ -45,7 +53,7 @@ class Service:
         if self.state == "running" and self.health:
             return self.health
         if self.state == "exited":
-            return "done" if self.exit_code == 0 else f"exited with {self.exit_code}"
+            return "done" if self.is_ready else f"exited with {self.exit_code}"
         return self.state
 
 
@@ -112,24 +120,39 @@ def run_docker(
 
 
 def lab_environment(settings: Settings) -> dict[str, str]:
-    """The variables with which Compose starts as many parties as are wanted, and nodes anew when extra CorDapps changed.
+    """The variables with which Compose starts the shape that is wanted, and nodes anew when extra CorDapps changed.
 
-    Every party is a service with a profile of the service's name, so that one is started by naming it. Profiles of
-    anything else stay as they are; ``.env`` turns on one named after the number of parties, which this replaces.
+    Every service that not all shapes have is of a profile of its own name, so that one is started by naming it. Profiles of
+    anything else stay as they are; ``.env`` turns on some that follow from the shape, which these replace.
     """
     set_by_user = settings.values.get("COMPOSE_PROFILES", "")
-    every_party = {party.lower() for party in PARTIES}
+    optional = {*OPTIONAL_SERVICES, *(party.lower() for party in PARTIES)}
     others = [
         name
-        for name in set_by_user.split(",")
-        if name and name not in every_party and not name.startswith(PARTY_COUNT_PROFILE)
+        for name in re.sub(r"\$\{[^}]*\}", "", set_by_user).split(",")
+        if name and name not in optional and not name.startswith(SHAPE_PROFILES)
     ]
-    profiles = [*others, *(party.lower() for party in settings.parties)]
+    nodes = [node.lower() for node in settings.nodes if node != NOTARY]
     return {
+        **{name: settings.values[name] for name in SHAPE_VARIABLES if name in settings.values},
+        "CORDA_IMAGE": settings.node_image,
         "PARTIES": str(settings.party_count),
-        "COMPOSE_PROFILES": ",".join(profiles),
-        "EXTRA_CORDAPPS": extra_cordapps.fingerprint(),
+        "COMPOSE_PROFILES": ",".join([*others, *nodes, *settings.extra_services]),
+        "NODE_INPUTS": node_inputs(settings),
     }
+
+
+def node_inputs(settings: Settings) -> str:
+    """Changes with everything that nodes read only when they start and that no other variable of theirs tells."""
+    files = [CONFIGS / "network.conf"]
+    for folder, variable in (("databases", "DATABASE"), ("nodes", "NODE_PRESET"), ("notaries", "NOTARY")):
+        files.append(CONFIGS / folder / f"{settings.values.get(variable, '')}.conf")
+    digest = hashlib.sha256(extra_cordapps.fingerprint().encode())
+    for path in files:
+        digest.update(path.read_bytes() if path.exists() else b"")
+    for name in ("RPC_USER", "RPC_PASSWORD", "POSTGRES_PASSWORD", "POSTGRES_POOL_SIZE"):
+        digest.update(f"{name}={settings.values.get(name, '')}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 class Compose:

@@ -13,7 +13,8 @@ from corda_lab import engine, extra_cordapps, host
 from corda_lab.compose import Compose, run_docker
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
-from corda_lab.settings import NOTARY, PARTIES, Settings
+from corda_lab.settings import Settings
+from corda_lab.shape import KEPT
 
 GIB = 1024**3
 
@@ -97,8 +98,10 @@ def check_compose() -> Check:
 
 def memory_limits(settings: Settings, services: Iterable[str]) -> int:
     """Sum of the memory limits of the services that keep running."""
-    variables = {node.lower(): "NODE_MEMORY" for node in (NOTARY, *PARTIES)}
-    variables.update({name: f"{name.upper()}_MEMORY" for name in ("bridge", "locust", "prometheus", "grafana")})
+    variables = {node.lower(): "NODE_MEMORY" for node in settings.nodes}
+    variables.update(
+        {name: f"{name.upper()}_MEMORY" for name in ("bridge", "locust", "prometheus", "grafana", "postgres")}
+    )
     return sum(settings.size(variables[service]) for service in services if service in variables)
 
 
@@ -137,7 +140,7 @@ def judge_disk(free: int, *, images_present: bool) -> Check:
 def check_disk(settings: Settings) -> Check:
     """Whether the engine's disk has room."""
     root = Path(engine.engine_info().root_dir)
-    present = run_docker(["image", "inspect", node_image(settings)]).returncode == 0
+    present = run_docker(["image", "inspect", settings.node_image]).returncode == 0
     return judge_disk(host.disk_free_bytes(root if root.exists() else ROOT), images_present=present)
 
 
@@ -232,26 +235,17 @@ def check_ports(
     return checks
 
 
-def node_image(settings: Settings) -> str:
-    """Name of the image that every node runs on."""
-    return f"corda-lab/node:{settings['CORDA_VERSION']}"
-
-
 def judge_shape(shape: str, settings: Settings) -> list[str]:
     """Which settings differ from those that the kept volumes were made with.
 
-    ``shape`` is what the bootstrapper wrote into the network volume: ``corda=4.10 database=h2 parties=3``.
+    ``shape`` is what the bootstrapper wrote into the network volume: ``corda=4.10 database=h2 notary=simple dev-mode=false``.
     """
     kept = dict(word.partition("=")[::2] for word in shape.split())
-    wanted = {
-        "corda": settings["CORDA_VERSION"],
-        "database": settings.values.get("DATABASE", "h2"),
-        "parties": str(settings.party_count),
-    }
+    wanted = {name: settings[variable] for name, variable in KEPT.items()}
     return [
-        f"{name} {kept[name]}, but {wanted[name]} is configured"
+        f"{name} {kept.get(name, 'not known')}, but {wanted[name]} is configured"
         for name in wanted
-        if name in kept and kept[name] != wanted[name]
+        if kept and kept.get(name) != wanted[name]
     ]
 
 
@@ -264,7 +258,7 @@ def check_volumes(settings: Settings) -> Check:
     images = run_docker(["image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "corda-lab/node"]).stdout.split()
     if not images:
         return ok("volumes", "kept from an earlier start")
-    image = node_image(settings) if node_image(settings) in images else images[0]
+    image = settings.node_image if settings.node_image in images else images[0]
     read = ["run", "--rm", "--network", "none", "--volume", f"{volume}:/network:ro", "--entrypoint", "cat"]
     shape = run_docker([*read, image, "/network/shape"])
     differences = judge_shape(shape.stdout, settings) if shape.returncode == 0 else []
@@ -301,7 +295,11 @@ def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Chec
     """What has to hold before ``docker compose up``; services in ``without`` are left out of the start."""
     left_out = set(without)
     running = {service.name for service in Compose(settings).services() if service.state == "running"}
-    services = [*(node.lower() for node in settings.nodes), "bridge", "locust", "prometheus", "grafana"]
+    services = [
+        *settings.extra_services,
+        *(node.lower() for node in settings.nodes),
+        *("bridge", "locust", "prometheus", "grafana"),
+    ]
     to_start = [name for name in services if name not in running | left_out]
     memory = check_memory(settings, to_start) if to_start else ok("memory", "the lab is running")
     ports = [variable for variable in PORTS if variable.partition("_")[0].lower() not in left_out]

@@ -21,7 +21,7 @@ from corda_lab import debian, ui
 from corda_lab.engine import COMMAND_SECONDS_MAX, run_bounded
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
-from corda_lab.settings import load_settings
+from corda_lab.settings import Settings, load_settings
 
 Source = Literal["present", "registry", "local"]
 """Where images come from; ``present`` when all of them are there already."""
@@ -62,6 +62,9 @@ STAND_INS = (
     StandIn("MAVEN_IMAGE", "maven", parent=_JAVA21),
     StandIn("PYTHON_IMAGE", "python"),
     StandIn("PROMETHEUS_IMAGE", "prometheus"),
+    StandIn("POSTGRES_IMAGE", "postgres"),
+    StandIn("POSTGRES_EXPORTER_IMAGE", "postgres-exporter"),
+    StandIn("TOXIPROXY_IMAGE", "toxiproxy"),
 )
 
 BASE_ENVIRONMENT = {
@@ -76,10 +79,19 @@ BASE_ENVIRONMENT = {
 """Tools that bring certificates of their own (pip, requests, Node) are told to use the system's."""
 
 
-def image_names() -> dict[str, str]:
-    """Every third-party image: variable of ``.env`` → name."""
-    settings = load_settings()
-    return {variable: settings[variable] for variable in (*(s.variable for s in STAND_INS), GRAFANA_VARIABLE)}
+IMAGES_OF_SERVICES = {
+    "postgres": "POSTGRES_IMAGE",
+    "postgres-exporter": "POSTGRES_EXPORTER_IMAGE",
+    "links": "TOXIPROXY_IMAGE",
+}
+"""Images that only a lab with the service needs."""
+
+
+def image_names(settings: Settings) -> dict[str, str]:
+    """Every third-party image that a lab of this shape needs: variable of ``.env`` → name."""
+    unneeded = {variable for service, variable in IMAGES_OF_SERVICES.items() if service not in settings.extra_services}
+    variables = [*(stand_in.variable for stand_in in STAND_INS), GRAFANA_VARIABLE]
+    return {variable: settings[variable] for variable in variables if variable not in unneeded}
 
 
 def _checked(command: Sequence[str], *, seconds_max: float, what: str, remedy: str) -> str:
@@ -101,14 +113,15 @@ def present_images(names: Iterable[str]) -> dict[str, bool]:
     return present
 
 
-def standins_present() -> tuple[str, ...]:
+def standins_present(settings: Settings) -> tuple[str, ...]:
     """Names of the third-party images that are stand-ins here, for a run's manifest."""
-    return tuple(sorted(name for name, is_stand_in in present_images(image_names().values()).items() if is_stand_in))
+    present = present_images(image_names(settings).values())
+    return tuple(sorted(name for name, is_stand_in in present.items() if is_stand_in))
 
 
 def grafana_present() -> bool:
     """Whether Grafana's image is there; it has no stand-in, so without a registry the lab runs without it."""
-    return bool(present_images([image_names()[GRAFANA_VARIABLE]]))
+    return bool(present_images([load_settings()[GRAFANA_VARIABLE]]))
 
 
 def decide(names: Mapping[str, str], present: Mapping[str, bool]) -> Source | None:
@@ -123,12 +136,11 @@ def decide(names: Mapping[str, str], present: Mapping[str, bool]) -> Source | No
     return None
 
 
-def choose_source(forced: Literal["registry", "local"] | None = None) -> Source:
-    """Where the images come from: as forced, or as found (already there, a registry, else local), and say so."""
+def choose_source(names: Mapping[str, str], forced: Literal["registry", "local"] | None = None) -> Source:
+    """Where these images come from: as forced, or as found (already there, a registry, else local), and say so."""
     if forced is not None:
         ui.note(f"images: {forced}, as asked for")
         return forced
-    names = image_names()
     present = present_images(names.values())
     source = decide(names, present)
     if source is None:
@@ -171,12 +183,11 @@ def registry_problem(image: str) -> str:
         process.communicate()
 
 
-def ensure_images(source: Source, names: Collection[str] | None = None) -> None:
-    """Pull or build the third-party images with these names (all by default) that are not there yet.
+def ensure_images(source: Source, by_variable: Mapping[str, str]) -> None:
+    """Pull or build those of these third-party images, variable of ``.env`` → name, that are not there yet.
 
     From a registry, stand-ins are replaced too. Locally, an official image that is there is used as it is.
     """
-    by_variable = {variable: name for variable, name in image_names().items() if names is None or name in names}
     present = present_images(by_variable.values())
     if source == "registry":
         _pull([name for name in by_variable.values() if present.get(name) is not False])

@@ -1,6 +1,7 @@
 """Bring the lab up and down, and tell how it stands."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from corda_lab import doctor, engine, extra_cordapps, images, ui
+from corda_lab import doctor, engine, extra_cordapps, images, shape, ui
 from corda_lab.compose import Compose, Service, last_lines, last_words
 from corda_lab.errors import LabError
 from corda_lab.paths import CACHE
@@ -32,7 +33,7 @@ BASE_SERVICES = ("bridge", "locust", "prometheus", "grafana")
 
 def services_of(settings: Settings) -> tuple[str, ...]:
     """Every service of the lab, in the order in which they start."""
-    return ("bootstrap", *(node.lower() for node in settings.nodes), *BASE_SERVICES)
+    return ("bootstrap", *settings.extra_services, *(node.lower() for node in settings.nodes), *BASE_SERVICES)
 
 
 def require_engine() -> None:
@@ -49,10 +50,11 @@ def prepare_engine() -> None:
         ui.note(f"engine {version}, compose {compose}")
 
 
-def prepare_images(forced: ImageChoice | None) -> None:
+def prepare_images(settings: Settings, forced: ImageChoice | None) -> None:
     """Make sure of the third-party images that the builds and services need."""
     with ui.phase("Third-party images"):
-        images.ensure_images(images.choose_source(forced))
+        names = images.image_names(settings)
+        images.ensure_images(images.choose_source(names, forced), names)
 
 
 def left_out() -> tuple[str, ...]:
@@ -175,11 +177,16 @@ def check_services(config: Mapping[str, Any], expected: Iterable[str]) -> None:
         )
 
 
+def whole(settings: Settings) -> Settings:
+    """The settings with every service that any shape has, for commands that stop them."""
+    return settings.with_values({"PARTIES": str(len(PARTIES)), "NOTARY": "bft", "DATABASE": "postgres", "LINKS": "any"})
+
+
 def stop_surplus(settings: Settings) -> None:
-    """Stop the parties beyond those wanted, which Compose leaves running; their ledgers stay."""
-    compose = Compose(settings.with_parties(len(PARTIES)))
-    beyond = {party.lower() for party in PARTIES[settings.party_count :]}
-    surplus = [service.name for service in compose.services() if service.name in beyond]
+    """Stop the services that the wanted shape does not have, which Compose leaves running; their ledgers stay."""
+    compose = Compose(whole(settings))
+    wanted = services_of(settings)
+    surplus = [service.name for service in compose.services() if service.name not in wanted]
     if surplus:
         ui.note(compose.shown("rm", "--stop", "--force", *surplus))
         compose.run("rm", "--stop", "--force", *surplus)
@@ -212,6 +219,23 @@ def start(settings: Settings) -> None:
         progress.tell()
         if status != 0:
             raise start_error(compose, compose.services(), log, timed_out=status is None)
+
+
+def measure_links(compose: Compose) -> list[dict[str, Any]]:
+    """Round trips of every link, directly and through its proxy, in milliseconds. Raises LabError."""
+    done = compose.run("exec", "-T", "links", "/opt/corda-lab/measure")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def show_links(settings: Settings) -> None:
+    """Say what the links really add, if there are any."""
+    if not settings.values.get("LINKS"):
+        return
+    for link in measure_links(Compose(settings)):
+        ui.note(
+            f"{link['name']:<20} round trip {link['through_ms']:.1f} ms, {link['direct_ms']:.1f} ms without"
+            f" (+{link['wanted_ms']} ms wanted)"
+        )
 
 
 def start_error(compose: Compose, services: Iterable[Service], log: Path, *, timed_out: bool) -> LabError:
@@ -256,19 +280,21 @@ def check_extra_cordapps(settings: Settings) -> None:
 
 def up(settings: Settings, forced: ImageChoice | None) -> None:
     """From whatever is there to a lab that is ready."""
+    shape.require_possible(settings)
     check_extra_cordapps(settings)
     prepare_engine()
-    prepare_images(forced)
+    prepare_images(settings, forced)
     check_machine(settings)
     build(settings)
     start(settings)
+    show_links(settings)
 
 
 def down(settings: Settings, *, volumes: bool) -> None:
     """Stop the lab; with ``volumes`` also forget ledgers, identities and metrics."""
     with ui.phase("Stopping the lab" + (" and removing its volumes" if volumes else "")):
-        # Every party, however many the network was started with: Compose stops no service of a profile that is not on.
-        compose = Compose(settings.with_parties(len(PARTIES)))
+        # Whatever shape was started: Compose stops no service of a profile that is not on.
+        compose = Compose(whole(settings))
         arguments = ["down", "--remove-orphans", *(["--volumes"] if volumes else [])]
         ui.note(compose.shown(*arguments))
         log = CACHE / "down.log"

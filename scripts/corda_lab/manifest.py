@@ -7,10 +7,10 @@ import subprocess
 import sys
 from typing import Any
 
-from corda_lab import engine, host, images
+from corda_lab import engine, host, images, lifecycle
 from corda_lab.compose import Compose, run_docker
 from corda_lab.paths import ROOT
-from corda_lab.settings import Settings
+from corda_lab.settings import SHAPE_VARIABLES, Settings
 
 
 def git_state() -> dict[str, Any]:
@@ -77,8 +77,10 @@ def environment(settings: Settings) -> dict[str, Any]:
         "git": git_state(),
         "versions": versions(settings, compose),
         "images": image_ids(compose),
-        "stand_ins": list(images.standins_present()),
+        "stand_ins": list(images.standins_present(settings)),
         "host": host.describe(),
+        "shape": {name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.node_image},
+        "links_measured": lifecycle.measure_links(compose) if settings.values.get("LINKS") else [],
         "settings": settings.public(),
     }
 

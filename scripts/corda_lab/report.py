@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 import polars as pl
 
-from corda_lab import charts, stages
+from corda_lab import charts, shape, stages
 from corda_lab.errors import LabError
 from corda_lab.results import SCHEMA, read_json
 from corda_lab.rows import Window
@@ -251,6 +251,11 @@ def facts(run: dict[str, Any], step: dict[str, Any]) -> list[tuple[str, str]]:
             + (f" with {step['counterparty']}" if step["counterparty"] else ""),
         ),
         ("Unit of work", ", ".join(dict.fromkeys(part["unit"] for part in step["parts"]))),
+        ("Shape of the lab", shape.describe(run["shape"]) if "shape" in run else "not kept by this run"),
+        *(
+            (f"Link {link['name']}", f"round trip {link['through_ms']:.1f} ms, {link['direct_ms']:.1f} ms without")
+            for link in run.get("links_measured", ())
+        ),
         ("Corda", f"{versions['corda']} (Java: {java})"),
         ("Docker", f"engine {versions['engine']}, Compose {versions['compose']}"),
         ("Commit", commit),

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import polars as pl
 
-from corda_lab import counts, generator, lifecycle, manifest, report, results, stages, ui
+from corda_lab import counts, generator, lifecycle, manifest, report, results, shape, stages, ui
 from corda_lab.arguments import argument_problems
 from corda_lab.bridge import START_REMEDY, Bridge, Flow, Node
 from corda_lab.compose import Compose
@@ -41,7 +41,7 @@ def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Work
 def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
     """Every service of the lab has to be ready before load starts; Grafana may be left out. Returns the nodes by name."""
     services = {service.name: service for service in compose.services()}
-    needed = ["bridge", "locust", "prometheus"]
+    needed = ["bridge", "locust", "prometheus", *compose.settings.extra_services]
     missing = [name for name in needed if name not in services or not services[name].is_ready]
     nodes: dict[str, Node] = {}
     if not missing:
@@ -83,7 +83,7 @@ def check_requirements(workload: Workload, node: Node, nodes: Mapping[str, Node]
         text = f"needs {wanted} parties, the network has {len(parties)}"
         raise LabError(
             workload.source.problem(("requires", "parties"), text),
-            f"Start the lab with `scripts/lab up --parties {wanted}` (a network that is there goes with `down --volumes`).",
+            f"Start the lab with `scripts/lab up --parties {wanted}`.",
         )
     platform = workload.requires.platform
     if platform is not None and node.platform_version < platform:
@@ -331,13 +331,11 @@ def execute(options: LoadOptions, settings: Settings) -> tuple[Path, dict[str, A
     An interrupted or failed run leaves no folder: the load is stopped and what was collected is dropped, so every folder
     of ``results/`` is a whole run.
     """
+    settings = shape.of_running(settings)
     compose = Compose(settings)
     bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the run"):
         planned = plan(options, settings, compose, bridge)
-        # The network may have been started with another number of parties than PARTIES says now.
-        settings = settings.with_parties(sum(not node.is_notary for node in bridge.nodes().values()))
-        compose = Compose(settings)
         environment = manifest.environment(settings)
         ui.note(describe(planned))
     with tempfile.TemporaryDirectory(prefix="corda-lab-run-") as scratch, results.new_run(planned.identity) as folder:

@@ -19,6 +19,27 @@ A node's service and host name is its name in lower case.
 PARTIES_MIN = 2
 PARTIES_DEFAULT = 3
 
+NOTARY_MEMBERS = {"simple": 1, "validating": 1, "jpa": 1, "raft": 3, "bft": 4}
+"""Nodes that make each kind of notary of configs/notaries/."""
+CORDA_VERSIONS = ("4.1", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9", "4.10")
+"""Versions of the whole node on Maven Central that the lab runs."""
+
+SHAPE_VARIABLES = (
+    "CORDA_VERSION",
+    "CORDA_IMAGE",
+    "DATABASE",
+    "NOTARY",
+    "PARTIES",
+    "DEV_MODE",
+    "NODE_PRESET",
+    "NODE_HEAP",
+    "NODE_MEMORY",
+    "NODE_CORES",
+    "NODE_CPUSET",
+    "LINKS",
+)
+"""The knobs that make a shape, as compose.yaml writes them into the label."""
+
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _SIZE_FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
@@ -90,9 +111,13 @@ class Settings:
             )
         return int(text)
 
+    def with_values(self, values: Mapping[str, str]) -> "Settings":
+        """The same settings with some values replaced."""
+        return replace(self, values={**self.values, **values})
+
     def with_parties(self, count: int) -> "Settings":
         """The same settings with another number of parties."""
-        return replace(self, values={**self.values, "PARTIES": str(count)})
+        return self.with_values({"PARTIES": str(count)})
 
     @property
     def parties(self) -> tuple[str, ...]:
@@ -101,8 +126,25 @@ class Settings:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Names of all nodes of the lab's network, the notary first."""
-        return (NOTARY, *self.parties)
+        """Names of all nodes of the lab's network, the notary's first."""
+        return (*self.notaries, *self.parties)
+
+    @property
+    def notaries(self) -> tuple[str, ...]:
+        """Names of the nodes that are the notary: Notary, and Notary2 and so on where it is a cluster."""
+        count = NOTARY_MEMBERS.get(self.values.get("NOTARY", "simple"), 1)
+        return (NOTARY, *(f"{NOTARY}{number}" for number in range(2, count + 1)))
+
+    @property
+    def node_image(self) -> str:
+        """Name of the image that every node runs on."""
+        return self["CORDA_IMAGE"].replace("${CORDA_VERSION}", self["CORDA_VERSION"])
+
+    @property
+    def extra_services(self) -> tuple[str, ...]:
+        """Services that only some shapes have, in the order in which they start."""
+        database = ("postgres", "postgres-exporter") if self.values.get("DATABASE") == "postgres" else ()
+        return (*database, *(("links",) if self.values.get("LINKS") else ()))
 
     def public(self) -> dict[str, str]:
         """All knobs but those that hold a secret."""

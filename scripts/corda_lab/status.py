@@ -4,11 +4,11 @@ from typing import Any
 
 from rich.table import Table
 
-from corda_lab import engine, lifecycle, ui
+from corda_lab import engine, lifecycle, shape, ui
 from corda_lab.bridge import Bridge
 from corda_lab.compose import Compose
 from corda_lab.errors import LabError
-from corda_lab.settings import PARTIES, PARTIES_MIN, Settings
+from corda_lab.settings import Settings
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
 
@@ -19,8 +19,8 @@ def gather(settings: Settings) -> dict[str, Any]:
         lifecycle.require_engine()
     compose = Compose(settings)
     services = {service.name: service.condition for service in compose.services()}
-    running = [party for party in PARTIES if party.lower() in services]
-    expected = lifecycle.services_of(settings.with_parties(len(running)) if len(running) >= PARTIES_MIN else settings)
+    settings = shape.of_running(settings)
+    expected = lifecycle.services_of(settings)
     nodes: dict[str, dict[str, Any]] = {}
     if services.get("bridge") == "healthy":
         try:

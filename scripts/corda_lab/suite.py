@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from corda_lab import doctor, lifecycle, ui
+from corda_lab import lifecycle, matrix, ui
 from corda_lab.compose import last_lines
 from corda_lab.errors import LabError
 from corda_lab.paths import CACHE, ROOT
-from corda_lab.settings import Settings, load_settings
+from corda_lab.settings import Settings
 
 TEST_PROJECT = "corda-lab-test"
 REQUIREMENTS = ROOT / "scripts" / "requirements-dev.txt"
@@ -230,27 +230,15 @@ def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
     A user's own lab is neither stopped nor counted; both fit into memory only where there is enough of it, which the
     checks before the start see to.
     """
-    own = {"COMPOSE_PROJECT_NAME": TEST_PROJECT, "LAB_RESULTS_DIR": str(CACHE / "test-results")}
-    ports = doctor.free_ports(len(doctor.PORTS))
-    own.update({variable: str(port) for variable, port in zip(doctor.PORTS, ports, strict=True)})
-    kept = {name: os.environ.get(name) for name in own}
     shutil.rmtree(CACHE / "test-results", ignore_errors=True)
-    os.environ.update(own)
-    settings = load_settings()
-    try:
-        # What an interrupted earlier test has left would not be a fresh lab.
-        lifecycle.down(settings, volumes=True)
-        lifecycle.up(settings, images)
-        yield settings
-    finally:
+    with matrix.own_project(TEST_PROJECT, CACHE / "test-results") as settings:
         try:
+            # What an interrupted earlier test has left would not be a fresh lab.
             lifecycle.down(settings, volumes=True)
+            lifecycle.up(settings, images)
+            yield settings
         finally:
-            for name, value in kept.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+            lifecycle.down(settings, volumes=True)
 
 
 def end_to_end_tests(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
@@ -272,7 +260,7 @@ def run(settings: Settings, *, unit: bool, end_to_end: bool, images: lifecycle.I
     if unit:
         lint(totals)
     lifecycle.prepare_engine()
-    lifecycle.prepare_images(images)
+    lifecycle.prepare_images(settings, images)
     if unit:
         # Some of the Python tests ask a real Prometheus, so they need the engine too.
         python_tests(totals)
@@ -281,3 +269,11 @@ def run(settings: Settings, *, unit: bool, end_to_end: bool, images: lifecycle.I
     if end_to_end:
         end_to_end_tests(totals, images)
     return totals
+
+
+def run_matrix(images: lifecycle.ImageChoice | None) -> Totals:
+    """Every database with every version of Corda; a combination counts as one test."""
+    lifecycle.prepare_engine()
+    cells = matrix.run_all(images)
+    matrix.show(cells)
+    return Totals(sum(cell.is_ok for cell in cells), sum(not cell.is_ok for cell in cells))

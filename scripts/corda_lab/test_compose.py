@@ -11,6 +11,7 @@ from corda_lab.settings import load_settings
 HEALTHY = {"Service": "bridge", "Name": "corda-lab-bridge-1", "State": "running", "Health": "healthy", "ExitCode": 0}
 DONE = {"Service": "bootstrap", "Name": "corda-lab-bootstrap-1", "State": "exited", "Health": "", "ExitCode": 0}
 FAILED = {"Service": "partya", "Name": "corda-lab-partya-1", "State": "exited", "Health": "", "ExitCode": 137}
+STOPPED = {"Service": "postgres", "Name": "corda-lab-postgres-1", "State": "exited", "Health": "", "ExitCode": 0}
 SICK = {"Service": "partyb", "Name": "corda-lab-partyb-1", "State": "running", "Health": "unhealthy", "ExitCode": 0}
 STARTING = {"Service": "notary", "Name": "corda-lab-notary-1", "State": "running", "Health": "starting", "ExitCode": 0}
 
@@ -29,6 +30,7 @@ def test_reads_lines_of_new_versions_and_the_array_of_old_ones(newest: bool) -> 
         (HEALTHY, "healthy", True, False),
         (DONE, "done", True, False),
         (FAILED, "exited with 137", False, True),
+        (STOPPED, "exited with 0", False, False),
         (SICK, "unhealthy", False, True),
         (STARTING, "starting", False, False),
     ],

@@ -96,13 +96,15 @@ def test_judges_disk_by_whether_images_must_be_built(free: int, present: bool, l
 
 
 def test_finds_volumes_of_another_configuration() -> None:
-    settings = settings_with(CORDA_VERSION="4.10")
-    assert doctor.judge_shape("corda=4.10 database=h2\n", settings) == []
-    assert doctor.judge_shape("corda=4.9 database=h2", settings) == ["corda 4.9, but 4.10 is configured"]
+    settings = settings_with(CORDA_VERSION="4.10", DATABASE="postgres")
+    kept = "corda=4.10 database=postgres notary=simple dev-mode=false\n"
+    assert doctor.judge_shape(kept, settings) == []
     assert doctor.judge_shape("", settings) == []
-    assert doctor.judge_shape("corda=4.10 database=h2 parties=5", settings.with_parties(5)) == []
-    kept = doctor.judge_shape("corda=4.10 database=h2 parties=5", settings.with_parties(3))
-    assert kept == ["parties 5, but 3 is configured"]
+    assert doctor.judge_shape(kept.replace("4.10", "4.9"), settings) == ["corda 4.9, but 4.10 is configured"]
+    assert doctor.judge_shape(kept.replace("postgres", "h2").replace("simple", "raft"), settings) == [
+        "database h2, but postgres is configured",
+        "notary raft, but simple is configured",
+    ]
 
 
 def test_one_error_tells_all_that_is_in_the_way() -> None:

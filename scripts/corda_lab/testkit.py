@@ -30,6 +30,21 @@ ENVIRONMENT: dict[str, Any] = {
         "kernel": "Linux 6.1",
         "architecture": "x86_64",
     },
+    "shape": {
+        "CORDA_VERSION": "4.10",
+        "CORDA_IMAGE": "corda-lab/node:4.10",
+        "DATABASE": "h2",
+        "NOTARY": "simple",
+        "PARTIES": "3",
+        "DEV_MODE": "false",
+        "NODE_PRESET": "stock",
+        "NODE_HEAP": "1g",
+        "NODE_MEMORY": "2g",
+        "NODE_CORES": "0",
+        "NODE_CPUSET": "",
+        "LINKS": "",
+    },
+    "links_measured": [],
     "settings": {"CORDA_VERSION": "4.10", "NODE_HEAP": "1g"},
 }
 
