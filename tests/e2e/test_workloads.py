@@ -10,7 +10,7 @@ from corda_lab.paths import ROOT
 from labkit import Lab
 
 WORKLOADS = ROOT / "configs" / "workloads"
-NEEDS_MORE_PARTIES = {"settlement-4"}
+NEEDS_MORE_PARTIES = {"settlement-4", "settlement-8"}
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 
 

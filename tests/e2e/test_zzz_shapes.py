@@ -1,0 +1,101 @@
+"""Another shape of lab: an older Corda on PostgreSQL, another preset, links with latency. Started anew, so it runs last."""
+
+import json
+import time
+
+import httpx
+import pytest
+
+from corda_lab import lifecycle
+from corda_lab.compose import Compose
+from corda_lab.prometheus import Prometheus
+from corda_lab.shape import of_running
+from labkit import Lab
+from test_workloads import measured
+
+SHAPE = (
+    *("--corda", "4.5", "--database", "postgres", "--parties", "2", "--preset", "artemis-infrequent-flush"),
+    *("--link", "partya-partyb=+40ms", "--link", "partya-postgres=+8ms"),
+)
+RECOVERY_SECONDS_MAX = 240.0
+
+
+@pytest.fixture(scope="module")
+def shaped(lab: Lab) -> Lab:
+    """The lab in its other shape, on volumes of its own."""
+    refused = lab.run("up", *SHAPE)
+    assert refused.returncode == 2
+    assert "another configuration (corda 4.10, but 4.5 is configured; database h2, but postgres" in refused.stderr
+    assert lab.run("down", "--volumes").returncode == 0
+    done = lab.run("up", *SHAPE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return lab
+
+
+@pytest.fixture(scope="module")
+def prometheus(shaped: Lab) -> Prometheus:
+    return Prometheus(shaped.prometheus_url)
+
+
+def value(prometheus: Prometheus, query: str) -> dict[str, float]:
+    """Latest values of a query, by the label that tells them apart."""
+    found = prometheus.latest(query)
+    return {sample.labels.get("node") or sample.labels.get("schema") or "": sample.value for sample in found}
+
+
+def succeeds(url: str, body: object) -> bool:
+    """Whether a flow that is started now ends well."""
+    try:
+        return httpx.post(url, json=body, timeout=60).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def test_the_counts_agree_on_postgresql(shaped: Lab) -> None:
+    step = measured(shaped, "iou", "--users", "4", "--duration", "15s", "--warm-up", "5s", "--name", "e2e-postgres")
+    assert step["requests"]["errors"] == 0
+    assert step["counts"]["agree"], step["counts"]["disagreements"]
+
+
+def test_the_run_says_in_what_shape_it_was_made(shaped: Lab) -> None:
+    manifest = json.loads((shaped.results()[-1] / "run.json").read_text())
+    assert manifest["shape"]["CORDA_VERSION"] == "4.5"
+    assert manifest["shape"]["DATABASE"] == "postgres"
+    assert manifest["shape"]["NODE_PRESET"] == "artemis-infrequent-flush"
+    assert manifest["shape"]["LINKS"] == "partya-partyb=+40ms partya-postgres=+8ms"
+    assert manifest["shape"]["DEV_MODE"] == "false"
+
+
+def test_links_add_what_they_should(shaped: Lab) -> None:
+    links = lifecycle.measure_links(Compose(of_running(shaped.settings)))
+    assert {link["name"]: link["wanted_ms"] for link in links} == {
+        "partya-partyb": 40,
+        "partyb-partya": 40,
+        "partya-postgres": 8,
+    }
+    for link in links:
+        assert link["through_ms"] - link["direct_ms"] == pytest.approx(link["wanted_ms"], rel=0.2)
+
+
+def test_the_node_itself_says_that_the_preset_is_on(prometheus: Prometheus) -> None:
+    timeouts = value(prometheus, "artemis_journal_buffer_timeout_seconds")
+    assert timeouts == {"Notary": 0.02, "PartyA": 0.02, "PartyB": 0.02}
+
+
+def test_every_node_has_a_schema_that_grows(prometheus: Prometheus) -> None:
+    sizes = value(prometheus, "pg_schema_size_bytes")
+    assert sizes.keys() >= {"notary", "partya", "partyb"}
+    assert min(sizes[schema] for schema in ("notary", "partya", "partyb")) > 500_000
+    assert sizes.get("partyc", 0.0) == 0.0
+
+
+def test_a_restart_of_postgresql_is_seen_and_survived(shaped: Lab) -> None:
+    compose = Compose(of_running(shaped.settings))
+    compose.run("stop", "postgres")
+    assert shaped.conditions()["postgres"] == "exited with 0"
+    compose.run("start", "postgres")
+    deadline = time.monotonic() + RECOVERY_SECONDS_MAX
+    body = {"flow": "Iou", "args": {"iouValue": 5, "otherParty": "O=PartyB,L=New York,C=US"}}
+    while not succeeds(f"{shaped.bridge_url}/v1/nodes/PartyA/flows", body):
+        assert time.monotonic() < deadline, "no flow succeeds after PostgreSQL has come back"
+        time.sleep(2)
