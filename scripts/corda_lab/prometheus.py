@@ -67,6 +67,10 @@ class Prometheus:
         self.url = url
         self._client = httpx.Client(base_url=url, timeout=ANSWER_SECONDS_MAX, trust_env=False)
 
+    def close(self) -> None:
+        """End its connections."""
+        self._client.close()
+
     def _get(self, path: str, parameters: dict[str, str]) -> Any:
         try:
             answer = self._client.get(path, params=parameters)

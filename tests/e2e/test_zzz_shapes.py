@@ -2,6 +2,8 @@
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import closing
 
 import httpx
 import pytest
@@ -33,8 +35,9 @@ def shaped(lab: Lab) -> Lab:
 
 
 @pytest.fixture(scope="module")
-def prometheus(shaped: Lab) -> Prometheus:
-    return Prometheus(shaped.prometheus_url)
+def prometheus(shaped: Lab) -> Iterator[Prometheus]:
+    with closing(Prometheus(shaped.prometheus_url)) as client:
+        yield client
 
 
 def value(prometheus: Prometheus, query: str) -> dict[str, float]:

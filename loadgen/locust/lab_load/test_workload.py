@@ -54,7 +54,7 @@ def test_every_shipped_workload_is_good() -> None:
 @pytest.mark.parametrize("name", workload_names(SHIPPED))
 def test_every_shipped_workload_gives_arguments_that_can_be_sent(name: str) -> None:
     workload = load_workload(SHIPPED, name, PARTIES)
-    parties = {f"Party{letter}": f"O=Party{letter},L=London,C=GB" for letter in "ABCDE"}
+    parties = {f"Party{letter}": f"O=Party{letter},L=London,C=GB" for letter in "ABCDEFGHI"}
     results: dict[str, Results] = {}
 
     def values() -> Values:
