@@ -120,7 +120,7 @@ def run_docker(
 
 
 def lab_environment(settings: Settings) -> dict[str, str]:
-    """The variables with which Compose starts the shape that is wanted, and nodes anew when extra CorDapps changed.
+    """The variables with which Compose starts the shape that is wanted, nodes anew when what they read at start changed.
 
     Every service that not all shapes have is of a profile of its own name, so that one is started by naming it. Profiles of
     anything else stay as they are; ``.env`` turns on some that follow from the shape, which these replace.

@@ -115,10 +115,6 @@ class Settings:
         """The same settings with some values replaced."""
         return replace(self, values={**self.values, **values})
 
-    def with_parties(self, count: int) -> "Settings":
-        """The same settings with another number of parties."""
-        return self.with_values({"PARTIES": str(count)})
-
     @property
     def parties(self) -> tuple[str, ...]:
         """Names of the parties of the lab's network."""

@@ -51,8 +51,8 @@ def test_last_lines_leave_blank_ones_out() -> None:
 
 
 def test_compose_is_told_the_parties_and_keeps_other_profiles() -> None:
-    settings = load_settings(ENV_FILE, {"COMPOSE_PROFILES": "tracing,partyc"}).with_parties(2)
+    settings = load_settings(ENV_FILE, {"COMPOSE_PROFILES": "tracing,partyc"}).with_values({"PARTIES": "2"})
     assert lab_environment(settings)["PARTIES"] == "2"
     assert lab_environment(settings)["COMPOSE_PROFILES"] == "tracing,partya,partyb"
-    environment = Compose(load_settings(ENV_FILE, {}).with_parties(4)).environment
+    environment = Compose(load_settings(ENV_FILE, {}).with_values({"PARTIES": "4"})).environment
     assert environment["COMPOSE_PROFILES"] == "partya,partyb,partyc,partyd"

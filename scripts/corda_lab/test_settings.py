@@ -75,7 +75,7 @@ def test_refuses_what_is_no_size(text: str) -> None:
 
 
 def test_the_parties_are_the_first_of_the_alphabet() -> None:
-    settings = load_settings(ENV_FILE, {}).with_parties(5)
+    settings = load_settings(ENV_FILE, {}).with_values({"PARTIES": "5"})
     assert settings.parties == ("PartyA", "PartyB", "PartyC", "PartyD", "PartyE")
     assert settings.nodes[0] == "Notary"
     assert Settings({}).parties == ("PartyA", "PartyB", "PartyC")

@@ -85,7 +85,7 @@ def test_the_node_itself_says_that_the_preset_is_on(prometheus: Prometheus) -> N
     assert timeouts == {"Notary": 0.02, "PartyA": 0.02, "PartyB": 0.02}
 
 
-def test_every_node_has_a_schema_that_grows(prometheus: Prometheus) -> None:
+def test_every_node_has_its_tables_in_a_schema_of_its_own(prometheus: Prometheus) -> None:
     sizes = value(prometheus, "pg_schema_size_bytes")
     assert sizes.keys() >= {"notary", "partya", "partyb"}
     assert min(sizes[schema] for schema in ("notary", "partya", "partyb")) > 500_000
