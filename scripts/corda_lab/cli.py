@@ -189,7 +189,7 @@ def doctor(as_json: JsonOption = False) -> None:
 
     Example: `scripts/lab doctor`
     """
-    checks = doctor_module.examine(load_settings())
+    checks = doctor_module.examine(shape.of_running(load_settings()))
     if as_json:
         print(json.dumps([check.as_dict() for check in checks], indent=2))
     else:

@@ -56,10 +56,10 @@ def parse_label(text: str) -> dict[str, str]:
 
 
 def running(project: str) -> dict[str, str]:
-    """The shape of the lab that runs now; empty when none does."""
+    """The shape of the lab whose containers are there, running or stopped; empty when there are none."""
     filters = [f"label=com.docker.compose.project={project}", "label=com.docker.compose.service=partya"]
     done = run_docker(
-        ["ps", *(word for each in filters for word in ("--filter", each)), "--format", f'{{{{.Label "{LABEL}"}}}}']
+        ["ps", "--all", *(word for each in filters for word in ("--filter", each)), "--format", f'{{{{.Label "{LABEL}"}}}}']
     )
     return parse_label(done.stdout) if done.returncode == 0 else {}
 

@@ -28,12 +28,12 @@ import net.corda.core.identity.CordaX500Name;
  * rest; a party that is no longer wanted keeps its files. R3's own bootstrapper starts every node twice for this; the same
  * files come out of one JVM here.
  *
- * <p>Usage: {@code Bootstrap <configs> <directory>}, with the {@link Shape} in the environment. A node's settings are, the
+ * <p>Usage: {@code Bootstrap <configs> <directory> <authority>}, with the {@link Shape} in the environment; in {@code <authority>},
+ * which no node sees, is the network's own root, unless in development mode. A node's settings are, the
  * first that has one wins: what follows from its place in the network, its notary's, the preset's {@code nodes/<preset>.conf}, the
  * database's {@code databases/<database>.conf}, and those of all nodes in {@code network.conf}. Leaves in {@code <directory>}:
  *
  * <pre>
- * authority/                        the network's own root, unless in development mode
  * nodes/&lt;name&gt;/certificates/*.jks   key stores of one node
  * nodes/&lt;name&gt;/node.conf            its settings
  * nodes/&lt;name&gt;/jvm.args             its JVM flags, one a line
@@ -59,13 +59,15 @@ public final class Bootstrap {
     private final Config database;
     private final Config notary;
     private final Path directory;
+    private final Path authority;
     private final List<Member> notaries;
     private final List<Member> parties;
     private final Proxies proxies;
 
-    Bootstrap(Shape shape, Path configs, Path directory) {
+    Bootstrap(Shape shape, Path configs, Path directory, Path authority) {
         this.shape = shape;
         this.directory = directory;
+        this.authority = authority;
         network = parse(configs.resolve("network.conf"));
         preset = named(configs, "nodes", "NODE_PRESET", shape.preset);
         database = named(configs, "databases", "DATABASE", shape.database);
@@ -83,12 +85,12 @@ public final class Bootstrap {
     }
 
     public static void main(String[] args) throws IOException {
-        if (args.length != 2) {
-            System.err.println("usage: Bootstrap <configs> <directory>");
+        if (args.length != 3) {
+            System.err.println("usage: Bootstrap <configs> <directory> <authority>");
             System.exit(2);
         }
         try {
-            new Bootstrap(new Shape(System.getenv()), Paths.get(args[0]), Paths.get(args[1])).run();
+            new Bootstrap(new Shape(System.getenv()), Paths.get(args[0]), Paths.get(args[1]), Paths.get(args[2])).run();
         } catch (ConfigException | IllegalArgumentException | ArithmeticException e) {
             // The message of a ConfigException names file, line and key; the others are of names and numbers that Corda
             // refuses.
@@ -136,8 +138,8 @@ public final class Bootstrap {
             throw new ConfigException.Generic("NODE_PRESET=" + shape.preset
                     + " sets what only Corda Enterprise has; it needs a CORDA_IMAGE of your own");
         }
-        Authority authority = shape.devMode ? Authority.development() : Authority.own(directory.resolve("authority"));
-        try (NetworkMaker maker = new NetworkMaker(authority)) {
+        Authority signer = shape.devMode ? Authority.development() : Authority.own(authority);
+        try (NetworkMaker maker = new NetworkMaker(signer)) {
             if (!Files.exists(directory.resolve("network-parameters"))) {
                 makeNotary(maker);
             }
@@ -147,7 +149,7 @@ public final class Bootstrap {
                 }
             }
             for (int index = 0; index < members().size(); index++) {
-                writeSettings(members().get(index), index, authority);
+                writeSettings(members().get(index), index, signer);
             }
             writeNodeInfos(maker);
         }
@@ -203,7 +205,7 @@ public final class Bootstrap {
         System.out.println("made the identity of " + member.legalName);
     }
 
-    private void writeSettings(Member member, int index, Authority authority) throws IOException {
+    private void writeSettings(Member member, int index, Authority signer) throws IOException {
         Config own = ConfigFactory.parseString(String.join(
                 "\n",
                 "myLegalName = \"" + member.legalName + "\"",
@@ -211,8 +213,8 @@ public final class Bootstrap {
                 "rpcSettings.address = \"0.0.0.0:" + RPC_PORT + "\"",
                 "rpcSettings.adminAddress = \"127.0.0.1:" + RPC_ADMIN_PORT + "\"",
                 "devMode = " + shape.devMode,
-                "keyStorePassword = \"" + authority.keyStorePassword + "\"",
-                "trustStorePassword = \"" + authority.trustStorePassword + "\""));
+                "keyStorePassword = \"" + signer.keyStorePassword + "\"",
+                "trustStorePassword = \"" + signer.trustStorePassword + "\""));
         if (index < notaries.size()) {
             Config one = notary.getConfigList("members").get(index).withFallback(notary.getConfig("notary"));
             own = own.withValue("notary", one.root());

@@ -122,7 +122,7 @@ class BootstrapTest {
                 settings.getString("trustStorePassword"),
                 false);
         assertThat(trusted.getCertificate(X509Utilities.CORDA_ROOT_CA))
-                .isEqualTo(Authority.own(directory.resolve("authority")).root.getCertificate())
+                .isEqualTo(Authority.own(folder.resolve("authority")).root.getCertificate())
                 .isNotEqualTo(Authority.development().root.getCertificate());
         make("PARTIES", "3");
         assertThat(settingsOf("partyc").getString("keyStorePassword")).isEqualTo(password);
@@ -134,7 +134,7 @@ class BootstrapTest {
         assertThat(settingsOf("partya").getBoolean("devMode")).isTrue();
         assertThat(settingsOf("partya").getString("keyStorePassword"))
                 .isEqualTo(Authority.development().keyStorePassword);
-        assertThat(directory.resolve("authority")).doesNotExist();
+        assertThat(folder.resolve("authority")).doesNotExist();
     }
 
     @Test
@@ -225,7 +225,7 @@ class BootstrapTest {
         for (int index = 0; index < values.length; index += 2) {
             environment.put(values[index], values[index + 1]);
         }
-        new Bootstrap(new Shape(environment), configs, directory).run();
+        new Bootstrap(new Shape(environment), configs, directory, folder.resolve("authority")).run();
     }
 
     private void write(String name, String... lines) throws IOException {

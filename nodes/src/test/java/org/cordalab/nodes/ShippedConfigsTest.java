@@ -67,6 +67,6 @@ class ShippedConfigsTest {
         environment.put("RPC_USER", "lab");
         environment.put("RPC_PASSWORD", "none");
         environment.put(variable, value);
-        new Bootstrap(new Shape(environment), CONFIGS, directory).run();
+        new Bootstrap(new Shape(environment), CONFIGS, directory, directory.resolve("authority")).run();
     }
 }
