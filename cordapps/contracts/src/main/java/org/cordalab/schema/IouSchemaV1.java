@@ -16,7 +16,7 @@ public class IouSchemaV1 extends MappedSchema {
         super(IouSchema.class, 1, Collections.singletonList(PersistentIou.class));
     }
 
-    @Override
+    /** Overrides nothing in Corda 3, which makes the table from the class below. */
     public String getMigrationResource() {
         return "iou.changelog-master";
     }

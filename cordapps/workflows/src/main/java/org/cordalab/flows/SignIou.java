@@ -14,7 +14,7 @@ final class SignIou extends SignTransactionFlow {
     static final int VALUE_LIMIT = 100;
 
     SignIou(FlowSession session) {
-        super(session);
+        super(session, tracker());
     }
 
     @Override

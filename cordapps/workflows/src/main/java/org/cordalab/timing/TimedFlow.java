@@ -9,7 +9,6 @@ import net.corda.core.flows.FlowException;
 import net.corda.core.flows.FlowLogic;
 import net.corda.core.flows.FlowSession;
 import net.corda.core.flows.InitiatedBy;
-import net.corda.core.flows.ReceiveFinalityFlow;
 import net.corda.core.transactions.SignedTransaction;
 
 /**
@@ -57,7 +56,7 @@ public abstract class TimedFlow<T> extends FlowLogic<T> {
     protected final SignedTransaction finalise(SignedTransaction signed, Collection<FlowSession> sessions)
             throws FlowException {
         stages.transaction(signed.getId());
-        FinalityFlow finality = new FinalityFlow(signed, sessions);
+        FinalityFlow finality = Finality.of(signed, sessions);
         stages.observe(finality);
         stages.enter(Stage.FINALISE);
         return subFlow(finality);
@@ -73,7 +72,7 @@ public abstract class TimedFlow<T> extends FlowLogic<T> {
             throws FlowException {
         stages.enter(Stage.RECORD);
         SecureHash expectedId = expected == null ? null : expected.getId();
-        SignedTransaction recorded = subFlow(new ReceiveFinalityFlow(session, expectedId));
+        SignedTransaction recorded = Finality.receive(this, session, expectedId);
         stages.recorded();
         stages.transaction(recorded.getId());
         return recorded;
