@@ -3,7 +3,9 @@ package org.cordalab.nodes;
 import com.typesafe.config.Config;
 import com.typesafe.config.ConfigException;
 import com.typesafe.config.ConfigFactory;
+import com.typesafe.config.ConfigObject;
 import com.typesafe.config.ConfigRenderOptions;
+import com.typesafe.config.ConfigUtil;
 import com.typesafe.config.ConfigValueFactory;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -50,6 +52,8 @@ public final class Bootstrap {
     private static final int METRICS_PORT = 9404;
     /** From Corda 4.6 on a command of its own makes the tables; an older node makes them when it starts. */
     private static final int MIGRATION_COMMAND_PLATFORM_VERSION = 8;
+    /** Corda 3 has its defaults of the database under quoted names; beside a path that reads the same, either could count. */
+    private static final int DATABASE_PATHS_PLATFORM_VERSION = 4;
 
     private static final String BROKER_PROPERTY = "-Dbrokerconfig.";
 
@@ -230,6 +234,9 @@ public final class Bootstrap {
                 .withFallback(nodeOf(database))
                 .withFallback(nodeOf(network))
                 .resolveWith(ConfigValueFactory.fromMap(values).toConfig());
+        if (shape.platformVersion < DATABASE_PATHS_PLATFORM_VERSION) {
+            settings = settings.withValue("dataSourceProperties", quoted(settings.getConfig("dataSourceProperties")));
+        }
         ConfigRenderOptions format = ConfigRenderOptions.defaults()
                 .setOriginComments(false)
                 .setComments(false)
@@ -246,6 +253,16 @@ public final class Bootstrap {
                     .forEach(flags::add);
         }
         write(of(member).resolve("jvm.args"), String.join("\n", flags) + "\n");
+    }
+
+    /** The same settings without nesting: {@code "dataSource.url"} in the place of {@code dataSource { url }}. */
+    private static ConfigObject quoted(Config config) {
+        Map<String, Object> flat = new HashMap<>();
+        config.entrySet()
+                .forEach(entry -> flat.put(
+                        String.join(".", ConfigUtil.splitPath(entry.getKey())),
+                        entry.getValue().unwrapped()));
+        return ConfigValueFactory.fromMap(flat);
     }
 
     private static Config nodeOf(Config config) {

@@ -157,6 +157,15 @@ class BootstrapTest {
     }
 
     @Test
+    void aCorda3NodeFindsTheDatabaseUnderTheNameOfItsOwnDefaults() throws IOException {
+        make("LAB_PLATFORM_VERSION", "3");
+        assertThat(settingsOf("partya").getString("dataSourceProperties.\"dataSource.url\""))
+                .isEqualTo("jdbc:h2:mem");
+        assertThat(settingsOf("partya").hasPath("dataSourceProperties.dataSource"))
+                .isFalse();
+    }
+
+    @Test
     void theNodesOfAClusterShareOneKeyOrHaveOneEach() throws IOException {
         make("NOTARY", "raft");
         assertThat(names("nodes")).contains("notary", "notary2");
