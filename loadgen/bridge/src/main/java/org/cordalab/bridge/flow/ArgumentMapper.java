@@ -29,6 +29,8 @@ public final class ArgumentMapper {
     /**
      * @param parties where names of parties are looked up; no RPC is made for them
      */
+    // Deprecated in Corda 3 alone.
+    @SuppressWarnings("deprecation")
     public static ObjectMapper create(PartyDirectory parties) {
         ObjectMapper mapper = JacksonSupport.createInMemoryMapper(identityService(parties), new JsonFactory(), true);
         mapper.enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)

@@ -6,7 +6,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-import net.corda.client.rpc.CordaRPCConnection;
 import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.flow.PartyDirectory;
 import org.slf4j.Logger;
@@ -178,8 +177,7 @@ public final class NodeConnection implements NodeGateway {
         private final RpcSession session;
 
         Attempt() {
-            CordaRPCConnection connection = connector.connect(address);
-            session = new RpcSession(name(), connection);
+            session = connector.connect(address);
             try {
                 profile = session.profile(NodeConnection.class.getClassLoader());
                 session.follow(parties);

@@ -4,6 +4,7 @@ import java.io.ByteArrayInputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -17,7 +18,6 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-import net.corda.client.rpc.ConnectionFailureException;
 import net.corda.client.rpc.CordaRPCConnection;
 import net.corda.client.rpc.RPCException;
 import net.corda.core.contracts.ContractState;
@@ -48,7 +48,12 @@ final class RpcSession implements NodeSession {
 
     private static final Logger LOG = LoggerFactory.getLogger(RpcSession.class);
 
+    /** What the client library itself says of a broken connection; versions differ in the class, not in the words. */
+    private static final Set<String> CONNECTION_FAILURES =
+            Set.of("Connection failure detected.", "RPC server is not available.", "RPC Proxy is closed");
+
     private final String node;
+    private final RpcClient client;
     private final CordaRPCConnection connection;
     private final CordaRPCOps ops;
     private final CountDownLatch broken = new CountDownLatch(1);
@@ -57,8 +62,9 @@ final class RpcSession implements NodeSession {
 
     private final Callers callers = new Callers();
 
-    RpcSession(String node, CordaRPCConnection connection) {
+    RpcSession(String node, RpcClient client, CordaRPCConnection connection) {
         this.node = node;
+        this.client = client;
         this.connection = connection;
         this.ops = connection.getProxy();
     }
@@ -76,10 +82,7 @@ final class RpcSession implements NodeSession {
 
     private List<NodeProfile.Cordapp> cordapps() {
         try {
-            return ops.nodeDiagnosticInfo().getCordapps().stream()
-                    .map(cordapp ->
-                            new NodeProfile.Cordapp(cordapp.getShortName(), cordapp.getVersion(), cordapp.getType()))
-                    .toList();
+            return client.cordapps(ops);
         } catch (RuntimeException e) {
             if (isConnectionFailure(e)) {
                 throw e;
@@ -144,7 +147,7 @@ final class RpcSession implements NodeSession {
         if (!supportsClientIds()) {
             return startWithoutClientId(call);
         }
-        return started(call(() -> ops.startFlowDynamicWithClientId(clientId, call.flowClass(), call.argumentArray())));
+        return started(call(() -> client.start(ops, clientId, call)));
     }
 
     @Override
@@ -154,7 +157,7 @@ final class RpcSession implements NodeSession {
 
     @Override
     public Optional<StartedFlow> reattach(String clientId) {
-        FlowHandle<?> handle = call(() -> ops.reattachFlowWithClientId(clientId));
+        FlowHandle<?> handle = call(() -> client.reattach(ops, clientId));
         return Optional.ofNullable(handle).map(this::started);
     }
 
@@ -180,21 +183,21 @@ final class RpcSession implements NodeSession {
 
     @Override
     public void removeClientId(String clientId) {
-        call(() -> ops.removeClientId(clientId));
+        call(() -> client.removeClientId(ops, clientId));
     }
 
     @Override
     public Set<String> endedClientIds() {
-        return supportsClientIds()
-                ? new HashSet<>(call(ops::finishedFlowsWithClientIds).keySet())
-                : Set.of();
+        return supportsClientIds() ? new HashSet<>(call(() -> client.endedClientIds(ops))) : Set.of();
     }
 
     @Override
     public long count(Class<? extends ContractState> stateType, StateStatus status) {
         // The vault counts only when it is asked for a page; the smallest will do.
         var onePage = new PageSpecification(1, 1);
-        return call(() -> ops.vaultQueryBy(new VaultQueryCriteria(status), onePage, new Sort(Set.of()), stateType)
+        // Of the empty sets a Corda 3 node knows only those of Java 8.
+        var unsorted = new Sort(Collections.emptySet());
+        return call(() -> ops.vaultQueryBy(new VaultQueryCriteria(status), onePage, unsorted, stateType)
                 .getTotalStatesAvailable());
     }
 
@@ -215,10 +218,15 @@ final class RpcSession implements NodeSession {
 
     private SecureHash uploadNow(byte[] content, String fileName) {
         try {
-            return ops.uploadAttachmentWithMetadata(new ByteArrayInputStream(content), ATTACHMENT_UPLOADER, fileName);
+            return uploadOrRefuse(content, fileName);
         } catch (FileAlreadyExistsException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** Declares what Corda 3 throws too, but does not declare. */
+    private SecureHash uploadOrRefuse(byte[] content, String fileName) throws FileAlreadyExistsException {
+        return ops.uploadAttachmentWithMetadata(new ByteArrayInputStream(content), ATTACHMENT_UPLOADER, fileName);
     }
 
     @Override
@@ -276,11 +284,9 @@ final class RpcSession implements NodeSession {
 
     /** An {@link RPCException} may also be the node's answer; these are the client library's own. */
     private static boolean isConnectionFailure(Throwable error) {
-        return error instanceof ConnectionFailureException
-                || error instanceof RPCException
-                        && (error.getCause() instanceof ActiveMQException
-                                || "RPC server is not available.".equals(error.getMessage())
-                                || "RPC Proxy is closed".equals(error.getMessage()));
+        return error instanceof RPCException
+                && (error.getCause() instanceof ActiveMQException
+                        || error.getMessage() != null && CONNECTION_FAILURES.contains(error.getMessage()));
     }
 
     /**

@@ -70,7 +70,7 @@ class ArgumentParserTest {
                         "5",
                         new BigDecimal("1.10"),
                         SampleFlows.Colour.GREEN,
-                        SecureHash.create("7633BA4F8F578AB410EECAFFD388604F2D6B01E9F4D4DEF9098ECA92121E11D5"),
+                        SecureHash.parse("7633BA4F8F578AB410EECAFFD388604F2D6B01E9F4D4DEF9098ECA92121E11D5"),
                         pounds(10_050),
                         new UniqueIdentifier("x", UUID.fromString("c5084132-4f88-49e4-a4ce-c53242e731f0")),
                         List.of(PARTY_B, PARTY_A),
