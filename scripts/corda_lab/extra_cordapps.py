@@ -21,6 +21,7 @@ MANIFEST_BYTES_MAX = 1024**2
 CLASS_BYTES_MAX = 16 * 1024**2
 
 PLATFORM_VERSIONS = {
+    "3.3": 3,
     "4.0": 4,
     "4.1": 4,
     "4.2": 4,
@@ -37,6 +38,9 @@ PLATFORM_VERSIONS = {
 
 CORDAPP_NAMES = ("Cordapp-Contract-Name", "Cordapp-Workflow-Name")
 """Manifest entries of a CorDapp. An older one has a Name and a Target-Platform-Version instead."""
+
+CORDAPP_NAMES_PLATFORM = 4
+"""Platform version from which on a node looks for them; an older one takes every jar."""
 
 CONTRACT_INTERFACES = frozenset(
     f"net/corda/core/contracts/{name}"
@@ -244,7 +248,8 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
 
 def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
     """What the manifest says that a node of this version would not take."""
-    if not jar.is_cordapp:
+    offered = platform_version(corda_version)
+    if not jar.is_cordapp and (offered is None or offered >= CORDAPP_NAMES_PLATFORM):
         yield Problem(
             jar.path,
             f"is not a CorDapp: its manifest has neither {' nor '.join(CORDAPP_NAMES)}",
@@ -256,7 +261,6 @@ def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
     if not wanted.isdecimal():
         yield Problem(jar.path, f"Min-Platform-Version {wanted!r} is not a number", "Mend the manifest in its build.")
         return
-    offered = platform_version(corda_version)
     if offered is not None and int(wanted) > offered:
         newer = [version for version, number in PLATFORM_VERSIONS.items() if number >= int(wanted)]
         remedy = f"Set CORDA_VERSION={newer[0]} or newer, or take a build" if newer else "Take a build"

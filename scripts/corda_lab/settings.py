@@ -21,7 +21,7 @@ PARTIES_DEFAULT = 3
 
 NOTARY_MEMBERS = {"simple": 1, "validating": 1, "jpa": 1, "raft": 3, "bft": 4}
 """Nodes that make each kind of notary of configs/notaries/."""
-CORDA_VERSIONS = ("4.1", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9", "4.10")
+CORDA_VERSIONS = ("3.3", "4.0", "4.1", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9", "4.10")
 """Versions of the whole node on Maven Central that the lab runs."""
 
 SHAPE_VARIABLES = (

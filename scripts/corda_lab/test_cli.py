@@ -69,7 +69,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run", "../../etc/passwd"], "unknown workload"),
         (["up", "--images", "cloud"], "--images"),
         (["up", "--parties", "1"], "PARTIES: '1' is not a number of parties; set it from 2 to 10"),
-        (["up", "--corda", "4.2"], "CORDA_VERSION: '4.2' is not there; choose from 4.1, 4.3"),
+        (["up", "--corda", "4.2"], "CORDA_VERSION: '4.2' is not there; choose from 3.3, 4.0, 4.1, 4.3"),
         (["up", "--database", "oracle"], "DATABASE: 'oracle' is not there; choose from h2, postgres"),
         (["up", "--notary", "jpa"], "NOTARY: jpa keeps its records in PostgreSQL; add --database postgres"),
         (["up", "--preset", "fast"], "NODE_PRESET: 'fast' is not there; choose from"),

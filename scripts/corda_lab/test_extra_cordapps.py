@@ -70,6 +70,12 @@ def test_a_library_is_no_cordapp(tmp_path: Path, manifest: str | None) -> None:
     assert "library.jar: is not a CorDapp" in found
 
 
+def test_corda_3_takes_a_jar_for_a_cordapp_whatever_its_manifest_says(tmp_path: Path) -> None:
+    assert findings(jar(tmp_path / "plain.jar", "Manifest-Version: 1.0\n"), version="3.3") == []
+    (found,) = findings(jar(tmp_path / "new.jar", CORDAPP.format(4)), version="3.3")
+    assert "needs platform version 4, Corda 3.3 has 3" in found
+
+
 def test_a_newer_platform_is_refused_with_the_version_that_has_it(tmp_path: Path) -> None:
     path = jar(tmp_path / "new.jar", CORDAPP.format(8))
     (problem,) = find_problems([path], "4.5", {})
@@ -136,7 +142,8 @@ def test_reads_a_manifest_with_lines_that_go_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "platform"), [("4.1", 4), ("4.5", 7), ("4.10", 12), ("4.8.11", 10), ("4.99", None), ("5", None)]
+    ("version", "platform"),
+    [("3.3", 3), ("4.1", 4), ("4.5", 7), ("4.10", 12), ("4.8.11", 10), ("4.99", None), ("5", None)],
 )
 def test_knows_the_platform_version(version: str, platform: int | None) -> None:
     assert platform_version(version) == platform
