@@ -235,7 +235,7 @@ public final class Bootstrap {
                 .withFallback(nodeOf(network))
                 .resolveWith(ConfigValueFactory.fromMap(values).toConfig());
         if (shape.platformVersion < DATABASE_PATHS_PLATFORM_VERSION) {
-            settings = settings.withValue("dataSourceProperties", quoted(settings.getConfig("dataSourceProperties")));
+            settings = settings.withValue("dataSourceProperties", ofCorda3(settings.getConfig("dataSourceProperties")));
         }
         ConfigRenderOptions format = ConfigRenderOptions.defaults()
                 .setOriginComments(false)
@@ -255,13 +255,17 @@ public final class Bootstrap {
         write(of(member).resolve("jvm.args"), String.join("\n", flags) + "\n");
     }
 
-    /** The same settings without nesting: {@code "dataSource.url"} in the place of {@code dataSource { url }}. */
-    private static ConfigObject quoted(Config config) {
+    /** The same settings without nesting, {@code "dataSource.url"} in the place of {@code dataSource { url }}. */
+    private ConfigObject ofCorda3(Config database) {
         Map<String, Object> flat = new HashMap<>();
-        config.entrySet()
+        database.entrySet()
                 .forEach(entry -> flat.put(
                         String.join(".", ConfigUtil.splitPath(entry.getKey())),
                         entry.getValue().unwrapped()));
+        if (shape.database.equals("postgres")) {
+            // When it makes its tables the node takes the sequence in another node's schema for its own.
+            flat.put("connectionInitSql", "CREATE SEQUENCE IF NOT EXISTS hibernate_sequence");
+        }
         return ConfigValueFactory.fromMap(flat);
     }
 

@@ -163,6 +163,11 @@ class BootstrapTest {
                 .isEqualTo("jdbc:h2:mem");
         assertThat(settingsOf("partya").hasPath("dataSourceProperties.dataSource"))
                 .isFalse();
+        assertThat(settingsOf("partya").hasPath("dataSourceProperties.connectionInitSql"))
+                .isFalse();
+        make("LAB_PLATFORM_VERSION", "3", "DATABASE", "postgres");
+        assertThat(settingsOf("partya").getString("dataSourceProperties.connectionInitSql"))
+                .contains("hibernate_sequence");
     }
 
     @Test

@@ -14,6 +14,7 @@ final class SignIou extends SignTransactionFlow {
     static final int VALUE_LIMIT = 100;
 
     SignIou(FlowSession session) {
+        // Corda 3 has no constructor without a tracker.
         super(session, tracker());
     }
 
