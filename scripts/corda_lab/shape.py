@@ -19,8 +19,8 @@ LABEL = "org.cordalab.shape"
 KEPT = {"corda": "CORDA_VERSION", "database": "DATABASE", "notary": "NOTARY", "dev-mode": "DEV_MODE"}
 """What kept volumes are bound to: name in the bootstrapper's file ``shape``, and the variable."""
 
-NOTARY_PLATFORM_MIN = {"jpa": 8}
-"""Platform version from which Corda has a kind of notary; configs/notaries/ says the same to the bootstrapper."""
+NOTARY_PLATFORM_MIN = {"jpa": 8, "raft": 4, "bft": 4}
+"""Platform version from which the lab runs a kind of notary; configs/notaries/ says the same to the bootstrapper."""
 
 MEMORY_BESIDE_HEAP_MIN = 1024**3
 """Metaspace, code cache, direct buffers and threads of a node."""
@@ -158,7 +158,7 @@ def _version_problems(settings: Settings) -> list[str]:
     needed = NOTARY_PLATFORM_MIN.get(settings["NOTARY"], 0)
     if (platform_version(version) or 0) < needed:
         first = next(name for name in CORDA_VERSIONS if (platform_version(name) or 0) >= needed)
-        return [f"NOTARY: Corda {version} has no {settings['NOTARY']} notary; take Corda {first} or newer."]
+        return [f"NOTARY: the lab runs no {settings['NOTARY']} notary on Corda {version}; take Corda {first} or newer."]
     return []
 
 

@@ -27,6 +27,7 @@ def test_the_defaults_are_possible() -> None:
         {"NOTARY": "bft", "LINKS": "notary4-partya=+5ms"},
         {"DATABASE": "postgres", "LINKS": "partya-partyb=+40ms partyc-postgres=+8ms,10mbit notary-postgres=2.5mbit"},
         {"NODE_CORES": "0.5", "NODE_CPUSET": "0-3,7"},
+        {"CORDA_VERSION": "3.3", "NOTARY": "validating", "DATABASE": "postgres"},
         {"NODE_PRESET": "no-compression", "CORDA_IMAGE": "example.org/corda-enterprise:4.10"},
     ],
 )
@@ -47,8 +48,10 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
         ({"NOTARY": "jpa"}, "jpa keeps its records in PostgreSQL; add --database postgres"),
         (
             {"NOTARY": "jpa", "DATABASE": "postgres", "CORDA_VERSION": "4.1"},
-            "Corda 4.1 has no jpa notary; take Corda 4.6",
+            "the lab runs no jpa notary on Corda 4.1; take Corda 4.6",
         ),
+        ({"NOTARY": "raft", "CORDA_VERSION": "3.3"}, "the lab runs no raft notary on Corda 3.3; take Corda 4.0"),
+        ({"NOTARY": "bft", "CORDA_VERSION": "3.3"}, "the lab runs no bft notary on Corda 3.3; take Corda 4.0"),
         ({"NODE_CORES": "9"}, "9 cores are wanted, and this machine has 8"),
         ({"NODE_CORES": "all"}, "NODE_CORES: 'all' is not a number of cores"),
         ({"NODE_CPUSET": "0-8"}, "names a core beyond the last of this machine, 7"),
