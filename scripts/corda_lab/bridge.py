@@ -100,7 +100,7 @@ class Bridge:
                 x500_name=str(item.get("x500Name") or ""),
                 platform_version=int(item.get("platformVersion") or 0),
                 is_ready=bool(item["ready"]),
-                is_notary=(item.get("x500Name") or "-") in (item.get("notaries") or ()),
+                is_notary=bool(item.get("notary")),
                 outstanding_flows=int(item.get("outstandingFlows") or 0),
                 notary_x500_names=tuple(map(str, item.get("notaries") or ())),
             )

@@ -22,6 +22,7 @@ ANSWERS: dict[str, tuple[int, object]] = {
                     "x500Name": NOTARY,
                     "platformVersion": 12,
                     "ready": True,
+                    "notary": True,
                     "notaries": [NOTARY],
                     "cordapps": [],
                     "outstandingFlows": 0,

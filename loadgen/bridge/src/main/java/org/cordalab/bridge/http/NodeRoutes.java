@@ -38,6 +38,7 @@ final class NodeRoutes {
         node.gateway().profile().ifPresent(profile -> {
             json.put("x500Name", profile.x500Name().toString());
             json.put("platformVersion", profile.platformVersion());
+            json.put("notary", profile.notaryNodes().contains(profile.x500Name()));
             json.put("clientIdSupported", profile.supportsClientIds());
             ArrayNode notaries = json.putArray("notaries");
             profile.notaries().stream().map(Object::toString).sorted().forEach(notaries::add);
@@ -62,7 +63,7 @@ final class NodeRoutes {
                 .forEach(party -> parties.addObject()
                         .put("name", party.getName().getOrganisation())
                         .put("x500Name", party.getName().toString())
-                        .put("notary", profile.notaries().contains(party.getName())));
+                        .put("notary", profile.notaryNodes().contains(party.getName())));
         exchange.send(200, json);
     }
 

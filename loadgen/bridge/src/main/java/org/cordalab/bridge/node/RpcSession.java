@@ -22,6 +22,7 @@ import net.corda.client.rpc.CordaRPCConnection;
 import net.corda.client.rpc.RPCException;
 import net.corda.core.contracts.ContractState;
 import net.corda.core.crypto.SecureHash;
+import net.corda.core.identity.CordaX500Name;
 import net.corda.core.identity.Party;
 import net.corda.core.messaging.CordaRPCOps;
 import net.corda.core.messaging.FlowHandle;
@@ -71,13 +72,28 @@ final class RpcSession implements NodeSession {
 
     /** Asks the node about itself. */
     NodeProfile profile(ClassLoader cordapps) {
-        return call(() -> new NodeProfile(
-                ops.nodeInfo().getLegalIdentities().getFirst().getName(),
-                connection.getServerProtocolVersion(),
-                supportsClientIds(),
-                ops.notaryIdentities().stream().map(Party::getName).collect(Collectors.toSet()),
-                cordapps(),
-                new FlowCatalog(ops.registeredFlows(), cordapps)));
+        return call(() -> {
+            Set<CordaX500Name> notaries =
+                    ops.notaryIdentities().stream().map(Party::getName).collect(Collectors.toSet());
+            return new NodeProfile(
+                    ops.nodeInfo().getLegalIdentities().getFirst().getName(),
+                    connection.getServerProtocolVersion(),
+                    supportsClientIds(),
+                    notaries,
+                    notaryNodes(notaries),
+                    cordapps(),
+                    new FlowCatalog(ops.registeredFlows(), cordapps));
+        });
+    }
+
+    private Set<CordaX500Name> notaryNodes(Set<CordaX500Name> notaries) {
+        return ops.networkMapSnapshot().stream()
+                .map(info -> info.getLegalIdentities().stream()
+                        .map(Party::getName)
+                        .collect(Collectors.toSet()))
+                .filter(names -> names.stream().anyMatch(notaries::contains))
+                .flatMap(Set::stream)
+                .collect(Collectors.toSet());
     }
 
     private List<NodeProfile.Cordapp> cordapps() {

@@ -264,6 +264,7 @@ class BridgeServerTest {
     void describesNodesFlowsAndParties() throws Exception {
         JsonNode about = json(get("/v1/nodes")).get("nodes").get(0);
         assertThat(about.get("x500Name").textValue()).isEqualTo("O=PartyA, L=London, C=GB");
+        assertThat(about.get("notary").booleanValue()).isFalse();
         assertThat(about.get("notaries").get(0).textValue()).isEqualTo("O=Notary, L=London, C=GB");
         assertThat(about.get("cordapps").get(0).get("name").textValue()).isEqualTo("samples");
 

@@ -128,6 +128,7 @@ public final class FakeNode implements NodeGateway {
                 12,
                 supportsClientIds,
                 Set.of(TestParties.NOTARY.getName()),
+                Set.of(TestParties.NOTARY.getName()),
                 List.of(new NodeProfile.Cordapp("samples", "1", "Workflow CorDapp")),
                 catalog));
     }
