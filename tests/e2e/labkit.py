@@ -39,6 +39,15 @@ class Lab:
             check=False,
         )
 
+    def inside(self, service: str, script: str) -> str:
+        """What a bash script prints in the container of a service."""
+        return self.compose.run("exec", "-T", service, "bash", "-c", script).stdout
+
+    def metrics(self, node: str) -> str:
+        """What a node's JMX exporter tells now, as text."""
+        request = "exec 3<> /dev/tcp/127.0.0.1/9404 && printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3"
+        return self.inside(node, request)
+
     def results(self) -> list[Path]:
         """Folders of finished runs, oldest first."""
         return sorted(path for path in RESULTS.glob("*") if path.is_dir() and not path.is_symlink())
