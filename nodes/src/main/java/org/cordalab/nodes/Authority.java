@@ -60,13 +60,17 @@ final class Authority {
                 true);
     }
 
+    /** Whether an authority of the lab's own is kept in {@code directory}. */
+    static boolean isIn(Path directory) {
+        return Files.exists(directory.resolve(PASSWORD));
+    }
+
     /** One of the lab's own, kept in {@code directory}, where it is made if it is not there yet. */
     static Authority own(Path directory) throws IOException {
-        Path passwordFile = directory.resolve(PASSWORD);
-        if (!Files.exists(passwordFile)) {
-            make(directory, passwordFile);
+        if (!isIn(directory)) {
+            make(directory);
         }
-        String password = new String(Files.readAllBytes(passwordFile), StandardCharsets.UTF_8);
+        String password = new String(Files.readAllBytes(directory.resolve(PASSWORD)), StandardCharsets.UTF_8);
         X509KeyStore store = X509KeyStore.Companion.fromFile(directory.resolve(KEY_STORE), password, false);
         return new Authority(
                 store.getCertificateAndKeyPair(X509Utilities.CORDA_ROOT_CA, password),
@@ -76,7 +80,7 @@ final class Authority {
                 false);
     }
 
-    private static void make(Path directory, Path passwordFile) throws IOException {
+    private static void make(Path directory) throws IOException {
         Files.createDirectories(directory);
         Files.deleteIfExists(directory.resolve(KEY_STORE));
         String password = randomPassword();
@@ -101,7 +105,7 @@ final class Authority {
         // Last, and whole: with it the authority is complete.
         Path unfinished = directory.resolve(PASSWORD + ".unfinished");
         Files.write(unfinished, password.getBytes(StandardCharsets.UTF_8));
-        Files.move(unfinished, passwordFile);
+        Files.move(unfinished, directory.resolve(PASSWORD));
     }
 
     /** The certificate that signs network parameters and its keys; nobody needs it again. */

@@ -157,6 +157,13 @@ class BootstrapTest {
     }
 
     @Test
+    void aNetworkWhoseAuthorityIsGoneIsRefused() throws IOException {
+        make();
+        Files.delete(folder.resolve("authority/password"));
+        assertThatThrownBy(this::make).hasMessageContaining("down --volumes");
+    }
+
+    @Test
     void aCorda3NodeFindsTheDatabaseUnderTheNameOfItsOwnDefaults() throws IOException {
         make("LAB_PLATFORM_VERSION", "3");
         assertThat(settingsOf("partya").getString("dataSourceProperties.\"dataSource.url\""))
