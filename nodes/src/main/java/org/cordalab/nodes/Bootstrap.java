@@ -143,8 +143,9 @@ public final class Bootstrap {
                     + " sets what only Corda Enterprise has; it needs a CORDA_IMAGE of your own");
         }
         if (!shape.devMode && Files.exists(directory.resolve("network-parameters")) && !Authority.isIn(authority)) {
-            throw new ConfigException.Generic("the keys of the authority that made this network are gone: its volume was"
-                    + " removed, or an older lab made the network; start anew with `scripts/lab down --volumes`");
+            throw new ConfigException.Generic(
+                    "the keys of the authority that made this network are gone: its volume was"
+                            + " removed, or an older lab made the network; start anew with `scripts/lab down --volumes`");
         }
         Authority signer = shape.devMode ? Authority.development() : Authority.own(authority);
         try (NetworkMaker maker = new NetworkMaker(signer)) {
