@@ -54,14 +54,20 @@ def read_json(path: Path) -> Any:
         raise LabError(f"{path}: cannot be read ({error})", "The run is damaged; choose another.") from None
 
 
+def require_free(identity: str, *, results: Path | None = None) -> None:
+    """Raises LabError when there is a run of this name already."""
+    final = (results or RESULTS) / identity
+    if final.exists():
+        raise LabError(f"{final} exists already", "Start again a second later, or give another --name.")
+
+
 @contextmanager
 def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
     """A folder to fill. It becomes ``results/<identity>`` and ``latest`` when the block ends well, and nothing otherwise."""
     results = results or RESULTS
     results.mkdir(parents=True, exist_ok=True)
     final = results / identity
-    if final.exists():
-        raise LabError(f"{final} exists already", "Start again a second later, or give another --name.")
+    require_free(identity, results=results)
     partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{identity}-", dir=results))
     try:
         yield partial

@@ -3,23 +3,23 @@
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import httpx
 import polars as pl
 
-from corda_lab import counts, generator, lifecycle, manifest, report, results, shape, stages, ui
+from corda_lab import costs, counts, generator, keep, lifecycle, manifest, results, shape, stages, ui
 from corda_lab.arguments import argument_problems
 from corda_lab.bridge import START_REMEDY, Bridge, Flow, Node
 from corda_lab.compose import Compose
 from corda_lab.errors import LabError
+from corda_lab.keep import Measured
 from corda_lab.load import LoadOptions, Plan, check_options
 from corda_lab.paths import WORKLOADS
 from corda_lab.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.settings import NOTARY, PARTIES, Settings
-from corda_lab.step import build_step, measuring_window
+from corda_lab.step import StageFigures, build_step
 from lab_load.names import canonical, did_you_mean
 from lab_load.workload import Part, Workload, WorkloadError, load_workload
 
@@ -217,11 +217,15 @@ def check_no_other_load(compose: Compose, bridge: Bridge, locust_url: str) -> No
         raise LabError(f"Flows are outstanding: {counted}", "Wait until `scripts/lab status` shows none.")
 
 
+def run_name(options: LoadOptions) -> str:
+    """What a run is called beside its time: its own name, or its workload's. Raises LabError."""
+    return results.check_name(options.name or options.workload.lower().replace("_", "-"), option="--name")
+
+
 def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bridge) -> Plan:
     """Check everything that can be checked before the load starts."""
     check_options(options)
     workload = read_workload(options.workload, options.overrides)
-    name = results.check_name(options.name or workload.name.lower().replace("_", "-"), option="--name")
     lifecycle.require_engine()
     nodes = check_lab_is_up(compose, bridge)
     check_attachments(workload, settings)
@@ -229,35 +233,7 @@ def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bri
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
     if options.users > int(settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]):
         ui.warn(f"more users than BRIDGE_MAX_OUTSTANDING_FLOWS={settings['BRIDGE_MAX_OUTSTANDING_FLOWS']}: expect 429")
-    return Plan(results.run_id(name), options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
-
-
-def iso(seconds: float) -> str:
-    """Unix seconds as UTC text."""
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
-
-
-def run_manifest(plan: Plan, environment: dict[str, Any], end: dict[str, Any]) -> dict[str, Any]:
-    """The content of ``run.json``."""
-    load = plan.options
-    return {
-        "schema": results.SCHEMA,
-        "id": plan.identity,
-        "command": manifest.command_line(),
-        "started_at": iso(float(end["started_at"])),
-        "ended_at": iso(float(end["ended_at"])),
-        "phases_seconds": dict(ui.phase_times.seconds),
-        "load": {
-            "workload": plan.workload.name,
-            **load.as_dict(),
-            "duration_seconds": load.duration_seconds,
-            "warm_up_seconds": load.warm_up_seconds,
-            "node": plan.subject.node,
-            "counterparty": ", ".join(plan.subject.counterparties) or None,
-        },
-        "workload_file": plan.workload.source.path.read_text(encoding="utf-8"),
-        **environment,
-    }
+    return Plan(results.run_id(run_name(options)), options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
 
 
 def describe(plan: Plan) -> str:
@@ -293,6 +269,7 @@ class Observer:
         self._before = counts.snapshot(bridge, prometheus, subject)
         self._stage_offsets = stages.offsets(compose, list(self._nodes))
         self._dropped = stages.dropped_rows(prometheus)
+        self._costs = costs.read(compose, prometheus, list(self._nodes))
 
     def count(self, requests: pl.DataFrame, ended_at: float) -> counts.Counts:
         """The four counts over the load, at rest."""
@@ -310,27 +287,25 @@ class Observer:
         time.sleep(stages.FLUSH_SECONDS)
         return stages.read_stages(stages.collect(self._compose, self._stage_offsets, directory), self._nodes)
 
-    def stage_figures(
-        self, requests: pl.DataFrame, rows: pl.DataFrame | None, plan: Plan, end: dict[str, Any]
-    ) -> dict[str, Any]:
-        """The entry ``stages`` of the step."""
+    def stage_figures(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> StageFigures:
+        """The entry ``stages`` of the step, once its measuring window is known."""
         dropped = stages.dropped_rows(self._prometheus)
-        return stages.stage_figures(
+        return lambda window: stages.stage_figures(
             requests,
             rows,
-            measuring_window(end, plan.options.warm_up_seconds),
+            window,
             {part.name: part.flow for part in self._subject.parts},
             is_on=bool(self._stage_offsets),
             dropped={node: count - self._dropped.get(node, 0) for node, count in dropped.items()},
         )
 
+    def readings(self) -> tuple[costs.Reading, costs.Reading]:
+        """What costs are counted from: before the load, and now."""
+        return self._costs, costs.read(self._compose, self._prometheus, list(self._nodes))
 
-def execute(options: LoadOptions, settings: Settings) -> tuple[Path, dict[str, Any]]:
-    """Run, measure and keep. Returns the run's folder and its step.
 
-    An interrupted or failed run leaves no folder: the load is stopped and what was collected is dropped, so every folder
-    of ``results/`` is a whole run.
-    """
+def measure(options: LoadOptions, settings: Settings) -> Measured:
+    """Run and measure. Nothing is kept yet; an interrupted load is stopped, and what it left is removed."""
     settings = shape.of_running(settings)
     compose = Compose(settings)
     bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
@@ -338,7 +313,7 @@ def execute(options: LoadOptions, settings: Settings) -> tuple[Path, dict[str, A
         planned = plan(options, settings, compose, bridge)
         environment = manifest.environment(settings)
         ui.note(describe(planned))
-    with tempfile.TemporaryDirectory(prefix="corda-lab-run-") as scratch, results.new_run(planned.identity) as folder:
+    with tempfile.TemporaryDirectory(prefix="corda-lab-run-") as scratch:
         directory = Path(scratch)
         with generator.load_containers(compose, planned) as names:
             with ui.phase("Set-up, and reading the counters"):
@@ -347,34 +322,30 @@ def execute(options: LoadOptions, settings: Settings) -> tuple[Path, dict[str, A
                 observer = Observer(compose, bridge, prometheus, planned.subject)
             with ui.phase(title_of(options)):
                 generator.let_go(compose, planned)
-                timeline = generator.generate_load(planned, bridge, names)
+                timeline = generator.generate_load(compose, planned, bridge, names)
                 requests, end = generator.collect(compose, planned, names, directory)
         with ui.phase("Waiting for rest, counting"):
             counted = observer.count(requests, float(end["ended_at"]))
             stage_rows = observer.stage_rows(directory)
-        with ui.phase("Keeping the results"):
             metrics = prometheus.run_metrics(
                 started_at=float(end["started_at"]) - 3 * SCRAPE_SECONDS, ended_at=time.time()
             )
-            figures = observer.stage_figures(requests, stage_rows, planned, end)
-            step = build_step(planned, requests, metrics, end, counted, timeline, figures)
-            keep(folder, requests, metrics, stage_rows, step, run_manifest(planned, environment, end))
-    return results.find_run(planned.identity), step
+            figures = observer.stage_figures(requests, stage_rows)
+            step = build_step(planned, requests, metrics, end, counted, timeline, figures, observer.readings())
+    text = planned.workload.source.path.read_text(encoding="utf-8")
+    return Measured(step, requests, metrics, stage_rows, environment, planned.workload.name, text)
 
 
-def keep(
-    folder: Path,
-    requests: pl.DataFrame,
-    metrics: pl.DataFrame,
-    stage_rows: pl.DataFrame | None,
-    step: dict[str, Any],
-    manifest: dict[str, Any],
-) -> None:
-    """Write every file of a run, the report last, which is made from them."""
-    requests.write_parquet(folder / "requests.parquet")
-    metrics.write_parquet(folder / "metrics.parquet")
-    if stage_rows is not None:
-        stage_rows.write_parquet(folder / "stages.parquet")
-    results.write_json(folder / "steps.json", {"schema": results.SCHEMA, "steps": [step]})
-    results.write_json(folder / "run.json", manifest)
-    report.render(folder)
+def execute(options: LoadOptions, settings: Settings) -> tuple[Path, dict[str, Any]]:
+    """Run, measure and keep. Returns the run's folder and its step.
+
+    An interrupted or failed run leaves no folder: the load is stopped and what was collected is dropped, so every folder
+    of ``results/`` is a whole run.
+    """
+    check_options(options)
+    identity = results.run_id(run_name(options))
+    results.require_free(identity)
+    measured = measure(options, settings)
+    with ui.phase("Keeping the results"), results.new_run(identity) as folder:
+        keep.write_run(folder, keep.single(identity, measured), [measured])
+    return results.find_run(identity), measured.step

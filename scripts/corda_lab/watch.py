@@ -1,0 +1,51 @@
+"""Looks at a load while it runs and says when it has been seen for long enough."""
+
+from corda_lab import steady
+from corda_lab.load import LoadOptions
+
+
+class Watch:
+    """Decides from the completions so far whether the load may end; a load of fixed times is never ended early."""
+
+    def __init__(self, options: LoadOptions) -> None:
+        self._options = options
+        self._seen: list[tuple[float, float]] = []
+        self._precise_looks = 0
+
+    def note(self, elapsed_seconds: float, completed: float) -> None:
+        """Take note of how many requests had been completed at a moment after the load's begin."""
+        self._seen.append((elapsed_seconds, completed))
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether warm-up and measuring have taken as long as they have to. To be asked once for every ``note``."""
+        stopping = self._options.stopping
+        if stopping is None or len(self._seen) < 2:
+            return False
+        times = self._completion_times()
+        elapsed = self._seen[-1][0]
+        warm_up = steady.warm_up_end(
+            times,
+            started_at=0.0,
+            stopped_at=elapsed,
+            seconds_min=stopping.warm_up_seconds_min,
+            seconds_max=self._options.warm_up_seconds,
+        )
+        measured = elapsed - warm_up.cut_seconds
+        if measured >= self._options.duration_seconds:
+            return True
+        if stopping.precision is None or measured < stopping.duration_seconds_min:
+            return False
+        half_width = steady.throughput_half_width(
+            times, started_at=warm_up.cut_seconds, stopped_at=elapsed, confidence=stopping.confidence
+        )
+        self._precise_looks = self._precise_looks + 1 if half_width is not None and half_width <= stopping.precision else 0
+        return self._precise_looks >= steady.PRECISE_LOOKS_MIN
+
+    def _completion_times(self) -> list[float]:
+        """When each request was completed, as far as the counter shows: evenly between two looks."""
+        times: list[float] = []
+        for (before, counted), (after, now) in zip(self._seen, self._seen[1:], strict=False):
+            count = round(now - counted)
+            times += [before + (after - before) * (number + 1) / count for number in range(count)]
+        return times
