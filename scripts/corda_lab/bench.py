@@ -104,7 +104,7 @@ def bridge_rate(compose: Compose, bridge: Bridge, plan: Plan) -> float:
     ):
         generator.await_setup(compose, plan, names)
         generator.let_go(compose, plan)
-        generator.generate_load(plan, bridge, names)
+        generator.generate_load(compose, plan, bridge, names)
         frame, end = generator.collect(compose, plan, names, Path(scratch))
     failed = frame.filter(pl.col("outcome") == "error").height
     if failed:

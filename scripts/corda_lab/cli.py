@@ -17,8 +17,10 @@ from corda_lab import run as run_module
 from corda_lab import status as status_module
 from corda_lab.bridge import Bridge
 from corda_lab.durations import parse_duration
+from corda_lab.errors import LabError
 from corda_lab.paths import WORKLOADS
 from corda_lab.settings import PARTIES, PARTIES_MIN, Settings, load_settings
+from corda_lab.sweeps import command as sweep_command
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -231,18 +233,19 @@ def up(
 
     Example: `scripts/lab up --parties 5 --database postgres`
     """
-    options = {
-        "PARTIES": None if parties is None else str(parties),
-        "CORDA_VERSION": corda,
-        "DATABASE": database,
-        "NOTARY": notary,
-        "NODE_PRESET": preset,
-        "DEV_MODE": None if dev_mode is None else str(dev_mode).lower(),
-        "NODE_HEAP": heap,
-        "NODE_CORES": cores,
-        "NODE_CPUSET": cpuset,
-        "LINKS": None if link is None else " ".join(link),
+    given = {
+        "parties": None if parties is None else str(parties),
+        "corda": corda,
+        "database": database,
+        "notary": notary,
+        "preset": preset,
+        "dev_mode": None if dev_mode is None else str(dev_mode).lower(),
+        "heap": heap,
+        "cores": cores,
+        "cpuset": cpuset,
+        "link": None if link is None else " ".join(link),
     }
+    options = {shape.OPTIONS[name]: value for name, value in given.items()}
     settings = shape.with_options(load_settings(), options, size=size)
     lifecycle.up(settings, _forced(images))
     lifecycle.print_urls(settings)
@@ -329,6 +332,49 @@ def run(
         settings=settings,
     )
     _run(options, load_settings())
+
+
+@app.command()
+def sweep(
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="A sweep file, or the name of one in configs/sweeps/.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan and how long it takes.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest unfinished sweep, or the newest of FILE.")
+    ] = False,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Run nothing more: make a run and its report of an unfinished sweep.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Forget a lab that is there, with its ledger: every sweep starts anew.")
+    ] = False,
+    images: ImagesOption = None,
+) -> None:
+    """Run every step of a sweep file, on a lab that is started for it, and make one report of them all.
+
+    Each step is kept as it ends. Ctrl-C, a crash or a power cut lose the step under way and nothing else: --resume goes on.
+    Status 0: every step is without errors, its counts agree and its thresholds are kept; 1: not so.
+
+    Example: `scripts/lab sweep configs/sweeps/smoke.yaml`
+    """
+    if sum((dry_run, resume, finish)) > 1:
+        raise LabError("--dry-run, --resume, --finish: only one of them can be given", "Leave the others out.")
+    settings = load_settings()
+    wanted = sweep_command.Wanted(file, _forced(images), replace)
+    if dry_run:
+        sweep_command.dry_run(wanted, settings)
+        return
+    if finish:
+        outcome = sweep_command.finish(wanted)
+    else:
+        outcome = (sweep_command.resume if resume else sweep_command.begin)(wanted, settings)
+    for problem in outcome.problems:
+        ui.console.print(f"failed: {problem}", style="red", markup=False)
+    if outcome.folder is not None:
+        ui.console.print(f"[bold]report[/bold]       {outcome.folder / 'report.html'}")
+    if outcome.problems:
+        raise typer.Exit(1)
 
 
 def _bridge() -> Bridge:

@@ -72,7 +72,9 @@ def counter_rise(metrics: pl.DataFrame, name: str, window: Window, *, label: str
         (pl.col("time").last() - pl.col("time").first()).alias("seconds"),
     )
     return {
-        str(found): float(rise) / float(seconds) for found, rise, seconds in rises.sort("key").iter_rows() if seconds > 0
+        str(found): float(rise) / float(seconds)
+        for found, rise, seconds in rises.sort("key").iter_rows()
+        if seconds > 0
     }
 
 

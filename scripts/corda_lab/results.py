@@ -54,6 +54,42 @@ def read_json(path: Path) -> Any:
         raise LabError(f"{path}: cannot be read ({error})", "The run is damaged; choose another.") from None
 
 
+def name_of(identity: str) -> str:
+    """The name in a run's id: ``20260102T030405Z-iou`` is ``iou``."""
+    return identity.partition("-")[2]
+
+
+def sync(folder: Path) -> None:
+    """Have the disk hold a folder and everything in it."""
+    for path in [*folder.rglob("*"), folder]:
+        _sync_entry(path)
+
+
+@contextmanager
+def whole_folder(final: Path) -> Iterator[Path]:
+    """A folder to fill. It becomes ``final`` when the block ends well, and nothing otherwise; a power cut tears nothing."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{final.name}-", dir=final.parent))
+    try:
+        yield partial
+        partial.chmod(0o755)
+        sync(partial)
+        partial.rename(final)
+        _sync_entry(final.parent)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _sync_entry(path: Path) -> None:
+    """Have the disk hold a file's content, or what a folder lists."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def require_free(identity: str, *, results: Path | None = None) -> None:
     """Raises LabError when there is a run of this name already."""
     final = (results or RESULTS) / identity
@@ -65,18 +101,10 @@ def require_free(identity: str, *, results: Path | None = None) -> None:
 def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
     """A folder to fill. It becomes ``results/<identity>`` and ``latest`` when the block ends well, and nothing otherwise."""
     results = results or RESULTS
-    results.mkdir(parents=True, exist_ok=True)
-    final = results / identity
     require_free(identity, results=results)
-    partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{identity}-", dir=results))
-    try:
+    with whole_folder(results / identity) as partial:
         yield partial
-        partial.chmod(0o755)
-        partial.rename(final)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-    point_latest(final)
+    point_latest(results / identity)
 
 
 def point_latest(run: Path) -> None:

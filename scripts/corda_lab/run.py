@@ -50,9 +50,11 @@ def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
     if missing:
         states = [f"{name} {services[name].condition if name in services else 'not started'}" for name in missing]
         is_down = not any(name in services for name in needed)
-        raise LabError("The lab is not up" if is_down else f"The lab is not ready: {', '.join(states)}", START_REMEDY)
+        if is_down:
+            raise LabError("The lab is not up", START_REMEDY)
+        raise LabError(f"The lab is not ready: {', '.join(states)}", START_REMEDY, exit_code=1)
     if not bridge.is_ready():
-        raise LabError("The lab is not ready: the bridge cannot reach every node", START_REMEDY)
+        raise LabError("The lab is not ready: the bridge cannot reach every node", START_REMEDY, exit_code=1)
     return nodes
 
 
@@ -233,7 +235,9 @@ def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bri
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
     if options.users > int(settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]):
         ui.warn(f"more users than BRIDGE_MAX_OUTSTANDING_FLOWS={settings['BRIDGE_MAX_OUTSTANDING_FLOWS']}: expect 429")
-    return Plan(results.run_id(run_name(options)), options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
+    return Plan(
+        results.run_id(run_name(options)), options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
+    )
 
 
 def describe(plan: Plan) -> str:
@@ -304,14 +308,17 @@ class Observer:
         return self._costs, costs.read(self._compose, self._prometheus, list(self._nodes))
 
 
-def measure(options: LoadOptions, settings: Settings) -> Measured:
-    """Run and measure. Nothing is kept yet; an interrupted load is stopped, and what it left is removed."""
+def measure(options: LoadOptions, settings: Settings, environment: dict[str, Any] | None = None) -> Measured:
+    """Run and measure. Nothing is kept yet; an interrupted load is stopped, and what it left is removed.
+
+    ``environment`` is the lab's own, where the caller knows it already.
+    """
     settings = shape.of_running(settings)
     compose = Compose(settings)
     bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the run"):
         planned = plan(options, settings, compose, bridge)
-        environment = manifest.environment(settings)
+        environment = environment or manifest.environment(settings)
         ui.note(describe(planned))
     with tempfile.TemporaryDirectory(prefix="corda-lab-run-") as scratch:
         directory = Path(scratch)

@@ -27,7 +27,11 @@ def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: dict[str, Any]
         return {"method": "fixed", "seconds_min": most, "seconds_max": most, "cut_seconds": most, "found": True}
     times = requests.filter(rows.is_done())["ended_at"].sort().to_list()
     found = steady.warm_up_end(
-        times, started_at=float(end["started_at"]), stopped_at=float(end["stop_at"]), seconds_min=least, seconds_max=most
+        times,
+        started_at=float(end["started_at"]),
+        stopped_at=float(end["stop_at"]),
+        seconds_min=least,
+        seconds_max=most,
     )
     return {
         "method": steady.METHOD,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from corda_lab import results, rows, run, simulation, stages, step
+from corda_lab import costs, keep, results, rows, simulation, stages, step
 from corda_lab.counts import Counts, Part, Subject
 from corda_lab.generator import Timeline
 from corda_lab.load import LoadOptions, Plan
@@ -76,15 +76,23 @@ def store(
     """Store a simulated run as a real one is stored, and return its folder."""
     frame = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", simulated)])
     metrics = simulation.metrics_frame(simulated, end)
-    window = step.measuring_window(end, plan.options.warm_up_seconds)
     stage_frame = (
         stages.read_stages(simulation.write_stage_rows(folder, simulated), simulation.nodes()) if with_stages else None
     )
     flows = {one.name: one.flow for one in plan.subject.parts}
-    figures = stages.stage_figures(frame, stage_frame, window, flows, is_on=True, dropped={})
     counted = counted or simulation.agreeing_counts(simulated)
-    entry = step.build_step(plan, frame, metrics, end, counted, Timeline(), figures)
+    entry = step.build_step(
+        plan,
+        frame,
+        metrics,
+        end,
+        counted,
+        Timeline(),
+        lambda window: stages.stage_figures(frame, stage_frame, window, flows, is_on=True, dropped={}),
+        (costs.Reading({}, {}), costs.Reading({}, {})),
+    )
     entry["resources"]["host_busy_percent"] = 97.3
+    measured = keep.Measured(entry, frame, metrics, stage_frame, ENVIRONMENT, plan.workload.name, "workload: iou\n")
     with results.new_run(plan.identity, results=folder / "results") as run_folder:
-        run.keep(run_folder, frame, metrics, stage_frame, entry, run.run_manifest(plan, ENVIRONMENT, end))
+        keep.write_run(run_folder, keep.single(plan.identity, measured), [measured])
     return folder / "results" / plan.identity

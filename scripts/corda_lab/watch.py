@@ -39,7 +39,9 @@ class Watch:
         half_width = steady.throughput_half_width(
             times, started_at=warm_up.cut_seconds, stopped_at=elapsed, confidence=stopping.confidence
         )
-        self._precise_looks = self._precise_looks + 1 if half_width is not None and half_width <= stopping.precision else 0
+        self._precise_looks = (
+            self._precise_looks + 1 if half_width is not None and half_width <= stopping.precision else 0
+        )
         return self._precise_looks >= steady.PRECISE_LOOKS_MIN
 
     def _completion_times(self) -> list[float]:

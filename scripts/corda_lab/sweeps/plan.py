@@ -302,7 +302,8 @@ def plan_steps(sweep: SweepFile, settings: Settings) -> list[Step]:
     fields = sweep.fields
     if len(points) * fields.repeats > STEPS_MAX:
         raise LabError(
-            f"{sweep.source.path}: has {len(points) * fields.repeats} steps, more than {STEPS_MAX}", "Repeat it less often."
+            f"{sweep.source.path}: has {len(points) * fields.repeats} steps, more than {STEPS_MAX}",
+            "Repeat it less often.",
         )
     return [
         step_of(sweep, point, index, repeat)

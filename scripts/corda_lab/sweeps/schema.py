@@ -107,7 +107,7 @@ class SpanFields(Fields):
 
 
 class MeasureFields(SpanFields):
-    """How long to measure: at least ``min``, at most ``max``, and no longer than until the throughput is known to ``precision``."""
+    """How long to measure: from ``min`` to ``max``, no longer than until the throughput is known to ``precision``."""
 
     precision: Percent | None = None
 
@@ -127,7 +127,7 @@ class FindMaxFields(Fields):
     rate_min: Annotated[float, Field(gt=0, le=RATE_MAX)]
     rate_max: Annotated[float, Field(gt=0, le=RATE_MAX)]
     precision: Percent = 0.05
-    steps_max: Annotated[int, Field(ge=2, le=SEARCH_STEPS_MAX)] = 14
+    steps_max: Annotated[int, Field(ge=2, le=SEARCH_STEPS_MAX)] = 24
     p50_max: Duration | None = None
     p95_max: Duration | None = None
     p99_max: Duration | None = None
@@ -220,9 +220,8 @@ def _problem(detail: Any, source: Source) -> str:
             return source.problem(location, "is missing")
         case "extra_forbidden":
             known = _known_fields(location[:-1])
-            return source.problem(
-                location, f"unknown field{did_you_mean(name, known) or f', known are {", ".join(known)}'}"
-            )
+            hint = did_you_mean(name, known) or f", known are {', '.join(known)}"
+            return source.problem(location, f"unknown field{hint}")
         case "string_type":
             return source.problem(location, f"should be text, is {detail['input']!r}: put it in quotes")
     expected = detail["msg"].removeprefix("Input should be ")

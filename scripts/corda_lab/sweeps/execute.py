@@ -1,0 +1,365 @@
+"""``lab sweep``: runs the steps of a sweep, each kept as it ends, on a lab of the shape that it needs."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from corda_lab import grafana, lifecycle, manifest, results, run, shape, ui
+from corda_lab.compose import Compose, run_docker
+from corda_lab.durations import format_duration
+from corda_lab.errors import LabError
+from corda_lab.keep import Measured
+from corda_lab.paths import CACHE, ROOT
+from corda_lab.search import Search
+from corda_lab.settings import Settings
+from corda_lab.sweeps import plan, store
+from corda_lab.sweeps.judge import sustained, threshold_problems
+from corda_lab.sweeps.plan import Point, Step
+from corda_lab.sweeps.schema import SweepFile
+
+ATTEMPTS_MAX = 2
+"""How often a step is tried: a stuck or broken one gets a fresh lab and one more chance."""
+
+OWN_LAB = CACHE / "sweep-lab.json"
+"""Which lab a sweep started last: that one the next sweep may replace, and any other one not."""
+
+Measure = Callable[[Step], Measured]
+
+
+class StepFailedError(Exception):
+    """A step that could not be measured, however often it was tried."""
+
+
+@dataclass
+class Progress:
+    """How far a sweep is, and how long the rest will take."""
+
+    total: int
+    done: int
+    seconds_left: float
+    _started: float = field(default_factory=time.monotonic)
+
+    def heading(self, step: Step) -> str:
+        """The line above a step."""
+        left = format_duration(max(60, round(self.seconds_left / 60) * 60)) if self.seconds_left else "?"
+        return f"Step {self.done + 1} of {self.total}: {step.label}, repeat {step.repeat} – about {left} to go"
+
+
+def own_lab() -> str | None:
+    """Container of PartyA in the lab that a sweep started last."""
+    try:
+        return str(json.loads(OWN_LAB.read_text(encoding="utf-8"))["container"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def present_lab(settings: Settings) -> str | None:
+    """Container of PartyA, or the word ``volumes`` when only those are there; None when nothing is."""
+    label = f"label=com.docker.compose.project={settings.project}"
+    service = "label=com.docker.compose.service=partya"
+    found = run_docker(["ps", "--all", "--quiet", "--no-trunc", "--filter", label, "--filter", service]).stdout.split()
+    if found:
+        return found[0]
+    return "volumes" if run_docker(["volume", "ls", "--quiet", "--filter", label]).stdout.split() else None
+
+
+class Lab:
+    """The lab that steps run on: started anew, with an empty ledger, for every shape."""
+
+    def __init__(self, settings: Settings, images: lifecycle.ImageChoice | None, *, fresh: str) -> None:
+        self._settings = settings
+        self._images = images
+        self._fresh = fresh
+        self._shape: tuple[tuple[str, str], ...] | None = None
+        self._environment: dict[str, Any] = {}
+        self.starts = 0
+
+    def require_replaceable(self) -> None:
+        """Raises LabError when there is a lab that no sweep started: its ledger would be lost."""
+        lifecycle.prepare_engine()
+        present = present_lab(self._settings)
+        if present is not None and present != own_lab():
+            raise LabError(
+                "There is a lab already, or its volumes, and a sweep starts from an empty ledger",
+                "Forget it with `scripts/lab down --volumes`, or let the sweep do that: --replace",
+            )
+
+    def forget(self) -> None:
+        """Have the next step start the lab anew."""
+        self._shape = None
+
+    def prepare(self, step: Step) -> tuple[Settings, dict[str, Any]]:
+        """The settings and the environment of a running lab that has the shape of a step."""
+        wanted = plan.settings_of(step.variables, self._settings)
+        if self._shape != step.shape_key or self._fresh == "step":
+            self._shape = None
+            if present_lab(self._settings) is not None:
+                lifecycle.down(wanted, volumes=True)
+            lifecycle.up(wanted, self._images)
+            self.starts += 1
+            container = present_lab(wanted)
+            OWN_LAB.parent.mkdir(exist_ok=True)
+            OWN_LAB.write_text(json.dumps({"container": container}), encoding="utf-8")
+            self._environment = manifest.environment(shape.of_running(wanted))
+            self._shape = step.shape_key
+        return wanted, self._environment
+
+
+class Runner:
+    """Runs steps one after the other and keeps them."""
+
+    def __init__(self, sweep: SweepFile, kept: store.Unfinished, lab: Lab) -> None:
+        self._sweep = sweep
+        self._kept = kept
+        self._lab = lab
+        self._images = kept.image_ids()
+        self.failed: dict[str, str] = {}
+
+    def measure(self, step: Step) -> Measured:
+        """Measure a step on a lab of its shape. Raises LabError."""
+        settings, environment = self._lab.prepare(step)
+        self._require_same_images(environment)
+        options = step.options(f"{self._sweep.name}-{step.index:04d}")
+        measured = run.measure(options, settings, environment)
+        problems = threshold_problems(measured.step, self._sweep.fields.thresholds)
+        measured.step.update(
+            index=step.index,
+            key=step.key,
+            label=step.label,
+            point=step.point,
+            repeat=step.repeat,
+            phase=step.phase,
+            thresholds={"passed": not problems, "reasons": problems},
+        )
+        return measured
+
+    def _require_same_images(self, environment: dict[str, Any]) -> None:
+        for image in environment["images"].values():
+            before = self._images.setdefault(image["name"], image["id"])
+            if before != image["id"]:
+                raise LabError(
+                    f"The image {image['name']} is not the one that earlier steps of this sweep ran on",
+                    "A sweep has to be measured on one build: begin it anew, and look at `git status`.",
+                )
+
+    def step(self, step: Step, heading: str) -> Measured:
+        """A complete step: the one that is kept, or a new one. Raises StepFailedError."""
+        if self._kept.has(step):
+            return self._kept.read(step)
+        ui.console.print()
+        ui.console.print(heading, style="bold cyan", markup=False)
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            try:
+                measured = self.measure(step)
+            except LabError as error:
+                if error.exit_code != 1:
+                    raise
+                self._keep_failure(step, attempt, error)
+                self._lab.forget()
+                continue
+            self._kept.keep(step, measured)
+            self.tell(measured)
+            return measured
+        raise StepFailedError(step.key)
+
+    def _keep_failure(self, step: Step, attempt: int, error: LabError) -> None:
+        """Keep the nodes' logs of a step that broke, before the lab is started anew."""
+        ui.warn(f"step {step.key}, attempt {attempt} of {ATTEMPTS_MAX}: {error.message}")
+        self.failed[step.key] = error.message
+        folder = self._kept.folder / "failed" / f"{step.index:04d}-{step.key}-{attempt}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "error.txt").write_text(f"{error.message}\n{error.remedy}\n", encoding="utf-8")
+        compose = Compose(plan.settings_of(step.variables, self._lab_settings))
+        logs = compose.run("logs", "--no-color", "--tail", "2000", check=False)
+        (folder / "logs.txt").write_text(logs.stdout + logs.stderr, encoding="utf-8")
+
+    @property
+    def _lab_settings(self) -> Settings:
+        return self._lab._settings
+
+    def tell(self, measured: Measured) -> None:
+        """One line of what a step showed."""
+        step = measured.step
+        latency = step["latency_intended_ms"] if step["open_load"] else step["latency_ms"]
+        p95 = "–" if latency["p95"] is None else f"{latency['p95']:,.0f} ms"
+        reached = step["precision"]["reached"]
+        within = "" if reached is None else f" ± {100 * reached:.1f} %"
+        window = step["window"]
+        ui.note(
+            f"{step['throughput_per_second']:.2f} flows/s{within}, p95 {p95}, {step['requests']['errors']} errors; "
+            f"warm-up {step['warm_up']['cut_seconds']:.0f} s, measured {window['seconds']:.0f} s"
+        )
+        for reason in step["validity"]["reasons"]:
+            ui.warn(f"not valid: {reason}")
+        for reason in (*step["verdict"]["reasons"], *step["thresholds"]["reasons"]):
+            ui.warn(f"failed: {reason}")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a sweep ended: its run, or None while steps are missing, and why it has failed, a sentence each."""
+
+    folder: Path | None
+    problems: list[str]
+
+
+def sweep_manifest(sweep: SweepFile, search: dict[str, Any] | None) -> dict[str, Any]:
+    """The entry ``sweep`` of ``run.json``."""
+    fields = sweep.fields
+    stored = fields.model_dump(mode="json", exclude_none=True)
+    x = fields.x or next((key for key, values in fields.vary.items() if _is_numeric(values)), None)
+    return {
+        "file": _shown(sweep.source.path),
+        "text": sweep.text,
+        "name": sweep.name,
+        "description": fields.description,
+        "confidence": fields.confidence,
+        "x": x,
+        "vary": dict(fields.vary) | ({"step": [step.name for step in fields.steps]} if fields.steps else {}),
+        "repeats": fields.repeats,
+        "order": fields.order,
+        "seed": fields.seed,
+        "fresh": fields.fresh,
+        "warm_up": {"seconds_min": fields.warm_up.min, "seconds_max": fields.warm_up.max},
+        "measure": {
+            "seconds_min": fields.measure.min,
+            "seconds_max": fields.measure.max,
+            "precision": fields.measure.precision,
+        },
+        "thresholds": stored["thresholds"],
+        "find_max": None if fields.find_max is None else {**stored["find_max"], "outcomes": search or {}},
+    }
+
+
+def _is_numeric(values: list[Any]) -> bool:
+    return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+
+
+def _shown(path: Path) -> str:
+    """A path as it is typed at the top of the checkout."""
+    resolved = path.resolve()
+    return str(resolved.relative_to(ROOT)) if resolved.is_relative_to(ROOT) else path.name
+
+
+def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
+    """Plan a sweep and keep the plan."""
+    steps = plan.plan_steps(sweep, settings) if sweep.fields.find_max is None else []
+    points = plan.points_of(sweep)
+    plan.check_points(sweep, points, settings)
+    name = results.check_name(sweep.name, option=str(sweep.source.path))
+    return store.create(
+        results.run_id(name),
+        sweep.text,
+        {
+            "schema": results.SCHEMA,
+            "file": _shown(sweep.source.path),
+            "command": manifest.command_line(),
+            "fingerprint": store.fingerprint(sweep.text, [point.workload for point in points], settings),
+            "steps": [step.as_dict() for step in steps],
+        },
+    )
+
+
+def require_unchanged(kept: store.Unfinished, sweep: SweepFile, settings: Settings) -> None:
+    """Raises LabError when what the steps depend on has changed since the sweep began."""
+    workloads = [point.workload for point in plan.points_of(sweep)]
+    changes = kept.changes(store.fingerprint(sweep.text, workloads, settings))
+    if changes:
+        raise LabError(
+            f"{kept.identity} cannot be resumed: changed since it began: {', '.join(changes)}",
+            "Undo that, make a report of what there is with --finish, or begin anew.",
+        )
+
+
+def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) -> Outcome:
+    """Run what is missing, and make a run of it all when nothing is."""
+    runner = Runner(sweep, kept, lab)
+    started_at = time.time()
+    search: dict[str, Any] | None = None
+    if sweep.fields.find_max is None:
+        _run_steps(runner, kept, settings, sweep)
+    else:
+        search = {
+            point.label: find_max(runner, sweep, point, number) for number, point in enumerate(plan.points_of(sweep))
+        }
+    if runner.failed and sweep.fields.find_max is None and any(not kept.has(step) for step in kept.steps):
+        return Outcome(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
+    folder = finish(sweep, kept, search)
+    link = grafana.link(settings, started_at, time.time())
+    if link:
+        ui.note(f"Grafana over this time: {link}")
+    return Outcome(folder, problems_of(folder))
+
+
+def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep: SweepFile) -> None:
+    steps = kept.steps
+    missing = [step for step in steps if not kept.has(step)]
+    if len(missing) < len(steps):
+        ui.note(f"{len(steps) - len(missing)} of {len(steps)} steps are complete already")
+    for number, step in enumerate(missing):
+        left = plan.estimate(missing[number:], settings, fresh=sweep.fields.fresh, is_up=number > 0)
+        progress = Progress(len(steps), len(steps) - len(missing) + number, left.seconds_max)
+        try:
+            runner.step(step, progress.heading(step))
+        except StepFailedError:
+            ui.warn(f"step {step.key} is left out for now; `scripts/lab sweep --resume` tries it again")
+
+
+def find_max(runner: Runner, sweep: SweepFile, point: Point, number: int) -> dict[str, Any]:
+    """Search the highest rate that a point sustains. Steps that are kept already are asked again, not run again."""
+    wanted = sweep.fields.find_max
+    assert wanted is not None
+    search = Search(wanted.rate_min, wanted.rate_max, wanted.precision, wanted.steps_max)
+    count = 0
+    while (rate := search.next()) is not None:
+        count += 1
+        phase = search.phase or "probe"
+        step = plan.step_of(
+            sweep,
+            point,
+            number * 100 + count,
+            1,
+            phase=phase,
+            key=f"{point.key}_{count:02d}-{phase}",
+            rate=rate,
+            measure=(wanted.confirm, wanted.confirm) if phase == "confirm" else None,
+        )
+        heading = f"{point.label}: step {count} of at most {wanted.steps_max}, {phase} {rate:g}/s"
+        measured = runner.step(step, heading)
+        reasons = sustained(measured.step, wanted)
+        ui.note("sustained" if not reasons else f"not sustained: {'; '.join(reasons)}")
+        search.tell(rate, not reasons)
+    outcome = search.outcome
+    assert outcome is not None
+    ui.note(outcome.reason)
+    return {
+        "rate": outcome.rate,
+        "low": outcome.low,
+        "high": outcome.high,
+        "reason": outcome.reason,
+        "answers": [{"rate": one.rate, "sustained": one.sustained, "phase": one.phase} for one in outcome.answers],
+    }
+
+
+def finish(sweep: SweepFile, kept: store.Unfinished, search: dict[str, Any] | None) -> Path:
+    """Make a run of the steps that are complete."""
+    with ui.phase("Keeping the run, making its report"):
+        return kept.finish(sweep_manifest(sweep, search), dict(ui.phase_times.seconds))
+
+
+def problems_of(folder: Path) -> list[str]:
+    """Why a finished sweep has failed: what its steps broke, a sentence for each step."""
+    return list(_problems(results.read_json(folder / "steps.json")["steps"]))
+
+
+def _problems(steps: list[dict[str, Any]]) -> Iterator[str]:
+    for step in steps:
+        # A probe is meant to break the system.
+        if step["phase"] == "probe":
+            continue
+        reasons = [*step["verdict"]["reasons"], *step["thresholds"]["reasons"]]
+        if reasons:
+            yield f"step {step['key']}: {'; '.join(reasons)}"
