@@ -23,7 +23,7 @@ RUN_FILES = ("run.json", "steps.json", "requests.parquet", "metrics.parquet", "r
 
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60
-_PARTIAL = ".partial-"
+PARTIAL = ".partial-"
 
 
 def check_name(name: str, *, option: str) -> str:
@@ -69,7 +69,7 @@ def sync(folder: Path) -> None:
 def whole_folder(final: Path) -> Iterator[Path]:
     """A folder to fill. It becomes ``final`` when the block ends well, and nothing otherwise; a power cut tears nothing."""
     final.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{final.name}-", dir=final.parent))
+    partial = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{final.name}-", dir=final.parent))
     try:
         yield partial
         partial.chmod(0o755)

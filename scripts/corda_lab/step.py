@@ -1,5 +1,6 @@
 """The entry of ``steps.json``: every figure of one load on one shape of the lab, what makes it doubtful, and the verdict."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,9 @@ CONFIDENCE_DEFAULT = 0.95
 
 SWAPPED_PAGES_MAX = 256
 """1 MiB: a machine that swaps more than that while it measures measures its disk."""
+
+CHANCE_DEVIATIONS = 2.0
+"""Standard deviations of a difference of counts, were every arrival by chance, within which nothing is made of it."""
 
 StageFigures = Callable[[Window], dict[str, Any]]
 """The figures of the stages over a measuring window."""
@@ -34,7 +38,7 @@ def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: dict[str, Any]
         seconds_max=most,
     )
     return {
-        "method": steady.METHOD,
+        "method": steady.WARM_UP_METHOD,
         "seconds_min": least,
         "seconds_max": most,
         "cut_seconds": found.cut_seconds,
@@ -44,19 +48,30 @@ def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: dict[str, Any]
 
 def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: dict[str, Any]) -> dict[str, Any]:
     """The entry ``precision`` of the step: how closely its own mean throughput is known."""
-    times = requests.filter(rows.is_done())["ended_at"].sort().to_list()
     stopping = options.stopping
-    reached = steady.throughput_half_width(
-        times,
+    series = steady.completions_per_bin(
+        requests.filter(rows.is_done())["ended_at"].to_list(),
         started_at=window.started_at,
         stopped_at=window.ended_at,
-        confidence=stopping.confidence if stopping else CONFIDENCE_DEFAULT,
+        bin_seconds=steady.bin_seconds_for(window.seconds),
     )
     return {
         "wanted": stopping.precision if stopping else None,
-        "reached": reached,
+        "reached": steady.relative_half_width(series, stopping.confidence if stopping else CONFIDENCE_DEFAULT),
         "ended_early": end.get("exit_reason") == "enough",
     }
+
+
+def is_unsteady(step: dict[str, Any]) -> bool:
+    """Whether the throughput of the window's halves differs by more than the limit, and more than arrivals by chance would."""
+    halves = step["steadiness"]
+    change = halves["change_percent"]
+    if change is None or abs(change) <= rows.DRIFT_PERCENT_MAX:
+        return False
+    counted = [
+        halves[name] * step["window"]["seconds"] / 2 for name in ("first_half_per_second", "second_half_per_second")
+    ]
+    return bool(abs(counted[1] - counted[0]) > CHANCE_DEVIATIONS * math.sqrt(sum(counted)))
 
 
 def invalidity(step: dict[str, Any]) -> list[str]:
@@ -65,16 +80,10 @@ def invalidity(step: dict[str, Any]) -> list[str]:
     swapped = step["resources"]["host_swapped_pages"]
     if swapped is not None and swapped > SWAPPED_PAGES_MAX:
         found.append(f"the machine swapped {swapped} pages while it was measured")
-    if not step["warm_up"]["found"]:
-        found.append(f"no steady state within the longest warm-up of {step['warm_up']['seconds_max']:g} s")
-    change = step["steadiness"]["change_percent"]
-    if change is not None and abs(change) > rows.DRIFT_PERCENT_MAX:
-        found.append(f"throughput changed by {change:+.0f} % from the first to the second half of the window")
-    law = step["littles_law"]
-    if not law["holds"]:
-        deviation = law["deviation_percent"]
-        off = "cannot be checked" if deviation is None else f"is off by {deviation:+.1f} %"
-        found.append(f"Little's law {off}")
+    if is_unsteady(step):
+        change = step["steadiness"]["change_percent"]
+        how = "" if step["warm_up"]["found"] else "; no end of the warm-up was found"
+        found.append(f"throughput changed by {change:+.0f} % from the first to the second half of the window{how}")
     if step["counts"]["disagreements"]:
         found.append("the counts do not agree")
     return found
@@ -132,6 +141,8 @@ def flags(step: dict[str, Any]) -> list[str]:
     change = step["steadiness"]["change_percent"]
     if change is not None and abs(change) > rows.DRIFT_PERCENT_MAX:
         found.append(f"throughput changed by {change:+.0f} % from the first to the second half: not steady yet")
+    if not step["warm_up"]["found"]:
+        found.append(f"no end of the warm-up was found within its longest time of {step['warm_up']['seconds_max']:g} s")
     spawned_at = step["window"]["spawned_at"]
     if spawned_at is None or spawned_at > step["window"]["started_at"]:
         found.append("users were still starting when the measuring window began")

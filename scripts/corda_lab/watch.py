@@ -3,6 +3,9 @@
 from corda_lab import steady
 from corda_lab.load import LoadOptions
 
+LOOK_BIN_SECONDS = 3.0
+"""The bridge is asked about as often, so shorter bins would show the asking."""
+
 
 class Watch:
     """Decides from the completions so far whether the load may end; a load of fixed times is never ended early."""
@@ -10,7 +13,6 @@ class Watch:
     def __init__(self, options: LoadOptions) -> None:
         self._options = options
         self._seen: list[tuple[float, float]] = []
-        self._precise_looks = 0
 
     def note(self, elapsed_seconds: float, completed: float) -> None:
         """Take note of how many requests had been completed at a moment after the load's begin."""
@@ -18,36 +20,36 @@ class Watch:
 
     @property
     def is_enough(self) -> bool:
-        """Whether warm-up and measuring have taken as long as they have to. To be asked once for every ``note``."""
+        """Whether warm-up and measuring have taken as long as they have to."""
         stopping = self._options.stopping
         if stopping is None or len(self._seen) < 2:
             return False
-        times = self._completion_times()
         elapsed = self._seen[-1][0]
-        warm_up = steady.warm_up_end(
+        if elapsed < stopping.warm_up_seconds_min + stopping.duration_seconds_min:
+            return False
+        times = self._completion_times()
+        cut_seconds = steady.warm_up_end(
             times,
             started_at=0.0,
             stopped_at=elapsed,
             seconds_min=stopping.warm_up_seconds_min,
             seconds_max=self._options.warm_up_seconds,
-        )
-        measured = elapsed - warm_up.cut_seconds
+            bin_seconds=steady.bin_seconds_for(elapsed),
+        ).cut_seconds
+        measured = elapsed - cut_seconds
         if measured >= self._options.duration_seconds:
             return True
         if stopping.precision is None or measured < stopping.duration_seconds_min:
             return False
-        half_width = steady.throughput_half_width(
-            times, started_at=warm_up.cut_seconds, stopped_at=elapsed, confidence=stopping.confidence
+        series = steady.completions_per_bin(
+            times, started_at=cut_seconds, stopped_at=elapsed, bin_seconds=LOOK_BIN_SECONDS
         )
-        self._precise_looks = (
-            self._precise_looks + 1 if half_width is not None and half_width <= stopping.precision else 0
-        )
-        return self._precise_looks >= steady.PRECISE_LOOKS_MIN
+        return steady.may_end(series, stopping.precision, bin_seconds=LOOK_BIN_SECONDS, confidence=stopping.confidence)
 
     def _completion_times(self) -> list[float]:
         """When each request was completed, as far as the counter shows: evenly between two looks."""
         times: list[float] = []
         for (before, counted), (after, now) in zip(self._seen, self._seen[1:], strict=False):
             count = round(now - counted)
-            times += [before + (after - before) * (number + 1) / count for number in range(count)]
+            times += [before + (after - before) * (number + 0.5) / count for number in range(count)]
         return times

@@ -276,6 +276,7 @@ def require_unchanged(kept: store.Unfinished, sweep: SweepFile, settings: Settin
 
 def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) -> Outcome:
     """Run what is missing, and make a run of it all when nothing is."""
+    kept.tidy()
     runner = Runner(sweep, kept, lab)
     started_at = time.time()
     search: dict[str, Any] | None = None

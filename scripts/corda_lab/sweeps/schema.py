@@ -282,7 +282,9 @@ def _whole_problems(fields: SweepFields, source: Source) -> list[str]:
         if name in names[:index]:
             problems.append(source.problem(("steps", index, "name"), f"{name!r} is there twice"))
     if fields.x is not None and fields.x not in fields.vary:
-        problems.append(source.problem(("x",), f"{fields.x!r} is not among what varies: {', '.join(fields.vary)}"))
+        problems.append(
+            source.problem(("x",), f"{fields.x!r} is not among what varies: {', '.join(fields.vary) or 'nothing does'}")
+        )
     return problems + _search_problems(fields, source)
 
 

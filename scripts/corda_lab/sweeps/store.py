@@ -125,8 +125,18 @@ class Unfinished:
                     self.identity, steps, kind="sweep", sweep=sweep, phases=phases, command=self.plan["command"]
                 )
                 keep.write_run(folder, manifest, steps)
-        shutil.rmtree(self.folder)
+        # At once, and then in peace: half of a folder would look like a sweep.
+        gone = self.folder.with_name(f".finished-{self.identity}")
+        self.folder.rename(gone)
+        shutil.rmtree(gone)
         return final
+
+    def tidy(self) -> None:
+        """Remove what a process that was killed had not finished writing."""
+        for folder in (self.folder / "steps", self.folder.parent.parent):
+            for path in folder.glob(f"{results.PARTIAL}*") if folder.is_dir() else ():
+                if folder.name == "steps" or path.name.startswith(f"{results.PARTIAL}{self.identity}-"):
+                    shutil.rmtree(path)
 
 
 def create(identity: str, text: str, plan: dict[str, Any], *, results_folder: Path | None = None) -> Unfinished:

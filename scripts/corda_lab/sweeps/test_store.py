@@ -1,0 +1,227 @@
+"""Sweeps that are under way: whole steps, whatever ends the process, and a run that is the same as an undisturbed one."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from corda_lab import keep, report, results, simulation
+from corda_lab.errors import LabError
+from corda_lab.load import LoadOptions
+from corda_lab.paths import ENV_FILE
+from corda_lab.settings import load_settings
+from corda_lab.sweeps import execute, plan, store
+from corda_lab.sweeps.schema import SweepFile, read_sweep
+from corda_lab.testkit import measured_of, plan_of
+
+SWEEP = """\
+description: Twelve steps.
+workload: iou
+vary: {load.users: [1, 2, 4, 8]}
+repeats: 3
+warm_up: {min: 1s, max: 1s}
+measure: {min: 4s, max: 4s}
+"""
+KILLS = 100
+STEP_SECONDS = 0.02
+
+SETTINGS = load_settings(ENV_FILE, {})
+
+
+class Stub(execute.Runner):
+    """Runs steps without a lab: each takes a moment and gives simulated rows."""
+
+    def __init__(self, sweep: SweepFile, kept: store.Unfinished, *, broken: str = "") -> None:
+        super().__init__(sweep, kept, execute.Lab(SETTINGS, None, fresh="shape"))
+        self._broken = broken
+
+    def measure(self, step: plan.Step) -> keep.Measured:
+        if step.key == self._broken:
+            raise LabError("the node is gone", exit_code=1)
+        time.sleep(STEP_SECONDS)
+        scratch = self._kept.folder.parent.parent / f"scratch-{os.getpid()}"
+        scratch.mkdir(exist_ok=True)
+        users = step.load["users"]
+        simulated = simulation.closed_rows(users, 5, simulation.fixed(0.05))
+        measured = measured_of(
+            scratch, plan_of(LoadOptions("iou", users, 4, 1)), simulated, simulation.end_words(simulated, users, 5)
+        )
+        measured.step.update(
+            index=step.index,
+            key=step.key,
+            label=step.label,
+            point=step.point,
+            repeat=step.repeat,
+            phase=step.phase,
+            thresholds={"passed": True, "reasons": []},
+        )
+        return measured
+
+    def _keep_failure(self, step: plan.Step, attempt: int, error: LabError) -> None:
+        self.failed[step.key] = error.message
+
+
+def sweep_file(folder: Path) -> SweepFile:
+    path = folder / "twelve.yaml"
+    path.write_text(SWEEP, encoding="utf-8")
+    return read_sweep(path)
+
+
+def begin(folder: Path, sweep: SweepFile) -> store.Unfinished:
+    return store.create(
+        results.run_id("twelve"),
+        sweep.text,
+        {
+            "command": "scripts/lab sweep twelve.yaml",
+            "file": "twelve.yaml",
+            "fingerprint": store.fingerprint(sweep.text, ["iou"], SETTINGS),
+            "steps": [step.as_dict() for step in plan.plan_steps(sweep, SETTINGS)],
+        },
+        results_folder=folder / "results",
+    )
+
+
+def run_all(sweep: SweepFile, kept: store.Unfinished) -> Path:
+    runner = Stub(sweep, kept)
+    for step in kept.steps:
+        runner.step(step, step.label)
+    return execute.finish(sweep, kept, None)
+
+
+def live(folder: Path, ready: Any, without_report: bool) -> None:
+    """One life of a sweep process: goes on with what is missing, until it ends or is killed."""
+    if without_report:
+        report.render = lambda folder: folder
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, 1)
+    ready.set()
+    with store.only_one(results_folder=folder / "results"):
+        kept = store.find(None, results_folder=folder / "results")
+        kept.tidy()
+        run_all(sweep_file(folder), kept)
+
+
+def structure(run: Path) -> tuple[Any, ...]:
+    """What two runs of the same sweep have in common, however often they were interrupted."""
+    steps = json.loads((run / "steps.json").read_text(encoding="utf-8"))["steps"]
+    rows = pl.read_parquet(run / "requests.parquet")
+    return (
+        sorted(path.name for path in run.iterdir() if path.name != "report.html"),
+        [(step["index"], step["key"], step["repeat"], step["point"], sorted(step)) for step in steps],
+        rows.group_by("step").len().sort("step").rows(),
+        rows.schema,
+    )
+
+
+def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, "corda_lab.sweeps.execute"])
+    undisturbed = tmp_path / "undisturbed"
+    undisturbed.mkdir()
+    sweep = sweep_file(undisturbed)
+    with monkeypatch.context() as patch:
+        patch.setattr("corda_lab.report.render", lambda folder: folder)
+        expected = structure(run_all(sweep, begin(undisturbed, sweep)))
+    source = random.Random(1)
+    kills = sweeps = 0
+    while kills < KILLS:
+        folder = tmp_path / f"disturbed-{sweeps}"
+        folder.mkdir()
+        kept = begin(folder, sweep_file(folder))
+        final = folder / "results" / kept.identity
+        lives = 0
+        while not final.exists() or kept.folder.exists():
+            lives += 1
+            assert lives < 500, "the sweep does not get on"
+            ready = context.Event()
+            process = context.Process(target=live, args=(folder, ready, True))
+            process.start()
+            assert ready.wait(60)
+            process.join(source.uniform(0, 6 * STEP_SECONDS))
+            if process.is_alive() and process.pid:
+                os.kill(process.pid, signal.SIGKILL)
+                kills += 1
+            process.join(60)
+        assert structure(final) == expected
+        left = [path.name for path in (folder / "results").rglob(".*") if path.name != ".lock"]
+        assert [name for name in left if not name.startswith(".finished-")] == []
+        sweeps += 1
+    assert sweeps >= 1
+
+
+def test_what_is_complete_is_not_run_again(tmp_path: Path) -> None:
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+    runner = Stub(sweep, kept)
+    first = runner.step(kept.steps[0], "")
+    assert kept.has(kept.steps[0])
+    assert not kept.has(kept.steps[1])
+    again = Stub(sweep, kept, broken=kept.steps[0].key).step(kept.steps[0], "")
+    assert again.step == json.loads(json.dumps(first.step))
+    assert again.requests.equals(first.requests)
+
+
+def test_a_step_that_breaks_is_tried_twice_and_then_left_out(tmp_path: Path) -> None:
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+    runner = Stub(sweep, kept, broken=kept.steps[1].key)
+    with pytest.raises(execute.StepFailedError):
+        runner.step(kept.steps[1], "")
+    assert runner.failed == {kept.steps[1].key: "the node is gone"}
+    assert kept.done == []
+
+
+@pytest.mark.parametrize("change", ["sweep", "setting", "workload"])
+def test_a_sweep_whose_conditions_have_changed_is_not_resumed(tmp_path: Path, change: str) -> None:
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+    fingerprint: Callable[..., dict[str, str]] = store.fingerprint
+    assert kept.changes(fingerprint(sweep.text, ["iou"], SETTINGS)) == []
+    changed = {
+        "sweep": lambda: fingerprint(sweep.text + "# more\n", ["iou"], SETTINGS),
+        "setting": lambda: fingerprint(sweep.text, ["iou"], SETTINGS.with_values({"NODE_HEAP": "2g"})),
+        "workload": lambda: fingerprint(sweep.text, ["iou"], SETTINGS) | {"the workload iou": "another"},
+    }[change]()
+    (found,) = kept.changes(changed)
+    assert {"sweep": "the sweep file", "setting": "NODE_HEAP", "workload": "the workload iou"}[change] in found
+
+
+def test_an_image_that_was_built_anew_ends_the_sweep(tmp_path: Path) -> None:
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+    Stub(sweep, kept).step(kept.steps[0], "")
+    runner = Stub(sweep, kept)
+    name = "corda-lab/node:4.10"
+    with pytest.raises(LabError, match=name):
+        runner._require_same_images({"images": {"partya": {"name": name, "id": "sha256:other"}}})
+
+
+def test_two_sweeps_do_not_run_at_once(tmp_path: Path) -> None:
+    with (
+        store.only_one(results_folder=tmp_path),
+        pytest.raises(LabError, match="Another sweep is under way"),
+        store.only_one(results_folder=tmp_path),
+    ):
+        pass
+    with store.only_one(results_folder=tmp_path):
+        pass
+
+
+def test_an_unfinished_sweep_is_found_by_name(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="There is no unfinished sweep"):
+        store.find(None, results_folder=tmp_path / "results")
+    kept = begin(tmp_path, sweep_file(tmp_path))
+    for name in (None, "twelve", kept.identity):
+        assert store.find(name, results_folder=tmp_path / "results").identity == kept.identity
+    with pytest.raises(LabError, match="no unfinished sweep 'other'"):
+        store.find("other", results_folder=tmp_path / "results")
