@@ -37,23 +37,18 @@ SETTINGS = load_settings(ENV_FILE, {})
 
 
 class Stub(execute.Runner):
-    """Runs steps without a lab: each takes a moment and gives simulated rows."""
+    """Runs steps without a lab: each takes a moment and gives the same simulated rows."""
 
-    def __init__(self, sweep: SweepFile, kept: store.Unfinished, *, broken: str = "") -> None:
+    def __init__(self, sweep: SweepFile, kept: store.Unfinished, sample: Path, *, broken: str = "") -> None:
         super().__init__(sweep, kept, execute.Lab(SETTINGS, None, fresh="shape"))
+        self._sample = sample
         self._broken = broken
 
     def measure(self, step: plan.Step) -> keep.Measured:
         if step.key == self._broken:
             raise LabError("the node is gone", exit_code=1)
         time.sleep(STEP_SECONDS)
-        scratch = self._kept.folder.parent.parent / f"scratch-{os.getpid()}"
-        scratch.mkdir(exist_ok=True)
-        users = step.load["users"]
-        simulated = simulation.closed_rows(users, 5, simulation.fixed(0.05))
-        measured = measured_of(
-            scratch, plan_of(LoadOptions("iou", users, 4, 1)), simulated, simulation.end_words(simulated, users, 5)
-        )
+        measured = keep.read_step(self._sample)
         measured.step.update(
             index=step.index,
             key=step.key,
@@ -67,6 +62,16 @@ class Stub(execute.Runner):
 
     def _keep_failure(self, step: plan.Step, attempt: int, error: LabError) -> None:
         self.failed[step.key] = error.message
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated step, as it is kept."""
+    folder = tmp_path_factory.mktemp("sample")
+    simulated = simulation.closed_rows(2, 5, simulation.fixed(0.05))
+    plan_of_two = plan_of(LoadOptions("iou", 2, 4, 1))
+    keep.write_step(folder, measured_of(folder, plan_of_two, simulated, simulation.end_words(simulated, 2, 5)))
+    return folder
 
 
 def sweep_file(folder: Path) -> SweepFile:
@@ -89,24 +94,22 @@ def begin(folder: Path, sweep: SweepFile) -> store.Unfinished:
     )
 
 
-def run_all(sweep: SweepFile, kept: store.Unfinished) -> Path:
-    runner = Stub(sweep, kept)
+def run_all(sweep: SweepFile, kept: store.Unfinished, sample: Path) -> Path:
+    runner = Stub(sweep, kept, sample)
     for step in kept.steps:
         runner.step(step, step.label)
     return execute.finish(sweep, kept, None)
 
 
-def live(folder: Path, ready: Any, without_report: bool) -> None:
-    """One life of a sweep process: goes on with what is missing, until it ends or is killed."""
-    if without_report:
-        report.render = lambda folder: folder
-    devnull = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(devnull, 1)
+def live(folder: Path, sample: Path, ready: Any) -> None:
+    """One life of a sweep process: goes on with what is missing, until it ends or is killed. It makes no report."""
+    report.render = lambda folder: folder
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     ready.set()
     with store.only_one(results_folder=folder / "results"):
         kept = store.find(None, results_folder=folder / "results")
         kept.tidy()
-        run_all(sweep_file(folder), kept)
+        run_all(sweep_file(folder), kept, sample)
 
 
 def structure(run: Path) -> tuple[Any, ...]:
@@ -122,7 +125,7 @@ def structure(run: Path) -> tuple[Any, ...]:
 
 
 def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Path
 ) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "corda_lab.sweeps.execute"])
@@ -131,7 +134,10 @@ def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_on
     sweep = sweep_file(undisturbed)
     with monkeypatch.context() as patch:
         patch.setattr("corda_lab.report.render", lambda folder: folder)
-        expected = structure(run_all(sweep, begin(undisturbed, sweep)))
+        kept = begin(undisturbed, sweep)
+        started = time.monotonic()
+        expected = structure(run_all(sweep, kept, sample))
+        seconds_max = 2 * (time.monotonic() - started) / len(kept.steps)
     source = random.Random(1)
     kills = sweeps = 0
     while kills < KILLS:
@@ -144,10 +150,10 @@ def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_on
             lives += 1
             assert lives < 500, "the sweep does not get on"
             ready = context.Event()
-            process = context.Process(target=live, args=(folder, ready, True))
+            process = context.Process(target=live, args=(folder, sample, ready))
             process.start()
             assert ready.wait(60)
-            process.join(source.uniform(0, 6 * STEP_SECONDS))
+            process.join(source.uniform(0, seconds_max))
             if process.is_alive() and process.pid:
                 os.kill(process.pid, signal.SIGKILL)
                 kills += 1
@@ -159,22 +165,22 @@ def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_on
     assert sweeps >= 1
 
 
-def test_what_is_complete_is_not_run_again(tmp_path: Path) -> None:
+def test_what_is_complete_is_not_run_again(tmp_path: Path, sample: Path) -> None:
     sweep = sweep_file(tmp_path)
     kept = begin(tmp_path, sweep)
-    runner = Stub(sweep, kept)
+    runner = Stub(sweep, kept, sample)
     first = runner.step(kept.steps[0], "")
     assert kept.has(kept.steps[0])
     assert not kept.has(kept.steps[1])
-    again = Stub(sweep, kept, broken=kept.steps[0].key).step(kept.steps[0], "")
+    again = Stub(sweep, kept, sample, broken=kept.steps[0].key).step(kept.steps[0], "")
     assert again.step == json.loads(json.dumps(first.step))
     assert again.requests.equals(first.requests)
 
 
-def test_a_step_that_breaks_is_tried_twice_and_then_left_out(tmp_path: Path) -> None:
+def test_a_step_that_breaks_is_tried_twice_and_then_left_out(tmp_path: Path, sample: Path) -> None:
     sweep = sweep_file(tmp_path)
     kept = begin(tmp_path, sweep)
-    runner = Stub(sweep, kept, broken=kept.steps[1].key)
+    runner = Stub(sweep, kept, sample, broken=kept.steps[1].key)
     with pytest.raises(execute.StepFailedError):
         runner.step(kept.steps[1], "")
     assert runner.failed == {kept.steps[1].key: "the node is gone"}
@@ -196,11 +202,11 @@ def test_a_sweep_whose_conditions_have_changed_is_not_resumed(tmp_path: Path, ch
     assert {"sweep": "the sweep file", "setting": "NODE_HEAP", "workload": "the workload iou"}[change] in found
 
 
-def test_an_image_that_was_built_anew_ends_the_sweep(tmp_path: Path) -> None:
+def test_an_image_that_was_built_anew_ends_the_sweep(tmp_path: Path, sample: Path) -> None:
     sweep = sweep_file(tmp_path)
     kept = begin(tmp_path, sweep)
-    Stub(sweep, kept).step(kept.steps[0], "")
-    runner = Stub(sweep, kept)
+    Stub(sweep, kept, sample).step(kept.steps[0], "")
+    runner = Stub(sweep, kept, sample)
     name = "corda-lab/node:4.10"
     with pytest.raises(LabError, match=name):
         runner._require_same_images({"images": {"partya": {"name": name, "id": "sha256:other"}}})
