@@ -1,6 +1,6 @@
 """How often intervals, comparisons and early ends are right: the tables of ``docs/methodology.md``, by simulation.
 
-``PYTHONPATH=scripts .venv/bin/python -m corda_lab.coverage`` prints them as Markdown in a few minutes, the same every time.
+``PYTHONPATH=scripts .venv/bin/python -m corda_lab.coverage`` prints them as Markdown in about three minutes, the same every time.
 Nothing of it runs in the lab; the bootstraps are here only to be measured.
 """
 
@@ -185,11 +185,11 @@ def comparison_rows() -> Iterator[list[str]]:
                             one.verdict == "slower" if factor < 1 else one.verdict != "no difference seen"
                         )
             source = random.Random(n)
-            for _ in range(SIMULATIONS // 10):
+            for _ in range(SIMULATIONS // 2):
                 points = [compare(source, noise, n, 1.0) for _ in range(10)]
                 for test, counts in seen.items():
                     judged = holm([point[test] for point in points])
-                    counts["Holm"] += 10 * any(one.verdict != "no difference seen" for one in judged)
+                    counts["Holm"] += 2 * any(one.verdict != "no difference seen" for one in judged)
             for test, counts in seen.items():
                 shares = [f"{100 * counts[name] / SIMULATIONS:.1f}" for name in (*factors, "Holm")]
                 yield [noise_name, str(n), test, *shares]
@@ -248,13 +248,15 @@ def warm_up_rows(simulations: int = 300) -> Iterator[list[str]]:
     """What MSER-5 with a floor of 10 and a ceiling of 60 seconds leaves of a slow start, against both fixed cuts."""
     yield ["flows/s", "time constant", "found", "cut", "error after it", "error after 10 s", "error after 60 s"]
     for mean, scale in ((2, 0), (20, 0), (100, 0), (2, 10), (20, 10), (100, 10), (20, 30), (100, 30), (100, 90)):
-        source, make, found, cuts = random.Random(1), warming(mean, scale), 0, []
+        source, make, found = random.Random(1), warming(mean, scale), 0
+        cuts: list[float] = []
         errors: dict[str, list[float]] = {"cut": [], "floor": [], "ceiling": []}
         for _ in range(simulations):
             series = make(source)
             times = [second + 0.5 for second, count in enumerate(series) for _ in range(count)]
             end = steady.warm_up_end(times, started_at=0, stopped_at=180, seconds_min=10, seconds_max=60)
-            found, cuts = found + end.found, [*cuts, end.cut_seconds]
+            found += end.found
+            cuts.append(end.cut_seconds)
             for name, cut in (("cut", int(end.cut_seconds)), ("floor", 10), ("ceiling", 60)):
                 errors[name].append(100 * (statistics.fmean(series[cut:]) / mean - 1))
         shown = [f"{statistics.fmean(each):+.1f} ± {statistics.stdev(each):.1f} %" for each in errors.values()]
