@@ -15,10 +15,19 @@ from typing import Any
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the form of ``steps.json`` and ``run.json``."""
 
-RUN_FILES = ("run.json", "steps.json", "requests.parquet", "metrics.parquet", "report.html")
+RUN_FILES = (
+    "run.json",
+    "steps.json",
+    "requests.parquet",
+    "metrics.parquet",
+    "report.html",
+    "summary.md",
+    "summary.csv",
+    "summary.json",
+)
 """Files of every run. One whose flows time their stages has ``stages.parquet`` too."""
 
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
