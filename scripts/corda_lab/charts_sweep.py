@@ -123,9 +123,11 @@ def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | Non
 def metric_chart(run: StoredRun, points: Sequence[Point], metric: str, *, title: str, caption: str, width: str) -> Chart:
     """One figure against x, with a trace per group."""
     curves = [point for point in points if point.phase == "measure"] or list(points)
-    traces = [one for one in (repeats(curves, metric, valid=True), repeats(points, metric, valid=False)) if one]
+    traces = [one for one in (repeats(curves, metric, valid=True),) if one]
     for number, (name, members) in enumerate(grouped(curves).items()):
         traces.append(curve(members, metric, name or METRICS[metric].title, style(number)))
+    if invalid := repeats(points, metric, valid=False):
+        traces.append(invalid)
     if is_rate(run) and metric == "throughput":
         rates = sorted({float(point.x) for point in points})
         traces.insert(0, Trace("all that is asked for", "faint", rates, list(rates), dash="dot"))
@@ -532,15 +534,15 @@ def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
     bars = f"Bars are {confidence} intervals over the valid repeats; a hollow point has one repeat and no interval."
     return [
         metric_chart(
-            run, points, "throughput", title="Throughput", caption=f"Flows completed per second. {bars}", width="wide"
+            run, points, "throughput", title="Throughput", caption=f"Flows completed per second. {bars}", width=""
         ),
+        throughput_latency(points),
         *(
             metric_chart(
-                run, points, name, title=f"Latency, {name}", caption=f"{share} took no longer.", width="third"
+                run, points, name, title=f"Latency, {name}", caption=f"{share} took no longer. Marks as in the chart of throughput.", width="third"
             )
             for name, share in (("p50", "Half of the requests"), ("p95", "19 of 20"), ("p99", "99 of 100"))
         ),
-        throughput_latency(points),
     ]
 
 

@@ -35,7 +35,7 @@ def sentence(text: str) -> str:
 
 
 def confidence_words(run: StoredRun) -> str:
-    return f"{100 * float(run.sweep['confidence']):g} % interval"
+    return f"{100 * float(run.sweep['confidence']):g} % interval"
 
 
 def range_words(point: Point, metric: str) -> str:
@@ -44,7 +44,7 @@ def range_words(point: Point, metric: str) -> str:
     if found.low is None or found.high is None:
         return "from one valid step: no interval"
     low, high = (shown(value, metric).removesuffix(" flows/s") for value in (found.low, found.high))
-    return f"{100 * point.confidence:g} % interval {low} to {high}, {plural(found.n, 'repeat')}"
+    return f"{100 * point.confidence:g} % interval {low} to {high}, {plural(found.n, 'repeat')}"
 
 
 def headline(run: StoredRun, points: Sequence[Point], top: Point | None) -> str:

@@ -68,7 +68,7 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
             found.append(tile(f"{name} there", value, unit, interval_words(top, name)))
     return [
         *found,
-        tile("valid steps", f"{valid} / {count}", "", "the others are in no average", "good" if valid == count else "bad"),
+        tile("valid steps", f"{valid} / {count}", "", "the others are in no average", "good" if valid == count else "doubt"),
         tile("errors", f"{errors:,}", "", f"of {plural(total, 'request')}", "bad" if errors else "good"),
         tile("four counts", f"{agree} / {count}", "agree", "steps in which nothing was lost", "good" if agree == count else "bad"),
     ]

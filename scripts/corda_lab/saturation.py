@@ -133,7 +133,8 @@ def queue(steps: Sequence[dict[str, Any]], samples: pl.DataFrame) -> Use:
     first, last = grown[node]
     is_growing = last - first >= max(QUEUE_GROWTH_MIN, first)
     evidence = f"the inbound queue of {node} grew from {amount(first)} to {amount(last)} messages while it was measured"
-    return Use("queue", last - first, f"{node} {last - first:+.0f}", is_growing, evidence)
+    text = f"{node} {last - first:+.0f}" if last - first >= 0.5 else "no growth"
+    return Use("queue", last - first, text, is_growing, evidence)
 
 
 def connections(steps: Sequence[dict[str, Any]], samples: pl.DataFrame) -> Use:

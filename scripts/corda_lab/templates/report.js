@@ -22,7 +22,7 @@
     if (chart.panels.length) Object.assign(base, { legendgroup: trace.name });
     if (trace.is_in_legend === false) base.showlegend = false;
     if (trace.kind === "bars") {
-      const pattern = trace.pattern === undefined ? {} : { pattern: { shape: trace.pattern, fgcolor: colour("card"), fgopacity: 0.75, size: 7, solidity: 0.25, fillmode: "overlay" } };
+      const pattern = trace.pattern === undefined ? {} : { pattern: { shape: trace.pattern, fgcolor: colour("card"), fgopacity: 0.55, size: 8, solidity: 0.18, fillmode: "overlay" } };
       return { ...base, type: "bar", marker: { color: c, ...pattern, line: { width: 0 } }, ...(trace.labels || chart.is_stacked ? {} : { hovertemplate: `about %{x:,.4~g} ms: %{y:,} ${unit}<extra></extra>` }) };
     }
     if (trace.kind === "dots") return { ...base, type: "scatter", mode: "markers", marker: { color: c, size: 4.5, opacity: 0.5 } };
@@ -84,12 +84,14 @@
     return { shapes, annotations };
   };
 
-  const layoutOf = (chart, own) => {
+  const layoutOf = (chart, own, place) => {
     const axis = { gridcolor: colour("grid"), linecolor: colour("line"), zeroline: false, tickfont: { size: 12 }, automargin: true, exponentformat: "none", separatethousands: true };
     const range = chart.is_over_time ? { range: [0, own[own.length - 1].end] } : {};
     const ticks = chart.ticks ? { tickmode: "array", tickvals: chart.ticks, ticktext: chart.ticks.map((value) => value.toLocaleString("en")) } : {};
     const type = chart.axis === "linear" ? {} : { type: chart.axis };
-    const many = chart.traces.length > 1;
+    const many = chart.traces.length > 1 && chart.width !== "third";
+    const size = root.classList.contains("printing") ? { autosize: false, width: place.clientWidth, height: place.clientHeight } : { autosize: true, width: null, height: null };
+    const titleFont = { size: 12.5 };
     // Room above the bars for the names of the percentiles.
     const headroom = chart.marks.some((mark) => mark.kind === "quantile") ? { range: [0, 1.12 * Math.max(...chart.traces.flatMap((trace) => trace.y))] } : {};
     const count = chart.panels.length;
@@ -98,14 +100,14 @@
       ? Object.fromEntries(chart.panels.map((title, place) => [`yaxis${place ? place + 1 : ""}`, {
         ...y, nticks: 5, title: { text: title, standoff: 6, font: { size: 12 } }, domain: [1 - (place + 0.9) / count, 1 - place / count],
       }]))
-      : { yaxis: { ...y, title: { text: chart.y_title, standoff: 6 } } };
+      : { yaxis: { ...y, title: { text: chart.y_title, standoff: 6, font: titleFont } } };
     return {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colour("quiet"), family: "system-ui, sans-serif", size: 12.5 },
+      ...size, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: colour("quiet"), family: "system-ui, sans-serif", size: 12.5 },
       margin: { l: 8, r: 12, t: count ? 54 : many ? 34 : 10, b: 8 }, bargap: chart.is_stacked ? 0.3 : 0.04, barmode: chart.is_stacked ? "stack" : "group", showlegend: many,
       hovermode: chart.is_over_time ? "x unified" : "closest", hoverdistance: 40,
       hoverlabel: { bgcolor: colour("card"), bordercolor: colour("line"), font: { color: colour("ink") } },
       legend: { orientation: "h", x: 0, y: count ? 1.028 : 1.02, yanchor: "bottom", font: { size: 12.5 }, traceorder: "normal" },
-      xaxis: { ...axis, title: { text: chart.x_title, standoff: 6 }, ...range, ...ticks, ...type, ...(count ? { anchor: `y${count}` } : {}) },
+      xaxis: { ...axis, title: { text: chart.x_title, standoff: 6, font: titleFont }, ...range, ...ticks, ...type, ...(count ? { anchor: `y${count}` } : {}) },
       ...yAxes,
       ...marksOf(chart, own),
     };
@@ -113,7 +115,7 @@
 
   const drawOne = (chart, own) => {
     const place = document.getElementById(chart.id);
-    if (place && chart.traces.length) Plotly.react(place, chart.traces.map((trace) => toTrace(trace, chart)), layoutOf(chart, own), { responsive: true, displayModeBar: false });
+    if (place && chart.traces.length) Plotly.react(place, chart.traces.map((trace) => toTrace(trace, chart)), layoutOf(chart, own, place), { responsive: true, displayModeBar: false });
   };
 
   const chooser = document.getElementById("step");
@@ -156,8 +158,8 @@
 
   // On paper: light, and as wide as a page, so that nothing is cut off.
   let shown = null;
-  addEventListener("beforeprint", () => { shown ??= root.dataset.theme; root.classList.add("printing"); setTheme("light"); document.querySelectorAll(".js-plotly-plot").forEach((plot) => Plotly.Plots.resize(plot)); });
-  addEventListener("afterprint", () => { root.classList.remove("printing"); setTheme(shown ?? systemTheme()); shown = null; document.querySelectorAll(".js-plotly-plot").forEach((plot) => Plotly.Plots.resize(plot)); });
+  addEventListener("beforeprint", () => { shown ??= root.dataset.theme; root.classList.add("printing"); setTheme("light"); });
+  addEventListener("afterprint", () => { root.classList.remove("printing"); setTheme(shown ?? systemTheme()); shown = null; });
 
   document.querySelectorAll("button.copy").forEach((button) => button.addEventListener("click", async () => {
     const text = button.parentElement.querySelector("code");
