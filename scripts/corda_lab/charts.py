@@ -54,7 +54,8 @@ class Trace:
 class Chart:
     """What the page needs to draw one chart.
 
-    ``width``: "wide" for the whole page, "third" for a third of it, else a half. ``axis`` of x: linear, log or category.
+    ``width``: "wide" for the whole page, "third" for a third of it, else a half. ``axis`` of x: linear, zero (linear
+    from zero), log or category.
     ``panels`` are the y titles of several charts over one time axis; a trace names its own by number.
     """
 
@@ -71,7 +72,7 @@ class Chart:
     ticks: Sequence[float] | None = None
     is_stacked: bool = False
     panels: Sequence[str] = ()
-    hover_unit: str | None = None
+    is_y_from_zero: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """The chart as JSON has it; what a trace does not have is left out."""

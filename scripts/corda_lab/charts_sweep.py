@@ -49,7 +49,7 @@ def x_axis(run: StoredRun, points: Sequence[Point]) -> dict[str, Any]:
     values = list(dict.fromkeys(point.x for point in points))
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return {"x_title": title, "axis": "category"}
-    ticks = sorted(values) if len(values) <= 12 else None
+    ticks = sorted(values) if len(values) <= 12 and not run.sweep.get("find_max") else None
     if min(values) > 0 and max(values) / min(values) >= LOG_RATIO_MIN:
         return {"x_title": f"{title} (logarithmic)", "axis": "log", "ticks": ticks}
     return {"x_title": title, "ticks": ticks}
@@ -142,7 +142,7 @@ def is_rate(run: StoredRun) -> bool:
     return (x_name(run) or "").startswith("load.rate")
 
 
-def throughput_latency(points: Sequence[Point]) -> Chart:
+def throughput_latency(points: Sequence[Point], *, is_search: bool) -> Chart:
     """What throughput costs in latency, in the order of x."""
     curves = [point for point in points if point.phase == "measure"] or list(points)
     traces = []
@@ -163,7 +163,7 @@ def throughput_latency(points: Sequence[Point]) -> Chart:
                     f"{point.label}: {with_interval(point, 'throughput')}, p95 {with_interval(point, 'p95')}"
                     for point, _, _ in known
                 ],
-                texts=[str(point.x) if is_numeric(point) else "" for point, _, _ in known],
+                texts=None if is_search else [str(point.x) if is_numeric(point) else "" for point, _, _ in known],
                 kind="points",
                 **style(number),
             )
@@ -171,12 +171,14 @@ def throughput_latency(points: Sequence[Point]) -> Chart:
     return Chart(
         "throughput-latency",
         "Throughput and latency",
-        "Each point's p95 against its throughput, joined in the order of the load; the small numbers are x of the other "
-        "curves. Where the line turns upwards more load buys waiting, not work.",
+        "Each point's p95 against its throughput, joined in the order of the load"
+        + ("" if is_search else ", which the small numbers are")
+        + ". Where the line turns upwards more load buys waiting, not work.",
         "p95, ms",
         traces,
         x_title="flows/s",
         is_over_time=False,
+        axis="zero",
     )
 
 
@@ -536,7 +538,7 @@ def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
         metric_chart(
             run, points, "throughput", title="Throughput", caption=f"Flows completed per second. {bars}", width=""
         ),
-        throughput_latency(points),
+        throughput_latency(points, is_search=bool(run.sweep.get("find_max"))),
         *(
             metric_chart(
                 run, points, name, title=f"Latency, {name}", caption=f"{share} took no longer. Marks as in the chart of throughput.", width="third"

@@ -57,6 +57,13 @@ def headline(run: StoredRun, points: Sequence[Point], top: Point | None) -> str:
     others = [point for point in points if point.estimate("throughput").value is not None]
     if len(others) < 2:
         return f"{top.label}: {rate} flows per second ({range_words(top, 'throughput')})."
+    rest = [point for point in others if point is not top]
+    compared = compare_all([(top, point) for point in rest], "throughput", paired=is_paired(run))
+    if all(one.difference and one.difference.verdict == "no difference seen" for one in compared):
+        return (
+            f"No difference in throughput was seen between {plural(len(others), 'point')}: the highest is {top.label} with "
+            f"{rate} flows per second ({range_words(top, 'throughput')})."
+        )
     return f"Throughput was best with {top.label}: {rate} flows per second ({range_words(top, 'throughput')})."
 
 
@@ -180,12 +187,15 @@ def is_still_rising(points: Sequence[Point], top: Point) -> bool:
 
 
 def failure_sentence(points: Sequence[Point]) -> str:
-    """Of a search: why the lowest rate that did not hold did not."""
-    failed = [step for point in points for step in point.steps if step["phase"] == "probe" and why(step)]
-    if not failed:
-        return ""
-    first = min(failed, key=lambda step: float(step["load"]["rate_per_second"]))
-    return f"{first['load']['rate_per_second']:g} arrivals per second did not hold: {why(first)}"
+    """Of a search: why the lowest rate of each group that did not hold did not."""
+    told = []
+    for name, members in grouped(points).items():
+        failed = [step for point in members for step in point.steps if step["phase"] == "probe" and why(step)]
+        if failed:
+            first = min(failed, key=lambda step: float(step["load"]["rate_per_second"]))
+            where = f"with {name}, " if name else ""
+            told.append(f"{where}{first['load']['rate_per_second']:g} arrivals per second did not hold: {why(first)}")
+    return "; ".join(told)
 
 
 def notes(run: StoredRun) -> list[str]:

@@ -15,7 +15,7 @@
 
   const toTrace = (trace, chart) => {
     const c = colour(trace.colour);
-    const unit = chart.hover_unit ?? (chart.panels.length ? chart.panels[trace.panel] : chart.y_title);
+    const unit = chart.panels.length ? chart.panels[trace.panel] : chart.y_title;
     const base = { name: trace.name, x: trace.x, y: trace.y, hovertemplate: `%{y:,.4~g} ${unit}<extra>${trace.name}</extra>` };
     if (trace.labels) Object.assign(base, { customdata: trace.labels, hovertemplate: `%{customdata}<extra>${trace.name}</extra>` });
     if (trace.panel) Object.assign(base, { yaxis: `y${trace.panel + 1}` });
@@ -32,10 +32,10 @@
       return { ...base, type: "scatter", mode: "markers", marker: { color: c, symbol: trace.symbol, size: plain ? 9 : 6, opacity: plain ? 1 : 0.55, line: { width: 0 } } };
     }
     const line = { color: c, width: 2, dash: trace.dash };
-    if (trace.kind === "points") {
+    if (trace.kind === "points" || trace.kind === "intervals") {
       const hollow = trace.hollow ?? trace.x.map(() => false);
       return {
-        ...base, type: "scatter", mode: trace.texts ? "lines+markers+text" : "lines+markers", line,
+        ...base, type: "scatter", mode: trace.kind === "intervals" ? "markers" : trace.texts ? "lines+markers+text" : "lines+markers", line, cliponaxis: false,
         marker: { color: hollow.map((is) => (is ? colour("card") : c)), symbol: trace.symbol, size: 9, line: { color: c, width: 2 } },
         ...(trace.texts ? { text: trace.texts, textposition: "top left", textfont: { size: 11.5, color: colour("quiet") } } : {}),
         ...(trace.y_low ? { error_y: { ...around(trace.y, trace.y_low, trace.y_high), color: c } } : {}),
@@ -88,14 +88,14 @@
     const axis = { gridcolor: colour("grid"), linecolor: colour("line"), zeroline: false, tickfont: { size: 12 }, automargin: true, exponentformat: "none", separatethousands: true };
     const range = chart.is_over_time ? { range: [0, own[own.length - 1].end] } : {};
     const ticks = chart.ticks ? { tickmode: "array", tickvals: chart.ticks, ticktext: chart.ticks.map((value) => value.toLocaleString("en")) } : {};
-    const type = chart.axis === "linear" ? {} : { type: chart.axis };
+    const type = { linear: {}, zero: { rangemode: "tozero" } }[chart.axis] ?? { type: chart.axis };
     const many = chart.traces.length > 1 && chart.width !== "third";
     const size = root.classList.contains("printing") ? { autosize: false, width: place.clientWidth, height: place.clientHeight } : { autosize: true, width: null, height: null };
     const titleFont = { size: 12.5 };
     // Room above the bars for the names of the percentiles.
     const headroom = chart.marks.some((mark) => mark.kind === "quantile") ? { range: [0, 1.12 * Math.max(...chart.traces.flatMap((trace) => trace.y))] } : {};
     const count = chart.panels.length;
-    const y = { ...axis, rangemode: "tozero", ...headroom };
+    const y = { ...axis, rangemode: chart.is_y_from_zero ? "tozero" : "normal", ...headroom };
     const yAxes = count
       ? Object.fromEntries(chart.panels.map((title, place) => [`yaxis${place ? place + 1 : ""}`, {
         ...y, nticks: 5, title: { text: title, standoff: 6, font: { size: 12 } }, domain: [1 - (place + 0.9) / count, 1 - place / count],
