@@ -13,7 +13,6 @@ from corda_lab.charts import BIN_SECONDS, MIB, Chart, Trace, bin_seconds, histog
 from corda_lab.points import METRICS, Point, grouped, holds, x_name
 from corda_lab.rows import Window, ended_within, is_done
 from corda_lab.saturation import by_node as node_means
-
 from corda_lab.stored import StoredRun
 from corda_lab.words import STAGE_MEANINGS, amount, milliseconds, parameter_name, per_second
 
@@ -120,7 +119,9 @@ def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | Non
     )
 
 
-def metric_chart(run: StoredRun, points: Sequence[Point], metric: str, *, title: str, caption: str, width: str) -> Chart:
+def metric_chart(
+    run: StoredRun, points: Sequence[Point], metric: str, *, title: str, caption: str, width: str
+) -> Chart:
     """One figure against x, with a trace per group."""
     curves = [point for point in points if point.phase == "measure"] or list(points)
     traces = [one for one in (repeats(curves, metric, valid=True),) if one]
@@ -205,7 +206,9 @@ def search_path(run: StoredRun) -> Chart:
             colour,
             x=[float(step["index"]) for step in found],
             y=[step["load"]["rate_per_second"] for step in found],
-            labels=[f"step {step['index']}, {step['load']['rate_per_second']:g}/s: {why(step) or name}" for step in found],
+            labels=[
+                f"step {step['index']}, {step['load']['rate_per_second']:g}/s: {why(step) or name}" for step in found
+            ],
             kind="points-only",
             symbol=symbol,
         )
@@ -308,7 +311,9 @@ def completed_over_run(rows: pl.DataFrame, run: StoredRun, width: float) -> Trac
         # A sliver at the end would show a wild rate.
         .filter(length >= width / 2)
         .select(
-            "step", (begin + length / 2).alias("at"), (pl.col("count").fill_null(0).cast(pl.Float64) / length).alias("y")
+            "step",
+            (begin + length / 2).alias("at"),
+            (pl.col("count").fill_null(0).cast(pl.Float64) / length).alias("y"),
         )
         .sort("at")
     )
@@ -333,9 +338,9 @@ def nodes_over_run(
     at = pl.col("time") - origin
     binned = (
         samples.filter((pl.col("name") == name) & pl.col("node").is_not_null() & at.is_between(first, last + 5))
-        .group_by("step", "node", "time")
+        .group_by("step", "node", "time", maintain_order=True)
         .agg(pl.col("value").sum())
-        .group_by("step", "node", (at / width).floor().alias("bin"))
+        .group_by("step", "node", (at / width).floor().alias("bin"), maintain_order=True)
         .agg(pl.col("value").mean() * scale)
         .select("node", "step", ((pl.col("bin") + 0.5) * width).alias("at"), "value")
         .sort("node", "at")
@@ -356,7 +361,8 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> C
     sampled = whole_width(marked[-1]["end"], at_least=5)
     nodes = samples["node"].drop_nulls().unique().sort().to_list()
     looks = {
-        node: {"colour": f"node-{node.lower()}", "dash": DASHES[place % len(DASHES)]} for place, node in enumerate(nodes)
+        node: {"colour": f"node-{node.lower()}", "dash": DASHES[place % len(DASHES)]}
+        for place, node in enumerate(nodes)
     }
     inbound = samples.filter(pl.col("labels").str.contains('"inbound"', literal=True))
     traces = [completed_over_run(rows, run, max(width, 2.0))]
@@ -541,7 +547,12 @@ def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
         throughput_latency(points, is_search=bool(run.sweep.get("find_max"))),
         *(
             metric_chart(
-                run, points, name, title=f"Latency, {name}", caption=f"{share} took no longer. Marks as in the chart of throughput.", width="third"
+                run,
+                points,
+                name,
+                title=f"Latency, {name}",
+                caption=f"{share} took no longer. Marks as in the chart of throughput.",
+                width="third",
             )
             for name, share in (("p50", "Half of the requests"), ("p95", "19 of 20"), ("p99", "99 of 100"))
         ),
@@ -558,5 +569,3 @@ def search_outcomes(points: Sequence[Point]) -> dict[str, Point | None]:
         )
         for name, members in grouped(points).items()
     }
-
-

@@ -516,15 +516,26 @@ def list_runs(as_json: JsonOption = False) -> None:
 
 def _table_of_runs(summaries: list[dict[str, Any]]) -> Table:
     table = Table(
-        "run", "kind", "load", "flows/s", "p50", "p99", "errors", "counts", box=None, pad_edge=False, header_style="bold"
+        "run",
+        "kind",
+        "load",
+        "flows/s",
+        "p50",
+        "p99",
+        "errors",
+        "counts",
+        box=None,
+        pad_edge=False,
+        header_style="bold",
     )
+    table.columns[0].no_wrap = True
     for column in table.columns[2:7]:
         column.justify = "right"
     for summary in summaries:
         is_sweep = summary["kind"] == "sweep"
         table.add_row(
             summary["run"],
-            f"sweep, {summary['steps_valid']} of {summary['steps']} steps valid" if is_sweep else "run",
+            f"sweep, {summary['steps_valid']}/{summary['steps']} valid" if is_sweep else "run",
             f"best: {summary['label']}" if is_sweep else _load_words(summary),
             f"{summary['throughput_per_second']:.2f}",
             *("–" if summary[name] is None else f"{summary[name]:,.0f} ms" for name in ("p50_ms", "p99_ms")),

@@ -97,7 +97,9 @@ def circumstances(run: StoredRun, step: dict[str, Any]) -> dict[str, dict[str, s
         "links": dict(flat({link["name"]: link["through_ms"] for link in environment["links_measured"]})),
         # What the shape says already, and where the lab listens on this machine, is not told again.
         "settings": {
-            name: text for name, text in flat(environment["settings"]) if name not in shape and not name.endswith("_PORT")
+            name: text
+            for name, text in flat(environment["settings"])
+            if name not in shape and not name.endswith("_PORT")
         },
     }
 
@@ -263,7 +265,10 @@ class Comparison:
             lines += ["", f"#### {one.second.identity}", "", unlike_headline(one), ""]
             lines += [f"- {entry.kind} {entry.name}: `{entry.first}` → `{entry.second}`" for entry in one.unlike]
             lines += ["", headline(one, self.metric), ""]
-            lines += [f"| point | {self.runs[0].identity} | {one.second.identity} | ratio | verdict |", "|---|---|---|---|---|"]
+            lines += [
+                f"| point | {self.runs[0].identity} | {one.second.identity} | ratio | verdict |",
+                "|---|---|---|---|---|",
+            ]
             for row in one.rows[self.metric]:
                 figures = " | ".join(cell(with_interval(point, self.metric)) for point in (row.first, row.second))
                 lines.append(f"| {cell(row.second.label)} | {figures} | {ratio_words(row)} | {verdict_of(row)} |")
@@ -286,7 +291,8 @@ class Comparison:
                 "headline": headline(one, self.metric),
                 "charts": drawn,
                 "tables": [
-                    (METRICS[metric].title, [row_dict(row, metric) for row in rows]) for metric, rows in one.rows.items()
+                    (METRICS[metric].title, [row_dict(row, metric) for row in rows])
+                    for metric, rows in one.rows.items()
                 ],
                 "alone": one.alone,
             }

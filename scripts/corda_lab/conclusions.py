@@ -252,9 +252,8 @@ def validity_words(run: StoredRun) -> str:
     agree = sum(step["counts"]["agree"] for step in run.steps)
     errors = sum(step["requests"]["errors"] for step in run.steps)
     failed = "no request failed" if not errors else f"{plural(errors, 'request')} failed"
-    return (
-        f"{count} of {plural(len(run.steps), 'step')} are valid; the four counts agree in {agree}; {failed}"
-        + ("" if count == len(run.steps) else "; what is invalid is drawn as a cross and is in no average")
+    return f"{count} of {plural(len(run.steps), 'step')} are valid; the four counts agree in {agree}; {failed}" + (
+        "" if count == len(run.steps) else "; what is invalid is drawn as a cross and is in no average"
     )
 
 
@@ -265,6 +264,4 @@ def group_names(point: Point) -> list[str]:
 
 def figures_of(point: Point) -> dict[str, Any]:
     """Every figure of a point with its interval, for programs."""
-    return {
-        name: vars(point.estimate(name)) | {"unit": metric.unit} for name, metric in points_module.METRICS.items()
-    }
+    return {name: vars(point.estimate(name)) | {"unit": metric.unit} for name, metric in points_module.METRICS.items()}

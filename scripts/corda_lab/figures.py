@@ -226,7 +226,15 @@ def bars(
     bottom = [bottoms.get(place, 0.0) if chart["is_stacked"] else 0.0 for place in x]
     hatch = HATCHES.get(trace.get("pattern", PATTERNS[0]), "")
     axes.bar(
-        x, values, width, bottom=bottom, color=colour(trace), hatch=hatch, edgecolor="white", linewidth=0.3, label=trace["name"]
+        x,
+        values,
+        width,
+        bottom=bottom,
+        color=colour(trace),
+        hatch=hatch,
+        edgecolor="white",
+        linewidth=0.3,
+        label=trace["name"],
     )
     for place, value in zip(x, values, strict=True):
         bottoms[place] = bottoms.get(place, 0.0) + value

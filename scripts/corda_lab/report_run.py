@@ -10,7 +10,6 @@ from corda_lab.stored import StoredRun
 from corda_lab.words import STAGE_MEANINGS, judged_latency, listed, load_facts, machine, milliseconds, plural, short
 
 
-
 def flow_names(step: dict[str, Any]) -> list[str]:
     """Short names of the flows that were started, each once."""
     return list(dict.fromkeys(short(part["flow"]) for part in step["parts"]))
@@ -164,6 +163,7 @@ def count_rows(step: dict[str, Any]) -> list[dict[str, str]]:
 def facts(manifest: dict[str, Any], environment: dict[str, Any], step: dict[str, Any]) -> list[tuple[str, str]]:
     """The manifest in short."""
     load, versions, git = step["load"], environment["versions"], environment["git"]
+    window = step["window"]
     commit = (git["commit"] or "unknown")[:12] + (" with uncommitted changes" if git["has_changes"] else "")
     stand_ins = ", ".join(environment["stand_ins"]) or "none: official images"
     java = ", ".join(f"{name} {version}" for name, version in versions["java"].items())
@@ -174,8 +174,7 @@ def facts(manifest: dict[str, Any], environment: dict[str, Any], step: dict[str,
         ("Overrides", ", ".join(f"{key}={value}" for key, value in load["overrides"].items()) or "none"),
         (
             "Time",
-            f"{step['window']['warm_up_seconds']:g} s warm-up, {step['window']['seconds']:.0f} s measured, "
-            f"from {manifest['started_at']}",
+            f"{window['warm_up_seconds']:g} s warm-up, {window['seconds']:.0f} s measured, from {manifest['started_at']}",
         ),
         (
             "Workload",

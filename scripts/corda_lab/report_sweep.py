@@ -68,9 +68,21 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
             found.append(tile(f"{name} there", value, unit, interval_words(top, name)))
     return [
         *found,
-        tile("valid steps", f"{valid} / {count}", "", "the others are in no average", "good" if valid == count else "doubt"),
+        tile(
+            "valid steps",
+            f"{valid} / {count}",
+            "",
+            "the others are in no average",
+            "good" if valid == count else "doubt",
+        ),
         tile("errors", f"{errors:,}", "", f"of {plural(total, 'request')}", "bad" if errors else "good"),
-        tile("four counts", f"{agree} / {count}", "agree", "steps in which nothing was lost", "good" if agree == count else "bad"),
+        tile(
+            "four counts",
+            f"{agree} / {count}",
+            "agree",
+            "steps in which nothing was lost",
+            "good" if agree == count else "bad",
+        ),
     ]
 
 
@@ -203,7 +215,10 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "facts": [
                     ("Shape of the lab", shape.describe(environment["shape"])),
                     *(
-                        (f"Link {link['name']}", f"round trip {link['through_ms']:.1f} ms, {link['direct_ms']:.1f} ms without")
+                        (
+                            f"Link {link['name']}",
+                            f"round trip {link['through_ms']:.1f} ms, {link['direct_ms']:.1f} ms without",
+                        )
                         for link in environment["links_measured"]
                     ),
                     ("Corda", f"{versions['corda']} (Java: {java})"),
@@ -250,7 +265,9 @@ def interval_method(run: StoredRun) -> str:
     """How the intervals were made, in the words of whoever made them."""
     methods = {point.estimate(name).method for point in points(run) for name in METRICS}
     known = sorted(method for method in methods if method)
-    return f"{conclusions.confidence_words(run)} of the mean over the repeats: {listed(known) or 'none, one repeat each'}"
+    return (
+        f"{conclusions.confidence_words(run)} of the mean over the repeats: {listed(known) or 'none, one repeat each'}"
+    )
 
 
 def difference_rows(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:

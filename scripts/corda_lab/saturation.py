@@ -72,9 +72,7 @@ def machine(steps: Sequence[dict[str, Any]], environment: dict[str, Any]) -> Use
     busy = mean([step["resources"]["host_busy_percent"] for step in steps])
     if busy is None:
         return Use("machine", None, "–", False, "")
-    cores = by_node(
-        [{**step["resources"]["node_cpu_cores"], **step["resources"]["lab_cpu_cores"]} for step in steps]
-    )
+    cores = by_node([{**step["resources"]["node_cpu_cores"], **step["resources"]["lab_cpu_cores"]} for step in steps])
     first = sorted(cores, key=lambda name: -cores[name])[:3]
     count = environment["host"]["cpu_count"]
     users = listed([f"{name} {cores[name]:.2f}" for name in first])
@@ -114,7 +112,7 @@ def queue(steps: Sequence[dict[str, Any]], samples: pl.DataFrame) -> Use:
             inbound.filter(
                 (pl.col("step") == step["index"]) & pl.col("time").is_between(window["started_at"], window["ended_at"])
             )
-            .group_by("node")
+            .group_by("node", maintain_order=True)
             .agg(
                 pl.col("value").filter(pl.col("time") <= window["started_at"] + third).mean().alias("first"),
                 pl.col("value").filter(pl.col("time") >= window["ended_at"] - third).mean().alias("last"),
@@ -146,7 +144,7 @@ def connections(steps: Sequence[dict[str, Any]], samples: pl.DataFrame) -> Use:
         own = pending.filter(
             (pl.col("step") == step["index"]) & pl.col("time").is_between(window["started_at"], window["ended_at"])
         )
-        for node, value in own.group_by("node").agg(pl.col("value").mean()).iter_rows():
+        for node, value in own.group_by("node", maintain_order=True).agg(pl.col("value").mean()).iter_rows():
             means.setdefault(node, []).append(value)
     waiting = {node: sum(values) / len(values) for node, values in means.items()}
     if not waiting:

@@ -32,7 +32,13 @@ class StoredRun:
     @property
     def sweep(self) -> dict[str, Any]:
         """What the sweep planned; of a single run nothing but the confidence that everybody uses."""
-        return self.manifest.get("sweep") or {"confidence": 0.95, "x": None, "vary": {}, "repeats": 1, "order": "listed"}
+        return self.manifest.get("sweep") or {
+            "confidence": 0.95,
+            "x": None,
+            "vary": {},
+            "repeats": 1,
+            "order": "listed",
+        }
 
     def environment(self, step: dict[str, Any]) -> dict[str, Any]:
         """What a step ran on."""

@@ -21,7 +21,11 @@ FILES = ("summary.md", "summary.csv", "summary.json")
 
 def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
     """The files beside the report, each with what makes its text."""
-    return {"summary.md": partial(markdown, run), "summary.csv": partial(table, run), "summary.json": partial(data, run)}
+    return {
+        "summary.md": partial(markdown, run),
+        "summary.csv": partial(table, run),
+        "summary.json": partial(data, run),
+    }
 
 
 def told(run: StoredRun) -> tuple[str, list[str], list[str]]:
@@ -85,7 +89,16 @@ def table(run: StoredRun) -> str:
             figures += ["" if value is None else f"{value:.6g}" for value in (found.value, found.low, found.high)]
         errors = sum(step["requests"]["errors"] for step in point.steps)
         values = [point.values.get(name, "") for name in parameters]
-        row = [run.identity, point.workload, point.phase, point.label, *values, len(point.steps), len(point.valid), errors]
+        row = [
+            run.identity,
+            point.workload,
+            point.phase,
+            point.label,
+            *values,
+            len(point.steps),
+            len(point.valid),
+            errors,
+        ]
         writer.writerow([*row, *figures, point.confidence])
     return buffer.getvalue()
 

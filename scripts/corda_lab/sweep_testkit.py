@@ -20,7 +20,7 @@ from corda_lab.counts import Counts, FlowCount, VaultCount
 from corda_lab.generator import Timeline
 from corda_lab.load import LoadOptions
 from corda_lab.prometheus import METRICS_SCHEMA
-from corda_lab.testkit import ENVIRONMENT, IOU, plan_of
+from corda_lab.testkit import ENVIRONMENT, IOU, contract_entries, plan_of
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0
@@ -205,7 +205,8 @@ def key_of(point: Mapping[str, Any], repeat: int) -> str:
 def label_of(point: Mapping[str, Any]) -> str:
     """``8 users, h2``."""
     return ", ".join(
-        f"{value} {name.rpartition('.')[2]}" if name.startswith("load.") else str(value) for name, value in point.items()
+        f"{value} {name.rpartition('.')[2]}" if name.startswith("load.") else str(value)
+        for name, value in point.items()
     )
 
 
@@ -216,7 +217,14 @@ def agreeing(succeeded: int) -> Counts:
 
 
 def build(
-    sweep: Simulated, index: int, origin: float, point: Mapping[str, Any], repeat: int, *, rate: float | None, phase: str
+    sweep: Simulated,
+    index: int,
+    origin: float,
+    point: Mapping[str, Any],
+    repeat: int,
+    *,
+    rate: float | None,
+    phase: str,
 ) -> tuple[dict[str, Any], pl.DataFrame, list[dict[str, Any]]]:
     """One step with its rows and its series."""
     users = int(point.get("load.users", 8)) if rate is None else 60
@@ -269,6 +277,7 @@ def build(
     entry.update(
         contract_entries(
             index=index,
+            key=f"{key_of(point, repeat)}" if rate is None else f"{index}-{key_of(point, repeat)}",
             point=dict(point),
             repeat=repeat,
             phase=phase,
@@ -287,33 +296,6 @@ def build(
     entry["precision"] = {"wanted": 0.05, "reached": 0.031, "ended_early": index % 4 == 0}
     entry["costs"] = costs(index)
     return entry, frame, samples
-
-
-def contract_entries(
-    *,
-    index: int = 1,
-    point: dict[str, Any] | None = None,
-    repeat: int = 1,
-    phase: str = "measure",
-    label: str = "",
-    reasons: Sequence[str] = (),
-    exceeded: Sequence[str] = (),
-) -> dict[str, Any]:
-    """What a step of a stored run has besides the figures of its load; by default of a single run."""
-    return {
-        "index": index,
-        "key": f"{index}-{key_of(point, repeat)}" if point else "run",
-        "point": point or {},
-        "label": label,
-        "repeat": repeat,
-        "environment": 0,
-        "phase": phase,
-        "warm_up": {"method": "fixed", "seconds_min": 15.0, "seconds_max": 15.0, "cut_seconds": 15.0, "found": True},
-        "precision": {"wanted": None, "reached": None, "ended_early": False},
-        "validity": {"valid": not reasons, "reasons": list(reasons)},
-        "thresholds": {"passed": not exceeded, "reasons": list(exceeded)},
-        "costs": {},
-    }
 
 
 def costs(seed: int) -> dict[str, dict[str, float]]:
@@ -371,9 +353,7 @@ def environments(sweep: Simulated) -> list[dict[str, Any]]:
             "shape": {
                 **ENVIRONMENT["shape"],
                 **sweep.environment.get("shape", {}),
-                **{
-                    name.rpartition(".")[2].upper(): str(value) for name, value in zip(shapes, values, strict=True)
-                },
+                **{name.rpartition(".")[2].upper(): str(value) for name, value in zip(shapes, values, strict=True)},
             },
         }
         for values in product(*shapes.values())
@@ -390,9 +370,7 @@ def store_sweep(results_folder: Path, sweep: Simulated | None = None, *, find_ma
     for index, (point, repeat, rate, phase) in enumerate(plan, start=1):
         entry, frame, sampled = build(sweep, index, origin, point, repeat, rate=rate, phase=phase)
         wanted = {name.rpartition(".")[2].upper(): str(value) for name, value in point.items() if "shape" in name}
-        entry["environment"] = next(
-            place for place, one in enumerate(shapes) if wanted.items() <= one["shape"].items()
-        )
+        entry["environment"] = next(place for place, one in enumerate(shapes) if wanted.items() <= one["shape"].items())
         steps.append(entry)
         frames.append(frame)
         samples += sampled

@@ -20,6 +20,7 @@ VERBS = (
     "status",
     "run",
     "report",
+    "compare",
     "list",
     "test",
     "bench bridge",
@@ -84,6 +85,9 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run", "iou", "--set", "iouVlaue=3"], "--set: "),
         (["workload", "chekc"], "Did you mean 'check'?"),
         (["report", "never"], "There is no run 'never'"),
+        (["compare", "latest"], "A B: two runs are needed"),
+        (["compare", "never", "latest"], "There is no run 'never'"),
+        (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a share"),
         (["down", "everything"], "unexpected extra argument"),
     ],
 )

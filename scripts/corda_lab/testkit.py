@@ -1,9 +1,12 @@
 """What several tests of the command line share: a plan, and a simulated run stored as a real one is."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from corda_lab import results, rows, run, simulation, stages, step
+import polars as pl
+
+from corda_lab import report, results, rows, run, simulation, stages, step
 from corda_lab.counts import Counts, Part, Subject
 from corda_lab.generator import Timeline
 from corda_lab.load import LoadOptions, Plan
@@ -64,6 +67,57 @@ def plan_of(options: LoadOptions, *parts: Part) -> Plan:
     return Plan(RUN_IDENTITY, options, workload, Subject("PartyA", parts or (part("Iou"),)), flow_timeout_seconds=300)
 
 
+def contract_entries(
+    *,
+    index: int = 1,
+    key: str = "run",
+    point: dict[str, Any] | None = None,
+    repeat: int = 1,
+    phase: str = "measure",
+    label: str = "",
+    reasons: Sequence[str] = (),
+    exceeded: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What a step of a stored run has besides the figures of its load; by default of a single run."""
+    return {
+        "index": index,
+        "key": key,
+        "point": point or {},
+        "label": label,
+        "repeat": repeat,
+        "environment": 0,
+        "phase": phase,
+        "warm_up": {"method": "fixed", "seconds_min": 15.0, "seconds_max": 15.0, "cut_seconds": 15.0, "found": True},
+        "precision": {"wanted": None, "reached": None, "ended_early": False},
+        "validity": {"valid": not reasons, "reasons": list(reasons)},
+        "thresholds": {"passed": not exceeded, "reasons": list(exceeded)},
+        "costs": {},
+    }
+
+
+def with_step(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table of a run's only step."""
+    return frame.select(pl.lit(1, pl.Int32).alias("step"), pl.all())
+
+
+def manifest_of(plan: Plan, end: dict[str, Any]) -> dict[str, Any]:
+    """``run.json`` of a run of one step."""
+    return {
+        "schema": results.SCHEMA,
+        "kind": "run",
+        "id": plan.identity,
+        "name": plan.identity.partition("-")[2],
+        "command": f"scripts/lab run {plan.workload.name}",
+        "started_at": run.iso(float(end["started_at"])),
+        "ended_at": run.iso(float(end["ended_at"])),
+        "phases_seconds": {"Checking the run": 1.0},
+        "workload_files": {plan.workload.name: plan.workload.source.path.read_text(encoding="utf-8")},
+        "environments": [ENVIRONMENT],
+        "sweep": None,
+        "grafana": None,
+    }
+
+
 def store(
     folder: Path,
     plan: Plan,
@@ -85,6 +139,13 @@ def store(
     counted = counted or simulation.agreeing_counts(simulated)
     entry = step.build_step(plan, frame, metrics, end, counted, Timeline(), figures)
     entry["resources"]["host_busy_percent"] = 97.3
+    entry.update(contract_entries())
     with results.new_run(plan.identity, results=folder / "results") as run_folder:
-        run.keep(run_folder, frame, metrics, stage_frame, entry, run.run_manifest(plan, ENVIRONMENT, end))
+        with_step(frame).write_parquet(run_folder / "requests.parquet")
+        with_step(metrics).write_parquet(run_folder / "metrics.parquet")
+        if stage_frame is not None:
+            with_step(stage_frame).write_parquet(run_folder / "stages.parquet")
+        results.write_json(run_folder / "steps.json", {"schema": results.SCHEMA, "steps": [entry]})
+        results.write_json(run_folder / "run.json", manifest_of(plan, end))
+        report.render(run_folder)
     return folder / "results" / plan.identity
