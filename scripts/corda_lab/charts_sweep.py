@@ -5,7 +5,7 @@ marker. Charts over time have one axis for the whole run: seconds since the load
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import polars as pl
 
@@ -30,7 +30,15 @@ ROW_COLUMNS = ("step", "started_at", "ended_at", "latency_ms", "latency_intended
 """Columns of the rows that the report of a sweep needs."""
 
 
-def style(place: int) -> dict[str, str]:
+class Look(TypedDict):
+    """How a group is told from the others."""
+
+    colour: str
+    dash: str
+    symbol: str
+
+
+def look_of(place: int) -> Look:
     """Colour, dash and marker of the group at a place."""
     return {
         "colour": f"group-{place % GROUP_COUNT_MAX}",
@@ -80,7 +88,7 @@ def with_interval(point: Point, metric: str) -> str:
     return f"{shown(found.value, metric)} ({low} to {high}, n = {found.n})"
 
 
-def curve(points: Sequence[Point], metric: str, name: str, look: dict[str, str]) -> Trace:
+def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
     """The figure of a group's points with its intervals."""
     known = [(point, point.estimate(metric)) for point in points]
     known = [(point, found) for point, found in known if found.value is not None]
@@ -126,7 +134,7 @@ def metric_chart(
     curves = [point for point in points if point.phase == "measure"] or list(points)
     traces = [one for one in (repeats(curves, metric, valid=True),) if one]
     for number, (name, members) in enumerate(grouped(curves).items()):
-        traces.append(curve(members, metric, name or METRICS[metric].title, style(number)))
+        traces.append(curve(members, metric, name or METRICS[metric].title, look_of(number)))
     if invalid := repeats(points, metric, valid=False):
         traces.append(invalid)
     if is_rate(run) and metric == "throughput":
@@ -166,7 +174,7 @@ def throughput_latency(points: Sequence[Point], *, is_search: bool) -> Chart:
                 ],
                 texts=None if is_search else [str(point.x) if is_numeric(point) else "" for point, _, _ in known],
                 kind="points",
-                **style(number),
+                **look_of(number),
             )
         )
     return Chart(

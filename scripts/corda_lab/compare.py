@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from corda_lab import report, results, stored
+from corda_lab import report, stored
 from corda_lab.charts import Chart, Trace, rounded
-from corda_lab.charts_sweep import shown, style, with_interval
+from corda_lab.charts_sweep import look_of, shown, with_interval
 from corda_lab.conclusions import ratio_words
 from corda_lab.errors import LabError
+from corda_lab.paths import RESULTS
 from corda_lab.points import METRICS, Compared, Point, compare_all, points
 from corda_lab.results import SCHEMA
 from corda_lab.stored import StoredRun
@@ -184,7 +185,6 @@ def chart(one: Against, metric: str, number: int) -> Chart:
     """The ratios with their intervals, point by point."""
     rows = [row for row in one.rows[metric] if row.difference is not None]
     known = [row.difference for row in rows if row.difference is not None]
-    look = {**style(0), "dash": "solid"}
     trace = Trace(
         "ratio",
         x=[row.second.label for row in rows],
@@ -194,7 +194,7 @@ def chart(one: Against, metric: str, number: int) -> Chart:
         hollow=[found.low is None for found in known],
         labels=[f"{row.second.label}: {ratio_words(row)}, {verdict_of(row)}" for row in rows],
         kind="intervals",
-        **look,
+        **look_of(0),
     )
     better = "above" if METRICS[metric].higher_is_better else "below"
     return Chart(
@@ -371,7 +371,7 @@ def compare(folders: Sequence[Path], *, metric: str, threshold: float | None) ->
 
 def write(found: Comparison, *, results_folder: Path | None = None) -> Path:
     """Write the comparison as a page, as Markdown and as JSON, and return their folder."""
-    folder = (results_folder or results.RESULTS) / FOLDER / folder_name(found.runs)
+    folder = (results_folder or RESULTS) / FOLDER / folder_name(found.runs)
     makers: dict[str, Callable[[], str]] = {
         "compare.html": found.html,
         "compare.md": found.markdown,

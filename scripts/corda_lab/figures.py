@@ -113,7 +113,8 @@ def write(run: StoredRun, folder: Path) -> list[Path]:
 def draw(axes: "Axes", chart: Mapping[str, Any]) -> None:
     """One chart."""
     axes.set_xlabel(chart["x_title"])
-    axes.set_ylabel(chart["y_title"])
+    # Without a title above it the axis has to say which latency it is.
+    axes.set_ylabel(f"{chart['title']}, ms" if chart["id"].startswith("curve-p") else chart["y_title"])
     places = categories(chart)
     bottoms: dict[Any, float] = {}
     for trace in chart["traces"]:
@@ -123,7 +124,7 @@ def draw(axes: "Axes", chart: Mapping[str, Any]) -> None:
         elif trace["kind"] in ("points", "intervals"):
             points(axes, trace, x)
         elif trace["kind"] in ("marks", "dots", "points-only"):
-            size = 6 if trace["kind"] == "points-only" else 3.5
+            size = 7 if trace["kind"] == "points-only" or trace.get("symbol") == "x" else 3.5
             axes.plot(
                 x,
                 numbers(trace["y"]),
@@ -133,6 +134,8 @@ def draw(axes: "Axes", chart: Mapping[str, Any]) -> None:
                 alpha=0.6 if trace["kind"] == "dots" else 1,
                 label=trace["name"],
                 markeredgewidth=0,
+                # What is invalid must not hide behind a mean.
+                zorder=5 if trace.get("symbol") in ("x", "cross") else 2,
             )
         else:
             drawstyle = "steps-post" if trace["kind"] == "steps" else "default"
@@ -191,20 +194,21 @@ def points(axes: "Axes", trace: Mapping[str, Any], x: Sequence[Any]) -> None:
         color=colour(trace),
         linestyle=DASHES.get(trace["dash"], "-") if trace["kind"] == "points" else "none",
         linewidth=1.4,
+        marker=MARKERS.get(trace["symbol"], "o"),
+        markersize=5,
         elinewidth=1.1,
         capsize=2.5,
         label=trace["name"],
     )
-    for is_hollow in (False, True):
-        chosen = [place for place, hollow in enumerate(trace["hollow"]) if hollow is is_hollow]
-        axes.plot(
-            [x[place] for place in chosen],
-            [trace["y"][place] for place in chosen],
-            MARKERS.get(trace["symbol"], "o"),
-            color=colour(trace),
-            markersize=5,
-            markerfacecolor="white" if is_hollow else colour(trace),
-        )
+    hollow = [place for place, is_hollow in enumerate(trace["hollow"]) if is_hollow]
+    axes.plot(
+        [x[place] for place in hollow],
+        [trace["y"][place] for place in hollow],
+        MARKERS.get(trace["symbol"], "o"),
+        color=colour(trace),
+        markersize=5,
+        markerfacecolor="white",
+    )
 
 
 def around(trace: Mapping[str, Any], axis: str, middle: Sequence[Any]) -> list[list[float]] | None:

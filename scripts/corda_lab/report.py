@@ -5,7 +5,7 @@ Everything is made from the stored files of the run and from nothing else.
 
 import importlib.resources
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ def page(run: StoredRun) -> str:
 def render(folder: Path) -> Path:
     """Write ``report.html`` of a run and its summaries, each whole or not at all, and return the report's path."""
     run = stored.read(folder)
-    texts = {"report.html": partial(page, run), **summaries.writers(run)}
+    texts: dict[str, Callable[[], str]] = {"report.html": partial(page, run), **summaries.writers(run)}
     # All are made before the first is replaced: a defect leaves the old ones as they were.
     made = {name: make() for name, make in texts.items()}
     for name, text in made.items():

@@ -8,7 +8,7 @@ import polars as pl
 from corda_lab import charts_sweep, commands, conclusions, saturation, shape
 from corda_lab.charts import Chart
 from corda_lab.conclusions import Conclusion
-from corda_lab.points import METRICS, Point, is_paired, points
+from corda_lab.points import METRICS, Point, holds, is_paired, points
 from corda_lab.stored import StoredRun
 from corda_lab.words import (
     STAGE_MEANINGS,
@@ -114,7 +114,7 @@ def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict
             "total": len(point.steps),
             "errors": sum(step["requests"]["errors"] for step in point.steps),
             "steps": [step["index"] for step in point.steps],
-            "holds": charts_sweep.holds(point),
+            "holds": holds(point),
         }
         for point in all_points
     ]

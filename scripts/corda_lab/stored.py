@@ -27,7 +27,7 @@ class StoredRun:
 
     @property
     def is_sweep(self) -> bool:
-        return self.manifest["kind"] == "sweep"
+        return bool(self.manifest["kind"] == "sweep")
 
     @property
     def sweep(self) -> dict[str, Any]:

@@ -213,7 +213,9 @@ def label_of(point: Mapping[str, Any]) -> str:
 def agreeing(succeeded: int) -> Counts:
     """Counts of a load that lost nothing."""
     vaults = tuple(VaultCount(simulation.IOU_STATE, node, succeeded, succeeded) for node in ("PartyA", "PartyB"))
-    return Counts((FlowCount(IOU, succeeded, succeeded, succeeded),), vaults, {}, 4.2)
+    return Counts(
+        flows=(FlowCount(IOU, succeeded, succeeded, succeeded),), vaults=vaults, node_flows={}, rest_seconds=4.2
+    )
 
 
 def build(
@@ -251,11 +253,12 @@ def build(
         arrivals="closed" if rate is None else "poisson",
         rate=rate,
     )
-    end = {
+    last = float(frame["ended_at"].sort()[-1])
+    end: dict[str, Any] = {
         "started_at": origin,
         "spawned_at": origin + min(2.0, sweep.warm_up_seconds / 2),
         "stop_at": origin + total,
-        "ended_at": float(frame["ended_at"].max() or origin) + 0.1,  # type: ignore[arg-type]
+        "ended_at": max(last + 0.1, origin + total),
         "rate": rate,
         "offered": None if rate is None else round(rate * total),
         "late": None if rate is None else 0,
@@ -267,7 +270,6 @@ def build(
         "cpu_percent_max": 12.0,
         "exit_reason": "completed",
     }
-    end["ended_at"] = max(end["ended_at"], origin + total)
     metrics = pl.DataFrame(samples, schema=SERIES_SCHEMA).drop("step")
     succeeded = frame.filter(pl.col("outcome") == "ok").height
     stages = stage_entry(latency_ms, succeeded) if sweep.with_stages else NO_STAGES
@@ -324,7 +326,7 @@ def planned(sweep: Simulated) -> list[tuple[dict[str, Any], int, float | None, s
 
 def searched(sweep: Simulated) -> list[tuple[dict[str, Any], int, float | None, str]]:
     """A search for the highest rate, for every combination that is varied: doubled, halved, confirmed."""
-    found = []
+    found: list[tuple[dict[str, Any], int, float | None, str]] = []
     for values in product(*sweep.vary.values()):
         point = dict(zip(sweep.vary, values, strict=True))
         capacity = 24.0 * math.prod(sweep.factors.get(value, 1.0) for value in values if isinstance(value, str))
