@@ -151,7 +151,7 @@ def some(known: Mapping[str, Point]) -> str:
 def headline(one: Against, metric: str) -> str:
     """What the comparison says, in a sentence."""
     rows = one.rows[metric]
-    what = f"{METRICS[metric].title} of {one.second.identity}"
+    what = f"{METRICS[metric].title.capitalize()} of {one.second.identity}"
     if one.first.folder == one.second.folder:
         what = f"A run against itself: {METRICS[metric].title}"
     verdicts: dict[str, list[Compared]] = {}
@@ -232,7 +232,7 @@ class Comparison:
     def regressions(self) -> list[str]:
         """Every point that became worse by more than the threshold, in words."""
         return [
-            f"{one.second.identity}, {regression_words(row, self.metric)}"
+            (f"{one.second.identity}, " if len(self.others) > 1 else "") + regression_words(row, self.metric)
             for one in self.others
             for row in one.regressions(self.metric, self.threshold)
         ]
