@@ -7,7 +7,7 @@ confirm it are points of their own: they are not measured alike.
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from corda_lab import difference, intervals
 from corda_lab.difference import Difference
@@ -26,8 +26,12 @@ class Metric:
     name: str
     title: str
     unit: str
-    higher_is_better: bool
+    higher_is: Literal["faster", "slower"]
     of: Callable[[dict[str, Any]], float | None]
+
+    @property
+    def higher_is_better(self) -> bool:
+        return self.higher_is == "faster"
 
 
 def _latency(name: str) -> Callable[[dict[str, Any]], float | None]:
@@ -43,8 +47,8 @@ def _throughput(step: dict[str, Any]) -> float | None:
 
 
 METRICS: dict[str, Metric] = {
-    "throughput": Metric("throughput", "throughput", "flows/s", True, _throughput),
-    **{name: Metric(name, f"latency {name}", "ms", False, _latency(name)) for name in ("p50", "p95", "p99")},
+    "throughput": Metric("throughput", "throughput", "flows/s", "faster", _throughput),
+    **{name: Metric(name, f"latency {name}", "ms", "slower", _latency(name)) for name in ("p50", "p95", "p99")},
 }
 
 
@@ -94,7 +98,7 @@ class Point:
     def estimate(self, metric: str) -> Estimate:
         """The figure with its interval over the valid steps."""
         values = self.samples(metric)
-        found: Interval | None = intervals.interval(values, confidence=self.confidence)
+        found: Interval | None = intervals.repeats_interval(values, self.confidence)
         if found is not None:
             return Estimate(found.estimate, found.low, found.high, found.n, found.method)
         return Estimate(values[0] if values else None, None, None, len(values), None)
@@ -212,26 +216,20 @@ def compare_all(pairs: Sequence[tuple[Point, Point]], metric: str, *, paired: bo
 
 
 def _difference(first: Point, second: Point, metric: str, *, paired: bool) -> Difference | None:
-    if paired:
-        a, b = _by_repeat(first, metric), _by_repeat(second, metric)
-        both = [repeat for repeat in a if repeat in b]
-        if len(both) > 1 or len(a) == len(b) == len(both) == 1:
-            return _compare([a[repeat] for repeat in both], [b[repeat] for repeat in both], metric, first, paired=True)
-    return _compare(first.samples(metric), second.samples(metric), metric, first, paired=False)
+    a, b = _by_repeat(first, metric), _by_repeat(second, metric)
+    # A ratio needs two figures above zero.
+    if not a or not b or min([*a.values(), *b.values()]) <= 0:
+        return None
+    if paired and a.keys() & b.keys():
+        return difference.paired(a, b, higher_is=METRICS[metric].higher_is, confidence=first.confidence)
+    return difference.unpaired(
+        first.samples(metric), second.samples(metric), higher_is=METRICS[metric].higher_is, confidence=first.confidence
+    )
 
 
 def _by_repeat(point: Point, metric: str) -> dict[int, float]:
     values = ((int(step["repeat"]), METRICS[metric].of(step)) for step in point.valid)
     return {repeat: value for repeat, value in values if value is not None}
-
-
-def _compare(a: list[float], b: list[float], metric: str, point: Point, *, paired: bool) -> Difference | None:
-    # A ratio needs two figures above zero.
-    if not a or not b or min(a + b) <= 0:
-        return None
-    return difference.compare(
-        a, b, paired=paired, confidence=point.confidence, higher_is_better=METRICS[metric].higher_is_better
-    )
 
 
 def group_pairs(all_points: Sequence[Point]) -> list[tuple[Point, Point]]:
