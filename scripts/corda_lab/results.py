@@ -15,14 +15,26 @@ from typing import Any
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the form of ``steps.json`` and ``run.json``."""
 
-RUN_FILES = ("run.json", "steps.json", "requests.parquet", "metrics.parquet", "report.html")
+RUN_FILES = (
+    "run.json",
+    "steps.json",
+    "requests.parquet",
+    "metrics.parquet",
+    "report.html",
+    "summary.md",
+    "summary.csv",
+    "summary.json",
+)
 """Files of every run. One whose flows time their stages has ``stages.parquet`` too."""
 
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60
+UNFINISHED = "unfinished"
+"""Folder of the sweeps that broke off and can be taken up again."""
+
 PARTIAL = ".partial-"
 
 
@@ -150,18 +162,50 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
 
 
 def summary(run: Path) -> dict[str, Any]:
-    """The few figures of a run that ``lab list`` shows."""
-    step = read_json(run / "steps.json")["steps"][0]
+    """The few figures of a run that ``lab list`` shows; of a sweep those of its best valid step."""
+    manifest, steps = read_json(run / "run.json"), read_json(run / "steps.json")["steps"]
+    valid = [step for step in steps if step.get("validity", {"valid": True})["valid"]]
+    best = max(valid or steps, key=lambda step: float(step["throughput_per_second"]))
     return {
         "run": run.name,
-        "workload": step["workload"],
-        "users": step["load"]["users"],
-        "arrivals": step["load"].get("arrivals"),
-        "rate_per_second": step["load"].get("rate_per_second"),
-        "throughput_per_second": step["throughput_per_second"],
-        "p50_ms": step["latency_ms"]["p50"],
-        "p99_ms": step["latency_ms"]["p99"],
-        "errors": step["requests"]["errors"],
-        "counts_agree": step["counts"]["agree"],
-        "passed": step["verdict"]["passed"],
+        "kind": manifest.get("kind", "run"),
+        "steps": len(steps),
+        "steps_valid": len(valid),
+        "steps_planned": len(steps),
+        "finished": True,
+        "workload": ", ".join(dict.fromkeys(step["workload"] for step in steps)),
+        "label": best.get("label") or None,
+        "users": best["load"]["users"],
+        "arrivals": best["load"].get("arrivals"),
+        "rate_per_second": best["load"].get("rate_per_second"),
+        "throughput_per_second": best["throughput_per_second"],
+        "p50_ms": best["latency_ms"]["p50"],
+        "p99_ms": best["latency_ms"]["p99"],
+        "errors": sum(step["requests"]["errors"] for step in steps),
+        "counts_agree": all(step["counts"]["agree"] for step in steps),
+        "passed": all(step["verdict"]["passed"] for step in steps),
     }
+
+
+def unfinished(*, results: Path | None = None) -> list[dict[str, Any]]:
+    """The sweeps that broke off, oldest first: what ``lab list`` shows of them. A step counts when its folder is whole."""
+    folder = (results or RESULTS) / UNFINISHED
+    if not folder.is_dir():
+        return []
+    found = []
+    for sweep in sorted(path for path in folder.iterdir() if RUN_NAME.fullmatch(path.name)):
+        if not (sweep / "plan.json").is_file():
+            continue
+        steps = sweep / "steps"
+        done = [path for path in steps.iterdir() if path.is_dir() and path.name[0] != "."] if steps.is_dir() else []
+        planned = read_json(sweep / "plan.json").get("steps") or []
+        found.append(
+            {
+                "run": sweep.name,
+                "kind": "sweep",
+                "steps": len(done),
+                "steps_planned": len(planned),
+                "finished": False,
+            }
+        )
+    return found

@@ -20,6 +20,7 @@ VERBS = (
     "status",
     "run",
     "report",
+    "compare",
     "list",
     "test",
     "bench bridge",
@@ -84,6 +85,9 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run", "iou", "--set", "iouVlaue=3"], "--set: "),
         (["workload", "chekc"], "Did you mean 'check'?"),
         (["report", "never"], "There is no run 'never'"),
+        (["compare", "latest"], "A B: two runs are needed"),
+        (["compare", "never", "latest"], "There is no run 'never'"),
+        (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a share"),
         (["down", "everything"], "unexpected extra argument"),
     ],
 )
@@ -159,7 +163,7 @@ def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file(stored_run: C
     done = lab("list", LAB_RESULTS_DIR=str(run.parent))
     assert done.returncode == 70
     first, second = done.stderr.splitlines()
-    assert first == "error: This is a defect of the lab: IndexError: list index out of range"
+    assert first == "error: This is a defect of the lab: ValueError: max() arg is an empty sequence"
     log = Path(second.rpartition("the file ")[2].rstrip("."))
     assert "Traceback" in log.read_text(encoding="utf-8")
     log.unlink()

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from corda_lab import report, results
+from corda_lab import report, results, words
 from corda_lab.errors import LabError
 from corda_lab.testkit import part
 
@@ -97,7 +97,7 @@ def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(None, "–"), (3.04, "3.0 ms"), (250.6, "251 ms"), (1534.0, "1.53 s")])
 def test_latencies_are_written_for_people(value: float | None, text: str) -> None:
-    assert report.milliseconds(value) == text
+    assert words.milliseconds(value) == text
 
 
 def text_of(run: Path) -> str:

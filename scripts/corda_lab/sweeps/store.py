@@ -27,7 +27,7 @@ SHAPE_FOLDERS = ("databases", "nodes", "notaries")
 
 def unfinished_folder(results_folder: Path | None = None) -> Path:
     """Where sweeps are kept until they are finished."""
-    return (results_folder or RESULTS) / "unfinished"
+    return (results_folder or RESULTS) / results.UNFINISHED
 
 
 def digest(paths: Sequence[Path]) -> str:
