@@ -406,7 +406,12 @@ def store_sweep(results_folder: Path, sweep: Simulated | None = None, *, find_ma
             "warm_up": {"seconds_min": 10.0, "seconds_max": 60.0},
             "measure": {"seconds_min": 30.0, "seconds_max": sweep.seconds, "precision": 0.05},
             "thresholds": {"p99_ms": 1000} if find_max else {},
-            "find_max": {"rate_min": 4, "rate_max": 200, "precision": 0.1, "outcomes": {"iou": {"reason": "16 was confirmed."}}}
+            "find_max": {
+                "rate_min": 4,
+                "rate_max": 200,
+                "precision": 0.1,
+                "outcomes": {"iou": {"reason": "16 was confirmed."}},
+            }
             if find_max
             else None,
         },

@@ -1,6 +1,5 @@
 """What several tests of the command line share: a plan, and a simulated run stored as a real one is."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
