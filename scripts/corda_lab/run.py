@@ -221,7 +221,8 @@ def check_no_other_load(compose: Compose, bridge: Bridge, locust_url: str) -> No
 
 def run_name(options: LoadOptions) -> str:
     """What a run is called beside its time: its own name, or its workload's. Raises LabError."""
-    return results.check_name(options.name or options.workload.lower().replace("_", "-"), option="--name")
+    name = options.name or read_workload(options.workload, options.overrides).name.lower().replace("_", "-")
+    return results.check_name(name, option="--name")
 
 
 def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bridge) -> Plan:
