@@ -48,12 +48,22 @@ class Progress:
         return f"Step {self.done + 1} of {self.total}: {step.label}, repeat {step.repeat} – about {left} to go"
 
 
+STARTING = "starting"
+"""Stands for the container while a sweep starts a lab: whatever is there then is the sweep's."""
+
+
 def own_lab() -> str | None:
-    """Container of PartyA in the lab that a sweep started last."""
+    """Container of PartyA in the lab that a sweep started last, or the word for one that it had not started yet."""
     try:
         return str(json.loads(OWN_LAB.read_text(encoding="utf-8"))["container"])
     except (OSError, ValueError, KeyError):
         return None
+
+
+def note_own_lab(container: str | None) -> None:
+    """Keep which lab a sweep has started."""
+    OWN_LAB.parent.mkdir(exist_ok=True)
+    OWN_LAB.write_text(json.dumps({"container": container}), encoding="utf-8")
 
 
 def present_lab(settings: Settings) -> str | None:
@@ -81,7 +91,7 @@ class Lab:
         """Raises LabError when there is a lab that no sweep started: its ledger would be lost."""
         lifecycle.prepare_engine()
         present = present_lab(self._settings)
-        if present is not None and present != own_lab():
+        if present is not None and own_lab() not in (present, STARTING):
             raise LabError(
                 "There is a lab already, or its volumes, and a sweep starts from an empty ledger",
                 "Forget it with `scripts/lab down --volumes`, or let the sweep do that: --replace",
@@ -97,12 +107,12 @@ class Lab:
         if self._shape != step.shape_key or self._fresh == "step":
             self._shape = None
             if present_lab(self._settings) is not None:
+                note_own_lab(STARTING)
                 lifecycle.down(wanted, volumes=True)
+            note_own_lab(STARTING)
             lifecycle.up(wanted, self._images)
             self.starts += 1
-            container = present_lab(wanted)
-            OWN_LAB.parent.mkdir(exist_ok=True)
-            OWN_LAB.write_text(json.dumps({"container": container}), encoding="utf-8")
+            note_own_lab(present_lab(wanted))
             self._environment = manifest.environment(shape.of_running(wanted))
             self._shape = step.shape_key
         return wanted, self._environment
