@@ -59,7 +59,13 @@ def running(project: str) -> dict[str, str]:
     """The shape of the lab whose containers are there, running or stopped; empty when there are none."""
     filters = [f"label=com.docker.compose.project={project}", "label=com.docker.compose.service=partya"]
     done = run_docker(
-        ["ps", "--all", *(word for each in filters for word in ("--filter", each)), "--format", f'{{{{.Label "{LABEL}"}}}}']
+        [
+            "ps",
+            "--all",
+            *(word for each in filters for word in ("--filter", each)),
+            "--format",
+            f'{{{{.Label "{LABEL}"}}}}',
+        ]
     )
     return parse_label(done.stdout) if done.returncode == 0 else {}
 
