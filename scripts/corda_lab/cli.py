@@ -555,8 +555,13 @@ def list_runs(as_json: JsonOption = False) -> None:
     if summaries:
         ui.console.print(_table_of_runs(summaries))
     for summary in broken_off:
-        counted = f"{summary['steps']} of {summary['steps_planned']} steps"
-        ui.console.print(f"unfinished: {summary['run']}, {counted}", style="yellow", markup=False)
+        # A search plans no steps beforehand.
+        planned = f" of {summary['steps_planned']}" if summary["steps_planned"] else ""
+        ui.console.print(
+            f"unfinished: {summary['run']}, {summary['steps']}{planned} steps; `scripts/lab sweep --resume` goes on",
+            style="yellow",
+            markup=False,
+        )
 
 
 def _table_of_runs(summaries: list[dict[str, Any]]) -> Table:

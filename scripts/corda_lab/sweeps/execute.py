@@ -292,11 +292,11 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
     search: dict[str, Any] | None = None
     if sweep.fields.find_max is None:
         _run_steps(runner, kept, settings, sweep)
+        is_whole = all(kept.has(step) for step in kept.steps)
     else:
-        search = {
-            point.label: find_max(runner, sweep, point, number) for number, point in enumerate(plan.points_of(sweep))
-        }
-    if runner.failed and sweep.fields.find_max is None and any(not kept.has(step) for step in kept.steps):
+        search = _search_all(runner, sweep)
+        is_whole = search is not None
+    if not is_whole:
         return Outcome(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
     folder = finish(sweep, kept, search)
     link = grafana.link(settings, started_at, time.time())
@@ -317,6 +317,16 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
             runner.step(step, progress.heading(step))
         except StepFailedError:
             ui.warn(f"step {step.key} is left out for now; `scripts/lab sweep --resume` tries it again")
+
+
+def _search_all(runner: Runner, sweep: SweepFile) -> dict[str, Any] | None:
+    """What the search of every point found, by its label; None when one could not go on."""
+    try:
+        return {
+            point.label: find_max(runner, sweep, point, number) for number, point in enumerate(plan.points_of(sweep))
+        }
+    except StepFailedError:
+        return None
 
 
 def find_max(runner: Runner, sweep: SweepFile, point: Point, number: int) -> dict[str, Any]:
