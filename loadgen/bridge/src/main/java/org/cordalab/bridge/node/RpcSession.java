@@ -88,9 +88,8 @@ final class RpcSession implements NodeSession {
 
     private Set<CordaX500Name> notaryNodes(Set<CordaX500Name> notaries) {
         return ops.networkMapSnapshot().stream()
-                .map(info -> info.getLegalIdentities().stream()
-                        .map(Party::getName)
-                        .collect(Collectors.toSet()))
+                .map(info ->
+                        info.getLegalIdentities().stream().map(Party::getName).collect(Collectors.toSet()))
                 .filter(names -> names.stream().anyMatch(notaries::contains))
                 .flatMap(Set::stream)
                 .collect(Collectors.toSet());
