@@ -1,5 +1,6 @@
 """Fixtures of the end-to-end tests. They need a lab that is up: `scripts/lab test` starts one of its own for them."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,9 @@ import pytest
 
 from corda_lab.settings import load_settings
 from labkit import Browser, Lab
+
+collect_ignore = [] if os.environ.get("LAB_SLOW") else ["test_zzzz_own_image.py"]
+"""Tests that take too long to be run every time; `LAB_SLOW=1 ./scripts/lab test` runs them too."""
 
 
 @pytest.fixture(scope="session")

@@ -51,3 +51,10 @@ def test_four_identities_are_on_the_network(bridge: httpx.Client) -> None:
         ("PartyB", False),
         ("PartyC", False),
     }
+
+
+def test_up_refuses_volumes_of_another_corda_version(lab: Lab) -> None:
+    up = lab.run("up", CORDA_VERSION="4.9")
+    assert up.returncode == 2, up.stdout + up.stderr
+    assert "down --volumes" in up.stderr
+    assert set(lab.conditions().values()) <= {"healthy", "done"}

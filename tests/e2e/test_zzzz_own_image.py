@@ -1,4 +1,7 @@
-"""Nodes on an image that the lab has not built. It is made here in the layout of R3's own, from the jar that R3 ships."""
+"""Nodes on an image that the lab has not built. It is made here in the layout of R3's own, from the jar that R3 ships.
+
+Such a node unpacks itself and makes its tables anew, so the test takes four to eight minutes and is run with LAB_SLOW=1 only.
+"""
 
 import json
 import subprocess
