@@ -23,6 +23,7 @@ SECONDS_MAX = 900.0
 SWEEP = """\
 description: Four short steps, to be interrupted.
 workload: iou
+shape: {parties: 2}
 vary: {load.users: [1, 2]}
 repeats: 2
 warm_up: {min: 3s, max: 3s}
