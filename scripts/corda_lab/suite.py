@@ -116,7 +116,7 @@ def parse_junit(text: str) -> tuple[int, int]:
 
 
 def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> Outcome:
-    """Run pytest and count its tests. A run that breaks off counts as one failure more."""
+    """Run pytest, its report in ``<name>.xml`` of the cache, and count its tests. A run that breaks off counts as one failure more."""
     xml = CACHE / f"{name}.xml"
     xml.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", f"--junit-xml={xml}", *arguments]
@@ -176,8 +176,8 @@ def lint(totals: Totals) -> None:
 
 
 def python_tests(totals: Totals) -> None:
-    """Unit and structure tests; those of the locustfile need Python 3.11, as Locust does."""
-    arguments = ["--ignore=tests/e2e"]
+    """Unit and structure tests; those of the locustfile need Python 3.11, as Locust does. Many wait, so they run side by side."""
+    arguments = ["--ignore=tests/e2e", "--numprocesses=auto", "--maxprocesses=8", "--dist=worksteal"]
     with ui.phase("Python tests"):
         if sys.version_info < (3, 11):
             ui.warn("Locust needs Python 3.11 or newer: the tests that run it are left out here")

@@ -26,7 +26,7 @@ def test_reads_what_pytest_counted() -> None:
 def test_counts_the_tests_of_a_real_pytest_run(tmp_path: Path) -> None:
     tests = tmp_path / "test_some.py"
     tests.write_text("def test_a(): pass\ndef test_b(): pass\ndef test_c(): assert False\n", encoding="utf-8")
-    outcome = suite.run_pytest("self", alone(tmp_path), seconds_max=60)
+    outcome = suite.run_pytest(str(tmp_path / "self"), alone(tmp_path), seconds_max=60)
     assert (outcome.passed, outcome.failed) == (2, 1)
     assert "test_c" in outcome.output
 
@@ -34,7 +34,7 @@ def test_counts_the_tests_of_a_real_pytest_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["import does_not_exist", "", "def broken(:"])
 def test_a_run_that_breaks_off_or_finds_nothing_has_failed(tmp_path: Path, content: str) -> None:
     (tmp_path / "test_none.py").write_text(content, encoding="utf-8")
-    outcome = suite.run_pytest("self", alone(tmp_path), seconds_max=60)
+    outcome = suite.run_pytest(str(tmp_path / "self"), alone(tmp_path), seconds_max=60)
     assert (outcome.passed, outcome.failed) == (0, 1)
 
 
