@@ -57,6 +57,7 @@ class MetricName(str, Enum):
     """The figure that runs are compared by."""
 
     THROUGHPUT = "throughput"
+    STATES = "states"
     P50 = "p50"
     P95 = "p95"
     P99 = "p99"
@@ -489,7 +490,10 @@ def compare(
         list[str], typer.Argument(metavar="A B [C]...", help="Runs of either kind; the others are compared with A.")
     ],
     threshold: Annotated[
-        str | None, typer.Option(help="Status 1 when a point is shown to be worse by more than this: 5%.")
+        str | None,
+        typer.Option(
+            help="Status 1 when a point is shown to be worse by more than this (5%), or has no figure any more."
+        ),
     ] = None,
     metric: Annotated[MetricName, typer.Option(help="The figure that is judged.")] = MetricName.THROUGHPUT,
     as_json: JsonOption = False,
@@ -497,7 +501,7 @@ def compare(
     """Compare runs point by point: what differs in their environment first, then ratios with intervals.
 
     Writes a page, Markdown and JSON to results/comparisons/. Runs with one measurement of a point have no interval, so nothing
-    is shown to differ there.
+    is shown to differ there. Of searches the confirmed rates are compared.
 
     Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
     """
@@ -523,8 +527,7 @@ def _show_comparison(found: compare_module.Comparison, folder: Path) -> None:
             ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
         ui.console.print()
         table = Table("point", "before", "now", "ratio", "verdict", box=None, pad_edge=False, header_style="bold")
-        for row in one.rows[found.metric]:
-            cells = compare_module.row_dict(row, found.metric)
+        for cells in compare_module.shown_rows(one, found.metric):
             style = {"slower": "red", "faster": "green"}.get(cells["verdict"])
             table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)
         ui.console.print(table)
@@ -533,7 +536,7 @@ def _show_comparison(found: compare_module.Comparison, folder: Path) -> None:
         ui.console.print(compare_module.headline(one, found.metric), markup=False)
         ui.console.print()
     if found.threshold is not None:
-        style = "red" if found.regressions else "green"
+        style = {"bad": "red", "doubt": "yellow", "good": "green"}[found.state]
         ui.console.print(compare_module.threshold_words(found), style=style, markup=False)
     ui.console.print(f"comparison: {folder / 'compare.html'}", markup=False)
 

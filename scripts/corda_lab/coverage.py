@@ -1,6 +1,6 @@
 """How often intervals, comparisons and early ends are right: the tables of ``docs/methodology.md``, by simulation.
 
-``PYTHONPATH=scripts .venv/bin/python -m corda_lab.coverage`` prints them as Markdown in about three minutes, the same every time.
+``PYTHONPATH=scripts .venv/bin/python -m corda_lab.coverage`` prints them as Markdown in about five minutes, the same every time.
 Nothing of it runs in the lab; the bootstraps are here only to be measured.
 """
 
@@ -195,6 +195,50 @@ def comparison_rows() -> Iterator[list[str]]:
                 yield [noise_name, str(n), test, *shares]
 
 
+def report_alarms(
+    noise: Noise, *, points: int, repeats: int, paired: bool, simulations: int, planned: int = 0
+) -> float:
+    """How often a report of equal points shows any difference: in the planned comparisons, or between any two points.
+
+    As ``judging.judge`` does it: the planned comparisons with the first point weigh half of all.
+    """
+    source, alarms = random.Random(points), 0
+    pairs = list(itertools.combinations(range(points), 2))
+    weight = max(1.0, (len(pairs) - planned) / planned) if planned else 1.0
+    weights = [weight if place < planned else 1.0 for place in range(len(pairs))]
+    for _ in range(simulations):
+        measured = [[noise(source) for _ in range(repeats)] for _ in range(points)]
+        found = [
+            paired_difference(measured[a], measured[b])
+            if paired
+            else unpaired(measured[a], measured[b], higher_is="faster")
+            for a, b in pairs
+        ]
+        alarms += any(one.verdict != "no difference seen" for one in holm(found, weights))
+    return alarms / simulations
+
+
+def paired_difference(a: Sequence[float], b: Sequence[float]) -> Difference:
+    """Two points whose repeats were interleaved."""
+    return paired(dict(enumerate(a)), dict(enumerate(b)), higher_is="faster")
+
+
+def report_rows() -> Iterator[list[str]]:
+    """Reports of equal points that show any difference, in % of reports."""
+    yield ["noise", "points", "n", "paired", "Welch", "paired, planned", "Welch, planned"]
+    for noise_name, noise in NOISES.items():
+        for points, repeats in ((3, 3), (7, 3), (7, 5)):
+            shares = [
+                report_alarms(
+                    noise, points=points, repeats=repeats, paired=paired, simulations=SIMULATIONS, planned=planned
+                )
+                for planned in (0, points - 1)
+                for paired in (True, False)
+            ]
+            cells = [f"{100 * share:.1f}" for share in shares]
+            yield [noise_name, str(points), str(repeats), *cells]
+
+
 def poisson(source: random.Random, mean: float) -> int:
     """A Poisson count, by exponential gaps."""
     count, passed = -1, 0.0
@@ -336,5 +380,6 @@ def show(title: str, rows: Iterator[list[str]]) -> None:
 if __name__ == "__main__":
     show("Coverage of a 95 % interval in % (median half width in % of the mean)", interval_rows())
     show("Differences seen, % of comparisons", comparison_rows())
+    show("Reports of equal points that show any difference, % of reports", report_rows())
     show("Warm-up, error of the throughput as mean ± standard deviation", warm_up_rows())
     show("Throughput of one measurement, 95 % interval: % of measurements", early_end_rows())
