@@ -16,6 +16,7 @@ from statistics import NormalDist
 from corda_lab import steady, student
 from corda_lab.difference import Difference, holm, paired, unpaired
 from corda_lab.intervals import CONFIDENCE, around_mean, repeats_interval
+from corda_lab.watch import LOOK_BIN_SECONDS
 
 SIMULATIONS = 2000
 RESAMPLES = 999
@@ -274,14 +275,27 @@ class Ended:
     within: bool
 
 
+def in_looks(series: Sequence[float]) -> list[float]:
+    """A series of counts by seconds as one by looks."""
+    size = int(LOOK_BIN_SECONDS)
+    return [sum(series[start : start + size]) for start in range(0, len(series) - size + 1, size)]
+
+
 def early_ends(process: str, *, precision: float, simulations: int, seed: int, seconds_max: int = 480) -> list[Ended]:
-    """Measurements that are looked at every three seconds and end when they may."""
+    """Measurements that are looked at every three seconds, as the lab looks, and end when they may."""
     make, mean = PROCESSES[process]
     source, ended = random.Random(seed), []
     for _ in range(simulations):
         series = make(source, seconds_max)
         looks = range(int(steady.ENDING_SECONDS_MIN), seconds_max, int(steady.LOOK_SECONDS))
-        seconds = next((look for look in looks if steady.may_end(series[:look], precision)), seconds_max)
+        seconds = next(
+            (
+                look
+                for look in looks
+                if steady.may_end(in_looks(series[:look]), precision, bin_seconds=LOOK_BIN_SECONDS)
+            ),
+            seconds_max,
+        )
         estimate = statistics.fmean(series[:seconds])
         half = steady.relative_half_width(series[:seconds]) or 0.0
         error = abs(mean - estimate) / estimate
