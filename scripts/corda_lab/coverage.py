@@ -16,7 +16,6 @@ from statistics import NormalDist
 from corda_lab import steady, student
 from corda_lab.difference import Difference, holm, paired, unpaired
 from corda_lab.intervals import CONFIDENCE, around_mean, repeats_interval
-from corda_lab.watch import LOOK_BIN_SECONDS
 
 SIMULATIONS = 2000
 RESAMPLES = 999
@@ -277,7 +276,7 @@ class Ended:
 
 def in_looks(series: Sequence[float]) -> list[float]:
     """A series of counts by seconds as one by looks."""
-    size = int(LOOK_BIN_SECONDS)
+    size = int(steady.LOOK_SECONDS)
     return [sum(series[start : start + size]) for start in range(0, len(series) - size + 1, size)]
 
 
@@ -292,7 +291,7 @@ def early_ends(process: str, *, precision: float, simulations: int, seed: int, s
             (
                 look
                 for look in looks
-                if steady.may_end(in_looks(series[:look]), precision, bin_seconds=LOOK_BIN_SECONDS)
+                if steady.may_end(in_looks(series[:look]), precision, bin_seconds=steady.LOOK_SECONDS)
             ),
             seconds_max,
         )

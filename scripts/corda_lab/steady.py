@@ -34,6 +34,7 @@ CORRELATION_MAX = 0.9
 ENDING_SECONDS_MIN = 60.0
 ENDING_LOOKS = 3
 LOOK_SECONDS = 3.0
+"""How often a load is looked at, and so the shortest bins that do not show the looking. A load begins within it of the first."""
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,6 @@
 from corda_lab import steady
 from corda_lab.load import LoadOptions
 
-LOOK_BIN_SECONDS = 3.0
-"""The bridge is asked about as often, so shorter bins would show the asking. A load begins within so long of the first look."""
-
 
 class Watch:
     """Decides from the completions so far whether the load may end; a load of fixed times is never ended early."""
@@ -36,16 +33,16 @@ class Watch:
             seconds_max=self._options.warm_up_seconds,
             bin_seconds=steady.bin_seconds_for(elapsed),
         )
-        measured = elapsed - warm_up.cut_seconds - LOOK_BIN_SECONDS
+        measured = elapsed - warm_up.cut_seconds - steady.LOOK_SECONDS
         if measured >= self._options.duration_seconds:
             return warm_up
         if stopping.precision is None or measured < stopping.duration_seconds_min:
             return None
         series = steady.completions_per_bin(
-            times, started_at=warm_up.cut_seconds, stopped_at=elapsed, bin_seconds=LOOK_BIN_SECONDS
+            times, started_at=warm_up.cut_seconds, stopped_at=elapsed, bin_seconds=steady.LOOK_SECONDS
         )
         may_end = steady.may_end(
-            series, stopping.precision, bin_seconds=LOOK_BIN_SECONDS, confidence=stopping.confidence
+            series, stopping.precision, bin_seconds=steady.LOOK_SECONDS, confidence=stopping.confidence
         )
         return warm_up if may_end else None
 
