@@ -474,6 +474,15 @@ def costs_of(point: Point, name: str) -> dict[str, float]:
     return node_means([step["costs"].get(name) or {} for step in point.valid if step["costs"].get(name)])
 
 
+LAB_PARTS = ("bridge", "locust", "prometheus")
+"""Parts of the lab that cost processor time and are not what is measured."""
+
+
+def under_test(costs: dict[str, float]) -> dict[str, float]:
+    """What the nodes and their database cost, without the lab's own parts."""
+    return {name: value for name, value in costs.items() if name not in LAB_PARTS}
+
+
 def cost_chart(points: Sequence[Point]) -> Chart | None:
     """Processor time of a flow at each point, by node; None where it was not measured."""
     costs = [(point, costs_of(point, "cpu_seconds_per_flow")) for point in points]
@@ -499,8 +508,8 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
     return Chart(
         "cost",
         "Processor time of a flow by point",
-        "Processor time that all parts of the lab spent in the measuring window, divided by its flows. Even bars: the price of "
-        "a flow does not depend on the load.",
+        "Processor time that all parts of the lab spent in the measuring window, divided by its flows; bridge, locust and "
+        "prometheus are the lab's own, PostgreSQL's is of the whole load. Even bars: the price of a flow does not depend on the load.",
         "CPU-ms per flow",
         traces,
         x_title="",

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from corda_lab import bench as bench_module
-from corda_lab import check_workloads, engine, lifecycle, load, new_workload, results, shape, stored, suite, ui
+from corda_lab import check_workloads, engine, lifecycle, listing, load, new_workload, results, shape, stored, suite, ui
 from corda_lab import compare as compare_module
 from corda_lab import doctor as doctor_module
 from corda_lab import figures as figures_module
@@ -545,9 +545,11 @@ def _show_comparison(found: compare_module.Comparison, folder: Path) -> None:
 def list_runs(as_json: JsonOption = False) -> None:
     """List the runs in results/, newest last, and the sweeps that were broken off.
 
+    Of a sweep the figures are those of its best point, of a search those of the rate that it confirmed.
+
     Example: `scripts/lab list`
     """
-    summaries = [results.summary(run) for run in results.all_runs()]
+    summaries = listing.summaries()
     broken_off = results.unfinished()
     if as_json:
         print(json.dumps(summaries + broken_off, indent=2))
@@ -585,12 +587,15 @@ def _table_of_runs(summaries: list[dict[str, Any]]) -> Table:
     for column in table.columns[2:7]:
         column.justify = "right"
     for summary in summaries:
-        is_sweep = summary["kind"] == "sweep"
+        if "damaged" in summary:
+            table.add_row(summary["run"], "cannot be read", summary["damaged"], style="red")
+            continue
+        rate = summary["throughput_per_second"]
         table.add_row(
             summary["run"],
-            f"sweep, {summary['steps_valid']}/{summary['steps']} valid" if is_sweep else "run",
-            f"best: {summary['label']}" if is_sweep else _load_words(summary),
-            f"{summary['throughput_per_second']:.2f}",
+            f"sweep, {summary['steps_valid']}/{summary['steps']} valid" if summary["kind"] == "sweep" else "run",
+            _load_words(summary),
+            "–" if rate is None else f"{rate:.2f}",
             *("–" if summary[name] is None else f"{summary[name]:,.0f} ms" for name in ("p50_ms", "p99_ms")),
             str(summary["errors"]),
             "agree" if summary["counts_agree"] else "differ",
@@ -599,6 +604,11 @@ def _table_of_runs(summaries: list[dict[str, Any]]) -> Table:
 
 
 def _load_words(summary: dict[str, Any]) -> str:
+    """The load whose figures stand in a line of ``lab list``."""
+    if rates := summary["rates_confirmed_per_second"]:
+        return "highest: " + ", ".join("none" if rate is None else f"{rate:g}/s" for rate in rates.values())
+    if summary["kind"] == "sweep":
+        return f"best: {summary['label']}" if summary["label"] else "nothing valid"
     if summary["arrivals"] is None:
         return f"{summary['users']} users"
     return f"{summary['rate_per_second']:g}/s {summary['arrivals']}"

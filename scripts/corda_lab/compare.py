@@ -136,10 +136,12 @@ def circumstances(run: StoredRun, step: dict[str, Any]) -> dict[str, dict[str, s
     place = {name: step[name] for name in ("flow", "node", "counterparty")}
     # Every repeat has the next seed; which repeat comes first here is chance.
     first_seed = step["load"]["seed"] - (step["repeat"] - 1)
-    searched_rate = {"rate_per_second": "searched"} if run.sweep.get("find_max") else {}
+    # A search chooses its rates itself, and each of its steps has the next seed.
+    searched_rate = {"rate_per_second": "searched"} if run.sweep.get("find_max") else {"seed": first_seed}
+    load = {**step["load"], "seed": run.sweep.get("seed"), **searched_rate}
     return {
         "shape": shape,
-        "load": dict(flat({**step["load"], **searched_rate, "seed": first_seed, **place, **workload})),
+        "load": dict(flat({**load, **place, **workload})),
         "measuring": measuring(run),
         "images": dict(flat(environment["images"])),
         "host": dict(flat(environment["host"])),

@@ -1,6 +1,6 @@
 """How often intervals, comparisons and early ends are right: the tables of ``docs/methodology.md``, by simulation.
 
-``PYTHONPATH=scripts .venv/bin/python -m corda_lab.coverage`` prints them as Markdown in about five minutes, the same every time.
+``PYTHONPATH=scripts .venv/bin/python -m corda_lab.coverage`` prints them as Markdown in about six minutes, the same every time.
 Nothing of it runs in the lab; the bootstraps are here only to be measured.
 """
 
@@ -11,11 +11,16 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
-from corda_lab import steady, student
+from corda_lab import judging, steady, student
 from corda_lab.difference import Difference, holm, paired, unpaired
 from corda_lab.intervals import CONFIDENCE, around_mean, repeats_interval
+from corda_lab.judging import Judged
+from corda_lab.points import Point
+from corda_lab.stored import StoredRun
 
 SIMULATIONS = 2000
 RESAMPLES = 999
@@ -195,48 +200,51 @@ def comparison_rows() -> Iterator[list[str]]:
                 yield [noise_name, str(n), test, *shares]
 
 
-def report_alarms(
-    noise: Noise, *, points: int, repeats: int, paired: bool, simulations: int, planned: int = 0
-) -> float:
-    """How often a report of equal points shows any difference: in the planned comparisons, or between any two points.
-
-    As ``judging.judge`` does it: the planned comparisons with the first point weigh half of all.
-    """
-    source, alarms = random.Random(points), 0
-    pairs = list(itertools.combinations(range(points), 2))
-    weight = max(1.0, (len(pairs) - planned) / planned) if planned else 1.0
-    weights = [weight if place < planned else 1.0 for place in range(len(pairs))]
-    for _ in range(simulations):
-        measured = [[noise(source) for _ in range(repeats)] for _ in range(points)]
-        found = [
-            paired_difference(measured[a], measured[b])
-            if paired
-            else unpaired(measured[a], measured[b], higher_is="faster")
-            for a, b in pairs
-        ]
-        alarms += any(one.verdict != "no difference seen" for one in holm(found, weights))
-    return alarms / simulations
+def report_of(source: random.Random, noise: Noise, *, points: int, repeats: int, order: str, is_curve: bool) -> Judged:
+    """The comparisons of a sweep's report, as ``judging`` makes them, of points that are all the same system."""
+    name = "load.users" if is_curve else "shape.corda"
+    values = [number if is_curve else f"4.{number}" for number in range(1, points + 1)]
+    sweep = {"order": order, "x": name if is_curve else None, "vary": {name: values}, "confidence": CONFIDENCE}
+    run = StoredRun(Path(), {"kind": "sweep", "sweep": sweep}, [])
+    same = [
+        Point("iou", {name: value}, "measure", str(value), value, {}, tuple(steps_of(source, noise, repeats)), CONFIDENCE)
+        for value in values
+    ]
+    return judging.judge(run, same)
 
 
-def paired_difference(a: Sequence[float], b: Sequence[float]) -> Difference:
-    """Two points whose repeats were interleaved."""
-    return paired(dict(enumerate(a)), dict(enumerate(b)), higher_is="faster")
+def steps_of(source: random.Random, noise: Noise, repeats: int) -> Iterator[dict[str, Any]]:
+    """As much of the steps of a point as comparing needs."""
+    for repeat in range(1, repeats + 1):
+        yield {
+            "repeat": repeat,
+            "validity": {"valid": True},
+            "throughput_per_second": 20 * noise(source),
+            "throughput_states_per_second": None,
+            "open_load": None,
+        }
+
+
+def report_alarms(noise: Noise, *, simulations: int, **about: Any) -> float:
+    """The share of reports of equal points (``report_of``) that show any difference."""
+    source = random.Random(7)
+    reports = (report_of(source, noise, **about) for _ in range(simulations))
+    return sum(any(report.sees_difference(stratum) for stratum in report.strata) for report in reports) / simulations
 
 
 def report_rows() -> Iterator[list[str]]:
-    """Reports of equal points that show any difference, in % of reports."""
-    yield ["noise", "points", "n", "paired", "Welch", "paired, planned", "Welch, planned"]
+    """Reports of seven equal points that show any difference, in % of reports."""
+    yield ["noise", "n", "curve, paired", "curve, Welch", "against the first, paired", "against the first, Welch"]
     for noise_name, noise in NOISES.items():
-        for points, repeats in ((3, 3), (7, 3), (7, 5)):
+        for repeats in (3, 5):
             shares = [
                 report_alarms(
-                    noise, points=points, repeats=repeats, paired=paired, simulations=SIMULATIONS, planned=planned
+                    noise, simulations=SIMULATIONS // 2, points=7, repeats=repeats, order=order, is_curve=is_curve
                 )
-                for planned in (0, points - 1)
-                for paired in (True, False)
+                for is_curve in (True, False)
+                for order in ("interleaved", "listed")
             ]
-            cells = [f"{100 * share:.1f}" for share in shares]
-            yield [noise_name, str(points), str(repeats), *cells]
+            yield [noise_name, str(repeats), *(f"{100 * share:.1f}" for share in shares)]
 
 
 def poisson(source: random.Random, mean: float) -> int:
@@ -393,6 +401,6 @@ def show(title: str, rows: Iterator[list[str]]) -> None:
 if __name__ == "__main__":
     show("Coverage of a 95 % interval in % (median half width in % of the mean)", interval_rows())
     show("Differences seen, % of comparisons", comparison_rows())
-    show("Reports of equal points that show any difference, % of reports", report_rows())
+    show("Reports of seven equal points that show any difference, % of reports", report_rows())
     show("Warm-up, error of the throughput as mean ± standard deviation", warm_up_rows())
     show("Throughput of one measurement, 95 % interval: % of measurements", early_end_rows())

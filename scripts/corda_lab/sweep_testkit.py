@@ -277,7 +277,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     problems = (
         threshold_problems(entry, fields.thresholds)
         if wanted is None
-        else list(dict.fromkeys([*entry["validity"]["reasons"], *sustained(entry, wanted)]))
+        else sustained(entry, wanted)
     )
     entry.update(
         workload=planned.workload,
@@ -303,7 +303,7 @@ def cost_entry(seed: int) -> dict[str, dict[str, float]]:
             "PartyA": 0.041 * wobble,
             "PartyB": 0.03 * wobble,
             "bridge": 0.003,
-            "generator": 0.002,
+            "locust": 0.002,
         },
         "allocated_bytes_per_flow": {"PartyA": 9.1e6 * wobble, "PartyB": 6.4e6 * wobble},
         "sent_bytes_per_flow": {"PartyA": 21_000 * wobble, "PartyB": 12_000 * wobble},

@@ -9,7 +9,19 @@ from typing import Any
 import polars as pl
 import pytest
 
-from corda_lab import conclusions, coverage, judging, points, report, results, saturation, stored
+from corda_lab import (
+    charts_sweep,
+    conclusions,
+    coverage,
+    judging,
+    points,
+    report,
+    report_sweep,
+    results,
+    saturation,
+    stored,
+    words,
+)
 from corda_lab.sweep_testkit import Simulated, store_sweep
 from corda_lab.test_report import chart_data, without_scripts
 
@@ -164,7 +176,43 @@ def test_stages_and_costs_stand_by_point(sweep: Path) -> None:
     assert charts["stages"]["is_stacked"]
     assert len({(trace["colour"], trace["pattern"]) for trace in stages.values()}) == len(stages), "not colour alone"
     assert {trace["name"] for trace in charts["cost"]["traces"]} >= {"PartyA", "bridge"}
-    assert "database per transaction" in text_of(sweep)
+    assert "database per flow" in text_of(sweep)
+
+
+def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) -> None:
+    folder = store_sweep(tmp_path, Simulated(vary={"shape.database": ["postgres"]}, x=None))
+    run = stored.read(folder)
+    (row,) = report_sweep.cost_rows(points.points(run))
+    (point,) = points.points(run)
+    nodes = charts_sweep.costs_of(point, "cpu_seconds_per_flow")
+    assert {"bridge", "locust"} <= nodes.keys()
+    alone = sum(value for name, value in nodes.items() if name in ("Notary", "PartyA", "PartyB"))
+    assert row["totals"][0] == f"{words.amount(1000 * alone)} ms"
+    assert "PostgreSQL's own processor time was not measured" in text_of(folder).replace("&#39;", "'")
+    for step in run.steps:
+        step["costs"]["cpu_seconds_per_flow"]["PostgreSQL"] = 0.01
+    (row,) = report_sweep.cost_rows(points.points(run))
+    assert row["totals"][0] == f"{words.amount(1000 * alone + 10)} ms"
+    assert report_sweep.database_hint(run, points.points(run)) == "PostgreSQL's processor time is of the whole load too."
+
+
+@pytest.mark.parametrize(
+    ("shape", "evidence"),
+    [
+        ({"NODE_CPUSET": "0,2-3"}, "all nodes together used 2.30 of the 3 cores that they are bound to (0,2-3)"),
+        ({"NODE_CPUSET": "0-1"}, "all nodes together used 2.30 of the 2 cores that they are bound to (0-1)"),
+        ({"NODE_CPUSET": "0", "NODE_CORES": "2"}, "all nodes together used 2.30 of the 1 cores that they are bound to (0)"),
+        ({"NODE_CORES": "2"}, "PartyA used 1.80 of the 2 cores that a node may use"),
+        ({}, "PartyA used 1.80 of the 8 cores that a node may use"),
+    ],
+)
+def test_a_node_s_limit_is_its_own_and_that_of_the_cores_it_is_bound_to(
+    sweep: Path, shape: dict[str, str], evidence: str
+) -> None:
+    point = points.points(stored.read(sweep))[0]
+    steps = [{"resources": {"node_cpu_cores": {"PartyA": 1.8, "PartyB": 0.5}}}]
+    environment = {"shape": {"NODE_CORES": "0", "NODE_CPUSET": "", **shape}, "host": {"cpu_count": 8}}
+    assert saturation.node_cpu(point, steps, environment).evidence == evidence
 
 
 def test_a_sweep_without_stages_and_costs_says_so(tmp_path: Path) -> None:
@@ -303,10 +351,14 @@ def test_what_failed_is_told_at_the_top(tmp_path: Path) -> None:
     assert (point.estimate("throughput").low, len(point.collapsed)) == (0.0, 1), "0 flows/s is an outcome"
 
 
-@pytest.mark.parametrize("paired", [True, False], ids=["paired", "Welch"])
-def test_a_sweep_of_seven_equal_points_names_a_best_one_as_seldom_as_it_says(paired: bool) -> None:
-    alarms = coverage.report_alarms(coverage.lognormal(0.03), points=7, repeats=3, paired=paired, simulations=1500)
-    assert alarms <= 0.05 + 3 * (0.05 * 0.95 / 1500) ** 0.5
+@pytest.mark.parametrize("order", ["interleaved", "listed"])
+@pytest.mark.parametrize("is_curve", [True, False])
+def test_a_report_of_seven_equal_points_shows_a_difference_as_seldom_as_it_says(order: str, is_curve: bool) -> None:
+    noise, simulations = coverage.lognormal(0.03), 800
+    alarms = coverage.report_alarms(
+        noise, simulations=simulations, points=7, repeats=3, order=order, is_curve=is_curve
+    )
+    assert alarms <= 0.05 + 3 * (0.05 * 0.95 / simulations) ** 0.5
 
 
 def test_loads_nothing_from_anywhere(sweep: Path) -> None:
@@ -364,7 +416,7 @@ def test_is_made_again_alike_from_the_stored_files(sweep: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameter", "value", "words"),
+    ("parameter", "value", "told"),
     [
         ("load.users", 8, "8 users"),
         ("shape.database", "postgres", "PostgreSQL"),
@@ -372,8 +424,8 @@ def test_is_made_again_alike_from_the_stored_files(sweep: Path) -> None:
         ("shape.dev_mode", False, "dev mode false"),
     ],
 )
-def test_values_are_told_with_their_parameter_where_they_need_it(parameter: str, value: Any, words: str) -> None:
-    assert points.value_words(parameter, value) == words
+def test_values_are_told_with_their_parameter_where_they_need_it(parameter: str, value: Any, told: str) -> None:
+    assert points.value_words(parameter, value) == told
 
 
 def test_many_steps_of_one_reason_are_told_once() -> None:
