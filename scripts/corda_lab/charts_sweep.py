@@ -509,7 +509,7 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
         "cost",
         "Processor time of a flow by point",
         "Processor time that all parts of the lab spent in the measuring window, divided by its flows; bridge, locust and "
-        "prometheus are the lab's own, PostgreSQL's is of the whole load. Even bars: the price of a flow does not depend on the load.",
+        "prometheus are the lab's own, PostgreSQL's is of the whole load. Even bars: a flow's price does not depend on the load.",
         "CPU-ms per flow",
         traces,
         x_title="",

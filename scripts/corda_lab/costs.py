@@ -56,8 +56,8 @@ def parse_node(text: str) -> tuple[int | None, int | None]:
 def parse_processes(text: str) -> float | None:
     """Seconds of processor that all processes of a container have used, with those that have ended; None without any.
 
-    The lines are of ``/proc/<pid>/stat``. A process's times include those of its children once they have ended and were waited for, as
-    PostgreSQL's first process does with every connection's.
+    The lines are of ``/proc/<pid>/stat``. A process's times include those of its children once they have ended and were waited
+    for, as PostgreSQL's first process does with every connection's.
     """
     ticks, seen = 0, False
     for line in text.splitlines():
@@ -111,9 +111,9 @@ def counter_rise(metrics: pl.DataFrame, name: str, window: Window, *, label: str
 def figures(step: Mapping[str, Any], metrics: pl.DataFrame, before: Reading, after: Reading) -> dict[str, Any]:
     """The entry ``costs`` of a step.
 
-    Processor and allocation are rates over the measuring window ÷ its throughput. What was sent and stored, and the processor of
-    PostgreSQL, are counted from before the load to the rest after it, warm-up included, ÷ all flows that were done. Bytes per state are
-    known only where every part that made something says how many states.
+    Processor and allocation are rates over the measuring window ÷ its throughput. What was sent and stored, and the processor
+    of PostgreSQL, are counted from before the load to the rest after it, warm-up included, ÷ all flows that were done. Bytes
+    per state are known only where every part that made something says how many states.
     """
     window = Window(step["window"]["started_at"], step["window"]["ended_at"])
     rate = step["throughput_per_second"]

@@ -207,7 +207,9 @@ def report_of(source: random.Random, noise: Noise, *, points: int, repeats: int,
     sweep = {"order": order, "x": name if is_curve else None, "vary": {name: values}, "confidence": CONFIDENCE}
     run = StoredRun(Path(), {"kind": "sweep", "sweep": sweep}, [])
     same = [
-        Point("iou", {name: value}, "measure", str(value), value, {}, tuple(steps_of(source, noise, repeats)), CONFIDENCE)
+        Point(
+            "iou", {name: value}, "measure", str(value), value, {}, tuple(steps_of(source, noise, repeats)), CONFIDENCE
+        )
         for value in values
     ]
     return judging.judge(run, same)

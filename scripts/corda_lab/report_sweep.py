@@ -376,7 +376,9 @@ def content(run: StoredRun) -> dict[str, Any]:
             METRICS[name].unit if METRICS[name].unit != "ms" else name for name in known_metrics(all_points)
         ],
         "judged_title": conclusions.metric_words(conclusion.judged),
-        "star": "the highest rate that was confirmed" if is_search else f"the best {METRICS[conclusion.judged.metric].title}",
+        "star": "the highest rate that was confirmed"
+        if is_search
+        else f"the best {METRICS[conclusion.judged.metric].title}",
         "badge": badge(run),
         "difference_rows": [] if is_search else difference_rows(conclusion.judged),
         "cost_names": [title for _, title, _ in COSTS],

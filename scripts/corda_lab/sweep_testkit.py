@@ -274,11 +274,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     if index in sweep.invalid:
         entry["validity"] = {"valid": False, "reasons": [sweep.invalid[index]]}
     wanted = fields.find_max
-    problems = (
-        threshold_problems(entry, fields.thresholds)
-        if wanted is None
-        else sustained(entry, wanted)
-    )
+    problems = threshold_problems(entry, fields.thresholds) if wanted is None else sustained(entry, wanted)
     entry.update(
         workload=planned.workload,
         index=index,

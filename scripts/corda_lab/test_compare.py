@@ -126,7 +126,7 @@ def test_searches_are_compared_by_the_rates_that_they_confirmed(tmp_path: Path) 
         ("H2", "cannot tell"),
         ("PostgreSQL", "cannot tell"),
     ]
-    assert one.alone == one.lost == []
+    assert (one.alone, one.lost) == ([], [])
     assert (found.state, found.regressions) == ("doubt", [])
     ratio = one.rates[0].ratio
     assert ratio is not None

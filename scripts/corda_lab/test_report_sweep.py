@@ -59,7 +59,9 @@ def test_concludes_in_words_where_throughput_was_best(sweep: Path) -> None:
         text,
     )
     assert "Users (1, 4, 16) and database (h2, postgres); 3 repeats of each, interleaved; 18 steps of iou" in text
-    assert re.search(r"With PostgreSQL instead of H2: .*; slower at 2 of 3 points, most at .* × \([\d.]+ to [\d.]+\)", text)
+    assert re.search(
+        r"With PostgreSQL instead of H2: .*; slower at 2 of 3 points, most at .* × \([\d.]+ to [\d.]+\)", text
+    )
     assert "17 of 18 steps are valid; the four counts agree in 18; no request failed" in text
 
 
@@ -193,7 +195,9 @@ def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) ->
         step["costs"]["cpu_seconds_per_flow"]["PostgreSQL"] = 0.01
     (row,) = report_sweep.cost_rows(points.points(run))
     assert row["totals"][0] == f"{words.amount(1000 * alone + 10)} ms"
-    assert report_sweep.database_hint(run, points.points(run)) == "PostgreSQL's processor time is of the whole load too."
+    assert (
+        report_sweep.database_hint(run, points.points(run)) == "PostgreSQL's processor time is of the whole load too."
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,7 +205,10 @@ def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) ->
     [
         ({"NODE_CPUSET": "0,2-3"}, "all nodes together used 2.30 of the 3 cores that they are bound to (0,2-3)"),
         ({"NODE_CPUSET": "0-1"}, "all nodes together used 2.30 of the 2 cores that they are bound to (0-1)"),
-        ({"NODE_CPUSET": "0", "NODE_CORES": "2"}, "all nodes together used 2.30 of the 1 cores that they are bound to (0)"),
+        (
+            {"NODE_CPUSET": "0", "NODE_CORES": "2"},
+            "all nodes together used 2.30 of the 1 cores that they are bound to (0)",
+        ),
         ({"NODE_CORES": "2"}, "PartyA used 1.80 of the 2 cores that a node may use"),
         ({}, "PartyA used 1.80 of the 8 cores that a node may use"),
     ],
@@ -355,9 +362,7 @@ def test_what_failed_is_told_at_the_top(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_curve", [True, False])
 def test_a_report_of_seven_equal_points_shows_a_difference_as_seldom_as_it_says(order: str, is_curve: bool) -> None:
     noise, simulations = coverage.lognormal(0.03), 800
-    alarms = coverage.report_alarms(
-        noise, simulations=simulations, points=7, repeats=3, order=order, is_curve=is_curve
-    )
+    alarms = coverage.report_alarms(noise, simulations=simulations, points=7, repeats=3, order=order, is_curve=is_curve)
     assert alarms <= 0.05 + 3 * (0.05 * 0.95 / simulations) ** 0.5
 
 
