@@ -1,5 +1,6 @@
 """The command line as a person meets it: one clear line, the right status, never a stack trace."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab import results
 from corda_lab.doctor import free_ports
 from corda_lab.paths import ROOT
 
@@ -165,11 +167,12 @@ def test_lists_and_renders_stored_runs(stored_run: Callable[..., Path]) -> None:
 
 def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    (run / "steps.json").write_text('{"steps": []}', encoding="utf-8")
-    done = lab("list", LAB_RESULTS_DIR=str(run.parent))
+    # Nothing that the lab writes looks like this, so no command looks for it.
+    (run / "steps.json").write_text(json.dumps({"schema": results.SCHEMA, "steps": [{}]}), encoding="utf-8")
+    done = lab("report", LAB_RESULTS_DIR=str(run.parent))
     assert done.returncode == 70
     first, second = done.stderr.splitlines()
-    assert first == "error: This is a defect of the lab: ValueError: max() arg is an empty sequence"
+    assert first.startswith("error: This is a defect of the lab: KeyError: ")
     log = Path(second.rpartition("the file ")[2].rstrip("."))
     assert "Traceback" in log.read_text(encoding="utf-8")
     log.unlink()
