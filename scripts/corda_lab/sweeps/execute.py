@@ -1,18 +1,18 @@
 """``lab sweep``: runs the steps of a sweep, each kept as it ends, on a lab of the shape that it needs."""
 
-import json
+import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from corda_lab import grafana, lifecycle, manifest, results, run, shape, ui
-from corda_lab.compose import Compose, run_docker
+from corda_lab import grafana, lifecycle, manifest, owned, results, run, shape, ui
+from corda_lab.compose import Compose
 from corda_lab.durations import format_duration
-from corda_lab.errors import LabError
+from corda_lab.errors import BAD_INPUT, FinalError, LabError
 from corda_lab.keep import Measured
-from corda_lab.paths import CACHE, ROOT
+from corda_lab.paths import ROOT
 from corda_lab.search import Search
 from corda_lab.settings import Settings
 from corda_lab.sweeps import plan, store
@@ -22,11 +22,6 @@ from corda_lab.sweeps.schema import SweepFile
 
 ATTEMPTS_MAX = 2
 """How often a step is tried: a stuck or broken one gets a fresh lab and one more chance."""
-
-OWN_LAB = CACHE / "sweep-lab.json"
-"""Which lab a sweep started last: that one the next sweep may replace, and any other one not."""
-
-Measure = Callable[[Step], Measured]
 
 
 class StepFailedError(Exception):
@@ -48,34 +43,6 @@ class Progress:
         return f"Step {self.done + 1} of {self.total}: {step.label}, repeat {step.repeat} – about {left} to go"
 
 
-STARTING = "starting"
-"""Stands for the container while a sweep starts a lab: whatever is there then is the sweep's."""
-
-
-def own_lab() -> str | None:
-    """Container of PartyA in the lab that a sweep started last, or the word for one that it had not started yet."""
-    try:
-        return str(json.loads(OWN_LAB.read_text(encoding="utf-8"))["container"])
-    except (OSError, ValueError, KeyError):
-        return None
-
-
-def note_own_lab(container: str | None) -> None:
-    """Keep which lab a sweep has started."""
-    OWN_LAB.parent.mkdir(exist_ok=True)
-    OWN_LAB.write_text(json.dumps({"container": container}), encoding="utf-8")
-
-
-def present_lab(settings: Settings) -> str | None:
-    """Container of PartyA, or the word ``volumes`` when only those are there; None when nothing is."""
-    label = f"label=com.docker.compose.project={settings.project}"
-    service = "label=com.docker.compose.service=partya"
-    found = run_docker(["ps", "--all", "--quiet", "--no-trunc", "--filter", label, "--filter", service]).stdout.split()
-    if found:
-        return found[0]
-    return "volumes" if run_docker(["volume", "ls", "--quiet", "--filter", label]).stdout.split() else None
-
-
 class Lab:
     """The lab that steps run on: started anew, with an empty ledger, for every shape."""
 
@@ -90,8 +57,7 @@ class Lab:
     def require_replaceable(self) -> None:
         """Raises LabError when there is a lab that no sweep started: its ledger would be lost."""
         lifecycle.prepare_engine()
-        present = present_lab(self._settings)
-        if present is not None and own_lab() not in (present, STARTING):
+        if not owned.is_replaceable(self._settings.project):
             raise LabError(
                 "There is a lab already, or its volumes, and a sweep starts from an empty ledger",
                 "Forget it with `scripts/lab down --volumes`, or let the sweep do that: --replace",
@@ -106,16 +72,27 @@ class Lab:
         wanted = plan.settings_of(step.variables, self._settings)
         if self._shape != step.shape_key or self._fresh == "step":
             self._shape = None
-            if present_lab(self._settings) is not None:
-                note_own_lab(STARTING)
-                lifecycle.down(wanted, volumes=True)
-            note_own_lab(STARTING)
-            lifecycle.up(wanted, self._images)
+            self._start(wanted)
             self.starts += 1
-            note_own_lab(present_lab(wanted))
             self._environment = manifest.environment(shape.of_running(wanted))
             self._shape = step.shape_key
         return wanted, self._environment
+
+    def _start(self, wanted: Settings) -> None:
+        """Start a lab in the place of whatever is there."""
+        try:
+            if owned.present(wanted.project) is not None:
+                lifecycle.down(wanted, volumes=True, mark=owned.STARTING)
+            lifecycle.up(wanted, self._images, mark=owned.STARTING)
+        except LabError as error:
+            if self.starts == 0 and error.exit_code == BAD_INPUT:
+                # No step has done anything to this machine yet, so another try finds it as it is.
+                raise FinalError(error.message, error.remedy) from None
+            raise
+        finally:
+            # However the start ended, what is there now is the sweep's, and nothing that comes later.
+            with contextlib.suppress(LabError):
+                owned.mark(wanted.project, owned.present(wanted.project))
 
 
 class Runner:
@@ -150,13 +127,16 @@ class Runner:
         for image in environment["images"].values():
             before = self._images.setdefault(image["name"], image["id"])
             if before != image["id"]:
-                raise LabError(
+                raise FinalError(
                     f"The image {image['name']} is not the one that earlier steps of this sweep ran on",
                     "A sweep has to be measured on one build: begin it anew, and look at `git status`.",
                 )
 
     def step(self, step: Step, heading: str) -> Measured:
-        """A complete step: the one that is kept, or a new one. Raises StepFailedError."""
+        """A complete step: the one that is kept, or a new one.
+
+        Raises StepFailedError for one that broke on every try, and FinalError for what would break all others too.
+        """
         if self._kept.has(step):
             return self._kept.read(step)
         ui.console.print()
@@ -164,13 +144,17 @@ class Runner:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
                 measured = self.measure(step)
+            except FinalError:
+                raise
             except LabError as error:
-                if error.exit_code != 1:
-                    raise
                 self._keep_failure(step, attempt, error)
                 self._lab.forget()
                 continue
             self._kept.keep(step, measured)
+            self.failed.pop(step.key, None)
+            if not measured.step["counts"]["at_rest"]:
+                # The next step would be refused on a lab whose flows are still under way.
+                self._lab.forget()
             self.tell(measured)
             return measured
         raise StepFailedError(step.key)
@@ -182,9 +166,11 @@ class Runner:
         folder = self._kept.folder / "failed" / f"{step.index:04d}-{step.key}-{attempt}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "error.txt").write_text(f"{error.message}\n{error.remedy}\n", encoding="utf-8")
-        compose = Compose(plan.settings_of(step.variables, self._lab_settings))
-        logs = compose.run("logs", "--no-color", "--tail", "2000", check=False)
-        (folder / "logs.txt").write_text(logs.stdout + logs.stderr, encoding="utf-8")
+        # An engine that gives no answer gives no logs either.
+        with contextlib.suppress(LabError):
+            compose = Compose(plan.settings_of(step.variables, self._lab_settings))
+            logs = compose.run("logs", "--no-color", "--tail", "2000", check=False)
+            (folder / "logs.txt").write_text(logs.stdout + logs.stderr, encoding="utf-8")
 
     @property
     def _lab_settings(self) -> Settings:

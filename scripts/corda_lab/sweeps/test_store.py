@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 from corda_lab import keep, report, results, simulation
-from corda_lab.errors import LabError
+from corda_lab.compose import Compose
+from corda_lab.errors import FinalError, LabError
 from corda_lab.load import LoadOptions
 from corda_lab.paths import ENV_FILE
 from corda_lab.settings import load_settings
@@ -36,19 +37,47 @@ STEP_SECONDS = 0.02
 SETTINGS = load_settings(ENV_FILE, {})
 
 
+GONE = LabError("the node is gone")
+
+
+class StubLab(execute.Lab):
+    """Counts how often it is to be started anew."""
+
+    forgotten = 0
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+
 class Stub(execute.Runner):
     """Runs steps without a lab: each takes a moment and gives the same simulated rows."""
 
-    def __init__(self, sweep: SweepFile, kept: store.Unfinished, sample: Path, *, broken: str = "") -> None:
-        super().__init__(sweep, kept, execute.Lab(SETTINGS, None, fresh="shape"))
+    def __init__(
+        self,
+        sweep: SweepFile,
+        kept: store.Unfinished,
+        sample: Path,
+        *,
+        broken: Mapping[str, Sequence[LabError]] | None = None,
+        at_rest: bool = True,
+    ) -> None:
+        super().__init__(sweep, kept, StubLab(SETTINGS, None, fresh="shape"))
         self._sample = sample
-        self._broken = broken
+        self._errors = {key: list(errors) for key, errors in (broken or {}).items()}
+        self._at_rest = at_rest
+
+    @property
+    def forgotten(self) -> int:
+        """How often a new lab was asked for."""
+        assert isinstance(self._lab, StubLab)
+        return self._lab.forgotten
 
     def measure(self, step: plan.Step) -> keep.Measured:
-        if step.key == self._broken:
-            raise LabError("the node is gone", exit_code=1)
+        if self._errors.get(step.key):
+            raise self._errors[step.key].pop(0)
         time.sleep(STEP_SECONDS)
         measured = keep.read_step(self._sample)
+        measured.step["counts"]["at_rest"] = self._at_rest
         measured.step.update(
             index=step.index,
             key=step.key,
@@ -172,7 +201,7 @@ def test_what_is_complete_is_not_run_again(tmp_path: Path, sample: Path) -> None
     first = runner.step(kept.steps[0], "")
     assert kept.has(kept.steps[0])
     assert not kept.has(kept.steps[1])
-    again = Stub(sweep, kept, sample, broken=kept.steps[0].key).step(kept.steps[0], "")
+    again = Stub(sweep, kept, sample, broken={kept.steps[0].key: [GONE, GONE]}).step(kept.steps[0], "")
     assert again.step == json.loads(json.dumps(first.step))
     assert again.requests.equals(first.requests)
 
@@ -180,11 +209,54 @@ def test_what_is_complete_is_not_run_again(tmp_path: Path, sample: Path) -> None
 def test_a_step_that_breaks_is_tried_twice_and_then_left_out(tmp_path: Path, sample: Path) -> None:
     sweep = sweep_file(tmp_path)
     kept = begin(tmp_path, sweep)
-    runner = Stub(sweep, kept, sample, broken=kept.steps[1].key)
+    runner = Stub(sweep, kept, sample, broken={kept.steps[1].key: [GONE, GONE]})
     with pytest.raises(execute.StepFailedError):
         runner.step(kept.steps[1], "")
     assert runner.failed == {kept.steps[1].key: "the node is gone"}
+    assert runner.forgotten == 2
     assert kept.done == []
+
+
+def test_a_step_that_breaks_once_is_measured_on_a_fresh_lab(tmp_path: Path, sample: Path) -> None:
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+    runner = Stub(sweep, kept, sample, broken={kept.steps[0].key: [LabError("The bridge does not answer")]})
+    runner.step(kept.steps[0], "")
+    assert kept.has(kept.steps[0])
+    assert runner.forgotten == 1
+    assert runner.failed == {}
+
+
+def test_what_another_try_does_not_mend_ends_the_sweep(tmp_path: Path, sample: Path) -> None:
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+    runner = Stub(sweep, kept, sample, broken={kept.steps[0].key: [FinalError("PartyA has no flow 'Iuo'")]})
+    with pytest.raises(FinalError, match="no flow"):
+        runner.step(kept.steps[0], "")
+
+
+def test_after_a_step_that_left_flows_under_way_the_lab_is_started_anew(tmp_path: Path, sample: Path) -> None:
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+    runner = Stub(sweep, kept, sample, at_rest=False)
+    runner.step(kept.steps[0], "")
+    assert kept.has(kept.steps[0])
+    assert runner.forgotten == 1
+
+
+def test_an_engine_that_gives_no_answer_takes_the_logs_along_and_nothing_else(
+    tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+
+    def hang(self: Compose, *arguments: str, **options: Any) -> None:
+        raise LabError("`docker compose logs` gave no answer within 120 s")
+
+    monkeypatch.setattr(Compose, "run", hang)
+    execute.Runner._keep_failure(Stub(sweep, kept, sample), kept.steps[0], 1, GONE)
+    (folder,) = (kept.folder / "failed").iterdir()
+    assert [path.name for path in folder.iterdir()] == ["error.txt"]
 
 
 @pytest.mark.parametrize("change", ["sweep", "setting", "workload"])
