@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,14 @@ from corda_lab.settings import Settings
 from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.judge import sustained, threshold_problems
 from corda_lab.sweeps.plan import Point, Step
-from corda_lab.sweeps.schema import SweepFile
+from corda_lab.sweeps.schema import FindMaxFields, SweepFile
 
 ATTEMPTS_MAX = 2
 """How often a step is tried: a stuck or broken one gets a fresh lab and one more chance."""
+
+
+Answer = Callable[[Step, str], bool | None]
+"""Whether the rate of a step, which has a heading, is sustained; None ends the search where it is."""
 
 
 class StepFailedError(Exception):
@@ -159,6 +163,27 @@ class Runner:
             return measured
         raise StepFailedError(step.key)
 
+    def answer(self, step: Step, heading: str) -> bool:
+        """Whether the rate of a step is sustained: a rate that breaks the lab on every try is not.
+
+        Raises StepFailedError when no step at all could be measured yet: then it is not the rate that breaks the lab.
+        """
+        objective = self._sweep.fields.find_max
+        assert objective is not None
+        if self._kept.has_broken(step):
+            return False
+        try:
+            measured = self.step(step, heading)
+        except StepFailedError:
+            if not self._kept.done:
+                raise
+            self._kept.note_broken(step, self.failed[step.key])
+            ui.note(f"not sustained: it broke the lab {ATTEMPTS_MAX} times")
+            return False
+        reasons = sustained(measured.step, objective)
+        ui.note("sustained" if not reasons else f"not sustained: {'; '.join(reasons)}")
+        return not reasons
+
     def _keep_failure(self, step: Step, attempt: int, error: LabError) -> None:
         """Keep the nodes' logs of a step that broke, before the lab is started anew."""
         ui.warn(f"step {step.key}, attempt {attempt} of {ATTEMPTS_MAX}: {error.message}")
@@ -251,7 +276,7 @@ def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
         sweep.text,
         {
             "schema": results.SCHEMA,
-            "file": _shown(sweep.source.path),
+            "file": str(sweep.source.path.resolve()),
             "command": manifest.command_line(),
             "fingerprint": store.fingerprint(sweep.text, [point.workload for point in points], settings),
             "steps": [step.as_dict() for step in steps],
@@ -259,10 +284,16 @@ def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
     )
 
 
+def _text_today(sweep: SweepFile) -> str:
+    """What the sweep's file says now; one that is gone says what it said."""
+    path = sweep.source.path
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else sweep.text
+
+
 def require_unchanged(kept: store.Unfinished, sweep: SweepFile, settings: Settings) -> None:
     """Raises LabError when what the steps depend on has changed since the sweep began."""
     workloads = [point.workload for point in plan.points_of(sweep)]
-    changes = kept.changes(store.fingerprint(sweep.text, workloads, settings))
+    changes = kept.changes(store.fingerprint(_text_today(sweep), workloads, settings))
     if changes:
         raise LabError(
             f"{kept.identity} cannot be resumed: changed since it began: {', '.join(changes)}",
@@ -307,16 +338,38 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
 
 def _search_all(runner: Runner, sweep: SweepFile) -> dict[str, Any] | None:
     """What the search of every point found, by its label; None when one could not go on."""
-    try:
-        return {
-            point.label: find_max(runner, sweep, point, number) for number, point in enumerate(plan.points_of(sweep))
-        }
-    except StepFailedError:
+    found = {}
+    for number, point in enumerate(plan.points_of(sweep)):
+        try:
+            found[point.label] = find_max(sweep, point, number, runner.answer)
+        except StepFailedError:
+            return None
+        ui.note(f"{point.label}: {found[point.label]['reason']}")
+    return found
+
+
+def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, Any] | None:
+    """What the steps that are kept say of every search that has begun, by its point's label; None where nothing is searched."""
+    objective = sweep.fields.find_max
+    if objective is None:
         return None
 
+    def answer(step: Step, heading: str) -> bool | None:
+        return kept_answer(kept, step, objective)
 
-def find_max(runner: Runner, sweep: SweepFile, point: Point, number: int) -> dict[str, Any]:
-    """Search the highest rate that a point sustains. Steps that are kept already are asked again, not run again."""
+    found = {point.label: find_max(sweep, point, number, answer) for number, point in enumerate(plan.points_of(sweep))}
+    return {label: outcome for label, outcome in found.items() if outcome["answers"]}
+
+
+def kept_answer(kept: store.Unfinished, step: Step, objective: FindMaxFields) -> bool | None:
+    """Whether a step showed that its rate is sustained; None when it has not been run. One that broke the lab did not."""
+    if kept.has(step):
+        return not sustained(kept.read(step).step, objective)
+    return False if kept.has_broken(step) else None
+
+
+def find_max(sweep: SweepFile, point: Point, number: int, answer: Answer) -> dict[str, Any]:
+    """Search the highest rate that a point sustains, as far as there are answers."""
     wanted = sweep.fields.find_max
     assert wanted is not None
     search = Search(wanted.rate_min, wanted.rate_max, wanted.precision, wanted.steps_max)
@@ -335,13 +388,11 @@ def find_max(runner: Runner, sweep: SweepFile, point: Point, number: int) -> dic
             measure=(wanted.confirm, wanted.confirm) if phase == "confirm" else None,
         )
         heading = f"{point.label}: step {count} of at most {wanted.steps_max}, {phase} {rate:g}/s"
-        measured = runner.step(step, heading)
-        reasons = sustained(measured.step, wanted)
-        ui.note("sustained" if not reasons else f"not sustained: {'; '.join(reasons)}")
-        search.tell(rate, not reasons)
-    outcome = search.outcome
-    assert outcome is not None
-    ui.note(outcome.reason)
+        is_sustained = answer(step, heading)
+        if is_sustained is None:
+            break
+        search.tell(rate, is_sustained)
+    outcome = search.so_far
     return {
         "rate": outcome.rate,
         "low": outcome.low,
@@ -358,15 +409,25 @@ def finish(sweep: SweepFile, kept: store.Unfinished, search: dict[str, Any] | No
 
 
 def problems_of(folder: Path) -> list[str]:
-    """Why a finished sweep has failed: what its steps broke, a sentence for each step."""
-    return list(_problems(results.read_json(folder / "steps.json")["steps"]))
+    """Why a finished sweep has failed, a sentence for each step that broke something, or for each search."""
+    steps = results.read_json(folder / "steps.json")["steps"]
+    search = results.read_json(folder / "run.json")["sweep"]["find_max"]
+    return list(_problems(steps) if search is None else _search_problems(steps, search["outcomes"]))
 
 
 def _problems(steps: list[dict[str, Any]]) -> Iterator[str]:
     for step in steps:
-        # A probe is meant to break the system.
-        if step["phase"] == "probe":
-            continue
         reasons = [*step["verdict"]["reasons"], *step["thresholds"]["reasons"]]
         if reasons:
             yield f"step {step['key']}: {'; '.join(reasons)}"
+
+
+def _search_problems(steps: list[dict[str, Any]], outcomes: dict[str, Any]) -> Iterator[str]:
+    """Its steps are meant to find where the system breaks, so only what the search found counts."""
+    for label, outcome in outcomes.items():
+        if outcome["rate"] is None:
+            yield f"{label}: {outcome['reason']}"
+    for step in steps:
+        is_found = step["phase"] == "confirm" and step["load"]["rate_per_second"] == outcomes[step["label"]]["rate"]
+        if is_found and step["counts"]["disagreements"]:
+            yield f"step {step['key']}: the counts do not agree: {'; '.join(step['counts']['disagreements'])}"

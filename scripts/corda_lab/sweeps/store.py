@@ -86,6 +86,19 @@ class Unfinished:
         """A step that is complete."""
         return keep.read_step(self._step_folder(step))
 
+    def _broken_file(self, step: Step) -> Path:
+        return self.folder / "broken" / f"{step.index:04d}-{step.key}.txt"
+
+    def has_broken(self, step: Step) -> bool:
+        """Whether a step of a search broke the lab on every try, which answers the search as well."""
+        return self._broken_file(step).is_file()
+
+    def note_broken(self, step: Step, why: str) -> None:
+        """Keep that a step of a search broke the lab on every try."""
+        file = self._broken_file(step)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{why}\n", encoding="utf-8")
+
     @property
     def done(self) -> list[Path]:
         """Folders of all complete steps, in the order in which they ran."""

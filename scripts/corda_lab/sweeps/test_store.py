@@ -20,6 +20,7 @@ from corda_lab.load import LoadOptions
 from corda_lab.paths import ENV_FILE
 from corda_lab.settings import load_settings
 from corda_lab.sweeps import execute, plan, store
+from corda_lab.sweeps.command import Wanted, finish, stored_sweep
 from corda_lab.sweeps.schema import SweepFile, read_sweep
 from corda_lab.testkit import measured_of, plan_of
 
@@ -78,6 +79,7 @@ class Stub(execute.Runner):
         time.sleep(STEP_SECONDS)
         measured = keep.read_step(self._sample)
         measured.step["counts"]["at_rest"] = self._at_rest
+        measured.step["load"]["rate_per_second"] = step.load.get("rate")
         measured.step.update(
             index=step.index,
             key=step.key,
@@ -110,14 +112,15 @@ def sweep_file(folder: Path) -> SweepFile:
 
 
 def begin(folder: Path, sweep: SweepFile) -> store.Unfinished:
+    is_search = sweep.fields.find_max is not None
     return store.create(
-        results.run_id("twelve"),
+        results.run_id(sweep.name),
         sweep.text,
         {
             "command": "scripts/lab sweep twelve.yaml",
-            "file": "twelve.yaml",
+            "file": str(sweep.source.path),
             "fingerprint": store.fingerprint(sweep.text, ["iou"], SETTINGS),
-            "steps": [step.as_dict() for step in plan.plan_steps(sweep, SETTINGS)],
+            "steps": [] if is_search else [step.as_dict() for step in plan.plan_steps(sweep, SETTINGS)],
         },
         results_folder=folder / "results",
     )
@@ -282,6 +285,118 @@ def test_an_image_that_was_built_anew_ends_the_sweep(tmp_path: Path, sample: Pat
     name = "corda-lab/node:4.10"
     with pytest.raises(LabError, match=name):
         runner._require_same_images({"images": {"partya": {"name": name, "id": "sha256:other"}}})
+
+
+def test_a_sweep_file_that_was_edited_since_is_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = sweep_file(tmp_path)
+    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    kept = execute.begin(sweep, SETTINGS)
+    stored = stored_sweep(kept)
+    execute.require_unchanged(kept, stored, SETTINGS)
+    sweep.source.path.write_text(SWEEP.replace("repeats: 3", "repeats: 4"), encoding="utf-8")
+    with pytest.raises(LabError, match=r"changed since it began: the sweep file$"):
+        execute.require_unchanged(kept, stored, SETTINGS)
+    sweep.source.path.unlink()
+    execute.require_unchanged(kept, stored, SETTINGS)
+
+
+SEARCH = """\
+description: A search.
+workload: iou
+load: {arrivals: poisson}
+warm_up: {min: 1s, max: 1s}
+measure: {min: 4s, max: 4s}
+find_max: {rate_min: 2, rate_max: 100, precision: 50%, p95_max: 2s, confirm: 9s}
+"""
+
+
+@pytest.fixture
+def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFile:
+    """A search on a system that sustains a rate of 5."""
+    monkeypatch.setattr(
+        execute, "sustained", lambda step, objective: ["no"] if step["load"]["rate_per_second"] > 5 else []
+    )
+    monkeypatch.setattr(report, "render", lambda folder: folder)
+    path = tmp_path / "search.yaml"
+    path.write_text(SEARCH, encoding="utf-8")
+    return read_sweep(path)
+
+
+def search_with(runner: Stub, sweep: SweepFile) -> dict[str, Any]:
+    (point,) = plan.points_of(sweep)
+    return execute.find_max(sweep, point, 0, runner.answer)
+
+
+def test_a_rate_that_breaks_the_lab_is_not_sustained_and_not_asked_again(
+    tmp_path: Path, sample: Path, search: SweepFile
+) -> None:
+    kept = begin(tmp_path, search)
+    broken = {key: [GONE, GONE] for key in ("iou_03-probe", "iou_04-probe")}
+    outcome = search_with(Stub(search, kept, sample, broken=broken), search)
+    assert outcome["reason"] == "4 was confirmed; 5.657 was not sustained."
+    assert [(one["rate"], one["sustained"]) for one in outcome["answers"]][2:4] == [(8, False), (5.657, False)]
+    assert "0003-iou_03-probe" not in [path.name for path in kept.done]
+    # Whatever is asked again would now be measured.
+    assert search_with(Stub(search, kept, sample), search) == outcome
+    assert len(kept.done) == len(outcome["answers"]) - 2
+
+
+def test_a_lab_that_has_not_measured_anything_yet_is_not_broken_by_the_rate(
+    tmp_path: Path, sample: Path, search: SweepFile
+) -> None:
+    kept = begin(tmp_path, search)
+    with pytest.raises(execute.StepFailedError):
+        search_with(Stub(search, kept, sample, broken={"iou_01-probe": [GONE, GONE]}), search)
+    assert search_with(Stub(search, kept, sample), search)["rate"] == 4
+
+
+def test_a_search_that_is_finished_early_tells_what_it_found_so_far(
+    tmp_path: Path, sample: Path, search: SweepFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = begin(tmp_path, search)
+    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    with pytest.raises(FinalError):
+        search_with(Stub(search, kept, sample, broken={"iou_04-probe": [FinalError("other image")]}), search)
+    ended = finish(Wanted(None))
+    assert ended.folder is not None
+    outcomes = results.read_json(ended.folder / "run.json")["sweep"]["find_max"]["outcomes"]
+    assert outcomes["iou"]["low"] == 4
+    assert outcomes["iou"]["high"] == 8
+    assert len(outcomes["iou"]["answers"]) == 3
+    assert ended.problems == ["iou: The search broke off after 3 steps."]
+
+
+def probed(phase: str, rate: float, *, disagreements: Sequence[str] = ()) -> dict[str, Any]:
+    return {
+        "key": f"iou_{phase}",
+        "label": "iou",
+        "phase": phase,
+        "load": {"rate_per_second": rate},
+        "verdict": {"passed": False, "reasons": ["3 requests ended in an error"]},
+        "counts": {"disagreements": list(disagreements)},
+    }
+
+
+@pytest.mark.parametrize(
+    ("rate", "steps", "expected"),
+    [
+        (4, [probed("probe", 8, disagreements=["node 3"]), probed("confirm", 5), probed("confirm", 4)], []),
+        (None, [probed("confirm", 5)], ["iou: No rate was confirmed."]),
+        (
+            4,
+            [probed("confirm", 5, disagreements=["node 1"]), probed("confirm", 4, disagreements=["node 3"])],
+            ["step iou_confirm: the counts do not agree: node 3"],
+        ),
+    ],
+    ids=["confirmed", "nothing confirmed", "counts of the confirmed one"],
+)
+def test_a_search_fails_for_what_it_found_and_for_no_step_on_the_way(
+    tmp_path: Path, rate: float | None, steps: list[dict[str, Any]], expected: list[str]
+) -> None:
+    outcomes = {"iou": {"rate": rate, "reason": "No rate was confirmed."}}
+    results.write_json(tmp_path / "steps.json", {"steps": steps})
+    results.write_json(tmp_path / "run.json", {"sweep": {"find_max": {"outcomes": outcomes}}})
+    assert execute.problems_of(tmp_path) == expected
 
 
 def test_two_sweeps_do_not_run_at_once(tmp_path: Path) -> None:
