@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, PlainValidator, ValidationError
+from pydantic import BaseModel, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from corda_lab import shape
@@ -228,33 +228,54 @@ def _problem(detail: Any, source: Source) -> str:
     return source.problem(location, f"should be {expected}, is {detail['input']!r}")
 
 
+_VARIED: Mapping[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
+_TEXT: TypeAdapter[str] = TypeAdapter(Text)
+_VALUE: TypeAdapter[Scalar] = TypeAdapter(Value)
+
+
 def _vary_problems(fields: SweepFields, source: Source) -> list[str]:
     """What is wrong with what varies: names that there are not, and values that do not fit."""
     problems = []
-    models: dict[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
     for key, values in fields.vary.items():
-        location: Location = ("vary", key)
-        group, _, name = key.partition(".")
-        if group in models:
-            known = list(models[group].model_fields)
-            if name not in known:
-                hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
-                problems.append(source.problem(location, f"{group} has no {name!r}{hint}"))
-                continue
-            for index, value in enumerate(values):
-                try:
-                    models[group].model_validate({name: value})
-                except ValidationError as error:
-                    detail = error.errors(include_url=False)[0]
-                    problems.append(_problem({**detail, "loc": (*location, index)}, source))
-        elif (group != "set" or not name) and key != "workload":
-            problems.append(
-                source.problem(location, "must be workload, or begin with load., shape. or set., such as load.users")
-            )
+        unknown = _vary_name_problem(key)
+        if unknown:
+            problems.append(source.problem(("vary", key), unknown))
+            continue
         for index, value in enumerate(values):
+            location: Location = ("vary", key, index)
+            if value is None:
+                problems.append(source.problem(location, "is empty: give a value"))
+                continue
+            try:
+                _check_varied(key, value)
+            except ValidationError as error:
+                problems.append(_problem({**error.errors(include_url=False)[0], "loc": location}, source))
             if value in values[:index]:
-                problems.append(source.problem((*location, index), f"{value!r} is there twice"))
+                problems.append(source.problem(location, f"{value!r} is there twice"))
     return problems
+
+
+def _vary_name_problem(key: str) -> str | None:
+    """What is wrong with the name of something that varies."""
+    group, _, name = key.partition(".")
+    if group in _VARIED:
+        known = list(_VARIED[group].model_fields)
+        hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+        return None if name in known else f"{group} has no {name!r}{hint}"
+    if key == "workload" or (group == "set" and name):
+        return None
+    return "must be workload, or begin with load., shape. or set., such as load.users"
+
+
+def _check_varied(key: str, value: Any) -> None:
+    """Raises ValidationError when a value cannot be that of what varies."""
+    group, _, name = key.partition(".")
+    if group in _VARIED:
+        _VARIED[group].model_validate({name: value})
+    elif group == "set":
+        _VALUE.validate_python(value)
+    else:
+        _TEXT.validate_python(value)
 
 
 def _whole_problems(fields: SweepFields, source: Source) -> list[str]:
@@ -299,8 +320,15 @@ def _search_problems(fields: SweepFields, source: Source) -> list[str]:
         problems.append(source.problem(("find_max", "precision"), "must be at least 1%"))
     if fields.repeats > 1:
         problems.append(source.problem(("repeats",), "a search has none: its confirmation is the repeat"))
+    if search.confirm < 1 or search.confirm != int(search.confirm):
+        problems.append(source.problem(("find_max", "confirm"), "must be whole seconds, at least 1s"))
     if fields.load.rate is not None or "load.rate" in fields.vary:
         problems.append(source.problem(("find_max",), "finds the rate: leave load.rate out"))
+    problems += [
+        source.problem(("steps", index, "load", "rate"), "a search finds the rate: leave it out")
+        for index, step in enumerate(fields.steps or ())
+        if step.load.rate is not None
+    ]
     if fields.load.arrivals in (None, "closed"):
         problems.append(source.problem(("find_max",), "needs open load: set load.arrivals to poisson or constant"))
     if search.p50_max is None and search.p95_max is None and search.p99_max is None:

@@ -31,10 +31,11 @@ def unfinished_folder(results_folder: Path | None = None) -> Path:
 
 
 def digest(paths: Sequence[Path]) -> str:
-    """One fingerprint of some files, by their names and their content."""
+    """One fingerprint of some files, by their names and their content; that of one that is gone is another."""
     found = hashlib.sha256()
     for path in sorted(paths):
-        found.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+        if path.is_file():
+            found.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     return found.hexdigest()
 
 

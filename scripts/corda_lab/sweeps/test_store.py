@@ -300,6 +300,14 @@ def test_a_sweep_file_that_was_edited_since_is_not_resumed(tmp_path: Path, monke
     execute.require_unchanged(kept, stored, SETTINGS)
 
 
+def test_a_workload_that_is_gone_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+    monkeypatch.setattr(store, "WORKLOADS", tmp_path)
+    with pytest.raises(LabError, match=r"changed since it began: the workload iou$"):
+        execute.require_unchanged(kept, sweep, SETTINGS)
+
+
 SEARCH = """\
 description: A search.
 workload: iou
