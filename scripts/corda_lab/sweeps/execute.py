@@ -188,7 +188,7 @@ class Runner:
         """Keep the nodes' logs of a step that broke, before the lab is started anew."""
         ui.warn(f"step {step.key}, attempt {attempt} of {ATTEMPTS_MAX}: {error.message}")
         self.failed[step.key] = error.message
-        folder = self._kept.folder / "failed" / f"{step.index:04d}-{step.key}-{attempt}"
+        folder = self._kept.folder / store.FAILED / f"{step.index:04d}-{step.key}-{attempt}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "error.txt").write_text(f"{error.message}\n{error.remedy}\n", encoding="utf-8")
         # An engine that gives no answer gives no logs either.
@@ -270,9 +270,8 @@ def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
     steps = plan.plan_steps(sweep, settings) if sweep.fields.find_max is None else []
     points = plan.points_of(sweep)
     plan.check_points(sweep, points, settings)
-    name = results.check_name(sweep.name, option=str(sweep.source.path))
     return store.create(
-        results.run_id(name),
+        results.run_id(sweep.name),
         sweep.text,
         {
             "schema": results.SCHEMA,

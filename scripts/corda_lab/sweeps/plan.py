@@ -1,5 +1,6 @@
 """From a sweep file to its steps in the order in which they run, checked as far as that goes without a lab."""
 
+import hashlib
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
-from corda_lab import shape
+from corda_lab import results, shape
 from corda_lab.durations import parse_duration
 from corda_lab.errors import LabError
 from corda_lab.load import LoadOptions, Stopping, check_options
@@ -25,6 +26,12 @@ NODE_START_SECONDS = 17
 """A node's share of the lab's start on two cores."""
 SHAPE_OVERHEAD_SECONDS = 25
 """Taking the last lab down and looking at the images, which are there."""
+
+NAME_LENGTH_MAX = results.NAME_LENGTH_MAX - len("-0000")
+"""Each step's load has the sweep's name and its number."""
+KEY_LENGTH_MAX = 150
+"""A step's folder has its key in its name, with a number, the repeat and more; a name may have 255 characters."""
+SEARCHES_MAX = 99
 
 _UNITS = {"load.users": "users", "shape.parties": "parties", "shape.cores": "cores"}
 _DATABASES = {"h2": "H2", "postgres": "PostgreSQL"}
@@ -108,9 +115,13 @@ class Point:
 
     @property
     def key(self) -> str:
-        """For file names: ``users-8_database-h2``."""
+        """For file names: ``users-8_database-h2``; where that is too long, its start and a digest of it all."""
         words = [f"{key.rpartition('.')[2]}-{_word(value)}" for key, value in self.values.items()]
-        return "_".join(words) or _word(self.workload)
+        whole = "_".join(words) or _word(self.workload)
+        if len(whole) <= KEY_LENGTH_MAX:
+            return whole
+        digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+        return f"{whole[: KEY_LENGTH_MAX - len(digest) - 1]}-{digest}"
 
 
 def label_of(key: str, value: Any) -> str:
@@ -193,6 +204,11 @@ def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
 
 def check_points(sweep: SweepFile, points: Sequence[Point], settings: Settings) -> None:
     """Everything that can be wrong with a point, without a lab. Raises LabError with all of it, each point named."""
+    results.check_name(sweep.name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
+    if sweep.fields.find_max is not None and len(points) > SEARCHES_MAX:
+        raise LabError(
+            f"{sweep.source.path}: has {len(points)} searches, more than {SEARCHES_MAX}", "Let fewer things vary."
+        )
     problems: dict[str, None] = {}
     seen: dict[str, Point] = {}
     for point in points:

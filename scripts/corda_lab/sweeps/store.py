@@ -24,6 +24,10 @@ from corda_lab.sweeps.plan import Step
 SHAPE_FOLDERS = ("databases", "nodes", "notaries")
 """Folders of configs/ that every shape is made from."""
 
+FAILED = "failed"
+"""Folder of what steps that broke left behind: a folder for each try, with the error and the nodes' logs."""
+FINISHED = ".finished-"
+
 
 def unfinished_folder(results_folder: Path | None = None) -> Path:
     """Where sweeps are kept until they are finished."""
@@ -128,8 +132,10 @@ class Unfinished:
         """Make a run of all complete steps, and forget the unfinished sweep. Raises LabError when there is no step."""
         results_folder = self.folder.parent.parent
         final = results_folder / self.identity
-        # A process may have ended between the two.
-        if not final.exists():
+        # A process may have ended between any two of these.
+        if final.exists():
+            results.point_latest(final)
+        else:
             steps = [keep.read_step(folder) for folder in self.done]
             if not steps:
                 raise LabError(f"{self.identity}: no step is complete", "`scripts/lab sweep --resume` goes on with it.")
@@ -139,14 +145,18 @@ class Unfinished:
                     self.identity, steps, kind="sweep", sweep=sweep, phases=phases, command=self.plan["command"]
                 )
                 keep.write_run(folder, manifest, steps)
+                if (self.folder / FAILED).is_dir():
+                    shutil.copytree(self.folder / FAILED, folder / FAILED)
         # At once, and then in peace: half of a folder would look like a sweep.
-        gone = self.folder.with_name(f".finished-{self.identity}")
+        gone = self.folder.with_name(f"{FINISHED}{self.identity}")
         self.folder.rename(gone)
         shutil.rmtree(gone)
         return final
 
     def tidy(self) -> None:
-        """Remove what a process that was killed had not finished writing."""
+        """Remove what a process that was killed had not finished writing, or removing."""
+        for path in self.folder.parent.glob(f"{FINISHED}*"):
+            shutil.rmtree(path)
         for folder in (self.folder / "steps", self.folder.parent.parent):
             for path in folder.glob(f"{results.PARTIAL}*") if folder.is_dir() else ():
                 if folder.name == "steps" or path.name.startswith(f"{results.PARTIAL}{self.identity}-"):

@@ -156,6 +156,12 @@ def structure(run: Path) -> tuple[Any, ...]:
     )
 
 
+def left_over(folder: Path) -> set[str]:
+    """Hidden files and folders, which are of what was not ended, at the top of the results and of the unfinished sweeps."""
+    places = (folder / "results", folder / "results" / results.UNFINISHED)
+    return {path.name for place in places for path in place.glob(".*") if path.name != ".lock"}
+
+
 def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Path
 ) -> None:
@@ -191,8 +197,10 @@ def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_on
                 kills += 1
             process.join(60)
         assert structure(final) == expected
-        left = [path.name for path in (folder / "results").rglob(".*") if path.name != ".lock"]
-        assert [name for name in left if not name.startswith(".finished-")] == []
+        assert left_over(folder) <= {f".finished-{kept.identity}"}
+        kept.tidy()
+        assert left_over(folder) == set()
+        assert (folder / "results" / "latest").resolve() == final
         sweeps += 1
     assert sweeps >= 1
 
@@ -260,6 +268,36 @@ def test_an_engine_that_gives_no_answer_takes_the_logs_along_and_nothing_else(
     execute.Runner._keep_failure(Stub(sweep, kept, sample), kept.steps[0], 1, GONE)
     (folder,) = (kept.folder / "failed").iterdir()
     assert [path.name for path in folder.iterdir()] == ["error.txt"]
+
+
+def test_what_broke_on_the_way_is_kept_with_the_run(
+    tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "render", lambda folder: folder)
+    kept = begin(tmp_path, sweep_file(tmp_path))
+    (kept.folder / "failed" / "0001-users-1_r1-1").mkdir(parents=True)
+    (kept.folder / "failed" / "0001-users-1_r1-1" / "logs.txt").write_text("out of memory\n", encoding="utf-8")
+    final = run_all(sweep_file(tmp_path), kept, sample)
+    assert (final / "failed" / "0001-users-1_r1-1" / "logs.txt").read_text(encoding="utf-8") == "out of memory\n"
+
+
+def test_a_run_that_was_written_before_a_kill_becomes_the_latest_one(
+    tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "render", lambda folder: folder)
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+    with monkeypatch.context() as patch:
+        patch.setattr(results, "point_latest", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_all(sweep, kept, sample)
+    final = execute.finish(sweep, kept, None)
+    assert (final.parent / "latest").resolve() == final
+    assert not kept.folder.exists()
+
+
+def killed(*arguments: object) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("change", ["sweep", "setting", "workload"])
