@@ -158,7 +158,7 @@ def show_search(sweep: SweepFile, settings: Settings) -> None:
     assert search is not None
     points = plan.points_of(sweep)
     plan.check_points(sweep, points, settings)
-    probe_seconds = sweep.fields.warm_up.max + sweep.fields.measure.max + plan.STEP_OVERHEAD_SECONDS
+    probe_seconds = max(point.warm_up.max + point.measure.max for point in points) + plan.STEP_OVERHEAD_SECONDS
     ui.console.print(
         f"{len(points)} search{'es' if len(points) > 1 else ''} from {search.rate_min:g}/s to {search.rate_max:g}/s: "
         f"{', '.join(point.label for point in points)}. At most {search.steps_max} steps each, "

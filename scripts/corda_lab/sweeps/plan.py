@@ -14,7 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.load import LoadOptions, Stopping, check_options
 from corda_lab.run import read_workload
 from corda_lab.settings import Settings
-from corda_lab.sweeps.schema import STEPS_MAX, SpanFields, SweepFile, shape_options
+from corda_lab.sweeps.schema import STEPS_MAX, MeasureFields, SpanFields, SweepFile, shape_options
 
 USERS_DEFAULT = 20
 POOL_DEFAULT = 200
@@ -107,6 +107,8 @@ class Point:
     overrides: dict[str, str]
     load: dict[str, Any]
     variables: dict[str, str]
+    warm_up: SpanFields
+    measure: MeasureFields
 
     @property
     def label(self) -> str:
@@ -175,6 +177,8 @@ def points_of(sweep: SweepFile) -> list[Point]:
                     overrides={name: _text(value) for name, value in parts["set"].items()},
                     load=parts["load"],
                     variables=variables | ({"SIZE": size} if size else {}),
+                    warm_up=(entry and entry.warm_up) or fields.warm_up,
+                    measure=(entry and entry.measure) or fields.measure,
                 )
             )
     return points
@@ -271,9 +275,9 @@ def step_of(
         load=point.load if rate is None else {**point.load, "rate": rate},
         variables=point.variables,
         seed=fields.seed + repeat - 1,
-        warm_up=_span(fields.warm_up),
-        measure=measure or _span(fields.measure),
-        precision=fields.measure.precision,
+        warm_up=_span(point.warm_up),
+        measure=measure or _span(point.measure),
+        precision=point.measure.precision,
         confidence=fields.confidence,
     )
 

@@ -89,16 +89,6 @@ class ShapeFields(Fields):
     link: list[Text] | Text | None = None
 
 
-class StepFields(Fields):
-    """One entry of ``steps``: what it sets lies over what the whole sweep sets."""
-
-    name: Text
-    workload: Text | None = None
-    set: dict[str, Value] = Field(default_factory=dict)
-    load: LoadFields = Field(default_factory=LoadFields)
-    shape: ShapeFields = Field(default_factory=ShapeFields)
-
-
 class SpanFields(Fields):
     """From the least to the most time."""
 
@@ -110,6 +100,18 @@ class MeasureFields(SpanFields):
     """How long to measure: from ``min`` to ``max``, no longer than until the throughput is known to ``precision``."""
 
     precision: Percent | None = None
+
+
+class StepFields(Fields):
+    """One entry of ``steps``: what it sets lies over what the whole sweep sets."""
+
+    name: Text
+    workload: Text | None = None
+    set: dict[str, Value] = Field(default_factory=dict)
+    load: LoadFields = Field(default_factory=LoadFields)
+    shape: ShapeFields = Field(default_factory=ShapeFields)
+    warm_up: SpanFields | None = None
+    measure: MeasureFields | None = None
 
 
 class ThresholdFields(Fields):
@@ -291,11 +293,9 @@ def _whole_problems(fields: SweepFields, source: Source) -> list[str]:
                 if step.workload is None
             ]
         )
-    for name, span in (("warm_up", fields.warm_up), ("measure", fields.measure)):
-        if span.min > span.max:
-            problems.append(source.problem((name, "min"), f"is more than {name}.max"))
-    if fields.measure.min < 1:
-        problems.append(source.problem(("measure", "min"), "must be at least 1s"))
+    problems += _span_problems(fields, (), source)
+    for index, step in enumerate(fields.steps or ()):
+        problems += _span_problems(step, ("steps", index), source)
     if not 0.5 <= fields.confidence < 1:
         problems.append(source.problem(("confidence",), "must be from 50% to below 100%"))
     names = [step.name for step in fields.steps or ()]
@@ -307,6 +307,16 @@ def _whole_problems(fields: SweepFields, source: Source) -> list[str]:
             source.problem(("x",), f"{fields.x!r} is not among what varies: {', '.join(fields.vary) or 'nothing does'}")
         )
     return problems + _search_problems(fields, source)
+
+
+def _span_problems(fields: SweepFields | StepFields, where: Location, source: Source) -> list[str]:
+    problems = []
+    for name, span in (("warm_up", fields.warm_up), ("measure", fields.measure)):
+        if span is not None and span.min > span.max:
+            problems.append(source.problem((*where, name, "min"), f"is more than {name}.max"))
+    if fields.measure is not None and fields.measure.min < 1:
+        problems.append(source.problem((*where, "measure", "min"), "must be at least 1s"))
+    return problems
 
 
 def _search_problems(fields: SweepFields, source: Source) -> list[str]:

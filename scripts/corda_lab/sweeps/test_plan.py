@@ -175,3 +175,22 @@ def test_a_long_list_of_values_still_gives_names_that_files_can_have(tmp_path: P
     found = keys(plan.plan_steps(sweep_of(tmp_path, text), settings))
     assert len(set(found)) == 3
     assert all(len(key) <= plan.KEY_LENGTH_MAX + len("_r1") for key in found)
+
+
+def test_a_named_step_can_have_a_warm_up_and_a_time_of_its_own(tmp_path: Path, settings: Settings) -> None:
+    text = """\
+workload: iou
+steps:
+  - {name: cold, warm_up: {min: 0s, max: 0s}, measure: {min: 60s, max: 60s}}
+  - {name: warm}
+"""
+    cold, warm = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    assert (cold.warm_up, cold.measure, cold.precision) == ((0, 0), (60, 60), None)
+    assert (warm.warm_up, warm.measure, warm.precision) == ((5, 15), (10, 30), 0.05)
+    options = cold.options("x")
+    assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (0, 0, 60)
+
+
+def test_smoke_takes_three_minutes_at_most(settings: Settings) -> None:
+    found = plan.estimate(plan.plan_steps(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
+    assert found.seconds_max <= 180

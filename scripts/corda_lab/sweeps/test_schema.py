@@ -63,6 +63,14 @@ def test_what_varies_has_to_be_there_and_once(tmp_path: Path) -> None:
     ]
 
 
+def test_the_times_of_a_named_step_have_to_fit_too(tmp_path: Path) -> None:
+    steps = "steps:\n  - {name: one, warm_up: {min: 2s, max: 1s}}\n  - {name: two, measure: {min: 0s, max: 1s}}\n"
+    assert read(tmp_path, SOUND + steps) == [
+        "own.yaml:6: steps[0].warm_up.min: is more than warm_up.max",
+        "own.yaml:7: steps[1].measure.min: must be at least 1s",
+    ]
+
+
 @pytest.mark.parametrize(
     ("vary", "problem"),
     [
