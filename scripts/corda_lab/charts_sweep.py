@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import polars as pl
 
 from corda_lab.charts import BIN_SECONDS, MIB, Chart, Trace, bin_seconds, histogram, rounded
-from corda_lab.points import METRICS, Point, grouped, holds, x_name
+from corda_lab.points import METRICS, Point, grouped, judged_metric, x_name
 from corda_lab.rows import Window, ended_within, is_done
 from corda_lab.saturation import by_node as node_means
 from corda_lab.stored import StoredRun
@@ -74,7 +74,13 @@ def place_of(point: Point) -> float | str:
 
 def shown(value: float | None, metric: str) -> str:
     """A figure with its unit."""
-    return f"{per_second(value)} flows/s" if metric == "throughput" else milliseconds(value)
+    unit = METRICS[metric].unit
+    return bare(value, metric) if unit == "ms" else f"{bare(value, metric)} {unit}"
+
+
+def bare(value: float | None, metric: str) -> str:
+    """A figure without the unit of a rate, where that stands beside it."""
+    return milliseconds(value) if METRICS[metric].unit == "ms" else per_second(value)
 
 
 def with_interval(point: Point, metric: str) -> str:
@@ -84,7 +90,7 @@ def with_interval(point: Point, metric: str) -> str:
         return "no valid step"
     if found.low is None:
         return f"{shown(found.value, metric)} (n = {found.n}, no interval)"
-    low, high = (shown(value, metric).removesuffix(" flows/s") for value in (found.low, found.high))
+    low, high = (bare(value, metric) for value in (found.low, found.high))
     return f"{shown(found.value, metric)} ({low} to {high}, n = {found.n})"
 
 
@@ -226,8 +232,8 @@ def search_path(run: StoredRun) -> Chart:
     return Chart(
         "search",
         "Search for the highest rate",
-        "Doubled until a rate does not hold, then halved between the two, then confirmed by a longer run. A rate holds "
-        "when its step is valid and within every threshold.",
+        "Doubled until a rate does not hold, then halved between the two, both edges asked again until two answers agree, then "
+        "confirmed by a longer run. A rate holds when its step is valid, achieves what is offered, and keeps the objective.",
         "arrivals/s",
         [path, *marks],
         x_title="step",
@@ -243,7 +249,7 @@ def step_holds(step: dict[str, Any]) -> bool:
 
 def why(step: dict[str, Any]) -> str:
     """Why a step is not, in a few words."""
-    return "; ".join([*step["validity"]["reasons"], *step["thresholds"]["reasons"]])
+    return "; ".join(dict.fromkeys([*step["validity"]["reasons"], *step["thresholds"]["reasons"]]))
 
 
 def origin_of(run: StoredRun) -> float:
@@ -468,6 +474,15 @@ def costs_of(point: Point, name: str) -> dict[str, float]:
     return node_means([step["costs"].get(name) or {} for step in point.valid if step["costs"].get(name)])
 
 
+LAB_PARTS = ("bridge", "locust", "prometheus")
+"""Parts of the lab that cost processor time and are not what is measured."""
+
+
+def under_test(costs: dict[str, float]) -> dict[str, float]:
+    """What the nodes and their database cost, without the lab's own parts."""
+    return {name: value for name, value in costs.items() if name not in LAB_PARTS}
+
+
 def cost_chart(points: Sequence[Point]) -> Chart | None:
     """Processor time of a flow at each point, by node; None where it was not measured."""
     costs = [(point, costs_of(point, "cpu_seconds_per_flow")) for point in points]
@@ -493,8 +508,8 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
     return Chart(
         "cost",
         "Processor time of a flow by point",
-        "Processor time that all parts of the lab spent in the measuring window, divided by its flows. Even bars: the price of "
-        "a flow does not depend on the load.",
+        "Processor time that all parts of the lab spent in the measuring window, divided by its flows; bridge, locust and "
+        "prometheus are the lab's own, PostgreSQL's is of the whole load. Even bars: a flow's price does not depend on the load.",
         "CPU-ms per flow",
         traces,
         x_title="",
@@ -548,7 +563,11 @@ def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
     """The curves of a sweep: throughput, latency, and one against the other."""
     confidence = f"{100 * float(run.sweep['confidence']):g} %"
     bars = f"Bars are {confidence} intervals over the valid repeats; a hollow point has one repeat and no interval."
+    states = metric_chart(
+        run, points, "states", title="Throughput in states", caption=f"States made per second. {bars}", width="wide"
+    )
     return [
+        *([states] if judged_metric(run, points) == "states" else []),
         metric_chart(
             run, points, "throughput", title="Throughput", caption=f"Flows completed per second. {bars}", width=""
         ),
@@ -565,15 +584,3 @@ def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
             for name, share in (("p50", "Half of the requests"), ("p95", "19 of 20"), ("p99", "99 of 100"))
         ),
     ]
-
-
-def search_outcomes(points: Sequence[Point]) -> dict[str, Point | None]:
-    """The highest rate of each group that held in a longer run; None where none did."""
-    return {
-        name: max(
-            (point for point in members if point.phase == "confirm" and holds(point)),
-            key=lambda point: float(point.x),
-            default=None,
-        )
-        for name, members in grouped(points).items()
-    }

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from corda_lab import bench as bench_module
-from corda_lab import check_workloads, engine, lifecycle, load, new_workload, results, shape, stored, suite, ui
+from corda_lab import check_workloads, engine, lifecycle, listing, load, new_workload, results, shape, stored, suite, ui
 from corda_lab import compare as compare_module
 from corda_lab import doctor as doctor_module
 from corda_lab import figures as figures_module
@@ -57,6 +57,7 @@ class MetricName(str, Enum):
     """The figure that runs are compared by."""
 
     THROUGHPUT = "throughput"
+    STATES = "states"
     P50 = "p50"
     P95 = "p95"
     P99 = "p99"
@@ -490,7 +491,10 @@ def compare(
         list[str], typer.Argument(metavar="A B [C]...", help="Runs of either kind; the others are compared with A.")
     ],
     threshold: Annotated[
-        str | None, typer.Option(help="Status 1 when a point is shown to be worse by more than this: 5%.")
+        str | None,
+        typer.Option(
+            help="Status 1 when a point is shown to be worse by more than this (5%), or has no figure any more."
+        ),
     ] = None,
     metric: Annotated[MetricName, typer.Option(help="The figure that is judged.")] = MetricName.THROUGHPUT,
     as_json: JsonOption = False,
@@ -498,7 +502,7 @@ def compare(
     """Compare runs point by point: what differs in their environment first, then ratios with intervals.
 
     Writes a page, Markdown and JSON to results/comparisons/. Runs with one measurement of a point have no interval, so nothing
-    is shown to differ there.
+    is shown to differ there. Of searches the confirmed rates are compared.
 
     Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
     """
@@ -524,8 +528,7 @@ def _show_comparison(found: compare_module.Comparison, folder: Path) -> None:
             ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
         ui.console.print()
         table = Table("point", "before", "now", "ratio", "verdict", box=None, pad_edge=False, header_style="bold")
-        for row in one.rows[found.metric]:
-            cells = compare_module.row_dict(row, found.metric)
+        for cells in compare_module.shown_rows(one, found.metric):
             style = {"slower": "red", "faster": "green"}.get(cells["verdict"])
             table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)
         ui.console.print(table)
@@ -534,7 +537,7 @@ def _show_comparison(found: compare_module.Comparison, folder: Path) -> None:
         ui.console.print(compare_module.headline(one, found.metric), markup=False)
         ui.console.print()
     if found.threshold is not None:
-        style = "red" if found.regressions else "green"
+        style = {"bad": "red", "doubt": "yellow", "good": "green"}[found.state]
         ui.console.print(compare_module.threshold_words(found), style=style, markup=False)
     ui.console.print(f"comparison: {folder / 'compare.html'}", markup=False)
 
@@ -543,9 +546,11 @@ def _show_comparison(found: compare_module.Comparison, folder: Path) -> None:
 def list_runs(as_json: JsonOption = False) -> None:
     """List the runs in results/, newest last, and the sweeps that were broken off.
 
+    Of a sweep the figures are those of its best point, of a search those of the rate that it confirmed.
+
     Example: `scripts/lab list`
     """
-    summaries = [results.summary(run) for run in results.all_runs()]
+    summaries = listing.summaries()
     broken_off = results.unfinished()
     if as_json:
         print(json.dumps(summaries + broken_off, indent=2))
@@ -583,12 +588,15 @@ def _table_of_runs(summaries: list[dict[str, Any]]) -> Table:
     for column in table.columns[2:7]:
         column.justify = "right"
     for summary in summaries:
-        is_sweep = summary["kind"] == "sweep"
+        if "damaged" in summary:
+            table.add_row(summary["run"], "cannot be read", summary["damaged"], style="red")
+            continue
+        rate = summary["throughput_per_second"]
         table.add_row(
             summary["run"],
-            f"sweep, {summary['steps_valid']}/{summary['steps']} valid" if is_sweep else "run",
-            f"best: {summary['label']}" if is_sweep else _load_words(summary),
-            f"{summary['throughput_per_second']:.2f}",
+            f"sweep, {summary['steps_valid']}/{summary['steps']} valid" if summary["kind"] == "sweep" else "run",
+            _load_words(summary),
+            "–" if rate is None else f"{rate:.2f}",
             *("–" if summary[name] is None else f"{summary[name]:,.0f} ms" for name in ("p50_ms", "p99_ms")),
             str(summary["errors"]),
             "agree" if summary["counts_agree"] else "differ",
@@ -597,6 +605,11 @@ def _table_of_runs(summaries: list[dict[str, Any]]) -> Table:
 
 
 def _load_words(summary: dict[str, Any]) -> str:
+    """The load whose figures stand in a line of ``lab list``."""
+    if rates := summary["rates_confirmed_per_second"]:
+        return "highest: " + ", ".join("none" if rate is None else f"{rate:g}/s" for rate in rates.values())
+    if summary["kind"] == "sweep":
+        return f"best: {summary['label']}" if summary["label"] else "nothing valid"
     if summary["arrivals"] is None:
         return f"{summary['users']} users"
     return f"{summary['rate_per_second']:g}/s {summary['arrivals']}"

@@ -1,6 +1,6 @@
 """How often intervals, comparisons and early ends are right: the tables of ``docs/methodology.md``, by simulation.
 
-``PYTHONPATH=scripts .venv/bin/python -m corda_lab.coverage`` prints them as Markdown in about three minutes, the same every time.
+``PYTHONPATH=scripts .venv/bin/python -m corda_lab.coverage`` prints them as Markdown in about six minutes, the same every time.
 Nothing of it runs in the lab; the bootstraps are here only to be measured.
 """
 
@@ -11,11 +11,16 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
-from corda_lab import steady, student
+from corda_lab import judging, steady, student
 from corda_lab.difference import Difference, holm, paired, unpaired
 from corda_lab.intervals import CONFIDENCE, around_mean, repeats_interval
+from corda_lab.judging import Judged
+from corda_lab.points import Point
+from corda_lab.stored import StoredRun
 
 SIMULATIONS = 2000
 RESAMPLES = 999
@@ -195,6 +200,55 @@ def comparison_rows() -> Iterator[list[str]]:
                 yield [noise_name, str(n), test, *shares]
 
 
+def report_of(source: random.Random, noise: Noise, *, points: int, repeats: int, order: str, is_curve: bool) -> Judged:
+    """The comparisons of a sweep's report, as ``judging`` makes them, of points that are all the same system."""
+    name = "load.users" if is_curve else "shape.corda"
+    values = [number if is_curve else f"4.{number}" for number in range(1, points + 1)]
+    sweep = {"order": order, "x": name if is_curve else None, "vary": {name: values}, "confidence": CONFIDENCE}
+    run = StoredRun(Path(), {"kind": "sweep", "sweep": sweep}, [])
+    same = [
+        Point(
+            "iou", {name: value}, "measure", str(value), value, {}, tuple(steps_of(source, noise, repeats)), CONFIDENCE
+        )
+        for value in values
+    ]
+    return judging.judge(run, same)
+
+
+def steps_of(source: random.Random, noise: Noise, repeats: int) -> Iterator[dict[str, Any]]:
+    """As much of the steps of a point as comparing needs."""
+    for repeat in range(1, repeats + 1):
+        yield {
+            "repeat": repeat,
+            "validity": {"valid": True},
+            "throughput_per_second": 20 * noise(source),
+            "throughput_states_per_second": None,
+            "open_load": None,
+        }
+
+
+def report_alarms(noise: Noise, *, simulations: int, **about: Any) -> float:
+    """The share of reports of equal points (``report_of``) that show any difference."""
+    source = random.Random(7)
+    reports = (report_of(source, noise, **about) for _ in range(simulations))
+    return sum(any(report.sees_difference(stratum) for stratum in report.strata) for report in reports) / simulations
+
+
+def report_rows() -> Iterator[list[str]]:
+    """Reports of seven equal points that show any difference, in % of reports."""
+    yield ["noise", "n", "curve, paired", "curve, Welch", "against the first, paired", "against the first, Welch"]
+    for noise_name, noise in NOISES.items():
+        for repeats in (3, 5):
+            shares = [
+                report_alarms(
+                    noise, simulations=SIMULATIONS // 2, points=7, repeats=repeats, order=order, is_curve=is_curve
+                )
+                for is_curve in (True, False)
+                for order in ("interleaved", "listed")
+            ]
+            yield [noise_name, str(repeats), *(f"{100 * share:.1f}" for share in shares)]
+
+
 def poisson(source: random.Random, mean: float) -> int:
     """A Poisson count, by exponential gaps."""
     count, passed = -1, 0.0
@@ -349,5 +403,6 @@ def show(title: str, rows: Iterator[list[str]]) -> None:
 if __name__ == "__main__":
     show("Coverage of a 95 % interval in % (median half width in % of the mean)", interval_rows())
     show("Differences seen, % of comparisons", comparison_rows())
+    show("Reports of seven equal points that show any difference, % of reports", report_rows())
     show("Warm-up, error of the throughput as mean ± standard deviation", warm_up_rows())
     show("Throughput of one measurement, 95 % interval: % of measurements", early_end_rows())

@@ -11,9 +11,10 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal
 
-from corda_lab.intervals import CONFIDENCE
+from corda_lab.intervals import CONFIDENCE, LOGARITHM_MAX
 from corda_lab.student import quantile, tail
 
 Verdict = Literal["no difference seen", "faster", "slower", "cannot tell"]
@@ -21,9 +22,6 @@ Word = Literal["faster", "slower"]
 
 PAIRED = "paired t on logarithms"
 WELCH = "Welch's t on logarithms"
-
-LOGARITHM_MAX = 700.0
-"""Two wild repeats of each among many comparisons could ask for a longer interval than a float can hold."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,15 @@ class Difference:
     higher_is: Word
     standard_error: float | None
     freedom: float | None
+
+    def turned(self) -> "Difference":
+        """The same comparison seen from the other side: a ÷ b."""
+        words: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
+        other = replace(
+            self, ratio=1 / self.ratio, verdict=words.get(self.verdict, self.verdict), n_a=self.n_b, n_b=self.n_a
+        )
+        low, high = _ends(other, self.confidence)
+        return replace(other, low=low, high=high)
 
 
 def paired(
@@ -77,31 +84,40 @@ def unpaired(a: Sequence[float], b: Sequence[float], *, higher_is: Word, confide
     return _judge(ratio_log, error, freedom, confidence, len(a), len(b), WELCH, higher_is)
 
 
-def holm(differences: Sequence[Difference]) -> list[Difference]:
+def holm(differences: Sequence[Difference], weights: Sequence[float] | None = None) -> list[Difference]:
     """The same comparisons judged together: a false alarm in any of them is as improbable as it was in a single one.
 
-    Holm (1979), *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics 6. The p-values
+    Holm (1979), *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics 6, of which the
+    weights are too: a comparison of twice the weight gets twice the share of the error that is allowed. The p-values
     become the adjusted ones. Every interval is taken at the confidence at which Holm's procedure decided about it, never
     less than before, so that it never contradicts the verdict: it excludes 1 exactly where a difference is seen.
     """
     confidences = {one.confidence for one in differences}
     if len(confidences) > 1:
         raise ValueError(f"comparisons at different confidences cannot be judged together: {sorted(confidences)}")
-    testable = sorted((one.p_value, index) for index, one in enumerate(differences) if one.p_value is not None)
-    judged, adjusted, divisor = list(differences), 0.0, len(testable)
-    for position, (p_value, index) in enumerate(testable):
+    shares = list(weights) if weights is not None else [1.0] * len(differences)
+    testable = sorted(
+        (one.p_value / share, index)
+        for index, (one, share) in enumerate(zip(differences, shares, strict=True))
+        if one.p_value is not None
+    )
+    # What is still undecided, from the end, so that equal weights add up exactly.
+    undecided = list(accumulate(shares[index] for _, index in reversed(testable)))[::-1]
+    judged, adjusted, stake = list(differences), 0.0, 1.0
+    for (relative, index), left in zip(testable, undecided, strict=True):
         one = differences[index]
         alpha = 1 - one.confidence
         if adjusted <= alpha:  # the first that is not rejected ends the procedure; the others are decided at its level
-            divisor = len(testable) - position
-        adjusted = min(1.0, max(adjusted, (len(testable) - position) * p_value))
-        low, high = _ends(one, 1 - alpha / divisor)
+            stake = left
+        adjusted = min(1.0, max(adjusted, left * relative))
+        confidence = 1 - alpha * shares[index] / stake
+        low, high = _ends(one, confidence)
         judged[index] = replace(
             one,
             low=low,
             high=high,
             p_value=adjusted,
-            confidence=1 - alpha / divisor,
+            confidence=confidence,
             verdict=_verdict(one.ratio, adjusted, alpha, one.higher_is),
         )
     return judged
@@ -138,8 +154,8 @@ def _judge(
 def _ends(one: Difference, confidence: float) -> tuple[float | None, float | None]:
     if one.standard_error is None or one.freedom is None:
         return None, None
-    factor = math.exp(min(LOGARITHM_MAX, quantile(confidence, one.freedom) * one.standard_error))
-    return one.ratio / factor, one.ratio * factor
+    middle, half = math.log(one.ratio), quantile(confidence, one.freedom) * one.standard_error
+    return math.exp(max(-LOGARITHM_MAX, middle - half)), math.exp(min(LOGARITHM_MAX, middle + half))
 
 
 def _verdict(ratio: float, p_value: float, alpha: float, higher_is: Word) -> Verdict:

@@ -4,6 +4,7 @@ matplotlib is imported when a figure is drawn and not before: it takes a second 
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,17 @@ COLOURS = {
     "node-partya": "#1f6fb5",
     "node-partyb": "#c4560a",
     "node-partyc": "#11806a",
+    "node-partyd": "#8a3ca8",
+    "node-partye": "#8a6a00",
+    "node-partyf": "#4b4fa6",
+    "node-partyg": "#b1386a",
+    "node-partyh": "#4f7a1d",
+    "node-partyi": "#7a4a2a",
+    "node-partyj": "#16202c",
+    "node-bridge": "#0d7f94",
+    "node-locust": "#a64ca6",
+    "node-prometheus": "#6f7d00",
+    "node-postgresql": "#336791",
 }
 """The report's palette on white paper."""
 
@@ -91,9 +103,17 @@ def write(run: StoredRun, folder: Path) -> list[Path]:
         from matplotlib import pyplot
     except ImportError as error:
         raise LabError(f"--figures: matplotlib cannot be imported ({error})", "Remove .venv and start again.") from None
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return draw_all(run, folder, pyplot, mpl)
+    except OSError as error:
+        raise LabError(f"--figures: {folder} cannot be written ({error})", "Give a folder of your own.") from None
+
+
+def draw_all(run: StoredRun, folder: Path, pyplot: Any, mpl: Any) -> list[Path]:
+    """Draw every figure; the modules are matplotlib's."""
     paths = []
-    with mpl.rc_context(STYLE):  # type: ignore[arg-type,unused-ignore]
+    with mpl.rc_context(STYLE):
         for chart in charts_of(run):
             is_wide = chart["width"] == "wide"
             figure, axes = pyplot.subplots(
@@ -226,7 +246,8 @@ def bars(
 ) -> None:
     """Bars, stacked on what stands there already where the chart stacks them."""
     values = numbers(trace["y"])
-    width = 0.7 if chart["axis"] == "category" else (x[1] - x[0] if len(x) > 1 else 1.0)
+    # A bin without anything in it is left out, so neighbours may be further apart than a bin is wide.
+    width = 0.7 if chart["axis"] == "category" else min((b - a for a, b in pairwise(x)), default=1.0)
     bottom = [bottoms.get(place, 0.0) if chart["is_stacked"] else 0.0 for place in x]
     hatch = HATCHES.get(trace.get("pattern", PATTERNS[0]), "")
     axes.bar(

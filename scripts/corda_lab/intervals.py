@@ -19,6 +19,8 @@ from corda_lab.student import quantile
 CONFIDENCE = 0.95
 ON_LOGARITHMS = "Student's t on logarithms"
 ON_VALUES = "Student's t"
+LOGARITHM_MAX = 700.0
+"""Two wild repeats at a high confidence ask for a longer interval than a float can hold."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ def repeats_interval(values: Sequence[float], confidence: float = CONFIDENCE) ->
     if len(values) < 2:
         return None
     if min(values) > 0:
-        low, estimate, high = map(math.exp, around_mean([math.log(value) for value in values], confidence))
+        ends = around_mean([math.log(value) for value in values], confidence)
+        low, estimate, high = (math.exp(max(-LOGARITHM_MAX, min(LOGARITHM_MAX, end))) for end in ends)
         return Interval(low, estimate, high, confidence, len(values), ON_LOGARITHMS)
     low, estimate, high = around_mean(values, confidence)
     return Interval(max(0.0, low), estimate, high, confidence, len(values), ON_VALUES)

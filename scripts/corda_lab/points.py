@@ -9,14 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from corda_lab import difference, intervals
-from corda_lab.difference import Difference
+from corda_lab import intervals
 from corda_lab.intervals import Interval
 from corda_lab.stored import StoredRun
 from corda_lab.words import judged_latency, parameter_name
 
 RATE = "load.rate"
 """The parameter that a search for the highest rate varies by itself."""
+
+
+DATABASES = {"h2": "H2", "postgres": "PostgreSQL"}
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,14 @@ def _throughput(step: dict[str, Any]) -> float | None:
     return float(step["throughput_per_second"])
 
 
+def _states(step: dict[str, Any]) -> float | None:
+    value: float | None = step["throughput_states_per_second"]
+    return value
+
+
 METRICS: dict[str, Metric] = {
     "throughput": Metric("throughput", "throughput", "flows/s", "faster", _throughput),
+    "states": Metric("states", "throughput in states", "states/s", "faster", _states),
     **{name: Metric(name, f"latency {name}", "ms", "slower", _latency(name)) for name in ("p50", "p95", "p99")},
 }
 
@@ -86,6 +94,11 @@ class Point:
         return [step for step in self.steps if step["validity"]["valid"]]
 
     @property
+    def collapsed(self) -> list[dict[str, Any]]:
+        """The valid steps in which nothing was completed: that is an outcome, and counts as 0 flows per second."""
+        return [step for step in self.valid if step["throughput_per_second"] == 0]
+
+    @property
     def group_label(self) -> str:
         """The other varied parameters in words; empty where there is none."""
         return ", ".join(value_words(name, value) for name, value in self.group.items())
@@ -107,6 +120,10 @@ class Point:
 def value_words(parameter: str, value: Any) -> str:
     """``postgres``, ``heap 2g``, ``dev mode false``: a value, with its parameter where it does not speak for itself."""
     name = parameter_name(parameter)
+    if parameter == "shape.database":
+        return DATABASES.get(value, str(value))
+    if parameter == "shape.corda":
+        return f"Corda {value}"
     if isinstance(value, bool):
         return f"{name} {str(value).lower()}"
     if isinstance(value, str) and not value[:1].isdigit():
@@ -135,21 +152,30 @@ def points(run: StoredRun) -> list[Point]:
         values = dict(first["point"])
         if run.sweep.get("find_max"):
             values[RATE] = first["load"]["rate_per_second"]
+        label = _label(run, first)
         group = {key: value for key, value in values.items() if key != name}
-        x = values.get(name) if name else first["label"]
         found.append(
             Point(
                 first["workload"],
                 values,
                 first["phase"],
-                first["label"] or first["workload"],
-                x,
+                label,
+                values.get(name) if name else label,
                 group if name else {},
                 tuple(steps),
                 float(run.sweep["confidence"]),
             )
         )
     return sorted(found, key=lambda point: _listed_place(run, point))
+
+
+def _label(run: StoredRun, step: dict[str, Any]) -> str:
+    """The plan's label; a search gives all its steps the same one, so there the rate stands in front."""
+    label = str(step["label"] or step["workload"])
+    if not run.sweep.get("find_max"):
+        return label
+    rate = f"{step['load']['rate_per_second']:g}/s"
+    return f"{rate}, {label}" if step["point"] else rate
 
 
 def _probed_rate(run: StoredRun, step: dict[str, Any]) -> Any:
@@ -177,11 +203,50 @@ def grouped(all_points: Sequence[Point]) -> dict[str, list[Point]]:
     return groups
 
 
+def strata(all_points: Sequence[Point]) -> list[list[Point]]:
+    """The points that may be compared with one another, those of a search's probes left out.
+
+    Flows of different workloads are different work, so each workload is by itself; unless the workload is all that varies.
+    """
+    by_workload: dict[str, list[Point]] = {}
+    measured = [point for point in all_points if point.phase != "probe"]
+    for point in measured:
+        by_workload.setdefault(point.workload, []).append(point)
+    if all(len(members) == 1 for members in by_workload.values()):
+        return [measured] if measured else []
+    return list(by_workload.values())
+
+
+def known_metrics(all_points: Sequence[Point]) -> list[str]:
+    """The metrics that the points have: states only where a workload says how many its flows make."""
+    knows_states = any(METRICS["states"].of(step) is not None for point in all_points for step in point.valid)
+    return [name for name in METRICS if name != "states" or knows_states]
+
+
+def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
+    """The metric that answers what the sweep asks: throughput, unless the sweep itself fixes that.
+
+    Where flows of one workload make more states at some points than at others: states per second. Open load of one rate
+    achieves what it is offered: there the p95 of its latency.
+    """
+    steps = [step for point in all_points for step in point.valid]
+    if run.sweep.get("find_max") or not steps:
+        return "throughput"
+    if all(METRICS["states"].of(step) is not None for step in steps):
+        shares = {(step["workload"], tuple(part["states_per_flow"] for part in step["parts"])) for step in steps}
+        if len(shares) > len({workload for workload, _ in shares}):
+            return "states"
+    if all(step["open_load"] for step in steps) and len({step["load"]["rate_per_second"] for step in steps}) == 1:
+        return "p95"
+    return "throughput"
+
+
 def best(all_points: Sequence[Point], metric: str = "throughput") -> Point | None:
-    """The point with the best figure among those that have a valid step. A search's confirmed points come first."""
+    """The point with the best figure among those that have a valid step. Of a search only what was confirmed counts."""
     known = [point for point in all_points if point.estimate(metric).value is not None]
-    confirmed = [point for point in known if point.phase == "confirm" and holds(point)]
-    known = confirmed or [point for point in known if point.phase == "measure" or holds(point)] or known
+    known = [point for point in known if point.phase == "measure" or (point.phase == "confirm" and holds(point))]
+    # A point that fails at times is the best one only where every other does too.
+    known = [point for point in known if not point.collapsed] or known
     sign = 1 if METRICS[metric].higher_is_better else -1
     return max(known, key=lambda point: sign * (point.estimate(metric).value or 0.0), default=None)
 
@@ -192,52 +257,60 @@ def holds(point: Point) -> bool:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A point against another, which comes first. ``difference`` is None where one of them has no valid step."""
+class Found:
+    """What a search found for one combination of what varies; ``low`` and ``high`` are as in ``search.Outcome``."""
 
-    first: Point
-    second: Point
-    difference: Difference | None
+    label: str
+    workload: str
+    group: dict[str, Any]
+    group_label: str
+    rate: float | None
+    low: float | None
+    high: float | None
+    reason: str | None
+    confirmed: Point | None
+    """The steps that confirmed the rate."""
+    failed: Point | None
+    """The lowest rate above it that was not sustained; without a confirmed rate, the lowest of all."""
+    members: tuple[Point, ...]
+
+    @property
+    def key(self) -> str:
+        """What two searches have to share to have searched the same."""
+        return json.dumps([self.workload, self.group], sort_keys=True)
 
 
-def is_paired(run: StoredRun) -> bool:
-    """Whether repeats of different points were measured side by side, so that they can be compared in pairs."""
-    return bool(run.sweep["order"] == "interleaved")
+def searched(run: StoredRun, all_points: Sequence[Point]) -> list[Found]:
+    """What a search found, by the groups of its points: as it says itself, or from its steps where it was broken off."""
+    outcomes = (run.sweep.get("find_max") or {}).get("outcomes") or {}
+    by_group: dict[str, list[Point]] = {}
+    for point in all_points:
+        by_group.setdefault(json.dumps([point.workload, point.group]), []).append(point)
+    return [_found(members, outcomes) for members in by_group.values()]
 
 
-def compare_all(pairs: Sequence[tuple[Point, Point]], metric: str, *, paired: bool) -> list[Compared]:
-    """Compare the second of each pair with the first; the verdicts are those that stand when all are judged together."""
-    known: list[Difference | None] = [_difference(first, second, metric, paired=paired) for first, second in pairs]
-    corrected = iter(difference.holm([one for one in known if one is not None]))
-    return [
-        Compared(first, second, None if found is None else next(corrected))
-        for (first, second), found in zip(pairs, known, strict=True)
-    ]
-
-
-def _difference(first: Point, second: Point, metric: str, *, paired: bool) -> Difference | None:
-    a, b = _by_repeat(first, metric), _by_repeat(second, metric)
-    # A ratio needs two figures above zero.
-    if not a or not b or min([*a.values(), *b.values()]) <= 0:
-        return None
-    if paired and a.keys() & b.keys():
-        return difference.paired(a, b, higher_is=METRICS[metric].higher_is, confidence=first.confidence)
-    return difference.unpaired(
-        first.samples(metric), second.samples(metric), higher_is=METRICS[metric].higher_is, confidence=first.confidence
+def _found(members: Sequence[Point], outcomes: dict[str, Any]) -> Found:
+    label = str(members[0].steps[0]["label"] or members[0].workload)
+    outcome = outcomes.get(label)
+    held = {phase: [p for p in members if p.phase == phase and holds(p)] for phase in ("probe", "confirm")}
+    if outcome and "rate" in outcome:
+        rate, low, high = outcome["rate"], outcome["low"], outcome["high"]
+    else:
+        rate = max((float(point.x) for point in held["confirm"]), default=None)
+        low = max((float(point.x) for point in held["probe"]), default=None)
+        above = [float(p.x) for p in members if p.phase == "probe" and not holds(p) and (low is None or p.x > low)]
+        high = min(above, default=None)
+    not_held = [point for point in members if not holds(point) and (rate is None or float(point.x) > rate)]
+    return Found(
+        label,
+        members[0].workload,
+        members[0].group,
+        members[0].group_label,
+        rate,
+        low,
+        high,
+        outcome["reason"] if outcome else None,
+        next((point for point in held["confirm"] if float(point.x) == rate), None),
+        min(not_held, key=lambda point: float(point.x), default=None),
+        tuple(members),
     )
-
-
-def _by_repeat(point: Point, metric: str) -> dict[int, float]:
-    values = ((int(step["repeat"]), METRICS[metric].of(step)) for step in point.valid)
-    return {repeat: value for repeat, value in values if value is not None}
-
-
-def group_pairs(all_points: Sequence[Point]) -> list[tuple[Point, Point]]:
-    """Every point of a later group with the point of the first group at the same x."""
-    groups = list(grouped([point for point in all_points if point.phase != "probe"]).values())
-    if len(groups) < 2:
-        return []
-    base = {json.dumps(point.x): point for point in groups[0]}
-    return [
-        (base[json.dumps(point.x)], point) for group in groups[1:] for point in group if json.dumps(point.x) in base
-    ]

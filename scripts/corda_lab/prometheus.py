@@ -39,7 +39,7 @@ SERIES: dict[str, str] = {
     "hikari_connections_pending": "sum by (node) (hikari_connections_pending)",
     "lab_cpu_cores": 'sum by (job) (rate(process_cpu_seconds_total{job=~"bridge|locust|prometheus"}'
     f"[{RATE_WINDOW}]))",
-    "lab_cpu_seconds_total": 'sum by (job) (process_cpu_seconds_total{job=~"bridge|locust|prometheus|postgres"})',
+    "lab_cpu_seconds_total": 'sum by (job) (process_cpu_seconds_total{job=~"bridge|locust|prometheus"})',
     "lab_resident_bytes": 'sum by (job) (process_resident_memory_bytes{job=~"bridge|locust|prometheus"})',
     "locust_users": "sum(locust_users)",
 }

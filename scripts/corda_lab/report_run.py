@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab import charts, shape, stages
+from corda_lab import charts, commands, conclusions, points, report_sweep, saturation, shape, stages
 from corda_lab.rows import Window
 from corda_lab.stored import StoredRun
 from corda_lab.words import STAGE_MEANINGS, judged_latency, listed, load_facts, machine, milliseconds, plural, short
@@ -221,6 +221,22 @@ def consensus_latencies(rows: pl.DataFrame, stage_rows: pl.DataFrame | None, ste
     return stages.complete_only(stages.consensus_latency(stage_rows, transactions))["latency_ms"].sort()
 
 
+def limits_and_costs(run: StoredRun) -> dict[str, Any]:
+    """What the run used up of each resource, and what a flow cost, as the report of a sweep has it of a point."""
+    (point,) = points.points(run)
+    samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
+    uses = saturation.uses(run, point, samples)
+    is_kept = bool(run.steps[0]["open_load"]) and bool(point.valid) and conclusions.keeps_rate(point)
+    limit = "the rate was kept; nothing was the limit" if is_kept else conclusions.evidence(uses)
+    return {
+        "limit": conclusions.sentence(limit),
+        "use_rows": [{"label": point.label, "is_best": False, "uses": uses}],
+        "cost_names": [title for _, title, _ in report_sweep.COSTS],
+        "cost_rows": report_sweep.cost_rows([point]),
+        "cost_hint": report_sweep.database_hint(run, [point]),
+    }
+
+
 def content(run: StoredRun) -> dict[str, Any]:
     """What the template of a single run needs."""
     step = run.steps[0]
@@ -245,4 +261,6 @@ def content(run: StoredRun) -> dict[str, Any]:
         "data": {"charts": drawn, "spans": [span]},
         "stage_meanings": STAGE_MEANINGS,
         "has_stage_rows": stage_rows is not None,
+        "up_command": commands.up(environment["shape"]),
+        **limits_and_costs(run),
     }

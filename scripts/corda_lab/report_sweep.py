@@ -5,10 +5,11 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab import charts_sweep, commands, conclusions, saturation, shape
+from corda_lab import charts_sweep, commands, conclusions, costs, saturation, shape
 from corda_lab.charts import Chart
 from corda_lab.conclusions import Conclusion
-from corda_lab.points import METRICS, Point, holds, is_paired, points
+from corda_lab.judging import Judged, is_paired
+from corda_lab.points import METRICS, Point, holds, known_metrics, points
 from corda_lab.stored import StoredRun
 from corda_lab.words import (
     STAGE_MEANINGS,
@@ -37,14 +38,13 @@ COSTS = (
     ("cpu_seconds_per_flow", "CPU per flow", lambda value: f"{amount(1000 * value)} ms"),
     ("allocated_bytes_per_flow", "allocated per flow", size),
     ("sent_bytes_per_flow", "sent per flow", size),
-    ("database_bytes_per_flow", "database per transaction", size),
+    ("database_bytes_per_flow", "database per flow", size),
     ("database_bytes_per_state", "database per state", size),
 )
 
 
 def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
     """The figures at the top, each with what it is."""
-    top = conclusion.best
     valid = sum(step["validity"]["valid"] for step in run.steps)
     agree = sum(step["counts"]["agree"] for step in run.steps)
     errors, total = (sum(step["requests"][name] for step in run.steps) for name in ("errors", "total"))
@@ -53,19 +53,7 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
     def tile(name: str, value: str, unit: str, detail: str, state: str = "") -> dict[str, str]:
         return {"name": name, "value": value, "unit": unit, "detail": detail, "state": state}
 
-    found = []
-    if top is not None:
-        found.append(
-            tile(
-                "best throughput",
-                per_second(top.estimate("throughput").value),
-                "flows/s",
-                f"{top.label}: {interval_words(top, 'throughput')}",
-            )
-        )
-        for name in ("p50", "p95", "p99"):
-            value, unit = (milliseconds(top.estimate(name).value) + " ").split(" ")[:2]
-            found.append(tile(f"{name} there", value, unit, interval_words(top, name)))
+    found = [tile(*words) for words in top_tiles(conclusion.judged)]
     return [
         *found,
         tile(
@@ -86,29 +74,50 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
     ]
 
 
+def top_tiles(judged: Judged) -> list[tuple[str, str, str, str]]:
+    """The best figures: of the only best point its latencies too."""
+
+    def words(name: str, top: Point, metric: str, detail: str) -> tuple[str, str, str, str]:
+        value = charts_sweep.shown(top.estimate(metric).value, metric)
+        figure, _, unit = value.partition(" ")
+        return name, figure, unit, detail
+
+    metric = judged.metric
+    name = {"ms": f"lowest {metric}"}.get(METRICS[metric].unit, f"best {METRICS[metric].title}")
+    found = []
+    for top in judged.tops:
+        is_search = top.phase == "confirm"
+        detail = f"{top.label}: {interval_words(top, metric)}"
+        found.append(words("throughput confirmed" if is_search else name, top, metric, detail))
+    if len(judged.tops) == 1:
+        (top,) = judged.tops
+        others = [other for other in known_metrics(judged.tops) if other != metric]
+        found += [words(f"{METRICS[other].title} there", top, other, interval_words(top, other)) for other in others]
+    return found
+
+
 def interval_words(point: Point, metric: str) -> str:
     """An interval in few words."""
     found = point.estimate(metric)
     if found.low is None or found.high is None:
         return "one valid step, no interval" if found.n else "no valid step"
-    if metric == "throughput":
-        return f"{per_second(found.low)} to {per_second(found.high)}"
-    return f"{milliseconds(found.low)} to {milliseconds(found.high)}"
+    return f"{charts_sweep.bare(found.low, metric)} to {charts_sweep.bare(found.high, metric)}"
 
 
 def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
     """The table of points."""
+    metrics = known_metrics(all_points)
     return [
         {
             "label": point.label,
             "phase": point.phase,
-            "is_best": point is conclusion.best,
+            "is_best": conclusion.is_top(point),
             "figures": [
                 {
-                    "value": charts_sweep.shown(point.estimate(name).value, name).removesuffix(" flows/s"),
+                    "value": charts_sweep.bare(point.estimate(name).value, name),
                     "interval": interval_words(point, name),
                 }
-                for name in METRICS
+                for name in metrics
             ],
             "valid": len(point.valid),
             "total": len(point.steps),
@@ -123,21 +132,22 @@ def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict
 def use_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
     """What each point used of each resource."""
     return [
-        {"label": point.label, "is_best": point is conclusion.best, "uses": conclusion.uses[point.key]}
+        {"label": point.label, "is_best": conclusion.is_top(point), "uses": conclusion.uses[point.key]}
         for point in all_points
     ]
 
 
 def cost_rows(all_points: Sequence[Point]) -> list[dict[str, Any]]:
-    """What a flow cost at each point, over all nodes and for each."""
+    """What a flow cost at each point: over all nodes and their database, and for each of these and of the lab's own parts."""
     found = []
     for point in all_points:
         by_name = {name: charts_sweep.costs_of(point, name) for name, _, _ in COSTS}
         if not any(by_name.values()):
             continue
         # What was measured of no node is not known, and not zero.
-        totals = [write(sum(by_name[name].values())) if by_name[name] else "–" for name, _, write in COSTS]
-        nodes = list(dict.fromkeys(node for costs in by_name.values() for node in costs))
+        tested = {name: charts_sweep.under_test(nodes) for name, nodes in by_name.items()}
+        totals = [write(sum(tested[name].values())) if tested[name] else "–" for name, _, write in COSTS]
+        nodes = list(dict.fromkeys(node for found in by_name.values() for node in found))
         found.append(
             {
                 "label": point.label,
@@ -149,6 +159,20 @@ def cost_rows(all_points: Sequence[Point]) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
+    """What the costs say of PostgreSQL, where it ran: its processor time, or that this was not measured."""
+    steps = [step for point in all_points for step in point.valid]
+    steps = [step for step in steps if run.environment(step)["shape"]["DATABASE"] == "postgres"]
+    if not steps:
+        return ""
+    if all(costs.DATABASE in step["costs"].get("cpu_seconds_per_flow", {}) for step in steps):
+        return "PostgreSQL's processor time is of the whole load too."
+    return (
+        "PostgreSQL's own processor time was not measured and is in no figure: against H2, which runs inside the nodes, it looks "
+        "cheaper than it is."
+    )
 
 
 def step_rows(run: StoredRun) -> list[dict[str, Any]]:
@@ -173,7 +197,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "errors": step["requests"]["errors"],
                 "is_valid": step["validity"]["valid"],
                 "held": step["thresholds"]["passed"],
-                "reasons": [*step["validity"]["reasons"], *step["thresholds"]["reasons"]],
+                "reasons": reasons_of(step),
                 "counts": count_words(step),
                 "law": law,
                 "load": load_facts(step["load"]),
@@ -183,6 +207,17 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def reasons_of(step: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is wrong with a step, each reason once, with what it made of the step."""
+    invalid, broken = step["validity"]["reasons"], step["thresholds"]["reasons"]
+    missed = "Threshold" if step["phase"] == "measure" else "Did not hold"
+    return [
+        *(("Failed", reason) for reason in step["verdict"]["reasons"]),
+        *(("Invalid", reason) for reason in invalid),
+        *((missed, reason) for reason in broken if reason not in invalid),
+    ]
 
 
 def precision_words(precision: dict[str, Any]) -> str:
@@ -266,12 +301,21 @@ def interval_method(run: StoredRun) -> str:
     methods = {point.estimate(name).method for point in points(run) for name in METRICS}
     known = sorted(method for method in methods if method)
     return (
-        f"{conclusions.confidence_words(run)} of the mean over the repeats: {listed(known) or 'none, one repeat each'}"
+        f"{conclusions.confidence_words(run)} of the geometric mean over the repeats (of the arithmetic one where a repeat is "
+        f"0): {listed(known) or 'none, one repeat each'}"
     )
 
 
-def difference_rows(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
-    """Every comparison of a group with the first one."""
+def difference_rows(judged: Judged) -> list[dict[str, str]]:
+    """What was planned to be compared, and the best points against the others."""
+    compared = [one.compared for one in judged.planned]
+    told = {(one.first.key, one.second.key) for one in compared}
+    compared += [
+        one
+        for top in judged.tops
+        for one in judged.against(top)
+        if not {(one.first.key, one.second.key), (one.second.key, one.first.key)} & told
+    ]
     return [
         {
             "second": one.second.label,
@@ -279,10 +323,24 @@ def difference_rows(run: StoredRun, conclusion: Conclusion) -> list[dict[str, st
             "ratio": conclusions.ratio_words(one),
             "p": "–" if one.difference is None or one.difference.p_value is None else f"{one.difference.p_value:.3g}",
             "n": "–" if one.difference is None else f"{one.difference.n_b} / {one.difference.n_a}",
-            "verdict": "cannot be compared" if one.difference is None else one.difference.verdict,
+            "verdict": one.verdict,
         }
-        for one in conclusion.groups
+        for one in compared
     ]
+
+
+def badge(run: StoredRun) -> tuple[str, str]:
+    """State and words of the mark at the top."""
+    count = len(run.steps)
+    failed = sum(bool(conclusions.failures(step)) for step in run.steps)
+    if failed:
+        return "bad", f"{failed} of {plural(count, 'step')} failed"
+    valid = sum(step["validity"]["valid"] for step in run.steps)
+    return (
+        ("good", "every step is valid")
+        if valid == count
+        else ("doubt", f"{valid} of {plural(count, 'step')} are valid")
+    )
 
 
 def content(run: StoredRun) -> dict[str, Any]:
@@ -314,9 +372,18 @@ def content(run: StoredRun) -> dict[str, Any]:
         "stage_meanings": STAGE_MEANINGS,
         "point_rows": point_rows(all_points, conclusion),
         "use_rows": use_rows(all_points, conclusion),
-        "difference_rows": difference_rows(run, conclusion),
+        "point_titles": [
+            METRICS[name].unit if METRICS[name].unit != "ms" else name for name in known_metrics(all_points)
+        ],
+        "judged_title": conclusions.metric_words(conclusion.judged),
+        "star": "the highest rate that was confirmed"
+        if is_search
+        else f"the best {METRICS[conclusion.judged.metric].title}",
+        "badge": badge(run),
+        "difference_rows": [] if is_search else difference_rows(conclusion.judged),
         "cost_names": [title for _, title, _ in COSTS],
         "cost_rows": cost_rows(all_points),
+        "cost_hint": database_hint(run, all_points),
         "step_rows": step_rows(run),
         "environments": environment_rows(run),
         "plan_facts": plan_facts(run),

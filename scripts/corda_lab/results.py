@@ -161,32 +161,6 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
     raise LabError(f"There is no run {name!r} in {results}", "`scripts/lab list` shows them all.")
 
 
-def summary(run: Path) -> dict[str, Any]:
-    """The few figures of a run that ``lab list`` shows; of a sweep those of its best valid step."""
-    manifest, steps = read_json(run / "run.json"), read_json(run / "steps.json")["steps"]
-    valid = [step for step in steps if step.get("validity", {"valid": True})["valid"]]
-    best = max(valid or steps, key=lambda step: float(step["throughput_per_second"]))
-    return {
-        "run": run.name,
-        "kind": manifest.get("kind", "run"),
-        "steps": len(steps),
-        "steps_valid": len(valid),
-        "steps_planned": len(steps),
-        "finished": True,
-        "workload": ", ".join(dict.fromkeys(step["workload"] for step in steps)),
-        "label": best.get("label") or None,
-        "users": best["load"]["users"],
-        "arrivals": best["load"].get("arrivals"),
-        "rate_per_second": best["load"].get("rate_per_second"),
-        "throughput_per_second": best["throughput_per_second"],
-        "p50_ms": best["latency_ms"]["p50"],
-        "p99_ms": best["latency_ms"]["p99"],
-        "errors": sum(step["requests"]["errors"] for step in steps),
-        "counts_agree": all(step["counts"]["agree"] for step in steps),
-        "passed": all(step["verdict"]["passed"] for step in steps),
-    }
-
-
 def unfinished(*, results: Path | None = None) -> list[dict[str, Any]]:
     """The sweeps that broke off, oldest first: what ``lab list`` shows of them. A step counts when its folder is whole."""
     folder = (results or RESULTS) / UNFINISHED

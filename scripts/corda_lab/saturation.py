@@ -48,15 +48,29 @@ def by_node(dictionaries: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: mean([one.get(name) for one in dictionaries]) or 0.0 for name in names}
 
 
+def cores_in(cpuset: str) -> int:
+    """How many cores a set has: ``0-3`` has 4, ``0,2`` has 2."""
+    cores: set[int] = set()
+    for part in cpuset.split(","):
+        first, _, last = part.strip().partition("-")
+        cores.update(range(int(first), int(last or first) + 1))
+    return len(cores)
+
+
+def cores_of_nodes(environment: dict[str, Any]) -> float | None:
+    """Cores that all nodes share: those they are bound to, or all of the machine."""
+    cpuset, count = environment["shape"].get("NODE_CPUSET"), environment["host"]["cpu_count"]
+    return float(cores_in(cpuset)) if cpuset else float(count) if count else None
+
+
 def cores_of_node(environment: dict[str, Any]) -> float | None:
-    """Cores that one node may use: its own limit, or all of the machine."""
-    limit = float(environment["shape"].get("NODE_CORES") or 0)
-    count = environment["host"]["cpu_count"]
-    return limit or (float(count) if count else None)
+    """Cores that one node may use: its own limit, but no more than all nodes share."""
+    limit, shared = float(environment["shape"].get("NODE_CORES") or 0), cores_of_nodes(environment)
+    return min(limit, shared) if limit and shared else limit or shared
 
 
 def node_cpu(point: Point, steps: Sequence[dict[str, Any]], environment: dict[str, Any]) -> Use:
-    """The busiest node's share of the cores that it may use."""
+    """The busiest node's share of the cores that it may use; of nodes bound to some cores, all nodes' share of these if more."""
     cores = by_node([step["resources"]["node_cpu_cores"] for step in steps])
     allowed = cores_of_node(environment)
     if not cores or not allowed:
@@ -64,6 +78,12 @@ def node_cpu(point: Point, steps: Sequence[dict[str, Any]], environment: dict[st
     node = max(cores, key=lambda name: cores[name])
     share = 100 * cores[node] / allowed
     evidence = f"{node} used {cores[node]:.2f} of the {allowed:g} cores that a node may use"
+    cpuset, shared = environment["shape"].get("NODE_CPUSET"), cores_of_nodes(environment)
+    total = sum(cores.values())
+    if cpuset and shared and 100 * total / shared > share:
+        share = 100 * total / shared
+        evidence = f"all nodes together used {total:.2f} of the {shared:g} cores that they are bound to ({cpuset})"
+        return Use("node CPU", share, f"all nodes {total:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
     return Use("node CPU", share, f"{node} {cores[node]:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
 
 

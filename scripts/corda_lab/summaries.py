@@ -11,7 +11,7 @@ import polars as pl
 
 from corda_lab import conclusions, report_run, saturation, shape
 from corda_lab.charts_sweep import shown, with_interval
-from corda_lab.points import METRICS, Point, points
+from corda_lab.points import METRICS, Point, known_metrics, points
 from corda_lab.results import SCHEMA
 from corda_lab.stored import StoredRun
 from corda_lab.words import machine
@@ -52,9 +52,11 @@ def markdown(run: StoredRun) -> str:
     environment = run.environment(run.steps[0])
     lines = [f"### {run.identity}", "", headline, "", *(f"- {text}" for text in sentences)]
     lines += [f"- ⚠ {text}" for text in beware]
-    lines += ["", "| point | throughput | p50 | p95 | p99 | valid steps |", "|---|---|---|---|---|---|"]
+    metrics = known_metrics(points(run))
+    titles = " | ".join(METRICS[name].title.removeprefix("latency ") for name in metrics)
+    lines += ["", f"| point | {titles} | valid steps |", f"|---|{'---|' * len(metrics)}---|"]
     for point in points(run):
-        figures = " | ".join(cell(with_interval(point, name)) for name in METRICS)
+        figures = " | ".join(cell(with_interval(point, name)) for name in metrics)
         lines.append(f"| {cell(point.label)} | {figures} | {len(point.valid)} of {len(point.steps)} |")
     git = environment["git"]
     commit = (git["commit"] or "unknown")[:12] + (" with uncommitted changes" if git["has_changes"] else "")
@@ -76,7 +78,7 @@ def names(run: StoredRun) -> list[str]:
 def table(run: StoredRun) -> str:
     """A row per point; latencies in milliseconds, rates per second, intervals empty where there are none."""
     parameters = names(run)
-    units = {"throughput": "per_second", "p50": "ms", "p95": "ms", "p99": "ms"}
+    units = {name: "ms" if METRICS[name].unit == "ms" else "per_second" for name in known_metrics(points(run))}
     columns = ["run", "workload", "phase", "label", *parameters, "steps", "steps_valid", "errors"]
     columns += [f"{name}_{unit}{part}" for name, unit in units.items() for part in ("", "_low", "_high")]
     buffer = io.StringIO()
@@ -130,5 +132,5 @@ def point_data(point: Point) -> dict[str, Any]:
         "steps_valid": [step["index"] for step in point.valid],
         "confidence": point.confidence,
         "figures": conclusions.figures_of(point),
-        "shown": {name: shown(point.estimate(name).value, name) for name in METRICS},
+        "shown": {name: shown(point.estimate(name).value, name) for name in known_metrics([point])},
     }

@@ -1,33 +1,35 @@
 """Sweeps that were never measured: folders as ``lab sweep`` leaves them, with rows and series of a system whose answers
-are known beforehand. The rows are made in polars, so that a million of them take seconds.
+are known beforehand. Planning, searching, judging and keeping are the true ones; only the load is simulated. The rows are made in
+polars, so that a million of them take seconds.
 
 The simulated system completes ``capacity × users ÷ (users + half)`` flows per second: it saturates as real ones do.
 """
 
 import json
 import math
-import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
+import yaml
 
-from corda_lab import costs, report, results, rows, simulation, step
+from corda_lab import costs, keep, results, rows, simulation, step
 from corda_lab.counts import Counts, FlowCount, VaultCount
 from corda_lab.generator import Timeline
-from corda_lab.load import LoadOptions
+from corda_lab.keep import Measured
 from corda_lab.prometheus import METRICS_SCHEMA
-from corda_lab.testkit import ENVIRONMENT, IOU, plan_of
+from corda_lab.sweeps import execute, plan
+from corda_lab.sweeps.judge import sustained, threshold_problems
+from corda_lab.sweeps.plan import Step
+from corda_lab.sweeps.schema import SweepFields, SweepFile, read_sweep
+from corda_lab.testkit import ENVIRONMENT, IOU, part, plan_of
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0
 """Set-up and counting between two steps."""
-
-REQUEST_SCHEMA = {"step": pl.Int32, **rows.ROW_SCHEMA}
-SERIES_SCHEMA = {"step": pl.Int32, **METRICS_SCHEMA}
 
 STAGE_SHARES = {"wait": 0.3, "build": 0.03, "verify": 0.05, "sign": 0.05, "collect_signatures": 0.3, "notarise": 0.1}
 
@@ -47,6 +49,13 @@ class Simulated:
     noise: float = 0.02
     factors: Mapping[Any, float] = field(default_factory=lambda: {"postgres": 0.8})
     invalid: Mapping[int, str] = field(default_factory=dict)
+    collapsed: Sequence[int] = ()
+    """Indices of steps of which every request fails."""
+    load: Mapping[str, Any] = field(default_factory=dict)
+    thresholds: Mapping[str, Any] = field(default_factory=dict)
+    confidence: float = 0.95
+    states_by: str | None = None
+    """The varied parameter that says how many states a flow makes."""
     errors_every: int = 0
     with_stages: bool = True
     order: str = "interleaved"
@@ -94,7 +103,6 @@ def request_rows(
             "tag": tags,
         }
     ).select(
-        pl.lit(index, pl.Int32).alias("step"),
         "request_id",
         (pl.col("request_id") % 8).alias("user_id"),
         pl.lit("iou").alias("workload"),
@@ -131,7 +139,7 @@ def series(index: int, origin: float, seconds: float, load: float, *, queue_grow
 
         def sample(name: str, node: str | None, value: float, at: float = at, **labels: str) -> dict[str, Any]:
             text = json.dumps(labels, sort_keys=True)
-            return {"step": index, "name": name, "node": node, "labels": text, "time": at, "value": value}
+            return {"name": name, "node": node, "labels": text, "time": at, "value": value}
 
         for node, share in scale.items():
             used = share * load if is_loaded else 0.01
@@ -196,20 +204,6 @@ NO_STAGES: dict[str, Any] = {
 }
 
 
-def key_of(point: Mapping[str, Any], repeat: int) -> str:
-    """``users-8_database-h2_r1``."""
-    words = [f"{name.rpartition('.')[2]}-{value}".lower() for name, value in point.items()]
-    return re.sub(r"[^a-z0-9._-]", "-", "_".join([*words, f"r{repeat}"]))
-
-
-def label_of(point: Mapping[str, Any]) -> str:
-    """``8 users, h2``."""
-    return ", ".join(
-        f"{value} {name.rpartition('.')[2]}" if name.startswith("load.") else str(value)
-        for name, value in point.items()
-    )
-
-
 def agreeing(succeeded: int) -> Counts:
     """Counts of a load that lost nothing."""
     vaults = tuple(VaultCount(simulation.IOU_STATE, node, succeeded, succeeded) for node in ("PartyA", "PartyB"))
@@ -218,45 +212,37 @@ def agreeing(succeeded: int) -> Counts:
     )
 
 
-def build(
-    sweep: Simulated,
-    index: int,
-    origin: float,
-    point: Mapping[str, Any],
-    repeat: int,
-    *,
-    rate: float | None,
-    phase: str,
-) -> tuple[dict[str, Any], pl.DataFrame, list[dict[str, Any]]]:
-    """One step with its rows and its series."""
-    users = int(point.get("load.users", 8)) if rate is None else 60
-    factor = math.prod(sweep.factors.get(value, 1.0) for value in point.values() if isinstance(value, str))
+def states_of(sweep: Simulated, planned: Step) -> int | None:
+    """How many states a flow makes, where the sweep says it."""
+    name = sweep.states_by
+    return int(planned.point[name]) if name else None
+
+
+def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -> Measured:
+    """One step as ``lab sweep`` measures it, judged as it judges it, from simulated rows and series."""
+    index, options = planned.index, planned.options(f"{fields.description}-{planned.index}")
+    rate, users = options.rate, options.users
+    factor = math.prod(sweep.factors.get(value, 1.0) for value in planned.point.values())
     capacity = 24.0 * factor * sweep.speed
     achieved = capacity * users / (users + 3) if rate is None else min(rate, capacity)
-    achieved *= math.exp(sweep.noise * noise(index * 31 + 5))
-    total = sweep.warm_up_seconds + sweep.seconds
+    achieved *= math.exp(sweep.noise * noise(index * 31 + 5)) if rate is None else 1.0
+    total = options.warm_up_seconds + options.duration_seconds
     latency_ms = 1000 * users / achieved if rate is None else 60 / max(0.04, 1 - achieved / capacity)
     if sweep.rows_per_step:
         achieved = sweep.rows_per_step / total
+    errors_every = 1 if index in sweep.collapsed else sweep.errors_every
     frame = request_rows(
-        index, origin, total, achieved, latency_ms, errors_every=sweep.errors_every, is_open=rate is not None
+        index, origin, total, achieved, latency_ms, errors_every=errors_every, is_open=rate is not None
     )
     load = min(1.0, achieved / capacity)
     is_over = rate is not None and rate > capacity
-    samples = list(series(index, origin, total, load, queue_growth=60.0 if is_over else 0.0))
-    plain = frame.drop("step")
-    options = LoadOptions(
-        "iou",
-        users,
-        sweep.seconds,
-        sweep.warm_up_seconds,
-        arrivals="closed" if rate is None else "poisson",
-        rate=rate,
+    metrics = pl.DataFrame(
+        list(series(index, origin, total, load, queue_growth=60.0 if is_over else 0.0)), schema=METRICS_SCHEMA
     )
     last = float(frame["ended_at"].sort()[-1])
     end: dict[str, Any] = {
         "started_at": origin,
-        "spawned_at": origin + min(2.0, sweep.warm_up_seconds / 2),
+        "spawned_at": origin + min(2.0, options.warm_up_seconds / 2),
         "stop_at": origin + total,
         "ended_at": max(last + 0.1, origin + total),
         "rate": rate,
@@ -270,37 +256,38 @@ def build(
         "cpu_percent_max": 12.0,
         "exit_reason": "completed",
     }
-    metrics = pl.DataFrame(samples, schema=SERIES_SCHEMA).drop("step")
     succeeded = frame.filter(pl.col("outcome") == "ok").height
     stages = stage_entry(latency_ms, succeeded) if sweep.with_stages else NO_STAGES
     nothing = costs.Reading({}, {})
     entry = step.build_step(
-        plan_of(options), plain, metrics, end, agreeing(succeeded), Timeline(), lambda _: stages, (nothing, nothing)
+        plan_of(options, part("Iou", states_per_flow=states_of(sweep, planned))),
+        frame,
+        metrics,
+        end,
+        agreeing(succeeded),
+        Timeline(),
+        lambda _: stages,
+        (nothing, nothing),
     )
     entry["resources"]["host_busy_percent"] = sweep.busy_percent * (0.4 + 0.6 * load)
-    reasons = [sweep.invalid[index]] if index in sweep.invalid else []
-    exceeded = [f"p99 {latency_ms * 2:.0f} ms, more than 1000 ms"] if is_over else []
-    entry.update(
-        index=index,
-        key=f"{key_of(point, repeat)}" if rate is None else f"{index}-{key_of(point, repeat)}",
-        point=dict(point),
-        repeat=repeat,
-        phase=phase,
-        environment=0,
-        label=label_of(point) if rate is None else ", ".join(filter(None, [f"{rate:g}/s", label_of(point)])),
-        validity={"valid": not reasons, "reasons": reasons},
-        thresholds={"passed": not exceeded, "reasons": exceeded},
-    )
-    entry["warm_up"] = {
-        "method": "MSER-5 (White 1997)",
-        "seconds_min": 10.0,
-        "seconds_max": 60.0,
-        "cut_seconds": sweep.warm_up_seconds,
-        "found": True,
-    }
-    entry["precision"] = {"wanted": 0.05, "reached": 0.031, "ended_early": index % 4 == 0}
     entry["costs"] = cost_entry(index)
-    return entry, frame, samples
+    if index in sweep.invalid:
+        entry["validity"] = {"valid": False, "reasons": [sweep.invalid[index]]}
+    wanted = fields.find_max
+    problems = threshold_problems(entry, fields.thresholds) if wanted is None else sustained(entry, wanted)
+    entry.update(
+        workload=planned.workload,
+        index=index,
+        key=planned.key,
+        label=planned.label,
+        point=planned.point,
+        repeat=planned.repeat,
+        phase=planned.phase,
+        thresholds={"passed": not problems, "reasons": problems},
+    )
+    shape = {**ENVIRONMENT["shape"], **sweep.environment.get("shape", {}), **planned.variables}
+    environment = {**ENVIRONMENT, **sweep.environment, "shape": shape}
+    return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n")
 
 
 def cost_entry(seed: int) -> dict[str, dict[str, float]]:
@@ -312,7 +299,7 @@ def cost_entry(seed: int) -> dict[str, dict[str, float]]:
             "PartyA": 0.041 * wobble,
             "PartyB": 0.03 * wobble,
             "bridge": 0.003,
-            "generator": 0.002,
+            "locust": 0.002,
         },
         "allocated_bytes_per_flow": {"PartyA": 9.1e6 * wobble, "PartyB": 6.4e6 * wobble},
         "sent_bytes_per_flow": {"PartyA": 21_000 * wobble, "PartyB": 12_000 * wobble},
@@ -321,109 +308,90 @@ def cost_entry(seed: int) -> dict[str, dict[str, float]]:
     }
 
 
-def planned(sweep: Simulated) -> list[tuple[dict[str, Any], int, float | None, str]]:
-    """Points, repeats, rates and phases in the order of execution: every point once, then again."""
-    combinations = [dict(zip(sweep.vary, values, strict=True)) for values in product(*sweep.vary.values())]
-    return [(point, repeat, None, "measure") for repeat in range(1, sweep.repeats + 1) for point in combinations]
-
-
-def searched(sweep: Simulated) -> list[tuple[dict[str, Any], int, float | None, str]]:
-    """A search for the highest rate, for every combination that is varied: doubled, halved, confirmed."""
-    found: list[tuple[dict[str, Any], int, float | None, str]] = []
-    for values in product(*sweep.vary.values()):
-        point = dict(zip(sweep.vary, values, strict=True))
-        capacity = 24.0 * math.prod(sweep.factors.get(value, 1.0) for value in values if isinstance(value, str))
-        low, high = 4.0, 8.0
-        probes = [low]
-        while high <= capacity:
-            probes.append(high)
-            low, high = high, high * 2
-        probes.append(high)
-        while high / low > 1.1:
-            middle = math.sqrt(low * high)
-            probes.append(middle)
-            low, high = (middle, high) if middle <= capacity else (low, middle)
-        found += [(point, 1, round(rate, 2), "probe") for rate in probes]
-        found.append((point, 1, round(low, 2), "confirm"))
-    return found
-
-
-def environments(sweep: Simulated) -> list[dict[str, Any]]:
-    """One for every combination of the shape's varied values."""
-    shapes = {name: values for name, values in sweep.vary.items() if name.startswith("shape.")}
-    return [
-        {
-            **ENVIRONMENT,
-            **sweep.environment,
-            "shape": {
-                **ENVIRONMENT["shape"],
-                **sweep.environment.get("shape", {}),
-                **{name.rpartition(".")[2].upper(): str(value) for name, value in zip(shapes, values, strict=True)},
-            },
-        }
-        for values in product(*shapes.values())
-    ]
-
-
-def store_sweep(results_folder: Path, sweep: Simulated | None = None, *, find_max: bool = False) -> Path:
-    """Store a simulated sweep as ``lab sweep`` does, and return its folder."""
-    sweep = sweep or Simulated()
-    plan = searched(sweep) if find_max else planned(sweep)
-    shapes = environments(sweep)
-    steps, frames, samples = [], [], []
-    origin = simulation.ORIGIN
-    for index, (point, repeat, rate, phase) in enumerate(plan, start=1):
-        entry, frame, sampled = build(sweep, index, origin, point, repeat, rate=rate, phase=phase)
-        wanted = {name.rpartition(".")[2].upper(): str(value) for name, value in point.items() if "shape" in name}
-        entry["environment"] = next(place for place, one in enumerate(shapes) if wanted.items() <= one["shape"].items())
-        steps.append(entry)
-        frames.append(frame)
-        samples += sampled
-        origin = float(entry["window"]["load_ended_at"]) + GAP_SECONDS
-    text = "name: users-and-databases\nworkload: iou\n"
-    manifest = {
-        "schema": results.SCHEMA,
-        "kind": "sweep",
-        "id": sweep.identity,
-        "name": sweep.identity.partition("-")[2],
-        "command": "scripts/lab sweep configs/sweeps/users-and-databases.yaml",
-        "started_at": "2026-01-02T03:04:05.000+00:00",
-        "ended_at": "2026-01-02T04:04:05.000+00:00",
-        "phases_seconds": {"Checking the sweep": 1.0},
-        "workload_files": {"iou": "flow: Iou\n"},
-        "environments": shapes,
-        "sweep": {
-            "file": "configs/sweeps/users-and-databases.yaml",
-            "text": text,
-            "name": "users-and-databases",
-            "description": "How throughput grows with the users, on both databases.",
-            "confidence": 0.95,
-            "x": None if find_max else sweep.x,
-            "vary": {name: list(values) for name, values in sweep.vary.items()},
-            "repeats": 1 if find_max else sweep.repeats,
-            "order": "listed" if find_max else sweep.order,
-            "seed": 1,
-            "warm_up": {"seconds_min": 10.0, "seconds_max": 60.0},
-            "measure": {"seconds_min": 30.0, "seconds_max": sweep.seconds, "precision": 0.05},
-            "thresholds": {"p99_ms": 1000} if find_max else {},
-            "find_max": {
-                "rate_min": 4,
-                "rate_max": 200,
-                "precision": 0.1,
-                "outcomes": {"iou": {"reason": "16 was confirmed."}},
-            }
-            if find_max
-            else None,
-        },
-        "grafana": None,
+def sweep_file(sweep: Simulated, folder: Path, find_max: Mapping[str, Any] | None) -> SweepFile:
+    """The file of which ``lab sweep`` would have made this sweep."""
+    fields: dict[str, Any] = {
+        "description": "How throughput grows with the users, on both databases.",
+        "load": {"arrivals": "poisson", "users": 60, **sweep.load} if find_max else dict(sweep.load),
+        "vary": {name: list(values) for name, values in sweep.vary.items()},
+        "repeats": 1 if find_max else sweep.repeats,
+        "order": sweep.order,
+        "warm_up": {"min": f"{sweep.warm_up_seconds:g}s", "max": f"{sweep.warm_up_seconds:g}s"},
+        "measure": {"min": f"{sweep.seconds:g}s", "max": f"{sweep.seconds:g}s"},
+        "confidence": f"{100 * sweep.confidence:g}%",
+        "thresholds": dict(sweep.thresholds),
     }
-    with results.new_run(sweep.identity, results=results_folder) as folder:
-        pl.concat(frames).cast({"step": pl.Int32}).select(list(REQUEST_SCHEMA)).write_parquet(
-            folder / "requests.parquet"
-        )
-        pl.DataFrame(samples, schema=SERIES_SCHEMA).write_parquet(folder / "metrics.parquet")
-        (folder / "sweep.yaml").write_text(text, encoding="utf-8")
-        results.write_json(folder / "steps.json", {"schema": results.SCHEMA, "steps": steps})
-        results.write_json(folder / "run.json", manifest)
-        report.render(folder)
+    if "workload" not in sweep.vary:
+        fields["workload"] = "iou"
+    if find_max:
+        fields["find_max"] = dict(find_max)
+    elif sweep.x:
+        fields["x"] = sweep.x
+    path = folder / f"{results.name_of(sweep.identity)}.yaml"
+    path.write_text(yaml.safe_dump(fields, sort_keys=False), encoding="utf-8")
+    return read_sweep(path)
+
+
+@dataclass
+class Simulator:
+    """Stands for the runner of a sweep: measures steps one after the other, in no time."""
+
+    sweep: Simulated
+    file: SweepFile
+    origin: float = simulation.ORIGIN
+    measured: list[Measured] = field(default_factory=list)
+
+    def step(self, planned: Step, _heading: str = "") -> Measured:
+        """Measure a step after the last one."""
+        found = build(self.sweep, self.file.fields, planned, self.origin)
+        self.measured.append(found)
+        self.origin = float(found.step["window"]["load_ended_at"]) + GAP_SECONDS
+        return found
+
+
+FIND_MAX: dict[str, Any] = {
+    "rate_min": 4,
+    "rate_max": 200,
+    "precision": "10%",
+    "p99_max": "2s",
+    "confirm": "60s",
+}
+
+
+def run_all(simulator: Simulator) -> dict[str, Any]:
+    """Run every step of a sweep; what was searched is found out by the very search of ``lab sweep``, by label."""
+    file, points = simulator.file, plan.points_of(simulator.file)
+    if file.fields.find_max is None:
+        fields = file.fields
+        order = plan.ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed)
+        for index, (point, repeat) in enumerate(order, start=1):
+            simulator.step(plan.step_of(file, point, index, repeat))
+        return {}
+    return {
+        point.label: execute.find_max(cast(execute.Runner, simulator), file, point, number)
+        for number, point in enumerate(points)
+    }
+
+
+def store_sweep(
+    results_folder: Path, sweep: Simulated | None = None, *, find_max: bool | Mapping[str, Any] = False
+) -> Path:
+    """Store a simulated sweep as ``lab sweep`` does, and return its folder. ``find_max`` are fields of a search."""
+    sweep = sweep or Simulated()
+    search = {**FIND_MAX, **(find_max if isinstance(find_max, Mapping) else {})} if find_max else None
+    with tempfile.TemporaryDirectory() as folder:
+        file = sweep_file(sweep, Path(folder), search)
+    simulator = Simulator(sweep, file)
+    outcomes = run_all(simulator)
+    manifest = keep.run_manifest(
+        sweep.identity,
+        simulator.measured,
+        kind="sweep",
+        sweep=execute.sweep_manifest(file, outcomes),
+        phases={"Checking the sweep": 1.0},
+        command=f"scripts/lab sweep configs/sweeps/{file.name}.yaml",
+    )
+    with results.new_run(sweep.identity, results=results_folder) as run_folder:
+        (run_folder / "sweep.yaml").write_text(file.text, encoding="utf-8")
+        keep.write_run(run_folder, manifest, simulator.measured)
     return results_folder / sweep.identity

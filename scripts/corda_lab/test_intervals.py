@@ -40,6 +40,12 @@ def test_more_confidence_is_a_wider_interval() -> None:
     assert wide.low < narrow.low < narrow.high < wide.high
 
 
+def test_two_wild_repeats_at_a_high_confidence_do_not_overflow() -> None:
+    interval = repeats_interval([0.5, 9.0], 0.9999)
+    assert interval is not None
+    assert 0 < interval.low < interval.estimate < interval.high < math.inf
+
+
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 def test_refuses_what_no_benchmark_shows(value: float) -> None:
     with pytest.raises(ValueError, match="not figures"):

@@ -159,6 +159,24 @@ def test_open_load_tells_arrivals_lag_and_both_latencies(stored_open_run: Callab
     assert len(charts["latency-ecdf"]["traces"]) == 2
 
 
+def test_a_single_run_tells_its_limit_its_costs_and_how_to_start_its_lab(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    steps = results.read_json(run / "steps.json")
+    steps["steps"][0]["costs"]["cpu_seconds_per_flow"] = {"PartyA": 0.05, "locust": 0.01}
+    results.write_json(run / "steps.json", steps)
+    report.render(run)
+    text = text_of(run)
+    assert re.search(r"<h2>What limited it</h2> <p>The machine was 97 % busy", text)
+    assert "<h2>What a flow costs</h2>" in text
+    assert '<th scope="row">iou</th><td class="number">50 ms</td>' in text
+    assert "scripts/lab up --parties 3 --corda 4.10 --database h2" in text
+
+
+def test_open_load_that_kept_its_rate_had_no_limit(stored_open_run: Callable[..., Path]) -> None:
+    kept = text_of(stored_open_run(rate=8, service_seconds=0.1, pool=5))
+    assert "The rate was kept; nothing was the limit." in kept
+
+
 def test_a_run_of_another_version_is_refused_in_words(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
     steps = results.read_json(run / "steps.json")

@@ -73,8 +73,9 @@ def load_facts(load: dict[str, Any]) -> str:
 
 
 def parameter_name(parameter: str) -> str:
-    """``load.users`` as ``users``, ``shape.NODE_HEAP`` as ``node heap``."""
-    return parameter.rpartition(".")[2].replace("_", " ").lower()
+    """``load.users`` as ``users``, ``shape.NODE_HEAP`` as ``node heap``; a workload's own parameter keeps its spelling."""
+    group, _, name = parameter.rpartition(".")
+    return name if group == "set" else name.replace("_", " ").lower()
 
 
 def per_second(value: float | None) -> str:
