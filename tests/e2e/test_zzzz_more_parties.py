@@ -1,4 +1,4 @@
-"""Parties that join a network that is there, and a settlement between four of them. Run with LAB_SLOW=1 only: it starts ten nodes."""
+"""Parties that join a network that is there, and a settlement of four of them. With LAB_SLOW=1 only: it starts ten nodes."""
 
 from labkit import Lab
 from test_workloads import measured
