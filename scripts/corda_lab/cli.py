@@ -366,7 +366,8 @@ def sweep(
     """Run every step of a sweep file, on a lab that is started for it, and make one report of them all.
 
     Each step is kept as it ends. Ctrl-C, a crash or a power cut lose the step under way and nothing else: --resume goes on.
-    Status 0: every step is without errors, its counts agree and its thresholds are kept; 1: not so.
+    Status 0: every step is without errors, its counts agree and its thresholds are kept, or a search has confirmed a rate;
+    1: not so.
 
     Example: `scripts/lab sweep configs/sweeps/smoke.yaml`
     """

@@ -38,12 +38,12 @@ UNFINISHED = "unfinished"
 PARTIAL = ".partial-"
 
 
-def check_name(name: str, *, option: str) -> str:
+def check_name(name: str, *, option: str, length_max: int = NAME_LENGTH_MAX) -> str:
     """A run's own name, as it can stand in a folder's name."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name) or len(name) > NAME_LENGTH_MAX:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name) or len(name) > length_max:
         raise LabError(
             f"{option}: {name!r} cannot be a run's name",
-            f"Use lower-case letters, digits and hyphens, at most {NAME_LENGTH_MAX}.",
+            f"Use lower-case letters, digits and hyphens, at most {length_max}.",
         )
     return name
 

@@ -13,7 +13,7 @@ from corda_lab import costs, counts, generator, keep, lifecycle, manifest, resul
 from corda_lab.arguments import argument_problems
 from corda_lab.bridge import START_REMEDY, Bridge, Flow, Node
 from corda_lab.compose import Compose
-from corda_lab.errors import LabError
+from corda_lab.errors import FinalError, LabError
 from corda_lab.keep import Measured
 from corda_lab.load import LoadOptions, Plan, check_options
 from corda_lab.paths import WORKLOADS
@@ -35,7 +35,7 @@ def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Work
         return load_workload(WORKLOADS, name, (NOTARY, *PARTIES), overrides)
     except WorkloadError as error:
         message = "\n       ".join(error.problems)
-        raise LabError(f"WORKLOAD: {message}", "Workloads are the files of configs/workloads/.") from None
+        raise FinalError(f"WORKLOAD: {message}", "Workloads are the files of configs/workloads/.") from None
 
 
 def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
@@ -69,9 +69,9 @@ def find_node(name: str, nodes: Mapping[str, Node], *, field_name: str) -> Node:
             remedy += (
                 f" Start more with `scripts/lab up --parties {1 + PARTIES.index(canonical(name, PARTIES) or '')}`."
             )
-        raise LabError(f"{field_name}: unknown node {name!r}{hint}", remedy)
+        raise FinalError(f"{field_name}: unknown node {name!r}{hint}", remedy)
     if nodes[found].is_notary:
-        raise LabError(f"{field_name}: {found} is a notary", f"The parties are {', '.join(parties)}.")
+        raise FinalError(f"{field_name}: {found} is a notary", f"The parties are {', '.join(parties)}.")
     return nodes[found]
 
 
@@ -83,14 +83,14 @@ def check_requirements(workload: Workload, node: Node, nodes: Mapping[str, Node]
     wanted = workload.requires.parties
     if wanted is not None and len(parties) < wanted:
         text = f"needs {wanted} parties, the network has {len(parties)}"
-        raise LabError(
+        raise FinalError(
             workload.source.problem(("requires", "parties"), text),
             f"Start the lab with `scripts/lab up --parties {wanted}`.",
         )
     platform = workload.requires.platform
     if platform is not None and node.platform_version < platform:
         text = f"needs platform version {platform}, {node.name} has {node.platform_version}"
-        raise LabError(
+        raise FinalError(
             workload.source.problem(("requires", "platform"), text),
             "Set a newer CORDA_VERSION and start the lab again.",
         )
@@ -104,7 +104,7 @@ def check_attachments(workload: Workload, settings: Settings) -> None:
             text = (
                 f"{step.megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, it is {settings['NODE_HEAP']}"
             )
-            raise LabError(
+            raise FinalError(
                 workload.source.problem((*step.location, "attachments", "megabytes"), text),
                 "Take smaller ones (--set megabytes=10), or start the lab with a larger NODE_HEAP and NODE_MEMORY.",
             )
@@ -136,9 +136,11 @@ def resolve_part(
     field_name = "--counterparty" if options.counterparty and not part.own_counterparty else "counterparty"
     counterparty = find_node(wanted, nodes, field_name=field_name) if wanted else None
     if counterparty == node:
-        raise LabError(f"{field_name}: {node.name} is the node itself", "Choose two different nodes.")
+        raise FinalError(f"{field_name}: {node.name} is the node itself", "Choose two different nodes.")
     if counterparty is None and "counterparty" in part.arguments.used_names:
-        raise LabError(f"--counterparty: the workload {workload.name} needs one", "For example: --counterparty PartyB")
+        raise FinalError(
+            f"--counterparty: the workload {workload.name} needs one", "For example: --counterparty PartyB"
+        )
     flow = find_flow(workload, part, node, flows)
     to = counterparty.name if counterparty else None
     changes = part.vault_changes(node.name, to)
@@ -161,7 +163,7 @@ def find_flow(workload: Workload, part: Part, node: Node, flows: Sequence[Flow])
     flow = next((one for one in flows if part.flow in {one.name, one.short_name}), None)
     if flow is None:
         hint = did_you_mean(part.flow, [name for one in flows for name in (one.name, one.short_name)])
-        raise LabError(
+        raise FinalError(
             workload.source.problem((*part.location, "flow"), f"{node.name} has no flow {part.flow!r}{hint}"),
             f"`scripts/lab flows {node.name}` lists its flows.",
         )
@@ -171,7 +173,7 @@ def find_flow(workload: Workload, part: Part, node: Node, flows: Sequence[Flow])
             workload.source.problem((*part.location, "args", problem.partition(":")[0]), problem.partition(": ")[2])
             for problem in problems
         ]
-        raise LabError("\n       ".join(lines), f"`scripts/lab flows {node.name}` lists flows and their parameters.")
+        raise FinalError("\n       ".join(lines), f"`scripts/lab flows {node.name}` lists flows and their parameters.")
     return flow
 
 

@@ -92,12 +92,16 @@ class Search:
     @property
     def outcome(self) -> Outcome | None:
         """What was found; None until the search has ended."""
+        return self.so_far if isinstance(self._question(), str) else None
+
+    @property
+    def so_far(self) -> Outcome:
+        """What was found, or what is known of it while the search has not ended."""
         question = self._question()
-        if not isinstance(question, str):
-            return None
+        reason = question if isinstance(question, str) else f"The search broke off after {len(self._answers)} steps."
         low, high = self._edges()
         confirmed = (answer.rate for answer in self._answers if answer.phase == "confirm" and answer.sustained)
-        return Outcome(next(confirmed, None), low, high, question, tuple(self._answers))
+        return Outcome(next(confirmed, None), low, high, reason, tuple(self._answers))
 
     def _counts(self, rate: float) -> tuple[int, int]:
         """How many probes of this rate were answered "sustained", and how many were not."""

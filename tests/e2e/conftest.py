@@ -11,7 +11,7 @@ import pytest
 from corda_lab.settings import load_settings
 from labkit import Browser, Lab
 
-collect_ignore = [] if os.environ.get("LAB_SLOW") else ["test_zzzz_own_image.py"]
+collect_ignore = [] if os.environ.get("LAB_SLOW") else ["test_zzzz_more_parties.py", "test_zzzz_own_image.py"]
 """Tests that take too long to be run every time; `LAB_SLOW=1 ./scripts/lab test` runs them too."""
 
 

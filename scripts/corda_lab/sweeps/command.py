@@ -71,7 +71,8 @@ def finish(wanted: Wanted) -> Outcome:
     """Make a run of what there is of an unfinished sweep."""
     with store.only_one():
         kept = unfinished(wanted.file)
-        folder = execute.finish(stored_sweep(kept), kept, None)
+        sweep = stored_sweep(kept)
+        folder = execute.finish(sweep, kept, execute.found_so_far(sweep, kept))
     return Outcome(folder, execute.problems_of(folder))
 
 
@@ -121,7 +122,7 @@ def stored_sweep(kept: store.Unfinished) -> SweepFile:
     """The sweep file as it was when the sweep began, by the name that it had."""
     sweep = read_sweep(kept.folder / "sweep.yaml")
     file = Path(kept.plan["file"])
-    return replace(sweep, name=file.stem, source=replace(sweep.source, path=ROOT / file))
+    return replace(sweep, name=file.stem, source=replace(sweep.source, path=file))
 
 
 def show_plan(sweep: SweepFile, settings: Settings) -> None:
@@ -157,7 +158,7 @@ def show_search(sweep: SweepFile, settings: Settings) -> None:
     assert search is not None
     points = plan.points_of(sweep)
     plan.check_points(sweep, points, settings)
-    probe_seconds = sweep.fields.warm_up.max + sweep.fields.measure.max + plan.STEP_OVERHEAD_SECONDS
+    probe_seconds = max(point.warm_up.max + point.measure.max for point in points) + plan.STEP_OVERHEAD_SECONDS
     ui.console.print(
         f"{len(points)} search{'es' if len(points) > 1 else ''} from {search.rate_min:g}/s to {search.rate_max:g}/s: "
         f"{', '.join(point.label for point in points)}. At most {search.steps_max} steps each, "

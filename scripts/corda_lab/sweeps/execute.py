@@ -1,32 +1,31 @@
 """``lab sweep``: runs the steps of a sweep, each kept as it ends, on a lab of the shape that it needs."""
 
-import json
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from corda_lab import grafana, lifecycle, manifest, results, run, shape, ui
-from corda_lab.compose import Compose, run_docker
+from corda_lab import grafana, lifecycle, manifest, owned, results, run, shape, ui
+from corda_lab.compose import Compose
 from corda_lab.durations import format_duration
-from corda_lab.errors import LabError
+from corda_lab.errors import BAD_INPUT, FinalError, LabError
 from corda_lab.keep import Measured
-from corda_lab.paths import CACHE, ROOT
+from corda_lab.paths import ROOT
 from corda_lab.search import Search
 from corda_lab.settings import Settings
 from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.judge import sustained, threshold_problems
 from corda_lab.sweeps.plan import Point, Step
-from corda_lab.sweeps.schema import SweepFile
+from corda_lab.sweeps.schema import FindMaxFields, SweepFile
 
 ATTEMPTS_MAX = 2
 """How often a step is tried: a stuck or broken one gets a fresh lab and one more chance."""
 
-OWN_LAB = CACHE / "sweep-lab.json"
-"""Which lab a sweep started last: that one the next sweep may replace, and any other one not."""
 
-Measure = Callable[[Step], Measured]
+Answer = Callable[[Step, str], bool | None]
+"""Whether the rate of a step, which has a heading, is sustained; None ends the search where it is."""
 
 
 class StepFailedError(Exception):
@@ -48,34 +47,6 @@ class Progress:
         return f"Step {self.done + 1} of {self.total}: {step.label}, repeat {step.repeat} – about {left} to go"
 
 
-STARTING = "starting"
-"""Stands for the container while a sweep starts a lab: whatever is there then is the sweep's."""
-
-
-def own_lab() -> str | None:
-    """Container of PartyA in the lab that a sweep started last, or the word for one that it had not started yet."""
-    try:
-        return str(json.loads(OWN_LAB.read_text(encoding="utf-8"))["container"])
-    except (OSError, ValueError, KeyError):
-        return None
-
-
-def note_own_lab(container: str | None) -> None:
-    """Keep which lab a sweep has started."""
-    OWN_LAB.parent.mkdir(exist_ok=True)
-    OWN_LAB.write_text(json.dumps({"container": container}), encoding="utf-8")
-
-
-def present_lab(settings: Settings) -> str | None:
-    """Container of PartyA, or the word ``volumes`` when only those are there; None when nothing is."""
-    label = f"label=com.docker.compose.project={settings.project}"
-    service = "label=com.docker.compose.service=partya"
-    found = run_docker(["ps", "--all", "--quiet", "--no-trunc", "--filter", label, "--filter", service]).stdout.split()
-    if found:
-        return found[0]
-    return "volumes" if run_docker(["volume", "ls", "--quiet", "--filter", label]).stdout.split() else None
-
-
 class Lab:
     """The lab that steps run on: started anew, with an empty ledger, for every shape."""
 
@@ -92,8 +63,7 @@ class Lab:
     def require_replaceable(self) -> None:
         """Raises LabError when there is a lab that no sweep started: its ledger would be lost."""
         lifecycle.prepare_engine()
-        present = present_lab(self._settings)
-        if present is not None and own_lab() not in (present, STARTING):
+        if not owned.is_replaceable(self._settings.project):
             raise LabError(
                 "There is a lab already, or its volumes, and a sweep starts from an empty ledger",
                 "Forget it with `scripts/lab down --volumes`, or let the sweep do that: --replace",
@@ -108,17 +78,28 @@ class Lab:
         wanted = plan.settings_of(step.variables, self._settings)
         if self._shape != step.shape_key or self._fresh == "step":
             self._shape = None
-            if present_lab(self._settings) is not None:
-                note_own_lab(STARTING)
-                lifecycle.down(wanted, volumes=True)
-            note_own_lab(STARTING)
-            lifecycle.up(wanted, self._images)
+            self._start(wanted)
             self.starts += 1
             self.started_at = time.time()
-            note_own_lab(present_lab(wanted))
             self._environment = manifest.environment(shape.of_running(wanted))
             self._shape = step.shape_key
         return wanted, self._environment
+
+    def _start(self, wanted: Settings) -> None:
+        """Start a lab in the place of whatever is there."""
+        try:
+            if owned.present(wanted.project) is not None:
+                lifecycle.down(wanted, volumes=True, mark=owned.STARTING)
+            lifecycle.up(wanted, self._images, mark=owned.STARTING)
+        except LabError as error:
+            if self.starts == 0 and error.exit_code == BAD_INPUT:
+                # No step has done anything to this machine yet, so another try finds it as it is.
+                raise FinalError(error.message, error.remedy) from None
+            raise
+        finally:
+            # However the start ended, what is there now is the sweep's, and nothing that comes later.
+            with contextlib.suppress(LabError):
+                owned.mark(wanted.project, owned.present(wanted.project))
 
 
 class Runner:
@@ -158,13 +139,16 @@ class Runner:
         for image in environment["images"].values():
             before = self._images.setdefault(image["name"], image["id"])
             if before != image["id"]:
-                raise LabError(
+                raise FinalError(
                     f"The image {image['name']} is not the one that earlier steps of this sweep ran on",
                     "A sweep has to be measured on one build: begin it anew, and look at `git status`.",
                 )
 
     def step(self, step: Step, heading: str) -> Measured:
-        """A complete step: the one that is kept, or a new one. Raises StepFailedError."""
+        """A complete step: the one that is kept, or a new one.
+
+        Raises StepFailedError for one that broke on every try, and FinalError for what would break all others too.
+        """
         if self._kept.has(step):
             return self._kept.read(step)
         ui.console.print()
@@ -172,27 +156,54 @@ class Runner:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
                 measured = self.measure(step)
+            except FinalError:
+                raise
             except LabError as error:
-                if error.exit_code != 1:
-                    raise
                 self._keep_failure(step, attempt, error)
                 self._lab.forget()
                 continue
             self._kept.keep(step, measured)
+            self.failed.pop(step.key, None)
+            if not measured.step["counts"]["at_rest"]:
+                # The next step would be refused on a lab whose flows are still under way.
+                self._lab.forget()
             self.tell(measured)
             return measured
         raise StepFailedError(step.key)
+
+    def answer(self, step: Step, heading: str) -> bool:
+        """Whether the rate of a step is sustained: a rate that breaks the lab on every try is not.
+
+        Raises StepFailedError when no step at all could be measured yet: then it is not the rate that breaks the lab.
+        """
+        objective = self._sweep.fields.find_max
+        assert objective is not None
+        if self._kept.has_broken(step):
+            return False
+        try:
+            measured = self.step(step, heading)
+        except StepFailedError:
+            if not self._kept.done:
+                raise
+            self._kept.note_broken(step, self.failed[step.key])
+            ui.note(f"not sustained: it broke the lab {ATTEMPTS_MAX} times")
+            return False
+        reasons = sustained(measured.step, objective)
+        ui.note("sustained" if not reasons else f"not sustained: {'; '.join(reasons)}")
+        return not reasons
 
     def _keep_failure(self, step: Step, attempt: int, error: LabError) -> None:
         """Keep the nodes' logs of a step that broke, before the lab is started anew."""
         ui.warn(f"step {step.key}, attempt {attempt} of {ATTEMPTS_MAX}: {error.message}")
         self.failed[step.key] = error.message
-        folder = self._kept.folder / "failed" / f"{step.index:04d}-{step.key}-{attempt}"
+        folder = self._kept.folder / store.FAILED / f"{step.index:04d}-{step.key}-{attempt}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "error.txt").write_text(f"{error.message}\n{error.remedy}\n", encoding="utf-8")
-        compose = Compose(plan.settings_of(step.variables, self._lab_settings))
-        logs = compose.run("logs", "--no-color", "--tail", "2000", check=False)
-        (folder / "logs.txt").write_text(logs.stdout + logs.stderr, encoding="utf-8")
+        # An engine that gives no answer gives no logs either.
+        with contextlib.suppress(LabError):
+            compose = Compose(plan.settings_of(step.variables, self._lab_settings))
+            logs = compose.run("logs", "--no-color", "--tail", "2000", check=False)
+            (folder / "logs.txt").write_text(logs.stdout + logs.stderr, encoding="utf-8")
 
     @property
     def _lab_settings(self) -> Settings:
@@ -267,13 +278,12 @@ def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
     steps = plan.plan_steps(sweep, settings) if sweep.fields.find_max is None else []
     points = plan.points_of(sweep)
     plan.check_points(sweep, points, settings)
-    name = results.check_name(sweep.name, option=str(sweep.source.path))
     return store.create(
-        results.run_id(name),
+        results.run_id(sweep.name),
         sweep.text,
         {
             "schema": results.SCHEMA,
-            "file": _shown(sweep.source.path),
+            "file": str(sweep.source.path.resolve()),
             "command": manifest.command_line(),
             "fingerprint": store.fingerprint(sweep.text, [point.workload for point in points], settings),
             "steps": [step.as_dict() for step in steps],
@@ -281,10 +291,16 @@ def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
     )
 
 
+def _text_today(sweep: SweepFile) -> str:
+    """What the sweep's file says now; one that is gone says what it said."""
+    path = sweep.source.path
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else sweep.text
+
+
 def require_unchanged(kept: store.Unfinished, sweep: SweepFile, settings: Settings) -> None:
     """Raises LabError when what the steps depend on has changed since the sweep began."""
     workloads = [point.workload for point in plan.points_of(sweep)]
-    changes = kept.changes(store.fingerprint(sweep.text, workloads, settings))
+    changes = kept.changes(store.fingerprint(_text_today(sweep), workloads, settings))
     if changes:
         raise LabError(
             f"{kept.identity} cannot be resumed: changed since it began: {', '.join(changes)}",
@@ -330,16 +346,38 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
 
 def _search_all(runner: Runner, sweep: SweepFile) -> dict[str, Any] | None:
     """What the search of every point found, by its label; None when one could not go on."""
-    try:
-        return {
-            point.label: find_max(runner, sweep, point, number) for number, point in enumerate(plan.points_of(sweep))
-        }
-    except StepFailedError:
+    found = {}
+    for number, point in enumerate(plan.points_of(sweep)):
+        try:
+            found[point.label] = find_max(sweep, point, number, runner.answer)
+        except StepFailedError:
+            return None
+        ui.note(f"{point.label}: {found[point.label]['reason']}")
+    return found
+
+
+def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, Any] | None:
+    """What the steps that are kept say of every search that has begun, by its point's label; None where nothing is searched."""
+    objective = sweep.fields.find_max
+    if objective is None:
         return None
 
+    def answer(step: Step, heading: str) -> bool | None:
+        return kept_answer(kept, step, objective)
 
-def find_max(runner: Runner, sweep: SweepFile, point: Point, number: int) -> dict[str, Any]:
-    """Search the highest rate that a point sustains. Steps that are kept already are asked again, not run again."""
+    found = {point.label: find_max(sweep, point, number, answer) for number, point in enumerate(plan.points_of(sweep))}
+    return {label: outcome for label, outcome in found.items() if outcome["answers"]}
+
+
+def kept_answer(kept: store.Unfinished, step: Step, objective: FindMaxFields) -> bool | None:
+    """Whether a step showed that its rate is sustained; None when it has not been run. One that broke the lab did not."""
+    if kept.has(step):
+        return not sustained(kept.read(step).step, objective)
+    return False if kept.has_broken(step) else None
+
+
+def find_max(sweep: SweepFile, point: Point, number: int, answer: Answer) -> dict[str, Any]:
+    """Search the highest rate that a point sustains, as far as there are answers."""
     wanted = sweep.fields.find_max
     assert wanted is not None
     search = Search(wanted.rate_min, wanted.rate_max, wanted.precision, wanted.steps_max)
@@ -360,13 +398,11 @@ def find_max(runner: Runner, sweep: SweepFile, point: Point, number: int) -> dic
             seed=sweep.fields.seed + count - 1,
         )
         heading = f"{point.label}: step {count} of at most {wanted.steps_max}, {phase} {rate:g}/s"
-        measured = runner.step(step, heading)
-        reasons = sustained(measured.step, wanted)
-        ui.note("sustained" if not reasons else f"not sustained: {'; '.join(reasons)}")
-        search.tell(rate, not reasons)
-    outcome = search.outcome
-    assert outcome is not None
-    ui.note(outcome.reason)
+        is_sustained = answer(step, heading)
+        if is_sustained is None:
+            break
+        search.tell(rate, is_sustained)
+    outcome = search.so_far
     return {
         "rate": outcome.rate,
         "low": outcome.low,
@@ -383,15 +419,25 @@ def finish(sweep: SweepFile, kept: store.Unfinished, search: dict[str, Any] | No
 
 
 def problems_of(folder: Path) -> list[str]:
-    """Why a finished sweep has failed: what its steps broke, a sentence for each step."""
-    return list(_problems(results.read_json(folder / "steps.json")["steps"]))
+    """Why a finished sweep has failed, a sentence for each step that broke something, or for each search."""
+    steps = results.read_json(folder / "steps.json")["steps"]
+    search = results.read_json(folder / "run.json")["sweep"]["find_max"]
+    return list(_problems(steps) if search is None else _search_problems(steps, search["outcomes"]))
 
 
 def _problems(steps: list[dict[str, Any]]) -> Iterator[str]:
     for step in steps:
-        # A probe is meant to break the system.
-        if step["phase"] == "probe":
-            continue
         reasons = [*step["verdict"]["reasons"], *step["thresholds"]["reasons"]]
         if reasons:
             yield f"step {step['key']}: {'; '.join(reasons)}"
+
+
+def _search_problems(steps: list[dict[str, Any]], outcomes: dict[str, Any]) -> Iterator[str]:
+    """Its steps are meant to find where the system breaks, so only what the search found counts."""
+    for label, outcome in outcomes.items():
+        if outcome["rate"] is None:
+            yield f"{label}: {outcome['reason']}"
+    for step in steps:
+        is_found = step["phase"] == "confirm" and step["load"]["rate_per_second"] == outcomes[step["label"]]["rate"]
+        if is_found and step["counts"]["disagreements"]:
+            yield f"step {step['key']}: the counts do not agree: {'; '.join(step['counts']['disagreements'])}"

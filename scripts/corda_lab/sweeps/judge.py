@@ -33,7 +33,9 @@ def _latency_problems(step: dict[str, Any], limits: dict[str, float | None]) -> 
 
 
 def threshold_problems(step: dict[str, Any], limits: ThresholdFields) -> list[str]:
-    """Which thresholds a step does not keep, a sentence each."""
+    """Which thresholds a step does not keep, a sentence each; a step that is not valid shows nothing of the system."""
+    if not step["validity"]["valid"]:
+        return []
     problems = _latency_problems(step, {"p50": limits.p50_max, "p95": limits.p95_max, "p99": limits.p99_max})
     least, rate = limits.throughput_min, step["throughput_per_second"]
     if least is not None and rate < least:

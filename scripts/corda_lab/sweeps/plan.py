@@ -1,5 +1,6 @@
 """From a sweep file to its steps in the order in which they run, checked as far as that goes without a lab."""
 
+import hashlib
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,13 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
-from corda_lab import shape
+from corda_lab import results, shape
 from corda_lab.durations import parse_duration
 from corda_lab.errors import LabError
 from corda_lab.load import LoadOptions, Stopping, check_options
 from corda_lab.run import read_workload
 from corda_lab.settings import Settings
-from corda_lab.sweeps.schema import STEPS_MAX, SpanFields, SweepFile, shape_options
+from corda_lab.sweeps.schema import STEPS_MAX, MeasureFields, SpanFields, SweepFile, shape_options
 
 USERS_DEFAULT = 20
 POOL_DEFAULT = 200
@@ -25,6 +26,12 @@ NODE_START_SECONDS = 17
 """A node's share of the lab's start on two cores."""
 SHAPE_OVERHEAD_SECONDS = 25
 """Taking the last lab down and looking at the images, which are there."""
+
+NAME_LENGTH_MAX = results.NAME_LENGTH_MAX - len("-0000")
+"""Each step's load has the sweep's name and its number."""
+KEY_LENGTH_MAX = 150
+"""A step's folder has its key in its name, with a number, the repeat and more; a name may have 255 characters."""
+SEARCHES_MAX = 99
 
 _UNITS = {"load.users": "users", "shape.parties": "parties", "shape.cores": "cores"}
 _DATABASES = {"h2": "H2", "postgres": "PostgreSQL"}
@@ -100,6 +107,8 @@ class Point:
     overrides: dict[str, str]
     load: dict[str, Any]
     variables: dict[str, str]
+    warm_up: SpanFields
+    measure: MeasureFields
 
     @property
     def label(self) -> str:
@@ -108,9 +117,13 @@ class Point:
 
     @property
     def key(self) -> str:
-        """For file names: ``users-8_database-h2``."""
+        """For file names: ``users-8_database-h2``; where that is too long, its start and a digest of it all."""
         words = [f"{key.rpartition('.')[2]}-{_word(value)}" for key, value in self.values.items()]
-        return "_".join(words) or _word(self.workload)
+        whole = "_".join(words) or _word(self.workload)
+        if len(whole) <= KEY_LENGTH_MAX:
+            return whole
+        digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+        return f"{whole[: KEY_LENGTH_MAX - len(digest) - 1]}-{digest}"
 
 
 def label_of(key: str, value: Any) -> str:
@@ -164,6 +177,8 @@ def points_of(sweep: SweepFile) -> list[Point]:
                     overrides={name: _text(value) for name, value in parts["set"].items()},
                     load=parts["load"],
                     variables=variables | ({"SIZE": size} if size else {}),
+                    warm_up=(entry and entry.warm_up) or fields.warm_up,
+                    measure=(entry and entry.measure) or fields.measure,
                 )
             )
     return points
@@ -193,6 +208,11 @@ def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
 
 def check_points(sweep: SweepFile, points: Sequence[Point], settings: Settings) -> None:
     """Everything that can be wrong with a point, without a lab. Raises LabError with all of it, each point named."""
+    results.check_name(sweep.name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
+    if sweep.fields.find_max is not None and len(points) > SEARCHES_MAX:
+        raise LabError(
+            f"{sweep.source.path}: has {len(points)} searches, more than {SEARCHES_MAX}", "Let fewer things vary."
+        )
     problems: dict[str, None] = {}
     seen: dict[str, Point] = {}
     for point in points:
@@ -256,9 +276,9 @@ def step_of(
         load=point.load if rate is None else {**point.load, "rate": rate},
         variables=point.variables,
         seed=fields.seed + repeat - 1 if seed is None else seed,
-        warm_up=_span(fields.warm_up),
-        measure=measure or _span(fields.measure),
-        precision=fields.measure.precision,
+        warm_up=_span(point.warm_up),
+        measure=measure or _span(point.measure),
+        precision=point.measure.precision,
         confidence=fields.confidence,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, PlainValidator, ValidationError
+from pydantic import BaseModel, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from corda_lab import shape
@@ -89,16 +89,6 @@ class ShapeFields(Fields):
     link: list[Text] | Text | None = None
 
 
-class StepFields(Fields):
-    """One entry of ``steps``: what it sets lies over what the whole sweep sets."""
-
-    name: Text
-    workload: Text | None = None
-    set: dict[str, Value] = Field(default_factory=dict)
-    load: LoadFields = Field(default_factory=LoadFields)
-    shape: ShapeFields = Field(default_factory=ShapeFields)
-
-
 class SpanFields(Fields):
     """From the least to the most time."""
 
@@ -110,6 +100,18 @@ class MeasureFields(SpanFields):
     """How long to measure: from ``min`` to ``max``, no longer than until the throughput is known to ``precision``."""
 
     precision: Percent | None = None
+
+
+class StepFields(Fields):
+    """One entry of ``steps``: what it sets lies over what the whole sweep sets."""
+
+    name: Text
+    workload: Text | None = None
+    set: dict[str, Value] = Field(default_factory=dict)
+    load: LoadFields = Field(default_factory=LoadFields)
+    shape: ShapeFields = Field(default_factory=ShapeFields)
+    warm_up: SpanFields | None = None
+    measure: MeasureFields | None = None
 
 
 class ThresholdFields(Fields):
@@ -228,33 +230,54 @@ def _problem(detail: Any, source: Source) -> str:
     return source.problem(location, f"should be {expected}, is {detail['input']!r}")
 
 
+_VARIED: Mapping[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
+_TEXT: TypeAdapter[str] = TypeAdapter(Text)
+_VALUE: TypeAdapter[Scalar] = TypeAdapter(Value)
+
+
 def _vary_problems(fields: SweepFields, source: Source) -> list[str]:
     """What is wrong with what varies: names that there are not, and values that do not fit."""
     problems = []
-    models: dict[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
     for key, values in fields.vary.items():
-        location: Location = ("vary", key)
-        group, _, name = key.partition(".")
-        if group in models:
-            known = list(models[group].model_fields)
-            if name not in known:
-                hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
-                problems.append(source.problem(location, f"{group} has no {name!r}{hint}"))
-                continue
-            for index, value in enumerate(values):
-                try:
-                    models[group].model_validate({name: value})
-                except ValidationError as error:
-                    detail = error.errors(include_url=False)[0]
-                    problems.append(_problem({**detail, "loc": (*location, index)}, source))
-        elif (group != "set" or not name) and key != "workload":
-            problems.append(
-                source.problem(location, "must be workload, or begin with load., shape. or set., such as load.users")
-            )
+        unknown = _vary_name_problem(key)
+        if unknown:
+            problems.append(source.problem(("vary", key), unknown))
+            continue
         for index, value in enumerate(values):
+            location: Location = ("vary", key, index)
+            if value is None:
+                problems.append(source.problem(location, "is empty: give a value"))
+                continue
+            try:
+                _check_varied(key, value)
+            except ValidationError as error:
+                problems.append(_problem({**error.errors(include_url=False)[0], "loc": location}, source))
             if value in values[:index]:
-                problems.append(source.problem((*location, index), f"{value!r} is there twice"))
+                problems.append(source.problem(location, f"{value!r} is there twice"))
     return problems
+
+
+def _vary_name_problem(key: str) -> str | None:
+    """What is wrong with the name of something that varies."""
+    group, _, name = key.partition(".")
+    if group in _VARIED:
+        known = list(_VARIED[group].model_fields)
+        hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+        return None if name in known else f"{group} has no {name!r}{hint}"
+    if key == "workload" or (group == "set" and name):
+        return None
+    return "must be workload, or begin with load., shape. or set., such as load.users"
+
+
+def _check_varied(key: str, value: Any) -> None:
+    """Raises ValidationError when a value cannot be that of what varies."""
+    group, _, name = key.partition(".")
+    if group in _VARIED:
+        _VARIED[group].model_validate({name: value})
+    elif group == "set":
+        _VALUE.validate_python(value)
+    else:
+        _TEXT.validate_python(value)
 
 
 def _whole_problems(fields: SweepFields, source: Source) -> list[str]:
@@ -270,11 +293,9 @@ def _whole_problems(fields: SweepFields, source: Source) -> list[str]:
                 if step.workload is None
             ]
         )
-    for name, span in (("warm_up", fields.warm_up), ("measure", fields.measure)):
-        if span.min > span.max:
-            problems.append(source.problem((name, "min"), f"is more than {name}.max"))
-    if fields.measure.min < 1:
-        problems.append(source.problem(("measure", "min"), "must be at least 1s"))
+    problems += _span_problems(fields, (), source)
+    for index, step in enumerate(fields.steps or ()):
+        problems += _span_problems(step, ("steps", index), source)
     if not 0.5 <= fields.confidence < 1:
         problems.append(source.problem(("confidence",), "must be from 50% to below 100%"))
     names = [step.name for step in fields.steps or ()]
@@ -288,6 +309,16 @@ def _whole_problems(fields: SweepFields, source: Source) -> list[str]:
     return problems + _search_problems(fields, source)
 
 
+def _span_problems(fields: SweepFields | StepFields, where: Location, source: Source) -> list[str]:
+    problems = []
+    for name, span in (("warm_up", fields.warm_up), ("measure", fields.measure)):
+        if span is not None and span.min > span.max:
+            problems.append(source.problem((*where, name, "min"), f"is more than {name}.max"))
+    if fields.measure is not None and fields.measure.min < 1:
+        problems.append(source.problem((*where, "measure", "min"), "must be at least 1s"))
+    return problems
+
+
 def _search_problems(fields: SweepFields, source: Source) -> list[str]:
     search = fields.find_max
     if search is None:
@@ -299,8 +330,15 @@ def _search_problems(fields: SweepFields, source: Source) -> list[str]:
         problems.append(source.problem(("find_max", "precision"), "must be at least 1%"))
     if fields.repeats > 1:
         problems.append(source.problem(("repeats",), "a search has none: its confirmation is the repeat"))
+    if search.confirm < 1 or search.confirm != int(search.confirm):
+        problems.append(source.problem(("find_max", "confirm"), "must be whole seconds, at least 1s"))
     if fields.load.rate is not None or "load.rate" in fields.vary:
         problems.append(source.problem(("find_max",), "finds the rate: leave load.rate out"))
+    problems += [
+        source.problem(("steps", index, "load", "rate"), "a search finds the rate: leave it out")
+        for index, step in enumerate(fields.steps or ())
+        if step.load.rate is not None
+    ]
     if fields.load.arrivals in (None, "closed"):
         problems.append(source.problem(("find_max",), "needs open load: set load.arrivals to poisson or constant"))
     if search.p50_max is None and search.p95_max is None and search.p99_max is None:

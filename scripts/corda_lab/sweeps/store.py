@@ -24,6 +24,10 @@ from corda_lab.sweeps.plan import Step
 SHAPE_FOLDERS = ("databases", "nodes", "notaries")
 """Folders of configs/ that every shape is made from."""
 
+FAILED = "failed"
+"""Folder of what steps that broke left behind: a folder for each try, with the error and the nodes' logs."""
+FINISHED = ".finished-"
+
 
 def unfinished_folder(results_folder: Path | None = None) -> Path:
     """Where sweeps are kept until they are finished."""
@@ -31,10 +35,11 @@ def unfinished_folder(results_folder: Path | None = None) -> Path:
 
 
 def digest(paths: Sequence[Path]) -> str:
-    """One fingerprint of some files, by their names and their content."""
+    """One fingerprint of some files, by their names and their content; that of one that is gone is another."""
     found = hashlib.sha256()
     for path in sorted(paths):
-        found.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+        if path.is_file():
+            found.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     return found.hexdigest()
 
 
@@ -86,6 +91,19 @@ class Unfinished:
         """A step that is complete."""
         return keep.read_step(self._step_folder(step))
 
+    def _broken_file(self, step: Step) -> Path:
+        return self.folder / "broken" / f"{step.index:04d}-{step.key}.txt"
+
+    def has_broken(self, step: Step) -> bool:
+        """Whether a step of a search broke the lab on every try, which answers the search as well."""
+        return self._broken_file(step).is_file()
+
+    def note_broken(self, step: Step, why: str) -> None:
+        """Keep that a step of a search broke the lab on every try."""
+        file = self._broken_file(step)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{why}\n", encoding="utf-8")
+
     @property
     def done(self) -> list[Path]:
         """Folders of all complete steps, in the order in which they ran."""
@@ -114,8 +132,10 @@ class Unfinished:
         """Make a run of all complete steps, and forget the unfinished sweep. Raises LabError when there is no step."""
         results_folder = self.folder.parent.parent
         final = results_folder / self.identity
-        # A process may have ended between the two.
-        if not final.exists():
+        # A process may have ended between any two of these.
+        if final.exists():
+            results.point_latest(final)
+        else:
             steps = [keep.read_step(folder) for folder in self.done]
             if not steps:
                 raise LabError(f"{self.identity}: no step is complete", "`scripts/lab sweep --resume` goes on with it.")
@@ -131,14 +151,18 @@ class Unfinished:
                     grafana=grafana,
                 )
                 keep.write_run(folder, manifest, steps)
+                if (self.folder / FAILED).is_dir():
+                    shutil.copytree(self.folder / FAILED, folder / FAILED)
         # At once, and then in peace: half of a folder would look like a sweep.
-        gone = self.folder.with_name(f".finished-{self.identity}")
+        gone = self.folder.with_name(f"{FINISHED}{self.identity}")
         self.folder.rename(gone)
         shutil.rmtree(gone)
         return final
 
     def tidy(self) -> None:
-        """Remove what a process that was killed had not finished writing."""
+        """Remove what a process that was killed had not finished writing, or removing."""
+        for path in self.folder.parent.glob(f"{FINISHED}*"):
+            shutil.rmtree(path)
         for folder in (self.folder / "steps", self.folder.parent.parent):
             for path in folder.glob(f"{results.PARTIAL}*") if folder.is_dir() else ():
                 if folder.name == "steps" or path.name.startswith(f"{results.PARTIAL}{self.identity}-"):

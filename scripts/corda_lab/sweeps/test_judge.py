@@ -70,3 +70,9 @@ def test_thresholds_are_of_the_latency_that_counts() -> None:
     assert threshold_problems(step_of(open_load=None), limits) == []
     limits = ThresholdFields.model_validate({"throughput_min": 12})
     assert threshold_problems(step_of(), limits) == ["throughput is 9.90 flows/s, less than 12"]
+
+
+def test_a_step_that_is_not_valid_breaks_no_threshold() -> None:
+    limits = ThresholdFields.model_validate({"throughput_min": 12})
+    invalid = {"valid": False, "reasons": ["the machine swapped 300 pages while it was measured"]}
+    assert threshold_problems(step_of(validity=invalid), limits) == []

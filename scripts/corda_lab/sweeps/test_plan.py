@@ -1,10 +1,12 @@
 """From a file to steps: which, in what order, on which lab."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from corda_lab import results
 from corda_lab.errors import LabError
 from corda_lab.paths import ENV_FILE
 from corda_lab.settings import Settings, load_settings
@@ -152,3 +154,43 @@ def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings
     assert found.starts == 2
     assert found.seconds_max - found.seconds_min == 4 * (10 + 20)
     assert plan.estimate(steps, settings, fresh="step").starts == 4
+
+
+def test_a_name_that_leaves_no_room_for_a_step_s_number_is_refused_in_the_plan(
+    tmp_path: Path, settings: Settings
+) -> None:
+    sweep = sweep_of(tmp_path, "workload: iou\n")
+    for length, is_possible in ((55, True), (56, False)):
+        named = replace(sweep, name="a" * length)
+        if is_possible:
+            assert len(f"{named.name}-{plan.plan_steps(named, settings)[0].index:04d}") == results.NAME_LENGTH_MAX
+            continue
+        with pytest.raises(LabError, match="cannot be a run's name"):
+            plan.plan_steps(named, settings)
+
+
+def test_a_long_list_of_values_still_gives_names_that_files_can_have(tmp_path: Path, settings: Settings) -> None:
+    links = [f"party{one}-party{other}=+40ms,10mbit" for one in "abcd" for other in "abcd" if one < other]
+    text = f"workload: iou\nshape: {{parties: 4}}\nvary:\n  shape.link: [{links}, {links[:-1]}, {links[1:]}]\n"
+    found = keys(plan.plan_steps(sweep_of(tmp_path, text), settings))
+    assert len(set(found)) == 3
+    assert all(len(key) <= plan.KEY_LENGTH_MAX + len("_r1") for key in found)
+
+
+def test_a_named_step_can_have_a_warm_up_and_a_time_of_its_own(tmp_path: Path, settings: Settings) -> None:
+    text = """\
+workload: iou
+steps:
+  - {name: cold, warm_up: {min: 0s, max: 0s}, measure: {min: 60s, max: 60s}}
+  - {name: warm}
+"""
+    cold, warm = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    assert (cold.warm_up, cold.measure, cold.precision) == ((0, 0), (60, 60), None)
+    assert (warm.warm_up, warm.measure, warm.precision) == ((5, 15), (10, 30), 0.05)
+    options = cold.options("x")
+    assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (0, 0, 60)
+
+
+def test_smoke_takes_three_minutes_at_most(settings: Settings) -> None:
+    found = plan.estimate(plan.plan_steps(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
+    assert found.seconds_max <= 180

@@ -63,6 +63,46 @@ def test_what_varies_has_to_be_there_and_once(tmp_path: Path) -> None:
     ]
 
 
+def test_the_times_of_a_named_step_have_to_fit_too(tmp_path: Path) -> None:
+    steps = "steps:\n  - {name: one, warm_up: {min: 2s, max: 1s}}\n  - {name: two, measure: {min: 0s, max: 1s}}\n"
+    assert read(tmp_path, SOUND + steps) == [
+        "own.yaml:6: steps[0].warm_up.min: is more than warm_up.max",
+        "own.yaml:7: steps[1].measure.min: must be at least 1s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("vary", "problem"),
+    [
+        ("load.users: [null, 4]", "load.users[0]: is empty: give a value"),
+        ("shape.cores: [null, 1]", "shape.cores[0]: is empty: give a value"),
+        ("load.rate: [null, 1]", "load.rate[0]: is empty: give a value"),
+        ("set.iouValue: [1, null]", "set.iouValue[1]: is empty: give a value"),
+        ("workload: [iou, 5]", "workload[1]: should be text, is 5: put it in quotes"),
+        ("workload: [' ']", "workload[0]: should"),
+        ("set.iouValue: [[1, 2]]", "set.iouValue[0]: should be one value, is [1, 2]"),
+        ("set.iouValue: [{a: 1}]", "set.iouValue[0]: should be one value, is {'a': 1}"),
+    ],
+)
+def test_what_varies_has_values_that_fit(tmp_path: Path, vary: str, problem: str) -> None:
+    (found,) = read(tmp_path, SOUND + f"vary:\n  {vary}\n")
+    assert found.startswith(f"own.yaml:6: vary.{problem}")
+
+
+def test_a_search_takes_no_rate_and_confirms_for_whole_seconds(tmp_path: Path) -> None:
+    text = """\
+load: {arrivals: poisson}
+steps:
+  - {name: one, load: {rate: 5}}
+"""
+    for confirm in ("90.5s", "0s"):
+        search = f"find_max: {{rate_min: 1, rate_max: 5, p95_max: 2s, confirm: {confirm}}}\n"
+        assert read(tmp_path, SOUND + text + search) == [
+            "own.yaml:7: steps[0].load.rate: a search finds the rate: leave it out",
+            "own.yaml:8: find_max.confirm: must be whole seconds, at least 1s",
+        ]
+
+
 def test_what_does_not_fit_together_is_told(tmp_path: Path) -> None:
     text = """\
 description: A sweep.
