@@ -240,6 +240,8 @@ def limits(
 def search_limit(found: Found, uses: dict[str, list[Use]]) -> str:
     """What was used up at the lowest rate that did not hold."""
     where = f"with {found.group_label}, " if found.group_label else ""
+    if found.failed is None and found.high is not None:
+        return f"{where}at {found.high:g} arrivals per second the lab broke, so there is no step to look at"
     if found.failed is None:
         return f"{where}every rate that was tried held, so nothing was the limit" if found.rate is not None else ""
     return f"{where}at {float(found.failed.x):g} arrivals per second, which did not hold, {evidence(uses[found.failed.key])}"

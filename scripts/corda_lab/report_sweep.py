@@ -9,7 +9,7 @@ from corda_lab import charts_sweep, commands, conclusions, costs, saturation, sh
 from corda_lab.charts import Chart
 from corda_lab.conclusions import Conclusion
 from corda_lab.judging import Judged, is_paired
-from corda_lab.points import METRICS, Point, holds, known_metrics, points
+from corda_lab.points import METRICS, Point, holds, known_metrics, points, searched
 from corda_lab.stored import StoredRun
 from corda_lab.words import (
     STAGE_MEANINGS,
@@ -335,6 +335,8 @@ def badge(run: StoredRun) -> tuple[str, str]:
     failed = sum(bool(conclusions.failures(step)) for step in run.steps)
     if failed:
         return "bad", f"{failed} of {plural(count, 'step')} failed"
+    if run.sweep.get("find_max") and not all(found.rate for found in searched(run, points(run))):
+        return "bad", "no rate was confirmed"
     valid = sum(step["validity"]["valid"] for step in run.steps)
     return (
         ("good", "every step is valid")

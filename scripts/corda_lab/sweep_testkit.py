@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 import yaml
@@ -348,6 +348,10 @@ class Simulator:
         self.origin = float(found.step["window"]["load_ended_at"]) + GAP_SECONDS
         return found
 
+    def answer(self, planned: Step, _heading: str) -> bool:
+        """Whether the rate of a step is sustained."""
+        return bool(self.step(planned).step["thresholds"]["passed"])
+
 
 FIND_MAX: dict[str, Any] = {
     "rate_min": 4,
@@ -367,10 +371,7 @@ def run_all(simulator: Simulator) -> dict[str, Any]:
         for index, (point, repeat) in enumerate(order, start=1):
             simulator.step(plan.step_of(file, point, index, repeat))
         return {}
-    return {
-        point.label: execute.find_max(cast(execute.Runner, simulator), file, point, number)
-        for number, point in enumerate(points)
-    }
+    return {point.label: execute.find_max(file, point, number, simulator.answer) for number, point in enumerate(points)}
 
 
 def store_sweep(
