@@ -274,14 +274,27 @@ class Ended:
     within: bool
 
 
+def in_looks(series: Sequence[float]) -> list[float]:
+    """A series of counts by seconds as one by looks."""
+    size = int(steady.LOOK_SECONDS)
+    return [sum(series[start : start + size]) for start in range(0, len(series) - size + 1, size)]
+
+
 def early_ends(process: str, *, precision: float, simulations: int, seed: int, seconds_max: int = 480) -> list[Ended]:
-    """Measurements that are looked at every three seconds and end when they may."""
+    """Measurements that are looked at every three seconds, as the lab looks, and end when they may."""
     make, mean = PROCESSES[process]
     source, ended = random.Random(seed), []
     for _ in range(simulations):
         series = make(source, seconds_max)
         looks = range(int(steady.ENDING_SECONDS_MIN), seconds_max, int(steady.LOOK_SECONDS))
-        seconds = next((look for look in looks if steady.may_end(series[:look], precision)), seconds_max)
+        seconds = next(
+            (
+                look
+                for look in looks
+                if steady.may_end(in_looks(series[:look]), precision, bin_seconds=steady.LOOK_SECONDS)
+            ),
+            seconds_max,
+        )
         estimate = statistics.fmean(series[:seconds])
         half = steady.relative_half_width(series[:seconds]) or 0.0
         error = abs(mean - estimate) / estimate

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab import counts, host, rows, signals, ui
+from corda_lab import counts, host, rows, signals, steady, ui
 from corda_lab.bridge import Bridge
 from corda_lab.compose import Compose, last_lines, run_docker
 from corda_lab.errors import LabError
@@ -38,10 +38,12 @@ BAD_INPUT = 2
 
 @dataclass
 class Timeline:
-    """Readings of the host while the load ran: (unix seconds, reading)."""
+    """Readings of the host while the load ran, (unix seconds, reading), and what the load was ended for."""
 
     cpu: list[tuple[float, host.CpuTime]] = field(default_factory=list)
     swapped: list[tuple[float, int]] = field(default_factory=list)
+    warm_up: steady.WarmUp | None = None
+    """Where the warm-up ended, in a load that was ended because it had been measured for long enough."""
 
     def note(self) -> None:
         """Take a reading now."""
@@ -261,7 +263,7 @@ def end_early(compose: Compose, plan: Plan) -> None:
 def generate_load(compose: Compose, plan: Plan, bridge: Bridge, names: LoadContainers) -> Timeline:
     """Wait for the end of the load, and show how it goes. Raises LabError when it does not end, or a worker ends early."""
     timeline = Timeline()
-    watch, is_ending = Watch(plan.options), False
+    watch = Watch(plan.options)
     live = LiveRate(bridge, plan.subject)
     started = time.monotonic()
     total = plan.options.total_seconds
@@ -275,7 +277,7 @@ def generate_load(compose: Compose, plan: Plan, bridge: Bridge, names: LoadConta
                 await_end(names)
                 return timeline
             # Workers end with their master, so towards the end one may be gone a little before it.
-            if elapsed < total and not is_ending:
+            if elapsed < total and timeline.warm_up is None:
                 check_workers(names, codes)
             if elapsed > limit:
                 raise LabError(
@@ -284,7 +286,7 @@ def generate_load(compose: Compose, plan: Plan, bridge: Bridge, names: LoadConta
             timeline.note()
             stage = (
                 "stopping"
-                if is_ending or elapsed >= total
+                if timeline.warm_up is not None or elapsed >= total
                 else "measuring"
                 if elapsed >= plan.options.warm_up_seconds_min
                 else "warm-up"
@@ -292,9 +294,9 @@ def generate_load(compose: Compose, plan: Plan, bridge: Bridge, names: LoadConta
             at_most = "at most " if plan.options.stopping else ""
             ticker.show(f"{stage}: {live.tell()}, {at_most}{max(0.0, total - elapsed):.0f} s left")
             watch.note(elapsed, live.completed)
-            if watch.is_enough and not is_ending:
+            if timeline.warm_up is None and (enough := watch.enough):
+                timeline.warm_up = enough
                 end_early(compose, plan)
-                is_ending = True
             time.sleep(POLL_SECONDS)
 
 

@@ -56,8 +56,12 @@ def run_manifest(
     sweep: dict[str, Any] | None,
     phases: dict[str, float],
     command: str | None = None,
+    grafana: str | None = None,
 ) -> dict[str, Any]:
-    """The content of ``run.json``. Every step says by its number which environment it ran in."""
+    """The content of ``run.json``. Every step says by its number which environment it ran in.
+
+    ``grafana`` is a link to what Grafana shows of the steps, where it runs.
+    """
     environments: list[dict[str, Any]] = []
     for one in steps:
         if one.environment not in environments:
@@ -76,6 +80,7 @@ def run_manifest(
         "workload_files": {one.workload: one.workload_text for one in steps},
         "environments": environments,
         "sweep": sweep,
+        "grafana": grafana,
     }
 
 
@@ -84,13 +89,18 @@ def with_step(frame: pl.DataFrame, step: dict[str, Any]) -> pl.DataFrame:
     return frame.select(pl.lit(step["index"], dtype=pl.Int32).alias("step"), pl.all())
 
 
+def stage_table(steps: Sequence[Measured]) -> pl.DataFrame:
+    """The stage rows of all steps that have some; each workload brings stages of its own, which are null in others' rows."""
+    rows = [with_step(one.stage_rows, one.step) for one in steps if one.stage_rows is not None]
+    return pl.concat(rows, how="diagonal_relaxed")
+
+
 def write_run(folder: Path, run: dict[str, Any], steps: Sequence[Measured]) -> None:
     """Write every file of a run, the report last, which is made from them."""
     pl.concat([with_step(one.requests, one.step) for one in steps]).write_parquet(folder / "requests.parquet")
     pl.concat([with_step(one.metrics, one.step) for one in steps]).write_parquet(folder / "metrics.parquet")
-    stage_rows = [with_step(one.stage_rows, one.step) for one in steps if one.stage_rows is not None]
-    if stage_rows:
-        pl.concat(stage_rows).write_parquet(folder / "stages.parquet")
+    if any(one.stage_rows is not None for one in steps):
+        stage_table(steps).write_parquet(folder / "stages.parquet")
     results.write_json(folder / "steps.json", {"schema": results.SCHEMA, "steps": [one.step for one in steps]})
     results.write_json(folder / "run.json", run)
     report.render(folder)

@@ -23,10 +23,10 @@ LAST_BATCHES = 3
 change of throughput in the last third of a minute would go unseen."""
 
 BATCH_COUNTS = (30, 20, 15, 10)
-"""Numbers of batches to try, in order. Beyond 30 little is won, below 10 much is lost (Schmeiser 1982, *Batch Size Effects in the
-Analysis of Simulation Output*, Operations Research 30)."""
+"""Numbers of batches to try, in order, where there are as many bins. Beyond 30 little is won, below 10 much is lost (Schmeiser
+1982, *Batch Size Effects in the Analysis of Simulation Output*, Operations Research 30)."""
 
-BINS_MIN = 30
+BINS_MIN = 20
 BINS_WANTED = 60
 BIN_SECONDS_MIN = 0.2
 CORRELATION_MAX = 0.9
@@ -34,6 +34,7 @@ CORRELATION_MAX = 0.9
 ENDING_SECONDS_MIN = 60.0
 ENDING_LOOKS = 3
 LOOK_SECONDS = 3.0
+"""How often a load is looked at, and so the shortest bins that do not show the looking. A load begins within it of the first."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,12 @@ def relative_half_width(series: Sequence[float], confidence: float = CONFIDENCE)
 
     Batch means with Student's t. Batches are enlarged, from 30 of them down to 10, until neighbours seem independent: their
     lag-1 correlation is at most half a standard error above what independent ones would have. What is left at 10 enters
-    the variance as that of a first-order autoregression does, by (1 + r) / (1 − r). None where there are fewer than 30 bins or
+    the variance as that of a first-order autoregression does, by (1 + r) / (1 − r). None where there are fewer than 20 bins or
     nothing happened in any.
     """
     if len(series) < BINS_MIN or not any(series):
         return None
-    for count in BATCH_COUNTS:
+    for count in (count for count in BATCH_COUNTS if count <= len(series)):
         batches = _batch_means(series, count, start=len(series) % count)
         correlation = _lag_1_correlation(batches)
         if correlation <= -1 / count + 0.5 / math.sqrt(count):

@@ -24,18 +24,26 @@ StageFigures = Callable[[Window], dict[str, Any]]
 """The figures of the stages over a measuring window."""
 
 
-def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: dict[str, Any]) -> dict[str, Any]:
-    """The entry ``warm_up`` of the step: how long it took, by which rule, and whether that found its end."""
+def warm_up_of(
+    options: LoadOptions, requests: pl.DataFrame, end: dict[str, Any], decided: steady.WarmUp | None
+) -> dict[str, Any]:
+    """The entry ``warm_up`` of the step: how long it took, by which rule, and whether that found its end.
+
+    ``decided`` is where the load was seen to have warmed up when it was ended for that; only a load that went on to its limit is
+    looked at anew.
+    """
     least, most = options.warm_up_seconds_min, options.warm_up_seconds
     if options.stopping is None or least == most:
         return {"method": "fixed", "seconds_min": most, "seconds_max": most, "cut_seconds": most, "found": True}
     times = requests.filter(rows.is_done())["ended_at"].sort().to_list()
-    found = steady.warm_up_end(
+    started_at, stopped_at = float(end["started_at"]), float(end["stop_at"])
+    found = decided or steady.warm_up_end(
         times,
-        started_at=float(end["started_at"]),
-        stopped_at=float(end["stop_at"]),
+        started_at=started_at,
+        stopped_at=stopped_at,
         seconds_min=least,
         seconds_max=most,
+        bin_seconds=steady.bin_seconds_for(stopped_at - started_at),
     )
     return {
         "method": steady.WARM_UP_METHOD,
@@ -194,7 +202,7 @@ def build_step(
 ) -> dict[str, Any]:
     """The entry of ``steps.json``; ``docs/methodology.md`` defines every figure in it."""
     options, subject = plan.options, plan.subject
-    warm_up = warm_up_of(options, requests, end)
+    warm_up = warm_up_of(options, requests, end, timeline.warm_up)
     window = measuring_window(end, warm_up["cut_seconds"])
     in_flight = mean_in_window(metrics, "bridge_flows_in_flight", window).get(subject.node)
     states = {part.name: part.states_per_flow for part in subject.parts}

@@ -116,7 +116,10 @@ def parse_junit(text: str) -> tuple[int, int]:
 
 
 def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> Outcome:
-    """Run pytest, its report in ``<name>.xml`` of the cache, and count its tests. A run that breaks off counts as one failure more."""
+    """Run pytest, its report in ``<name>.xml`` of the cache, and count its tests.
+
+    A run that breaks off counts as one failure more.
+    """
     xml = CACHE / f"{name}.xml"
     xml.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", f"--junit-xml={xml}", *arguments]

@@ -3,9 +3,6 @@
 from corda_lab import steady
 from corda_lab.load import LoadOptions
 
-LOOK_BIN_SECONDS = 3.0
-"""The bridge is asked about as often, so shorter bins would show the asking."""
-
 
 class Watch:
     """Decides from the completions so far whether the load may end; a load of fixed times is never ended early."""
@@ -19,32 +16,35 @@ class Watch:
         self._seen.append((elapsed_seconds, completed))
 
     @property
-    def is_enough(self) -> bool:
-        """Whether warm-up and measuring have taken as long as they have to."""
+    def enough(self) -> steady.WarmUp | None:
+        """Where the warm-up ended, once it and the measuring have taken as long as they have to; None before."""
         stopping = self._options.stopping
         if stopping is None or len(self._seen) < 2:
-            return False
+            return None
         elapsed = self._seen[-1][0]
         if elapsed < stopping.warm_up_seconds_min + stopping.duration_seconds_min:
-            return False
+            return None
         times = self._completion_times()
-        cut_seconds = steady.warm_up_end(
+        warm_up = steady.warm_up_end(
             times,
             started_at=0.0,
             stopped_at=elapsed,
             seconds_min=stopping.warm_up_seconds_min,
             seconds_max=self._options.warm_up_seconds,
             bin_seconds=steady.bin_seconds_for(elapsed),
-        ).cut_seconds
-        measured = elapsed - cut_seconds
-        if measured >= self._options.duration_seconds:
-            return True
-        if stopping.precision is None or measured < stopping.duration_seconds_min:
-            return False
-        series = steady.completions_per_bin(
-            times, started_at=cut_seconds, stopped_at=elapsed, bin_seconds=LOOK_BIN_SECONDS
         )
-        return steady.may_end(series, stopping.precision, bin_seconds=LOOK_BIN_SECONDS, confidence=stopping.confidence)
+        measured = elapsed - warm_up.cut_seconds - steady.LOOK_SECONDS
+        if measured >= self._options.duration_seconds:
+            return warm_up
+        if stopping.precision is None or measured < stopping.duration_seconds_min:
+            return None
+        series = steady.completions_per_bin(
+            times, started_at=warm_up.cut_seconds, stopped_at=elapsed, bin_seconds=steady.LOOK_SECONDS
+        )
+        may_end = steady.may_end(
+            series, stopping.precision, bin_seconds=steady.LOOK_SECONDS, confidence=stopping.confidence
+        )
+        return warm_up if may_end else None
 
     def _completion_times(self) -> list[float]:
         """When each request was completed, as far as the counter shows: evenly between two looks."""

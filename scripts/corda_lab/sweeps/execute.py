@@ -57,6 +57,8 @@ class Lab:
         self._shape: tuple[tuple[str, str], ...] | None = None
         self._environment: dict[str, Any] = {}
         self.starts = 0
+        self.started_at = 0.0
+        """When the lab that runs now was started, unix seconds: its Prometheus knows nothing from before."""
 
     def require_replaceable(self) -> None:
         """Raises LabError when there is a lab that no sweep started: its ledger would be lost."""
@@ -78,6 +80,7 @@ class Lab:
             self._shape = None
             self._start(wanted)
             self.starts += 1
+            self.started_at = time.time()
             self._environment = manifest.environment(shape.of_running(wanted))
             self._shape = step.shape_key
         return wanted, self._environment
@@ -115,7 +118,12 @@ class Runner:
         self._require_same_images(environment)
         options = step.options(f"{self._sweep.name}-{step.index:04d}")
         measured = run.measure(options, settings, environment)
-        problems = threshold_problems(measured.step, self._sweep.fields.thresholds)
+        objective = self._sweep.fields.find_max
+        problems = (
+            threshold_problems(measured.step, self._sweep.fields.thresholds)
+            if objective is None
+            else sustained(measured.step, objective)
+        )
         measured.step.update(
             index=step.index,
             key=step.key,
@@ -314,10 +322,11 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
         is_whole = search is not None
     if not is_whole:
         return Outcome(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
-    folder = finish(sweep, kept, search)
-    link = grafana.link(settings, started_at, time.time())
+    # What Prometheus knew of labs before the last one went with them.
+    link = grafana.link(settings, max(started_at, lab.started_at), time.time())
+    folder = finish(sweep, kept, search, link)
     if link:
-        ui.note(f"Grafana over this time: {link}")
+        ui.note(f"Grafana over the last lab's time: {link}")
     return Outcome(folder, problems_of(folder))
 
 
@@ -385,6 +394,8 @@ def find_max(sweep: SweepFile, point: Point, number: int, answer: Answer) -> dic
             key=f"{point.key}_{count:02d}-{phase}",
             rate=rate,
             measure=(wanted.confirm, wanted.confirm) if phase == "confirm" else None,
+            # A rate that is asked again has to meet other arrivals.
+            seed=sweep.fields.seed + count - 1,
         )
         heading = f"{point.label}: step {count} of at most {wanted.steps_max}, {phase} {rate:g}/s"
         is_sustained = answer(step, heading)
@@ -401,10 +412,10 @@ def find_max(sweep: SweepFile, point: Point, number: int, answer: Answer) -> dic
     }
 
 
-def finish(sweep: SweepFile, kept: store.Unfinished, search: dict[str, Any] | None) -> Path:
+def finish(sweep: SweepFile, kept: store.Unfinished, search: dict[str, Any] | None, link: str | None = None) -> Path:
     """Make a run of the steps that are complete."""
     with ui.phase("Keeping the run, making its report"):
-        return kept.finish(sweep_manifest(sweep, search), dict(ui.phase_times.seconds))
+        return kept.finish(sweep_manifest(sweep, search), dict(ui.phase_times.seconds), grafana=link)
 
 
 def problems_of(folder: Path) -> list[str]:

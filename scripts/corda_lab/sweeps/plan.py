@@ -260,6 +260,7 @@ def step_of(
     key: str | None = None,
     rate: float | None = None,
     measure: tuple[float, float] | None = None,
+    seed: int | None = None,
 ) -> Step:
     """The step that measures a point once."""
     fields = sweep.fields
@@ -274,7 +275,7 @@ def step_of(
         overrides=point.overrides,
         load=point.load if rate is None else {**point.load, "rate": rate},
         variables=point.variables,
-        seed=fields.seed + repeat - 1,
+        seed=fields.seed + repeat - 1 if seed is None else seed,
         warm_up=_span(point.warm_up),
         measure=measure or _span(point.measure),
         precision=point.measure.precision,

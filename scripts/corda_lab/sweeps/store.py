@@ -128,7 +128,7 @@ class Unfinished:
         before: dict[str, str] = self.plan["fingerprint"]
         return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
-    def finish(self, sweep: dict[str, Any], phases: dict[str, float]) -> Path:
+    def finish(self, sweep: dict[str, Any], phases: dict[str, float], *, grafana: str | None = None) -> Path:
         """Make a run of all complete steps, and forget the unfinished sweep. Raises LabError when there is no step."""
         results_folder = self.folder.parent.parent
         final = results_folder / self.identity
@@ -142,7 +142,13 @@ class Unfinished:
             with results.new_run(self.identity, results=results_folder) as folder:
                 (folder / "sweep.yaml").write_text(self.sweep_text, encoding="utf-8")
                 manifest = keep.run_manifest(
-                    self.identity, steps, kind="sweep", sweep=sweep, phases=phases, command=self.plan["command"]
+                    self.identity,
+                    steps,
+                    kind="sweep",
+                    sweep=sweep,
+                    phases=phases,
+                    command=self.plan["command"],
+                    grafana=grafana,
                 )
                 keep.write_run(folder, manifest, steps)
                 if (self.folder / FAILED).is_dir():
