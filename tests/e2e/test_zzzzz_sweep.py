@@ -26,8 +26,8 @@ workload: iou
 shape: {parties: 2}
 vary: {load.users: [1, 2]}
 repeats: 2
-warm_up: {min: 3s, max: 3s}
-measure: {min: 8s, max: 8s}
+warm_up: {min: 15s, max: 15s}
+measure: {min: 10s, max: 10s}
 """
 
 

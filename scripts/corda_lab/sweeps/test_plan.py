@@ -191,6 +191,6 @@ steps:
     assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (0, 0, 60)
 
 
-def test_smoke_takes_three_minutes_at_most(settings: Settings) -> None:
+def test_smoke_takes_three_and_a_half_minutes_at_most(settings: Settings) -> None:
     found = plan.estimate(plan.plan_steps(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
-    assert found.seconds_max <= 180
+    assert found.seconds_max <= 215
