@@ -71,10 +71,13 @@ def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, e
 
 
 def is_unsteady(step: dict[str, Any]) -> bool:
-    """Whether the throughput of the window's halves differs by more than the limit, and more than arrivals by chance would."""
+    """Whether the throughput of the window's halves differs by more than the limit, and more than arrivals by chance would.
+
+    Not asked where no warm-up was wanted: such a step is to show how a node warms up.
+    """
     halves = step["steadiness"]
     change = halves["change_percent"]
-    if change is None or abs(change) <= rows.DRIFT_PERCENT_MAX:
+    if change is None or abs(change) <= rows.DRIFT_PERCENT_MAX or step["warm_up"]["seconds_max"] == 0:
         return False
     counted = [
         halves[name] * step["window"]["seconds"] / 2 for name in ("first_half_per_second", "second_half_per_second")
