@@ -187,6 +187,7 @@ def run_samples(failed: float) -> list[Known]:
         *_histogram("bridge_flow_duration_seconds", started, flow_bounds),
         *_histogram("bridge_rpc_duration_seconds", started, rpc_bounds),
         Known("locust_users", locust, start=20),
+        Known("locust_run_info", workload | {"load": "closed, 20 users"}, start=1),
         Known("locust_requests_started_total", workload, rise=11),
         Known("locust_requests_total", workload | {"outcome": "ok"}, rise=ok),
         *_histogram("locust_request_duration_seconds", workload, request_bounds),

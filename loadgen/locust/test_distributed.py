@@ -174,6 +174,18 @@ def test_a_master_holds_before_its_workers_start(locust: Locust, bridge: StubBri
     assert len(paid(bridge)) == len(all_rows(locust)) > 5
 
 
+def test_a_master_that_is_told_to_stop_stops_its_workers(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:
+    cluster.start("--users", "4", "--spawn-rate", "4", "--run-time", "600s", "--stop-timeout", "5")
+    wait_until(lambda: len(bridge.starts) > 8, "load runs", 40)
+    (locust.rows_folder / "test.stop").touch()
+    status, output = locust.finish(60)
+
+    assert status == 0, output + cluster.logs()
+    end = locust.end()
+    assert end is not None
+    assert (end["exit_reason"], end["requests"]) == ("enough", len(all_rows(locust)))
+
+
 def test_every_user_of_every_worker_has_its_own_item(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:
     locust.workload(PAY.replace("take('coins')", "mine('coins')").replace("needed", "users"))
     cluster.start(*LOAD)

@@ -216,6 +216,22 @@ def test_a_run_that_holds_waits_after_its_set_up(locust: Locust, bridge: StubBri
     assert len(paid(bridge)) == len(locust.rows()) > 3
 
 
+def test_a_run_ends_early_when_whoever_watches_it_has_seen_enough(locust: Locust, bridge: StubBridge) -> None:
+    locust.start_headless("--users", "2", "--spawn-rate", "2", "--run-time", "600s", "--stop-timeout", "5")
+    wait_until(lambda: len(bridge.starts) > 3, "load runs")
+    assert 'locust_run_info{load="closed, 2 users",node="PartyA",workload="iou"} 1.0' in locust.get(
+        "/metrics", locust.metrics_port
+    )
+    (locust.rows_folder / "test.stop").touch()
+    status, output = locust.finish()
+
+    assert status == 0, output
+    end = locust.end()
+    assert end is not None
+    assert (end["exit_reason"], end["requests"]) == ("enough", len(locust.rows()))
+    assert {row["outcome"] for row in locust.rows()} == {"ok"}
+
+
 def test_an_expected_failure_is_no_error(locust: Locust, bridge: StubBridge) -> None:
     expect = "expect:\n  error: below 100\n  status: 502\n"
     locust.workload((locust.workloads / "iou.yaml").read_text() + expect)

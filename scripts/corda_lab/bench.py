@@ -23,6 +23,7 @@ from corda_lab import counts, generator, rows, run, shape, ui
 from corda_lab.bridge import Bridge
 from corda_lab.compose import Compose, last_words
 from corda_lab.errors import LabError
+from corda_lab.intervals import CONFIDENCE, around_mean
 from corda_lab.load import LoadOptions, Plan
 from corda_lab.prometheus import Prometheus
 from corda_lab.settings import Settings
@@ -35,9 +36,6 @@ START_SECONDS_MAX = 120
 STAGE_COST_CLASS = "org.cordalab.timing.StageCost"
 STAGE_COST_CLASS_PATH = "/opt/corda/cordapps/*:/opt/corda/lib/*"
 STAGE_COST_SECONDS_MAX = 300.0
-
-T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""Two-sided 95 % quantiles of Student's t for 1 to 10 degrees of freedom; beyond that the last one is used, on the safe side."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ def ratio_of(pairs: Sequence[tuple[float, float]]) -> Ratio:
     mean = statistics.fmean(logs)
     interval = None
     if len(logs) > 1:
-        half = T_95[min(len(logs) - 2, len(T_95) - 1)] * statistics.stdev(logs) / math.sqrt(len(logs))
-        interval = (math.exp(mean - half), math.exp(mean + half))
+        low, _, high = around_mean(logs, CONFIDENCE)
+        interval = (math.exp(low), math.exp(high))
     return Ratio(math.exp(mean), math.exp(min(logs)), math.exp(max(logs)), interval)
 
 
@@ -104,7 +102,7 @@ def bridge_rate(compose: Compose, bridge: Bridge, plan: Plan) -> float:
     ):
         generator.await_setup(compose, plan, names)
         generator.let_go(compose, plan)
-        generator.generate_load(plan, bridge, names)
+        generator.generate_load(compose, plan, bridge, names)
         frame, end = generator.collect(compose, plan, names, Path(scratch))
     failed = frame.filter(pl.col("outcome") == "error").height
     if failed:

@@ -5,7 +5,7 @@ that it can follow the reader's light or dark mode. Time is in seconds since the
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -25,19 +25,39 @@ MIB = 1024**2
 
 @dataclass(frozen=True)
 class Trace:
-    """One line, set of bars or cloud of dots. ``colour`` names a role in the page's palette."""
+    """One line, set of bars or cloud of dots. ``colour`` names a role in the page's palette.
+
+    ``y_low`` to ``y_high`` (and for x) is the interval around each point, None where it has none. A point without an
+    interval is drawn hollow (``hollow``). ``labels`` are shown when the reader points at a point, ``texts`` always.
+    """
 
     name: str
     colour: str
-    x: list[float]
-    y: list[float | None]
+    x: Sequence[float | str | None]
+    y: Sequence[float | None]
     kind: str = "line"
     dash: str = "solid"
+    symbol: str | None = None
+    pattern: str | None = None
+    y_low: Sequence[float | None] | None = None
+    y_high: Sequence[float | None] | None = None
+    x_low: Sequence[float | None] | None = None
+    x_high: Sequence[float | None] | None = None
+    hollow: Sequence[bool] | None = None
+    labels: Sequence[str] | None = None
+    texts: Sequence[str] | None = None
+    panel: int | None = None
+    is_in_legend: bool | None = None
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What the page needs to draw one chart."""
+    """What the page needs to draw one chart.
+
+    ``width``: "wide" for the whole page, "third" for a third of it, else a half. ``axis`` of x: linear, zero (linear
+    from zero), log or category.
+    ``panels`` are the y titles of several charts over one time axis; a trace names its own by number.
+    """
 
     id: str
     title: str
@@ -46,11 +66,21 @@ class Chart:
     traces: list[Trace]
     x_title: str = "seconds since the load began"
     is_over_time: bool = True
-    is_wide: bool = False
+    width: str = ""
     marks: list[dict[str, Any]] = field(default_factory=list)
+    axis: str = "linear"
+    ticks: Sequence[float] | None = None
+    is_stacked: bool = False
+    panels: Sequence[str] = ()
+    is_y_from_zero: bool = True
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The chart as JSON has it; what a trace does not have is left out."""
+        content = asdict(self)
+        content["traces"] = [
+            {name: value for name, value in trace.items() if value is not None} for trace in content["traces"]
+        ]
+        return content
 
 
 def bin_seconds(total_seconds: float, *, at_least: int = 1) -> int:
@@ -115,7 +145,7 @@ def throughput(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
         f"Flows per second in bins of {bin_seconds(total)} s. {about} A flat line after the warm-up is a steady system.",
         "flows/s",
         traces,
-        is_wide=True,
+        width="wide",
         marks=[{"kind": "mean", "value": round(mean, 3), "text": f"{mean:.2f} in the window"}],
     )
 
@@ -161,7 +191,7 @@ def latency_over_time(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
         "p99 is its slowest.",
         "ms",
         traces,
-        is_wide=True,
+        width="wide",
     )
 
 
@@ -261,7 +291,7 @@ def lag(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
         "How much later than intended each request started. Near zero is good; a climbing cloud is a queue in front of the pool.",
         "ms",
         traces,
-        is_wide=True,
+        width="wide",
     )
 
 

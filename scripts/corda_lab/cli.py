@@ -9,16 +9,20 @@ import typer
 from rich.table import Table
 
 from corda_lab import bench as bench_module
-from corda_lab import check_workloads, engine, lifecycle, load, new_workload, results, shape, suite, ui
+from corda_lab import check_workloads, engine, lifecycle, listing, load, new_workload, results, shape, stored, suite, ui
+from corda_lab import compare as compare_module
 from corda_lab import doctor as doctor_module
+from corda_lab import figures as figures_module
 from corda_lab import flows as flows_module
 from corda_lab import report as report_module
 from corda_lab import run as run_module
 from corda_lab import status as status_module
 from corda_lab.bridge import Bridge
 from corda_lab.durations import parse_duration
+from corda_lab.errors import LabError
 from corda_lab.paths import WORKLOADS
 from corda_lab.settings import PARTIES, PARTIES_MIN, Settings, load_settings
+from corda_lab.sweeps import command as sweep_command
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,6 +51,16 @@ class Arrivals(str, Enum):
     CLOSED = "closed"
     CONSTANT = "constant"
     POISSON = "poisson"
+
+
+class MetricName(str, Enum):
+    """The figure that runs are compared by."""
+
+    THROUGHPUT = "throughput"
+    STATES = "states"
+    P50 = "p50"
+    P95 = "p95"
+    P99 = "p99"
 
 
 ImagesOption = Annotated[
@@ -231,18 +245,19 @@ def up(
 
     Example: `scripts/lab up --parties 5 --database postgres`
     """
-    options = {
-        "PARTIES": None if parties is None else str(parties),
-        "CORDA_VERSION": corda,
-        "DATABASE": database,
-        "NOTARY": notary,
-        "NODE_PRESET": preset,
-        "DEV_MODE": None if dev_mode is None else str(dev_mode).lower(),
-        "NODE_HEAP": heap,
-        "NODE_CORES": cores,
-        "NODE_CPUSET": cpuset,
-        "LINKS": None if link is None else " ".join(link),
+    given = {
+        "parties": None if parties is None else str(parties),
+        "corda": corda,
+        "database": database,
+        "notary": notary,
+        "preset": preset,
+        "dev_mode": None if dev_mode is None else str(dev_mode).lower(),
+        "heap": heap,
+        "cores": cores,
+        "cpuset": cpuset,
+        "link": None if link is None else " ".join(link),
     }
+    options = {shape.OPTIONS[name]: value for name, value in given.items()}
     settings = shape.with_options(load_settings(), options, size=size)
     lifecycle.up(settings, _forced(images))
     lifecycle.print_urls(settings)
@@ -331,6 +346,50 @@ def run(
     _run(options, load_settings())
 
 
+@app.command()
+def sweep(
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="A sweep file, or the name of one in configs/sweeps/.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan and how long it takes.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest unfinished sweep, or the newest of FILE.")
+    ] = False,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Run nothing more: make a run and its report of an unfinished sweep.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Forget a lab that is there, with its ledger: every sweep starts anew.")
+    ] = False,
+    images: ImagesOption = None,
+) -> None:
+    """Run every step of a sweep file, on a lab that is started for it, and make one report of them all.
+
+    Each step is kept as it ends. Ctrl-C, a crash or a power cut lose the step under way and nothing else: --resume goes on.
+    Status 0: every step is without errors, its counts agree and its thresholds are kept, or a search has confirmed a rate;
+    1: not so.
+
+    Example: `scripts/lab sweep configs/sweeps/smoke.yaml`
+    """
+    if sum((dry_run, resume, finish)) > 1:
+        raise LabError("--dry-run, --resume, --finish: only one of them can be given", "Leave the others out.")
+    settings = load_settings()
+    wanted = sweep_command.Wanted(file, _forced(images), replace)
+    if dry_run:
+        sweep_command.dry_run(wanted, settings)
+        return
+    if finish:
+        outcome = sweep_command.finish(wanted)
+    else:
+        outcome = (sweep_command.resume if resume else sweep_command.begin)(wanted, settings)
+    for problem in outcome.problems:
+        ui.console.print(f"failed: {problem}", style="red", markup=False)
+    if outcome.folder is not None:
+        ui.console.print(f"[bold]report[/bold]       {outcome.folder / 'report.html'}")
+    if outcome.problems:
+        raise typer.Exit(1)
+
+
 def _bridge() -> Bridge:
     return Bridge(load_settings().url("BRIDGE_PORT"))
 
@@ -405,45 +464,155 @@ def report(
     run_name: Annotated[
         str, typer.Argument(metavar="[RUN]", help="A run's name, the start of one, or latest.")
     ] = "latest",
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also draw the main charts into this folder, as PNG and SVG.")
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Make a run's report again from its files.
+    """Make a run's report and its summaries again from the stored files, and print the report's path.
 
-    Example: `scripts/lab report latest`
+    Example: `scripts/lab report latest --figures paper/figures`
     """
-    path = report_module.render(results.find_run(run_name))
+    folder = results.find_run(run_name)
+    path = report_module.render(folder)
+    drawn = figures_module.write(stored.read(folder), figures) if figures else []
+    if as_json:
+        summary = results.read_json(folder / "summary.json")
+        print(json.dumps({**summary, "report": str(path), "figures": [str(one) for one in drawn]}, indent=2))
+        return
     ui.console.print(f"report: {path}", markup=False)
+    for one in drawn:
+        ui.console.print(f"figure: {one}", markup=False)
+
+
+@app.command()
+def compare(
+    run_names: Annotated[
+        list[str], typer.Argument(metavar="A B [C]...", help="Runs of either kind; the others are compared with A.")
+    ],
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help="Status 1 when a point is shown to be worse by more than this (5%), or has no figure any more."
+        ),
+    ] = None,
+    metric: Annotated[MetricName, typer.Option(help="The figure that is judged.")] = MetricName.THROUGHPUT,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare runs point by point: what differs in their environment first, then ratios with intervals.
+
+    Writes a page, Markdown and JSON to results/comparisons/. Runs with one measurement of a point have no interval, so nothing
+    is shown to differ there. Of searches the confirmed rates are compared.
+
+    Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
+    """
+    if len(run_names) < 2:
+        raise LabError("A B: two runs are needed", "`scripts/lab list` shows them all.")
+    limit = None if threshold is None else compare_module.parse_threshold(threshold)
+    folders = [results.find_run(name) for name in run_names]
+    found = compare_module.compare(folders, metric=metric.value, threshold=limit)
+    folder = compare_module.write(found)
+    if as_json:
+        print(json.dumps({**found.as_dict(), "folder": str(folder)}, indent=2))
+    else:
+        _show_comparison(found, folder)
+    if found.regressions:
+        raise typer.Exit(1)
+
+
+def _show_comparison(found: compare_module.Comparison, folder: Path) -> None:
+    for one in found.others:
+        ui.console.print(f"{one.second.identity} against {one.first.identity}", style="bold", markup=False)
+        ui.console.print(compare_module.unlike_headline(one), style="yellow" if one.unlike else None, markup=False)
+        for entry in one.unlike:
+            ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
+        ui.console.print()
+        table = Table("point", "before", "now", "ratio", "verdict", box=None, pad_edge=False, header_style="bold")
+        for cells in compare_module.shown_rows(one, found.metric):
+            style = {"slower": "red", "faster": "green"}.get(cells["verdict"])
+            table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)
+        ui.console.print(table)
+        for label in one.alone:
+            ui.console.print(f"left out: {label}", markup=False)
+        ui.console.print(compare_module.headline(one, found.metric), markup=False)
+        ui.console.print()
+    if found.threshold is not None:
+        style = {"bad": "red", "doubt": "yellow", "good": "green"}[found.state]
+        ui.console.print(compare_module.threshold_words(found), style=style, markup=False)
+    ui.console.print(f"comparison: {folder / 'compare.html'}", markup=False)
 
 
 @app.command(name="list")
 def list_runs(as_json: JsonOption = False) -> None:
-    """List the runs in results/, newest last.
+    """List the runs in results/, newest last, and the sweeps that were broken off.
+
+    Of a sweep the figures are those of its best point, of a search those of the rate that it confirmed.
 
     Example: `scripts/lab list`
     """
-    summaries = [results.summary(run) for run in results.all_runs()]
+    summaries = listing.summaries()
+    broken_off = results.unfinished()
     if as_json:
-        print(json.dumps(summaries, indent=2))
+        print(json.dumps(summaries + broken_off, indent=2))
         return
-    if not summaries:
+    if not summaries and not broken_off:
         ui.console.print("There is no run yet. Make one with `scripts/lab run iou`.", markup=False)
         return
+    if summaries:
+        ui.console.print(_table_of_runs(summaries))
+    for summary in broken_off:
+        # A search plans no steps beforehand.
+        planned = f" of {summary['steps_planned']}" if summary["steps_planned"] else ""
+        ui.console.print(
+            f"unfinished: {summary['run']}, {summary['steps']}{planned} steps; `scripts/lab sweep --resume` goes on",
+            style="yellow",
+            markup=False,
+        )
+
+
+def _table_of_runs(summaries: list[dict[str, Any]]) -> Table:
     table = Table(
-        "run", "load", "flows/s", "p50", "p99", "errors", "counts", box=None, pad_edge=False, header_style="bold"
+        "run",
+        "kind",
+        "load",
+        "flows/s",
+        "p50",
+        "p99",
+        "errors",
+        "counts",
+        box=None,
+        pad_edge=False,
+        header_style="bold",
     )
-    for column in table.columns[1:6]:
+    table.columns[0].no_wrap = True
+    for column in table.columns[2:7]:
         column.justify = "right"
     for summary in summaries:
+        if "damaged" in summary:
+            table.add_row(summary["run"], "cannot be read", summary["damaged"], style="red")
+            continue
+        rate = summary["throughput_per_second"]
         table.add_row(
             summary["run"],
-            f"{summary['users']} users"
-            if summary["arrivals"] is None
-            else f"{summary['rate_per_second']:g}/s {summary['arrivals']}",
-            f"{summary['throughput_per_second']:.2f}",
+            f"sweep, {summary['steps_valid']}/{summary['steps']} valid" if summary["kind"] == "sweep" else "run",
+            _load_words(summary),
+            "–" if rate is None else f"{rate:.2f}",
             *("–" if summary[name] is None else f"{summary[name]:,.0f} ms" for name in ("p50_ms", "p99_ms")),
             str(summary["errors"]),
             "agree" if summary["counts_agree"] else "differ",
         )
-    ui.console.print(table)
+    return table
+
+
+def _load_words(summary: dict[str, Any]) -> str:
+    """The load whose figures stand in a line of ``lab list``."""
+    if rates := summary["rates_confirmed_per_second"]:
+        return "highest: " + ", ".join("none" if rate is None else f"{rate:g}/s" for rate in rates.values())
+    if summary["kind"] == "sweep":
+        return f"best: {summary['label']}" if summary["label"] else "nothing valid"
+    if summary["arrivals"] is None:
+        return f"{summary['users']} users"
+    return f"{summary['rate_per_second']:g}/s {summary['arrivals']}"
 
 
 @app.command(name="test")

@@ -1,5 +1,8 @@
 """The one base class of every error that a user may see."""
 
+BAD_INPUT = 2
+"""Exit code of bad input, and of a machine that is not fit."""
+
 
 class LabError(Exception):
     """Something the user can mend.
@@ -9,8 +12,12 @@ class LabError(Exception):
     unsuitable machine, 1 for a threshold that was not met.
     """
 
-    def __init__(self, message: str, remedy: str = "", *, exit_code: int = 2) -> None:
+    def __init__(self, message: str, remedy: str = "", *, exit_code: int = BAD_INPUT) -> None:
         super().__init__(message)
         self.message = message
         self.remedy = remedy
         self.exit_code = exit_code
+
+
+class FinalError(LabError):
+    """One that trying again does not mend: what was asked for cannot be, or is not what it was."""

@@ -15,12 +15,13 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab import counts, host, rows, signals, ui
+from corda_lab import counts, host, rows, signals, steady, ui
 from corda_lab.bridge import Bridge
 from corda_lab.compose import Compose, last_lines, run_docker
 from corda_lab.errors import LabError
 from corda_lab.load import WORKERS_CONNECT_SECONDS_MAX, Plan
 from corda_lab.rows import Window
+from corda_lab.watch import Watch
 
 ROWS_DIRECTORY = "/var/lib/corda-lab/rows"
 RUN_LABEL = "org.cordalab.run"
@@ -37,15 +38,25 @@ BAD_INPUT = 2
 
 @dataclass
 class Timeline:
-    """Readings of the host's processor time while the load ran: (unix seconds, reading)."""
+    """Readings of the host while the load ran, (unix seconds, reading), and what the load was ended for."""
 
     cpu: list[tuple[float, host.CpuTime]] = field(default_factory=list)
+    swapped: list[tuple[float, int]] = field(default_factory=list)
+    warm_up: steady.WarmUp | None = None
+    """Where the warm-up ended, in a load that was ended because it had been measured for long enough."""
 
     def note(self) -> None:
         """Take a reading now."""
-        reading = host.cpu_time()
+        now, reading, pages = time.time(), host.cpu_time(), host.swapped_pages()
         if reading is not None:
-            self.cpu.append((time.time(), reading))
+            self.cpu.append((now, reading))
+        if pages is not None:
+            self.swapped.append((now, pages))
+
+    def swapped_pages(self, window: Window) -> int | None:
+        """Pages that the host moved to and from its swap over the window."""
+        within = [pages for at, pages in self.swapped if window.started_at <= at <= window.ended_at]
+        return within[-1] - within[0] if len(within) > 1 else None
 
     def busy_percent(self, window: Window) -> float | None:
         """Share of the host's processors that was busy over the window."""
@@ -222,6 +233,11 @@ class LiveRate:
         completed, failed, in_flight = totals.values()
         return completed, failed, in_flight
 
+    @property
+    def completed(self) -> float:
+        """Completions from the first look to the last."""
+        return self._seen[-1][1] - self._first[0] if self._first else 0.0
+
     def tell(self) -> str:
         """Rate over the last seconds, completions, failures and flows in flight since the first look."""
         try:
@@ -239,9 +255,15 @@ class LiveRate:
         return f"{rate:5.1f} flows/s, {done:.0f} completed, {failures:.0f} failed, {in_flight:.0f} in flight"
 
 
-def generate_load(plan: Plan, bridge: Bridge, names: LoadContainers) -> Timeline:
+def end_early(compose: Compose, plan: Plan) -> None:
+    """Tell the generator that the load has been seen for long enough."""
+    compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.stop")
+
+
+def generate_load(compose: Compose, plan: Plan, bridge: Bridge, names: LoadContainers) -> Timeline:
     """Wait for the end of the load, and show how it goes. Raises LabError when it does not end, or a worker ends early."""
     timeline = Timeline()
+    watch = Watch(plan.options)
     live = LiveRate(bridge, plan.subject)
     started = time.monotonic()
     total = plan.options.total_seconds
@@ -255,7 +277,7 @@ def generate_load(plan: Plan, bridge: Bridge, names: LoadContainers) -> Timeline
                 await_end(names)
                 return timeline
             # Workers end with their master, so towards the end one may be gone a little before it.
-            if elapsed < total:
+            if elapsed < total and timeline.warm_up is None:
                 check_workers(names, codes)
             if elapsed > limit:
                 raise LabError(
@@ -263,9 +285,18 @@ def generate_load(plan: Plan, bridge: Bridge, names: LoadContainers) -> Timeline
                 )
             timeline.note()
             stage = (
-                "warm-up" if elapsed < plan.options.warm_up_seconds else "measuring" if elapsed < total else "stopping"
+                "stopping"
+                if timeline.warm_up is not None or elapsed >= total
+                else "measuring"
+                if elapsed >= plan.options.warm_up_seconds_min
+                else "warm-up"
             )
-            ticker.show(f"{stage}: {live.tell()}, {max(0.0, total - elapsed):.0f} s left")
+            at_most = "at most " if plan.options.stopping else ""
+            ticker.show(f"{stage}: {live.tell()}, {at_most}{max(0.0, total - elapsed):.0f} s left")
+            watch.note(elapsed, live.completed)
+            if timeline.warm_up is None and (enough := watch.enough):
+                timeline.warm_up = enough
+                end_early(compose, plan)
             time.sleep(POLL_SECONDS)
 
 

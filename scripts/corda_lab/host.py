@@ -42,6 +42,15 @@ def busy_percent(before: CpuTime | None, after: CpuTime | None) -> float | None:
     return 100.0 * (after.busy_seconds - before.busy_seconds) / (after.total_seconds - before.total_seconds)
 
 
+def swapped_pages() -> int | None:
+    """Pages that this machine has moved to and from its swap since boot; None where ``/proc`` does not tell."""
+    try:
+        lines = (PROC / "vmstat").read_text(encoding="ascii").splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith(("pswpin ", "pswpout ")))
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def memory_bytes(field: str) -> int | None:
     """A field of ``/proc/meminfo`` in bytes: ``MemTotal``, ``MemAvailable``."""
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from corda_lab import doctor, engine, extra_cordapps, images, shape, ui
+from corda_lab import doctor, engine, extra_cordapps, images, owned, shape, ui
 from corda_lab.compose import Compose, Service, last_lines, last_words
 from corda_lab.errors import LabError
 from corda_lab.paths import CACHE
@@ -278,20 +278,22 @@ def check_extra_cordapps(settings: Settings) -> None:
         ui.note(f"{count} CorDapps of your own in cordapps/extra/")
 
 
-def up(settings: Settings, forced: ImageChoice | None) -> None:
-    """From whatever is there to a lab that is ready."""
+def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = None) -> None:
+    """From whatever is there to a lab that is ready; ``mark`` says meanwhile whose it is."""
     shape.require_possible(settings)
     check_extra_cordapps(settings)
     prepare_engine()
     prepare_images(settings, forced)
     check_machine(settings)
     build(settings)
+    owned.mark(settings.project, mark)
     start(settings)
     show_links(settings)
 
 
-def down(settings: Settings, *, volumes: bool) -> None:
-    """Stop the lab; with ``volumes`` also forget ledgers, identities and metrics."""
+def down(settings: Settings, *, volumes: bool, mark: str | None = None) -> None:
+    """Stop the lab; with ``volumes`` also forget ledgers, identities and metrics. ``mark`` says whose the rest is."""
+    owned.mark(settings.project, mark)
     with ui.phase("Stopping the lab" + (" and removing its volumes" if volumes else "")):
         # Whatever shape was started: Compose stops no service of a profile that is not on.
         compose = Compose(whole(settings))

@@ -21,6 +21,20 @@ Arrivals = Literal["closed", "constant", "poisson"]
 
 
 @dataclass(frozen=True)
+class Stopping:
+    """When a load may end before its time, all times in seconds; its warm-up and duration are then the most there may be.
+
+    The warm-up ends when the throughput is steady, not before ``warm_up_seconds_min``. The measuring ends when the mean
+    throughput is known to ``precision`` (a share; None: never early) at ``confidence``, not before ``duration_seconds_min``.
+    """
+
+    warm_up_seconds_min: float
+    duration_seconds_min: float
+    precision: float | None
+    confidence: float
+
+
+@dataclass(frozen=True)
 class LoadOptions:
     """The shape of a load, all times in seconds.
 
@@ -43,6 +57,7 @@ class LoadOptions:
     late_max_seconds: float | None = None
     workers: int | None = None
     overrides: Mapping[str, str] = field(default_factory=dict)
+    stopping: Stopping | None = None
 
     @property
     def is_open(self) -> bool:
@@ -62,7 +77,12 @@ class LoadOptions:
     @property
     def spawn_per_second(self) -> int:
         """Users that start per second: all within five seconds, or within the warm-up when that is shorter."""
-        return math.ceil(self.users / max(1.0, min(SPAWN_SECONDS_MAX, self.warm_up_seconds)))
+        return math.ceil(self.users / max(1.0, min(SPAWN_SECONDS_MAX, self.warm_up_seconds_min)))
+
+    @property
+    def warm_up_seconds_min(self) -> float:
+        """How long the warm-up takes at least."""
+        return self.stopping.warm_up_seconds_min if self.stopping else self.warm_up_seconds
 
     def as_dict(self) -> dict[str, Any]:
         """The load as ``steps.json`` and ``run.json`` name it; what a model does not have is None."""

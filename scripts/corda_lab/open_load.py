@@ -46,6 +46,7 @@ def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
 
 def open_load_figures(rows: pl.DataFrame, window: Window, end: dict[str, Any], pool: int) -> dict[str, Any]:
     """The entry ``open_load`` of a step. Offered, late and dropped are the generator's own words, over the whole run.
+    ``due_in_window`` counts the arrivals of the window itself, dropped ones left out.
 
     ``pool_was_full`` tells whether all places of a worker were taken at some moment. ``generator_lag_ms_p99`` is over all
     requests of the window, with 0 for those that found no free place; None when there is no request.
@@ -58,6 +59,7 @@ def open_load_figures(rows: pl.DataFrame, window: Window, end: dict[str, Any], p
     return {
         "rate_per_second": end["rate"],
         "offered": end["offered"],
+        "due_in_window": rows.filter(pl.col("intended_at").is_between(window.started_at, window.ended_at)).height,
         "offered_per_second": end["offered"] / seconds if seconds > 0 else None,
         "late": end["late"],
         "dropped": end["dropped"],

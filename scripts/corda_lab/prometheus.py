@@ -28,6 +28,8 @@ SERIES: dict[str, str] = {
     "node_flows_in_flight": "sum by (node) (corda_flows_in_flight)",
     "node_flows_success_total": 'sum by (node, flow) (corda_flow_duration_seconds_count{outcome="success"})',
     "node_cpu_cores": f'sum by (node) (rate(process_cpu_seconds_total{{job="corda"}}[{RATE_WINDOW}]))',
+    "node_cpu_seconds_total": 'sum by (node) (process_cpu_seconds_total{job="corda"})',
+    "node_allocated_bytes_total": 'sum by (node) (jvm_memory_pool_allocated_bytes_total{job="corda"})',
     "node_resident_bytes": 'sum by (node) (process_resident_memory_bytes{job="corda"})',
     "node_heap_used_bytes": 'sum by (node) (jvm_memory_used_bytes{job="corda",area="heap"})',
     "node_heap_max_bytes": 'sum by (node) (jvm_memory_max_bytes{job="corda",area="heap"})',
@@ -37,6 +39,7 @@ SERIES: dict[str, str] = {
     "hikari_connections_pending": "sum by (node) (hikari_connections_pending)",
     "lab_cpu_cores": 'sum by (job) (rate(process_cpu_seconds_total{job=~"bridge|locust|prometheus"}'
     f"[{RATE_WINDOW}]))",
+    "lab_cpu_seconds_total": 'sum by (job) (process_cpu_seconds_total{job=~"bridge|locust|prometheus"})',
     "lab_resident_bytes": 'sum by (job) (process_resident_memory_bytes{job=~"bridge|locust|prometheus"})',
     "locust_users": "sum(locust_users)",
 }

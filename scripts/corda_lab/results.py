@@ -15,23 +15,35 @@ from typing import Any
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the form of ``steps.json`` and ``run.json``."""
 
-RUN_FILES = ("run.json", "steps.json", "requests.parquet", "metrics.parquet", "report.html")
+RUN_FILES = (
+    "run.json",
+    "steps.json",
+    "requests.parquet",
+    "metrics.parquet",
+    "report.html",
+    "summary.md",
+    "summary.csv",
+    "summary.json",
+)
 """Files of every run. One whose flows time their stages has ``stages.parquet`` too."""
 
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60
-_PARTIAL = ".partial-"
+UNFINISHED = "unfinished"
+"""Folder of the sweeps that broke off and can be taken up again."""
+
+PARTIAL = ".partial-"
 
 
-def check_name(name: str, *, option: str) -> str:
+def check_name(name: str, *, option: str, length_max: int = NAME_LENGTH_MAX) -> str:
     """A run's own name, as it can stand in a folder's name."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name) or len(name) > NAME_LENGTH_MAX:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name) or len(name) > length_max:
         raise LabError(
             f"{option}: {name!r} cannot be a run's name",
-            f"Use lower-case letters, digits and hyphens, at most {NAME_LENGTH_MAX}.",
+            f"Use lower-case letters, digits and hyphens, at most {length_max}.",
         )
     return name
 
@@ -54,23 +66,57 @@ def read_json(path: Path) -> Any:
         raise LabError(f"{path}: cannot be read ({error})", "The run is damaged; choose another.") from None
 
 
+def name_of(identity: str) -> str:
+    """The name in a run's id: ``20260102T030405Z-iou`` is ``iou``."""
+    return identity.partition("-")[2]
+
+
+def sync(folder: Path) -> None:
+    """Have the disk hold a folder and everything in it."""
+    for path in [*folder.rglob("*"), folder]:
+        _sync_entry(path)
+
+
+@contextmanager
+def whole_folder(final: Path) -> Iterator[Path]:
+    """A folder to fill. It becomes ``final`` when the block ends well, and nothing otherwise; a power cut tears nothing."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{final.name}-", dir=final.parent))
+    try:
+        yield partial
+        partial.chmod(0o755)
+        sync(partial)
+        partial.rename(final)
+        _sync_entry(final.parent)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _sync_entry(path: Path) -> None:
+    """Have the disk hold a file's content, or what a folder lists."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def require_free(identity: str, *, results: Path | None = None) -> None:
+    """Raises LabError when there is a run of this name already."""
+    final = (results or RESULTS) / identity
+    if final.exists():
+        raise LabError(f"{final} exists already", "Start again a second later, or give another --name.")
+
+
 @contextmanager
 def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
     """A folder to fill. It becomes ``results/<identity>`` and ``latest`` when the block ends well, and nothing otherwise."""
     results = results or RESULTS
-    results.mkdir(parents=True, exist_ok=True)
-    final = results / identity
-    if final.exists():
-        raise LabError(f"{final} exists already", "Start again a second later, or give another --name.")
-    partial = Path(tempfile.mkdtemp(prefix=f"{_PARTIAL}{identity}-", dir=results))
-    try:
+    require_free(identity, results=results)
+    with whole_folder(results / identity) as partial:
         yield partial
-        partial.chmod(0o755)
-        partial.rename(final)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-    point_latest(final)
+    point_latest(results / identity)
 
 
 def point_latest(run: Path) -> None:
@@ -115,19 +161,25 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
     raise LabError(f"There is no run {name!r} in {results}", "`scripts/lab list` shows them all.")
 
 
-def summary(run: Path) -> dict[str, Any]:
-    """The few figures of a run that ``lab list`` shows."""
-    step = read_json(run / "steps.json")["steps"][0]
-    return {
-        "run": run.name,
-        "workload": step["workload"],
-        "users": step["load"]["users"],
-        "arrivals": step["load"].get("arrivals"),
-        "rate_per_second": step["load"].get("rate_per_second"),
-        "throughput_per_second": step["throughput_per_second"],
-        "p50_ms": step["latency_ms"]["p50"],
-        "p99_ms": step["latency_ms"]["p99"],
-        "errors": step["requests"]["errors"],
-        "counts_agree": step["counts"]["agree"],
-        "passed": step["verdict"]["passed"],
-    }
+def unfinished(*, results: Path | None = None) -> list[dict[str, Any]]:
+    """The sweeps that broke off, oldest first: what ``lab list`` shows of them. A step counts when its folder is whole."""
+    folder = (results or RESULTS) / UNFINISHED
+    if not folder.is_dir():
+        return []
+    found = []
+    for sweep in sorted(path for path in folder.iterdir() if RUN_NAME.fullmatch(path.name)):
+        if not (sweep / "plan.json").is_file():
+            continue
+        steps = sweep / "steps"
+        done = [path for path in steps.iterdir() if path.is_dir() and path.name[0] != "."] if steps.is_dir() else []
+        planned = read_json(sweep / "plan.json").get("steps") or []
+        found.append(
+            {
+                "run": sweep.name,
+                "kind": "sweep",
+                "steps": len(done),
+                "steps_planned": len(planned),
+                "finished": False,
+            }
+        )
+    return found

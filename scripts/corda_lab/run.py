@@ -3,23 +3,23 @@
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import httpx
 import polars as pl
 
-from corda_lab import counts, generator, lifecycle, manifest, report, results, shape, stages, ui
+from corda_lab import costs, counts, generator, keep, lifecycle, manifest, results, shape, stages, ui
 from corda_lab.arguments import argument_problems
 from corda_lab.bridge import START_REMEDY, Bridge, Flow, Node
 from corda_lab.compose import Compose
-from corda_lab.errors import LabError
+from corda_lab.errors import FinalError, LabError
+from corda_lab.keep import Measured
 from corda_lab.load import LoadOptions, Plan, check_options
 from corda_lab.paths import WORKLOADS
 from corda_lab.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.settings import NOTARY, PARTIES, Settings
-from corda_lab.step import build_step, measuring_window
+from corda_lab.step import StageFigures, build_step
 from lab_load.names import canonical, did_you_mean
 from lab_load.workload import Part, Workload, WorkloadError, load_workload
 
@@ -35,7 +35,7 @@ def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Work
         return load_workload(WORKLOADS, name, (NOTARY, *PARTIES), overrides)
     except WorkloadError as error:
         message = "\n       ".join(error.problems)
-        raise LabError(f"WORKLOAD: {message}", "Workloads are the files of configs/workloads/.") from None
+        raise FinalError(f"WORKLOAD: {message}", "Workloads are the files of configs/workloads/.") from None
 
 
 def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
@@ -50,9 +50,11 @@ def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
     if missing:
         states = [f"{name} {services[name].condition if name in services else 'not started'}" for name in missing]
         is_down = not any(name in services for name in needed)
-        raise LabError("The lab is not up" if is_down else f"The lab is not ready: {', '.join(states)}", START_REMEDY)
+        if is_down:
+            raise LabError("The lab is not up", START_REMEDY)
+        raise LabError(f"The lab is not ready: {', '.join(states)}", START_REMEDY, exit_code=1)
     if not bridge.is_ready():
-        raise LabError("The lab is not ready: the bridge cannot reach every node", START_REMEDY)
+        raise LabError("The lab is not ready: the bridge cannot reach every node", START_REMEDY, exit_code=1)
     return nodes
 
 
@@ -67,9 +69,9 @@ def find_node(name: str, nodes: Mapping[str, Node], *, field_name: str) -> Node:
             remedy += (
                 f" Start more with `scripts/lab up --parties {1 + PARTIES.index(canonical(name, PARTIES) or '')}`."
             )
-        raise LabError(f"{field_name}: unknown node {name!r}{hint}", remedy)
+        raise FinalError(f"{field_name}: unknown node {name!r}{hint}", remedy)
     if nodes[found].is_notary:
-        raise LabError(f"{field_name}: {found} is a notary", f"The parties are {', '.join(parties)}.")
+        raise FinalError(f"{field_name}: {found} is a notary", f"The parties are {', '.join(parties)}.")
     return nodes[found]
 
 
@@ -81,14 +83,14 @@ def check_requirements(workload: Workload, node: Node, nodes: Mapping[str, Node]
     wanted = workload.requires.parties
     if wanted is not None and len(parties) < wanted:
         text = f"needs {wanted} parties, the network has {len(parties)}"
-        raise LabError(
+        raise FinalError(
             workload.source.problem(("requires", "parties"), text),
             f"Start the lab with `scripts/lab up --parties {wanted}`.",
         )
     platform = workload.requires.platform
     if platform is not None and node.platform_version < platform:
         text = f"needs platform version {platform}, {node.name} has {node.platform_version}"
-        raise LabError(
+        raise FinalError(
             workload.source.problem(("requires", "platform"), text),
             "Set a newer CORDA_VERSION and start the lab again.",
         )
@@ -102,7 +104,7 @@ def check_attachments(workload: Workload, settings: Settings) -> None:
             text = (
                 f"{step.megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, it is {settings['NODE_HEAP']}"
             )
-            raise LabError(
+            raise FinalError(
                 workload.source.problem((*step.location, "attachments", "megabytes"), text),
                 "Take smaller ones (--set megabytes=10), or start the lab with a larger NODE_HEAP and NODE_MEMORY.",
             )
@@ -134,9 +136,11 @@ def resolve_part(
     field_name = "--counterparty" if options.counterparty and not part.own_counterparty else "counterparty"
     counterparty = find_node(wanted, nodes, field_name=field_name) if wanted else None
     if counterparty == node:
-        raise LabError(f"{field_name}: {node.name} is the node itself", "Choose two different nodes.")
+        raise FinalError(f"{field_name}: {node.name} is the node itself", "Choose two different nodes.")
     if counterparty is None and "counterparty" in part.arguments.used_names:
-        raise LabError(f"--counterparty: the workload {workload.name} needs one", "For example: --counterparty PartyB")
+        raise FinalError(
+            f"--counterparty: the workload {workload.name} needs one", "For example: --counterparty PartyB"
+        )
     flow = find_flow(workload, part, node, flows)
     to = counterparty.name if counterparty else None
     changes = part.vault_changes(node.name, to)
@@ -159,7 +163,7 @@ def find_flow(workload: Workload, part: Part, node: Node, flows: Sequence[Flow])
     flow = next((one for one in flows if part.flow in {one.name, one.short_name}), None)
     if flow is None:
         hint = did_you_mean(part.flow, [name for one in flows for name in (one.name, one.short_name)])
-        raise LabError(
+        raise FinalError(
             workload.source.problem((*part.location, "flow"), f"{node.name} has no flow {part.flow!r}{hint}"),
             f"`scripts/lab flows {node.name}` lists its flows.",
         )
@@ -169,7 +173,7 @@ def find_flow(workload: Workload, part: Part, node: Node, flows: Sequence[Flow])
             workload.source.problem((*part.location, "args", problem.partition(":")[0]), problem.partition(": ")[2])
             for problem in problems
         ]
-        raise LabError("\n       ".join(lines), f"`scripts/lab flows {node.name}` lists flows and their parameters.")
+        raise FinalError("\n       ".join(lines), f"`scripts/lab flows {node.name}` lists flows and their parameters.")
     return flow
 
 
@@ -217,11 +221,16 @@ def check_no_other_load(compose: Compose, bridge: Bridge, locust_url: str) -> No
         raise LabError(f"Flows are outstanding: {counted}", "Wait until `scripts/lab status` shows none.")
 
 
+def run_name(options: LoadOptions) -> str:
+    """What a run is called beside its time: its own name, or its workload's. Raises LabError."""
+    name = options.name or read_workload(options.workload, options.overrides).name.lower().replace("_", "-")
+    return results.check_name(name, option="--name")
+
+
 def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bridge) -> Plan:
     """Check everything that can be checked before the load starts."""
     check_options(options)
     workload = read_workload(options.workload, options.overrides)
-    name = results.check_name(options.name or workload.name.lower().replace("_", "-"), option="--name")
     lifecycle.require_engine()
     nodes = check_lab_is_up(compose, bridge)
     check_attachments(workload, settings)
@@ -229,35 +238,9 @@ def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bri
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
     if options.users > int(settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]):
         ui.warn(f"more users than BRIDGE_MAX_OUTSTANDING_FLOWS={settings['BRIDGE_MAX_OUTSTANDING_FLOWS']}: expect 429")
-    return Plan(results.run_id(name), options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
-
-
-def iso(seconds: float) -> str:
-    """Unix seconds as UTC text."""
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
-
-
-def run_manifest(plan: Plan, environment: dict[str, Any], end: dict[str, Any]) -> dict[str, Any]:
-    """The content of ``run.json``."""
-    load = plan.options
-    return {
-        "schema": results.SCHEMA,
-        "id": plan.identity,
-        "command": manifest.command_line(),
-        "started_at": iso(float(end["started_at"])),
-        "ended_at": iso(float(end["ended_at"])),
-        "phases_seconds": dict(ui.phase_times.seconds),
-        "load": {
-            "workload": plan.workload.name,
-            **load.as_dict(),
-            "duration_seconds": load.duration_seconds,
-            "warm_up_seconds": load.warm_up_seconds,
-            "node": plan.subject.node,
-            "counterparty": ", ".join(plan.subject.counterparties) or None,
-        },
-        "workload_file": plan.workload.source.path.read_text(encoding="utf-8"),
-        **environment,
-    }
+    return Plan(
+        results.run_id(run_name(options)), options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
+    )
 
 
 def describe(plan: Plan) -> str:
@@ -293,6 +276,7 @@ class Observer:
         self._before = counts.snapshot(bridge, prometheus, subject)
         self._stage_offsets = stages.offsets(compose, list(self._nodes))
         self._dropped = stages.dropped_rows(prometheus)
+        self._costs = costs.read(compose, prometheus, list(self._nodes))
 
     def count(self, requests: pl.DataFrame, ended_at: float) -> counts.Counts:
         """The four counts over the load, at rest."""
@@ -310,35 +294,36 @@ class Observer:
         time.sleep(stages.FLUSH_SECONDS)
         return stages.read_stages(stages.collect(self._compose, self._stage_offsets, directory), self._nodes)
 
-    def stage_figures(
-        self, requests: pl.DataFrame, rows: pl.DataFrame | None, plan: Plan, end: dict[str, Any]
-    ) -> dict[str, Any]:
-        """The entry ``stages`` of the step."""
+    def stage_figures(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> StageFigures:
+        """The entry ``stages`` of the step, once its measuring window is known."""
         dropped = stages.dropped_rows(self._prometheus)
-        return stages.stage_figures(
+        return lambda window: stages.stage_figures(
             requests,
             rows,
-            measuring_window(end, plan.options.warm_up_seconds),
+            window,
             {part.name: part.flow for part in self._subject.parts},
             is_on=bool(self._stage_offsets),
             dropped={node: count - self._dropped.get(node, 0) for node, count in dropped.items()},
         )
 
+    def readings(self) -> tuple[costs.Reading, costs.Reading]:
+        """What costs are counted from: before the load, and now."""
+        return self._costs, costs.read(self._compose, self._prometheus, list(self._nodes))
 
-def execute(options: LoadOptions, settings: Settings) -> tuple[Path, dict[str, Any]]:
-    """Run, measure and keep. Returns the run's folder and its step.
 
-    An interrupted or failed run leaves no folder: the load is stopped and what was collected is dropped, so every folder
-    of ``results/`` is a whole run.
+def measure(options: LoadOptions, settings: Settings, environment: dict[str, Any] | None = None) -> Measured:
+    """Run and measure. Nothing is kept yet; an interrupted load is stopped, and what it left is removed.
+
+    ``environment`` is the lab's own, where the caller knows it already.
     """
     settings = shape.of_running(settings)
     compose = Compose(settings)
     bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the run"):
         planned = plan(options, settings, compose, bridge)
-        environment = manifest.environment(settings)
+        environment = environment or manifest.environment(settings)
         ui.note(describe(planned))
-    with tempfile.TemporaryDirectory(prefix="corda-lab-run-") as scratch, results.new_run(planned.identity) as folder:
+    with tempfile.TemporaryDirectory(prefix="corda-lab-run-") as scratch:
         directory = Path(scratch)
         with generator.load_containers(compose, planned) as names:
             with ui.phase("Set-up, and reading the counters"):
@@ -347,34 +332,30 @@ def execute(options: LoadOptions, settings: Settings) -> tuple[Path, dict[str, A
                 observer = Observer(compose, bridge, prometheus, planned.subject)
             with ui.phase(title_of(options)):
                 generator.let_go(compose, planned)
-                timeline = generator.generate_load(planned, bridge, names)
+                timeline = generator.generate_load(compose, planned, bridge, names)
                 requests, end = generator.collect(compose, planned, names, directory)
         with ui.phase("Waiting for rest, counting"):
             counted = observer.count(requests, float(end["ended_at"]))
             stage_rows = observer.stage_rows(directory)
-        with ui.phase("Keeping the results"):
             metrics = prometheus.run_metrics(
                 started_at=float(end["started_at"]) - 3 * SCRAPE_SECONDS, ended_at=time.time()
             )
-            figures = observer.stage_figures(requests, stage_rows, planned, end)
-            step = build_step(planned, requests, metrics, end, counted, timeline, figures)
-            keep(folder, requests, metrics, stage_rows, step, run_manifest(planned, environment, end))
-    return results.find_run(planned.identity), step
+            figures = observer.stage_figures(requests, stage_rows)
+            step = build_step(planned, requests, metrics, end, counted, timeline, figures, observer.readings())
+    text = planned.workload.source.path.read_text(encoding="utf-8")
+    return Measured(step, requests, metrics, stage_rows, environment, planned.workload.name, text)
 
 
-def keep(
-    folder: Path,
-    requests: pl.DataFrame,
-    metrics: pl.DataFrame,
-    stage_rows: pl.DataFrame | None,
-    step: dict[str, Any],
-    manifest: dict[str, Any],
-) -> None:
-    """Write every file of a run, the report last, which is made from them."""
-    requests.write_parquet(folder / "requests.parquet")
-    metrics.write_parquet(folder / "metrics.parquet")
-    if stage_rows is not None:
-        stage_rows.write_parquet(folder / "stages.parquet")
-    results.write_json(folder / "steps.json", {"schema": results.SCHEMA, "steps": [step]})
-    results.write_json(folder / "run.json", manifest)
-    report.render(folder)
+def execute(options: LoadOptions, settings: Settings) -> tuple[Path, dict[str, Any]]:
+    """Run, measure and keep. Returns the run's folder and its step.
+
+    An interrupted or failed run leaves no folder: the load is stopped and what was collected is dropped, so every folder
+    of ``results/`` is a whole run.
+    """
+    check_options(options)
+    identity = results.run_id(run_name(options))
+    results.require_free(identity)
+    measured = measure(options, settings)
+    with ui.phase("Keeping the results"), results.new_run(identity) as folder:
+        keep.write_run(folder, keep.single(identity, measured), [measured])
+    return results.find_run(identity), measured.step

@@ -16,6 +16,20 @@ from corda_lab.settings import CORDA_VERSIONS, PARTIES, PARTIES_MIN, Settings, p
 
 LABEL = "org.cordalab.shape"
 
+OPTIONS = {
+    "parties": "PARTIES",
+    "corda": "CORDA_VERSION",
+    "database": "DATABASE",
+    "notary": "NOTARY",
+    "preset": "NODE_PRESET",
+    "dev_mode": "DEV_MODE",
+    "heap": "NODE_HEAP",
+    "cores": "NODE_CORES",
+    "cpuset": "NODE_CPUSET",
+    "link": "LINKS",
+}
+"""The options of ``lab up`` that each set one variable; ``size`` sets two."""
+
 KEPT = {"corda": "CORDA_VERSION", "database": "DATABASE", "notary": "NOTARY", "dev-mode": "DEV_MODE"}
 """What kept volumes are bound to: name in the bootstrapper's file ``shape``, and the variable."""
 

@@ -1,14 +1,103 @@
 """The entry of ``steps.json``: every figure of one load on one shape of the lab, what makes it doubtful, and the verdict."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 
-from corda_lab import counts, open_load, rows, stages
+from corda_lab import costs, counts, open_load, rows, stages, steady
 from corda_lab.errors import LabError
 from corda_lab.generator import Timeline
-from corda_lab.load import Plan
+from corda_lab.load import LoadOptions, Plan
 from corda_lab.rows import Window
+
+CONFIDENCE_DEFAULT = 0.95
+
+SWAPPED_PAGES_MAX = 256
+"""1 MiB: a machine that swaps more than that while it measures measures its disk."""
+
+CHANCE_DEVIATIONS = 2.0
+"""Standard deviations of a difference of counts, were every arrival by chance, within which nothing is made of it."""
+
+StageFigures = Callable[[Window], dict[str, Any]]
+"""The figures of the stages over a measuring window."""
+
+
+def warm_up_of(
+    options: LoadOptions, requests: pl.DataFrame, end: dict[str, Any], decided: steady.WarmUp | None
+) -> dict[str, Any]:
+    """The entry ``warm_up`` of the step: how long it took, by which rule, and whether that found its end.
+
+    ``decided`` is where the load was seen to have warmed up when it was ended for that; only a load that went on to its limit is
+    looked at anew.
+    """
+    least, most = options.warm_up_seconds_min, options.warm_up_seconds
+    if options.stopping is None or least == most:
+        return {"method": "fixed", "seconds_min": most, "seconds_max": most, "cut_seconds": most, "found": True}
+    times = requests.filter(rows.is_done())["ended_at"].sort().to_list()
+    started_at, stopped_at = float(end["started_at"]), float(end["stop_at"])
+    found = decided or steady.warm_up_end(
+        times,
+        started_at=started_at,
+        stopped_at=stopped_at,
+        seconds_min=least,
+        seconds_max=most,
+        bin_seconds=steady.bin_seconds_for(stopped_at - started_at),
+    )
+    return {
+        "method": steady.WARM_UP_METHOD,
+        "seconds_min": least,
+        "seconds_max": most,
+        "cut_seconds": found.cut_seconds,
+        "found": found.found,
+    }
+
+
+def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: dict[str, Any]) -> dict[str, Any]:
+    """The entry ``precision`` of the step: how closely its own mean throughput is known."""
+    stopping = options.stopping
+    series = steady.completions_per_bin(
+        requests.filter(rows.is_done())["ended_at"].to_list(),
+        started_at=window.started_at,
+        stopped_at=window.ended_at,
+        bin_seconds=steady.bin_seconds_for(window.seconds),
+    )
+    return {
+        "wanted": stopping.precision if stopping else None,
+        "reached": steady.relative_half_width(series, stopping.confidence if stopping else CONFIDENCE_DEFAULT),
+        "ended_early": end.get("exit_reason") == "enough",
+    }
+
+
+def is_unsteady(step: dict[str, Any]) -> bool:
+    """Whether the throughput of the window's halves differs by more than the limit, and more than arrivals by chance would.
+
+    Not asked where no warm-up was wanted: such a step is to show how a node warms up.
+    """
+    halves = step["steadiness"]
+    change = halves["change_percent"]
+    if change is None or abs(change) <= rows.DRIFT_PERCENT_MAX or step["warm_up"]["seconds_max"] == 0:
+        return False
+    counted = [
+        halves[name] * step["window"]["seconds"] / 2 for name in ("first_half_per_second", "second_half_per_second")
+    ]
+    return bool(abs(counted[1] - counted[0]) > CHANCE_DEVIATIONS * math.sqrt(sum(counted)))
+
+
+def invalidity(step: dict[str, Any]) -> list[str]:
+    """Why a step says nothing of the system, a sentence each: it is shown, and left out of every mean."""
+    found = generator_limits(step)
+    swapped = step["resources"]["host_swapped_pages"]
+    if swapped is not None and swapped > SWAPPED_PAGES_MAX:
+        found.append(f"the machine swapped {swapped} pages while it was measured")
+    if is_unsteady(step):
+        change = step["steadiness"]["change_percent"]
+        how = "" if step["warm_up"]["found"] else "; no end of the warm-up was found"
+        found.append(f"throughput changed by {change:+.0f} % from the first to the second half of the window{how}")
+    if step["counts"]["disagreements"]:
+        found.append("the counts do not agree")
+    return found
 
 
 def measuring_window(end: dict[str, Any], warm_up_seconds: float) -> Window:
@@ -63,6 +152,8 @@ def flags(step: dict[str, Any]) -> list[str]:
     change = step["steadiness"]["change_percent"]
     if change is not None and abs(change) > rows.DRIFT_PERCENT_MAX:
         found.append(f"throughput changed by {change:+.0f} % from the first to the second half: not steady yet")
+    if not step["warm_up"]["found"]:
+        found.append(f"no end of the warm-up was found within its longest time of {step['warm_up']['seconds_max']:g} s")
     spawned_at = step["window"]["spawned_at"]
     if spawned_at is None or spawned_at > step["window"]["started_at"]:
         found.append("users were still starting when the measuring window began")
@@ -109,11 +200,13 @@ def build_step(
     end: dict[str, Any],
     counted: counts.Counts,
     timeline: Timeline,
-    stage_figures: dict[str, Any],
+    stage_figures: StageFigures,
+    readings: tuple[costs.Reading, costs.Reading],
 ) -> dict[str, Any]:
     """The entry of ``steps.json``; ``docs/methodology.md`` defines every figure in it."""
     options, subject = plan.options, plan.subject
-    window = measuring_window(end, options.warm_up_seconds)
+    warm_up = warm_up_of(options, requests, end, timeline.warm_up)
+    window = measuring_window(end, warm_up["cut_seconds"])
     in_flight = mean_in_window(metrics, "bridge_flows_in_flight", window).get(subject.node)
     states = {part.name: part.states_per_flow for part in subject.parts}
     step: dict[str, Any] = {
@@ -130,12 +223,14 @@ def build_step(
             "started_at": window.started_at,
             "ended_at": window.ended_at,
             "load_ended_at": end["ended_at"],
-            "warm_up_seconds": options.warm_up_seconds,
+            "warm_up_seconds": warm_up["cut_seconds"],
             "seconds": window.seconds,
         },
+        "warm_up": warm_up,
+        "precision": precision_of(options, requests, window, end),
         **with_parts(rows.request_figures(requests, window, states, bridge_in_flight=in_flight), subject),
         "open_load": open_load.open_load_figures(requests, window, end, options.users) if options.is_open else None,
-        "stages": stage_figures,
+        "stages": stage_figures(window),
         "counts": counted.as_dict(),
         "generator": {
             "cpu_percent_max": generator_cpu_percent(end),
@@ -144,13 +239,17 @@ def build_step(
         },
         "resources": {
             "host_busy_percent": timeline.busy_percent(window),
+            "host_swapped_pages": timeline.swapped_pages(window),
             "node_cpu_cores": mean_in_window(metrics, "node_cpu_cores", window),
             "node_heap_used_bytes": mean_in_window(metrics, "node_heap_used_bytes", window),
             "node_gc_share": mean_in_window(metrics, "node_gc_share", window),
             "lab_cpu_cores": mean_in_window(metrics, "lab_cpu_cores", window, label="job"),
         },
     }
+    step["costs"] = costs.figures(step, metrics, *readings)
     step["flags"] = flags(step)
+    invalid = invalidity(step)
+    step["validity"] = {"valid": not invalid, "reasons": invalid}
     reasons = verdict(step)
     step["verdict"] = {"passed": not reasons, "reasons": reasons}
     return step

@@ -15,8 +15,10 @@ def test_ratios_are_averaged_as_factors() -> None:
 
 def test_the_interval_is_student_s() -> None:
     ratio = ratio_of([(1, math.exp(value)) for value in (1, 2, 3)])
-    # Mean 2, standard deviation 1, three values: 2 ± 4.303 / √3.
-    assert ratio.interval == pytest.approx((math.exp(2 - 4.303 / math.sqrt(3)), math.exp(2 + 4.303 / math.sqrt(3))))
+    # Mean 2, standard deviation 1, three values: 2 ± 4.30265 / √3.
+    assert ratio.interval == pytest.approx(
+        (math.exp(2 - 4.30265 / math.sqrt(3)), math.exp(2 + 4.30265 / math.sqrt(3))), rel=1e-5
+    )
     assert ratio_of([(2, 1)]).interval is None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from corda_lab import report, results
+from corda_lab import report, results, words
 from corda_lab.errors import LabError
 from corda_lab.testkit import part
 
@@ -97,7 +97,7 @@ def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(None, "–"), (3.04, "3.0 ms"), (250.6, "251 ms"), (1534.0, "1.53 s")])
 def test_latencies_are_written_for_people(value: float | None, text: str) -> None:
-    assert report.milliseconds(value) == text
+    assert words.milliseconds(value) == text
 
 
 def text_of(run: Path) -> str:
@@ -157,6 +157,24 @@ def test_open_load_tells_arrivals_lag_and_both_latencies(stored_open_run: Callab
     charts = {chart["id"]: chart for chart in chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]}
     assert charts["lag"]["traces"]
     assert len(charts["latency-ecdf"]["traces"]) == 2
+
+
+def test_a_single_run_tells_its_limit_its_costs_and_how_to_start_its_lab(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    steps = results.read_json(run / "steps.json")
+    steps["steps"][0]["costs"]["cpu_seconds_per_flow"] = {"PartyA": 0.05, "locust": 0.01}
+    results.write_json(run / "steps.json", steps)
+    report.render(run)
+    text = text_of(run)
+    assert re.search(r"<h2>What limited it</h2> <p>The machine was 97 % busy", text)
+    assert "<h2>What a flow costs</h2>" in text
+    assert '<th scope="row">iou</th><td class="number">50 ms</td>' in text
+    assert "scripts/lab up --parties 3 --corda 4.10 --database h2" in text
+
+
+def test_open_load_that_kept_its_rate_had_no_limit(stored_open_run: Callable[..., Path]) -> None:
+    kept = text_of(stored_open_run(rate=8, service_seconds=0.1, pool=5))
+    assert "The rate was kept; nothing was the limit." in kept
 
 
 def test_a_run_of_another_version_is_refused_in_words(stored_run: Callable[..., Path]) -> None:

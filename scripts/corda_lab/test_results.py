@@ -82,3 +82,13 @@ def test_the_identity_sorts_by_time() -> None:
 def test_refuses_names_that_cannot_be_folders(name: str) -> None:
     with pytest.raises(LabError, match=r"^--name: "):
         results.check_name(name, option="--name")
+
+
+def test_lists_sweeps_that_broke_off_with_their_whole_steps(tmp_path: Path) -> None:
+    sweep = tmp_path / results.UNFINISHED / "20260103T000000Z-sweep"
+    for name in ("users-1_r1", "users-2_r1", ".partial-users-3_r1"):
+        (sweep / "steps" / name).mkdir(parents=True)
+    results.write_json(sweep / "plan.json", {"steps": [{}, {}, {}, {}]})
+    (found,) = results.unfinished(results=tmp_path)
+    assert (found["run"], found["steps"], found["steps_planned"]) == (sweep.name, 2, 4)
+    assert results.all_runs(results=tmp_path) == []

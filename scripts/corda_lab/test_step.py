@@ -12,8 +12,10 @@ from corda_lab import host, simulation
 from corda_lab.counts import Counts, FlowCount, VaultCount
 from corda_lab.errors import LabError
 from corda_lab.generator import Timeline
+from corda_lab.load import LoadOptions, Stopping
 from corda_lab.rows import Window
-from corda_lab.step import flags, generator_cpu_percent, mean_in_window, measuring_window
+from corda_lab.steady import WarmUp
+from corda_lab.step import flags, generator_cpu_percent, mean_in_window, measuring_window, warm_up_of
 
 IOU = "org.cordalab.flows.Iou"
 
@@ -59,6 +61,13 @@ def test_the_window_begins_after_the_warm_up_and_ends_with_the_load() -> None:
     assert measuring_window(end, 15) == Window(115.0, 175.0)
     with pytest.raises(LabError, match="before the warm-up was over"):
         measuring_window({"started_at": 100.0, "stop_at": 110.0}, 15)
+
+
+def test_a_load_that_was_ended_early_is_cut_where_that_was_decided() -> None:
+    options = LoadOptions("iou", 8, 180, 120, stopping=Stopping(20, 60, 0.05, 0.95))
+    end = {"started_at": 100.0, "stop_at": 200.0}
+    found = warm_up_of(options, pl.DataFrame({"ended_at": [], "outcome": []}), end, WarmUp(35.0, True))
+    assert (found["cut_seconds"], found["found"]) == (35.0, True)
 
 
 def test_means_are_of_the_window_only() -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from corda_lab import results, rows, run, simulation, stages, step
+from corda_lab import costs, keep, results, rows, simulation, stages, step
 from corda_lab.counts import Counts, Part, Subject
 from corda_lab.generator import Timeline
 from corda_lab.load import LoadOptions, Plan
@@ -64,6 +64,36 @@ def plan_of(options: LoadOptions, *parts: Part) -> Plan:
     return Plan(RUN_IDENTITY, options, workload, Subject("PartyA", parts or (part("Iou"),)), flow_timeout_seconds=300)
 
 
+def measured_of(
+    folder: Path,
+    plan: Plan,
+    simulated: list[dict[str, Any]],
+    end: dict[str, Any],
+    *,
+    counted: Counts | None = None,
+    with_stages: bool = True,
+) -> keep.Measured:
+    """What a simulated load measures; ``folder`` takes its files on the way."""
+    frame = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", simulated)])
+    metrics = simulation.metrics_frame(simulated, end)
+    stage_frame = (
+        stages.read_stages(simulation.write_stage_rows(folder, simulated), simulation.nodes()) if with_stages else None
+    )
+    flows = {one.name: one.flow for one in plan.subject.parts}
+    entry = step.build_step(
+        plan,
+        frame,
+        metrics,
+        end,
+        counted or simulation.agreeing_counts(simulated),
+        Timeline(),
+        lambda window: stages.stage_figures(frame, stage_frame, window, flows, is_on=True, dropped={}),
+        (costs.Reading({}, {}), costs.Reading({}, {})),
+    )
+    entry["resources"]["host_busy_percent"] = 97.3
+    return keep.Measured(entry, frame, metrics, stage_frame, ENVIRONMENT, plan.workload.name, "workload: iou\n")
+
+
 def store(
     folder: Path,
     plan: Plan,
@@ -74,17 +104,7 @@ def store(
     with_stages: bool = True,
 ) -> Path:
     """Store a simulated run as a real one is stored, and return its folder."""
-    frame = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", simulated)])
-    metrics = simulation.metrics_frame(simulated, end)
-    window = step.measuring_window(end, plan.options.warm_up_seconds)
-    stage_frame = (
-        stages.read_stages(simulation.write_stage_rows(folder, simulated), simulation.nodes()) if with_stages else None
-    )
-    flows = {one.name: one.flow for one in plan.subject.parts}
-    figures = stages.stage_figures(frame, stage_frame, window, flows, is_on=True, dropped={})
-    counted = counted or simulation.agreeing_counts(simulated)
-    entry = step.build_step(plan, frame, metrics, end, counted, Timeline(), figures)
-    entry["resources"]["host_busy_percent"] = 97.3
+    measured = measured_of(folder, plan, simulated, end, counted=counted, with_stages=with_stages)
     with results.new_run(plan.identity, results=folder / "results") as run_folder:
-        run.keep(run_folder, frame, metrics, stage_frame, entry, run.run_manifest(plan, ENVIRONMENT, end))
+        keep.write_run(run_folder, keep.single(plan.identity, measured), [measured])
     return folder / "results" / plan.identity

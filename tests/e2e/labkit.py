@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from corda_lab.compose import Compose
-from corda_lab.paths import RESULTS, ROOT
+from corda_lab.paths import ROOT
+from corda_lab.results import all_runs
 from corda_lab.settings import Settings
 
 LAB_SECONDS_MAX = 600.0
@@ -50,7 +51,7 @@ class Lab:
 
     def results(self) -> list[Path]:
         """Folders of finished runs, oldest first."""
-        return sorted(path for path in RESULTS.glob("*") if path.is_dir() and not path.is_symlink())
+        return all_runs()
 
     def conditions(self) -> dict[str, str]:
         """How each service fares, one word each."""

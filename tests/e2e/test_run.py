@@ -12,7 +12,10 @@ import pytest
 import signal_table
 from labkit import Browser, Lab
 
-FILES = {"run.json", "steps.json", "requests.parquet", "metrics.parquet", "stages.parquet", "report.html"}
+FILES = {
+    *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "stages.parquet"),
+    *("report.html", "summary.md", "summary.csv", "summary.json"),
+}
 
 
 @pytest.fixture(scope="module")

@@ -214,6 +214,7 @@ class Master(Generator):
         elif not set(self._environment.runner.clients) <= set(self.run.workers):
             # Locust gives it users of the others, but it has no share of what was prepared.
             self.fail("a worker joined in the midst of the run; start all of them before")
+        self._stop_if_told()
 
 
 class Worker(Generator):
@@ -272,6 +273,9 @@ class Worker(Generator):
 
     def _run_of(self, plan: Plan) -> Run:
         return Run(plan, RowWriter(self._settings.rows, plan.choice.run_id, self._share.worker), self._share)
+
+    def _stop_if_told(self) -> None:
+        """The master is told, and tells its workers."""
 
     def _end(self) -> None:
         if self.run is None and self._plan is not None:

@@ -19,7 +19,7 @@ from lab_load.end import end_of
 from lab_load.errors import LoadError, SetupError
 from lab_load.options import choice_from, extent_from, seconds_of
 from lab_load.plan import Plan, make_plan
-from lab_load.rows import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, write_whole
+from lab_load.rows import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
 from lab_load.run import Run
 from lab_load.settings import Settings, utc_run_id
 from lab_load.setup import Done, run_setup
@@ -195,6 +195,7 @@ class Generator:
         except LoadError as error:
             self._exit_code = EXIT_UNUSABLE
             raise StopTest(error.message) from error
+        metrics.show_run(plan.workload.name, plan.node.name, plan.load)
         self._exit_code = 0
         self._ended.clear()
 
@@ -228,6 +229,7 @@ class Generator:
         except LoadError as error:
             self.fail(error.message)
         finally:
+            metrics.hide_runs()
             self.run = None
             self._ended.set()
 
@@ -275,6 +277,14 @@ class Generator:
 
     def _tick_run(self) -> None:
         self.run.tick()
+        self._stop_if_told()
+
+    def _stop_if_told(self) -> None:
+        """Headless, whoever watches the run may say that it has seen enough."""
+        run = self.run
+        if self._headless and not run.is_stopping and stop_path(self._settings.rows, run.plan.choice.run_id).exists():
+            run.stopping("enough")
+            gevent.spawn(self._environment.runner.quit)
 
     def _tick(self) -> NoReturn:
         while True:

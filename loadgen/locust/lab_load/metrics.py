@@ -29,6 +29,7 @@ _DURATION = Histogram(
     buckets=_BUCKETS_SECONDS,
 )
 _USERS = Gauge("locust_users", "Users that are running.")
+_RUN = Gauge("locust_run_info", "1 while a run is in progress; the labels say what it is.", (*_LABELS, "load"))
 
 
 class RequestMetrics:
@@ -47,6 +48,16 @@ class RequestMetrics:
         """Count a request that has ended with one of ``OUTCOMES``."""
         self._ended[outcome].inc()
         self._duration.observe(duration_seconds)
+
+
+def show_run(workload: str, node: str, load: str) -> None:
+    """A run is in progress: ``load`` is its load in a few words."""
+    _RUN.labels(workload, node, load).set(1)
+
+
+def hide_runs() -> None:
+    """No run is in progress."""
+    _RUN.clear()
 
 
 def serve(port: int, users: Callable[[], float], web_port: int | None) -> WSGIServer:

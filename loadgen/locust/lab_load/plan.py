@@ -83,6 +83,12 @@ class Plan:
     results: Mapping[str, Results] = field(default_factory=dict)
     """What the set-up has prepared, by step."""
 
+    @property
+    def load(self) -> str:
+        """The load in a few words, for people and dashboards: ``closed, 8 users`` or ``poisson, 20/s``."""
+        choice = self.choice
+        return f"{choice.model}, {choice.rate:g}/s" if choice.is_open else f"closed, {self.extent.users} users"
+
     def values(self, share: Share = ALONE) -> Values:
         """A fresh source of template values: two of the same plan and share give the same sequence."""
         return Values(

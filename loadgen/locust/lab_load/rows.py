@@ -95,6 +95,11 @@ def go_path(directory: Path, run_id: str) -> Path:
     return directory / f"{run_id}.go"
 
 
+def stop_path(directory: Path, run_id: str) -> Path:
+    """What ends the load of a run before its time."""
+    return directory / f"{run_id}.stop"
+
+
 def is_taken(directory: Path, run_id: str) -> bool:
     """Whether there is a run of this id already."""
     paths = (rows_path(directory, run_id), rows_path(directory, run_id, 1), end_path(directory, run_id))

@@ -1,6 +1,7 @@
-"""Open a run's report from a file, offline: open_report.py FILE FOLDER.
+"""Open a report from a file, offline: open_report.py FILE FOLDER.
 
-Leaves report.png in FOLDER; prints a JSON object with the charts that the page drew and its console errors.
+Leaves report.png in FOLDER; prints a JSON object with the charts that the page drew and its console errors. In a sweep's
+report another step is chosen by keyboard, in both colour schemes and at the width of a telephone.
 """
 
 import json
@@ -10,22 +11,50 @@ from chromium import open_page
 
 DRAWN_MS = 60_000
 
+DRAWN = (
+    "document.querySelectorAll('.js-plotly-plot').length > 0"
+    " && [...document.querySelectorAll('.js-plotly-plot')].every(plot => plot.querySelector('.main-svg'))"
+)
+PLOTS = (
+    "[...document.querySelectorAll('.js-plotly-plot')].map(plot => ({id: plot.id,"
+    " points: plot.data.reduce((sum, trace) => sum + (trace.x?.length ?? trace.y?.length ?? 0), 0)}))"
+)
+STEP_SHOWN = (
+    "[...document.querySelectorAll('[data-step]')].filter(facts => !facts.hidden).map(facts => facts.dataset.step)"
+)
+TOO_WIDE = (
+    "[...document.querySelectorAll('figure, article, table, h1')]"
+    ".filter(one => !one.closest('.scroll') && one.getBoundingClientRect().right > innerWidth + 1)"
+    ".map(one => one.tagName + ' ' + one.textContent.trim().slice(0, 40))"
+)
+
 
 def main(file: str, folder: str) -> None:
     with open_page() as (page, errors):
         page.goto(f"file://{file}")
-        page.wait_for_function(
-            "document.querySelectorAll('.js-plotly-plot').length > 0"
-            " && [...document.querySelectorAll('.js-plotly-plot')].every(plot => plot.querySelector('.main-svg'))",
-            timeout=DRAWN_MS,
-        )
-        plots = page.evaluate(
-            "[...document.querySelectorAll('.js-plotly-plot')].map(plot => ({id: plot.id,"
-            " points: plot.data.reduce((sum, trace) => sum + (trace.x?.length ?? trace.y?.length ?? 0), 0)}))"
-        )
+        page.wait_for_function(DRAWN, timeout=DRAWN_MS)
+        plots = page.evaluate(PLOTS)
         page.screenshot(path=f"{folder}/report.png", full_page=True)
+        step_changed = None
+        if page.locator("#step-after").count():
+            before = page.evaluate(STEP_SHOWN)
+            page.locator("#step-after").focus()
+            page.keyboard.press("Enter")
+            after = page.evaluate(STEP_SHOWN)
+            step_changed = len(before) == len(after) == 1 and before != after
+        page.locator("#theme").click()
+        page.set_viewport_size({"width": 400, "height": 900})
+        too_wide = page.evaluate(TOO_WIDE)
         empty = [plot["id"] for plot in plots if not plot["points"]]
-        print(json.dumps({"charts": len(plots), "empty_charts": empty, "console_errors": errors}))
+        seen = {
+            "charts": len(plots),
+            "places": page.locator(".plot").count(),
+            "empty_charts": empty,
+            "step_changed": step_changed,
+            "wider_than_the_page": too_wide,
+            "console_errors": errors,
+        }
+        print(json.dumps(seen))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,172 @@
+"""``lab sweep`` as it is typed: a new sweep, a dry run, the rest of an unfinished one, or a report of what there is of it."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from rich.table import Table
+
+from corda_lab import lifecycle, shape, ui
+from corda_lab.durations import format_duration
+from corda_lab.errors import LabError
+from corda_lab.paths import CONFIGS, ROOT
+from corda_lab.settings import Settings
+from corda_lab.sweeps import execute, plan, store
+from corda_lab.sweeps.execute import Lab, Outcome
+from corda_lab.sweeps.schema import SweepFile, read_sweep
+from lab_load.names import did_you_mean
+
+SWEEPS = CONFIGS / "sweeps"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for: a file or the name of one of configs/sweeps/, and how."""
+
+    file: str | None
+    images: lifecycle.ImageChoice | None = None
+    replace: bool = False
+
+
+def find_file(text: str) -> Path:
+    """The file of a sweep by its path, or by its name in configs/sweeps/. Raises LabError."""
+    for path in (Path(text), SWEEPS / f"{text}.yaml"):
+        if path.is_file():
+            return path if path.is_absolute() or not path.resolve().is_relative_to(ROOT) else path.resolve()
+    names = sorted(path.stem for path in SWEEPS.glob("*.yaml"))
+    hint = did_you_mean(text, names) or f"; there are {', '.join(names)}"
+    raise LabError(f"FILE: there is no sweep {text!r}{hint}", "Sweeps are the files of configs/sweeps/.")
+
+
+def dry_run(wanted: Wanted, settings: Settings) -> None:
+    """Print the plan and how long it takes."""
+    show_plan(read_sweep(find_file(required(wanted.file))), settings)
+
+
+def begin(wanted: Wanted, settings: Settings) -> Outcome:
+    """Run a sweep from its first step."""
+    sweep = read_sweep(find_file(required(wanted.file)))
+    show_plan(sweep, settings)
+    with store.only_one():
+        lab = Lab(settings, wanted.images, fresh=sweep.fields.fresh)
+        if not wanted.replace:
+            lab.require_replaceable()
+        return run(sweep, execute.begin(sweep, settings), settings, lab)
+
+
+def resume(wanted: Wanted, settings: Settings) -> Outcome:
+    """Run the steps that an unfinished sweep lacks."""
+    with store.only_one():
+        kept = unfinished(wanted.file)
+        sweep = stored_sweep(kept)
+        execute.require_unchanged(kept, sweep, settings)
+        ui.note(f"{kept.identity}: {len(kept.done)} steps are complete")
+        lab = Lab(settings, wanted.images, fresh=sweep.fields.fresh)
+        if not wanted.replace:
+            lab.require_replaceable()
+        return run(sweep, kept, settings, lab)
+
+
+def finish(wanted: Wanted) -> Outcome:
+    """Make a run of what there is of an unfinished sweep."""
+    with store.only_one():
+        kept = unfinished(wanted.file)
+        sweep = stored_sweep(kept)
+        folder = execute.finish(sweep, kept, execute.found_so_far(sweep, kept))
+    return Outcome(folder, execute.problems_of(folder))
+
+
+def run(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) -> Outcome:
+    """Run what is missing; whatever ends that early says how it goes on."""
+    try:
+        outcome = execute.execute(sweep, kept, settings, lab)
+    except KeyboardInterrupt:
+        say_how_to_go_on(kept)
+        raise
+    except LabError as error:
+        kept_count = len(kept.done)
+        raise LabError(
+            error.message,
+            f"{error.remedy}\n       {kept_count} steps are kept; `scripts/lab sweep --resume` goes on.".lstrip(),
+            exit_code=error.exit_code,
+        ) from None
+    if outcome.folder is None:
+        say_how_to_go_on(kept)
+    return outcome
+
+
+def say_how_to_go_on(kept: store.Unfinished) -> None:
+    """Where the complete steps are, and how the sweep goes on."""
+    ui.console.print()
+    ui.console.print(
+        f"{len(kept.done)} complete steps are kept in {kept.folder}.\n"
+        f"Go on with `scripts/lab sweep --resume`, or make a report of them with `scripts/lab sweep --finish`.",
+        style="yellow",
+        markup=False,
+    )
+
+
+def required(file: str | None) -> str:
+    """The file, which has to be given. Raises LabError."""
+    if file is None:
+        raise LabError("FILE: is missing", "For example: scripts/lab sweep configs/sweeps/smoke.yaml")
+    return file
+
+
+def unfinished(file: str | None) -> store.Unfinished:
+    """The newest unfinished sweep, or that of a file, a name or an id."""
+    return store.find(None if file is None else Path(file).stem)
+
+
+def stored_sweep(kept: store.Unfinished) -> SweepFile:
+    """The sweep file as it was when the sweep began, by the name that it had."""
+    sweep = read_sweep(kept.folder / "sweep.yaml")
+    file = Path(kept.plan["file"])
+    return replace(sweep, name=file.stem, source=replace(sweep.source, path=file))
+
+
+def show_plan(sweep: SweepFile, settings: Settings) -> None:
+    """Print the steps in their order, where the lab is started anew, and how long it all takes."""
+    fields = sweep.fields
+    ui.console.print(f"[bold]{sweep.name}[/bold] ", end="")
+    ui.console.print(fields.description, markup=False)
+    if fields.find_max is not None:
+        show_search(sweep, settings)
+        return
+    steps = plan.plan_steps(sweep, settings)
+    table = Table("", "step", "repeat", "workload", "lab", box=None, pad_edge=False, header_style="bold")
+    last: object = None
+    for step in steps:
+        is_new = fields.fresh == "step" or step.shape_key != last
+        last = step.shape_key
+        wanted = plan.settings_of(step.variables, settings)
+        described = shape.describe({**wanted.values, "CORDA_IMAGE": wanted.node_image}) if is_new else ""
+        table.add_row(str(step.index), step.label, str(step.repeat), step.workload, described)
+    ui.console.print(table)
+    left = plan.estimate(steps, settings, fresh=fields.fresh)
+    until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max)
+    ui.console.print(
+        f"{len(steps)} steps, {left.starts} start{'s' if left.starts != 1 else ''} of the lab: {minutes(left.seconds_min)} to "
+        f"{minutes(left.seconds_max)} (until {until:%H:%M} at the latest), image builds and set-ups not counted",
+        markup=False,
+    )
+
+
+def show_search(sweep: SweepFile, settings: Settings) -> None:
+    """Print what a search will do at most."""
+    search = sweep.fields.find_max
+    assert search is not None
+    points = plan.points_of(sweep)
+    plan.check_points(sweep, points, settings)
+    probe_seconds = max(point.warm_up.max + point.measure.max for point in points) + plan.STEP_OVERHEAD_SECONDS
+    ui.console.print(
+        f"{len(points)} search{'es' if len(points) > 1 else ''} from {search.rate_min:g}/s to {search.rate_max:g}/s: "
+        f"{', '.join(point.label for point in points)}. At most {search.steps_max} steps each, "
+        f"{minutes(probe_seconds)} a probe.",
+        markup=False,
+    )
+
+
+def minutes(seconds: float) -> str:
+    """A length of time for people, to the minute above three of them."""
+    return format_duration(round(seconds / 60) * 60 if seconds > 180 else round(seconds))

@@ -1,0 +1,360 @@
+"""From a sweep file to its steps in the order in which they run, checked as far as that goes without a lab."""
+
+import hashlib
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from typing import Any
+
+from corda_lab import results, shape
+from corda_lab.durations import parse_duration
+from corda_lab.errors import LabError
+from corda_lab.load import LoadOptions, Stopping, check_options
+from corda_lab.run import read_workload
+from corda_lab.settings import Settings
+from corda_lab.sweeps.schema import STEPS_MAX, MeasureFields, SpanFields, SweepFile, shape_options
+
+USERS_DEFAULT = 20
+POOL_DEFAULT = 200
+"""Places of the pool of open load, where a sweep does not say how many."""
+
+STEP_OVERHEAD_SECONDS = 14
+"""Checking, starting the generator, coming to rest, counting and keeping, as seen with an empty set-up."""
+NODE_START_SECONDS = 17
+"""A node's share of the lab's start on two cores."""
+SHAPE_OVERHEAD_SECONDS = 25
+"""Taking the last lab down and looking at the images, which are there."""
+
+NAME_LENGTH_MAX = results.NAME_LENGTH_MAX - len("-0000")
+"""Each step's load has the sweep's name and its number."""
+KEY_LENGTH_MAX = 150
+"""A step's folder has its key in its name, with a number, the repeat and more; a name may have 255 characters."""
+SEARCHES_MAX = 99
+
+_UNITS = {"load.users": "users", "shape.parties": "parties", "shape.cores": "cores"}
+_DATABASES = {"h2": "H2", "postgres": "PostgreSQL"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One load on one shape. JSON in ``plan.json``; ``point`` is what varies, the same for repeats."""
+
+    index: int
+    """From 1, in the order in which steps run."""
+    key: str
+    label: str
+    point: dict[str, Any]
+    repeat: int
+    phase: str
+    """``measure``; in a search ``probe`` or ``confirm``."""
+    workload: str
+    overrides: dict[str, str]
+    load: dict[str, Any]
+    """Fields of the sweep file's ``load`` that are given."""
+    variables: dict[str, str]
+    """Variables of ``.env`` that make the shape."""
+    seed: int
+    warm_up: tuple[float, float]
+    measure: tuple[float, float]
+    precision: float | None
+    confidence: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``plan.json``."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> "Step":
+        """From ``plan.json``."""
+        return cls(**{**stored, "warm_up": tuple(stored["warm_up"]), "measure": tuple(stored["measure"])})
+
+    def options(self, name: str) -> LoadOptions:
+        """What ``lab run`` would be told, with the conditions under which it ends early."""
+        load = self.load
+        is_open = load.get("arrivals", "closed") != "closed"
+        return LoadOptions(
+            workload=self.workload,
+            users=load.get("users", POOL_DEFAULT if is_open else USERS_DEFAULT),
+            duration_seconds=self.measure[1],
+            warm_up_seconds=self.warm_up[1],
+            pacing_seconds=load.get("pacing", 0.0),
+            node=load.get("node"),
+            counterparty=load.get("counterparty"),
+            name=name,
+            seed=self.seed,
+            arrivals=load.get("arrivals", "closed"),
+            rate=load.get("rate"),
+            late_max_seconds=load.get("late_max"),
+            workers=load.get("workers"),
+            overrides=self.overrides,
+            stopping=Stopping(self.warm_up[0], self.measure[0], self.precision, self.confidence),
+        )
+
+    @property
+    def shape_key(self) -> tuple[tuple[str, str], ...]:
+        """Equal for steps that can share a lab."""
+        return tuple(sorted(self.variables.items()))
+
+
+@dataclass(frozen=True)
+class Point:
+    """What repeats have in common."""
+
+    values: dict[str, Any]
+    workload: str
+    overrides: dict[str, str]
+    load: dict[str, Any]
+    variables: dict[str, str]
+    warm_up: SpanFields
+    measure: MeasureFields
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return ", ".join(label_of(key, value) for key, value in self.values.items()) or self.workload
+
+    @property
+    def key(self) -> str:
+        """For file names: ``users-8_database-h2``; where that is too long, its start and a digest of it all."""
+        words = [f"{key.rpartition('.')[2]}-{_word(value)}" for key, value in self.values.items()]
+        whole = "_".join(words) or _word(self.workload)
+        if len(whole) <= KEY_LENGTH_MAX:
+            return whole
+        digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+        return f"{whole[: KEY_LENGTH_MAX - len(digest) - 1]}-{digest}"
+
+
+def label_of(key: str, value: Any) -> str:
+    """One value of what varies, for people: ``8 users``, ``PostgreSQL``, ``Corda 4.10``."""
+    name = key.rpartition(".")[2]
+    if key in ("workload", "step"):
+        return str(value)
+    if key == "load.rate":
+        return f"{value:g}/s"
+    if key == "shape.database":
+        return _DATABASES.get(value, str(value))
+    if key == "shape.corda":
+        return f"Corda {value}"
+    if key == "shape.dev_mode":
+        return "development mode" if value else "production mode"
+    if key in _UNITS:
+        return f"{value:g} {_UNITS[key] if value != 1 else _UNITS[key].removesuffix('s')}"
+    return f"{name} {value}" if key.startswith("shape.") else f"{name}={value}"
+
+
+def _word(value: Any) -> str:
+    text = " ".join(value) if isinstance(value, list) else str(value)
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "none"
+
+
+def points_of(sweep: SweepFile) -> list[Point]:
+    """Every combination of what varies, in the order of the file, with every mistake in them told at once."""
+    fields = sweep.fields
+    given = {key: fields.model_dump(exclude_none=True)[key] for key in ("load", "shape", "set")}
+    entries: Sequence[Any] = fields.steps or (None,)
+    points = []
+    if len(entries) * _size(fields.vary.values()) > STEPS_MAX:
+        raise LabError(f"{sweep.source.path}: has more than {STEPS_MAX} steps", "Let fewer things vary.")
+    for entry in entries:
+        over = entry.model_dump(exclude_none=True) if entry else {}
+        for values in product(*fields.vary.values()):
+            varied = dict(zip(fields.vary, values, strict=True))
+            parts = {key: {**given[key], **over.get(key, {})} for key in ("load", "shape", "set")}
+            workload = over.get("workload", fields.workload)
+            for key, value in varied.items():
+                group, _, name = key.partition(".")
+                if key == "workload":
+                    workload = value
+                else:
+                    parts[group][name] = _seconds(name, value)
+            variables, size = shape_options(parts["shape"])
+            points.append(
+                Point(
+                    values={**({"step": entry.name} if entry else {}), **varied},
+                    workload=workload or "",
+                    overrides={name: _text(value) for name, value in parts["set"].items()},
+                    load=parts["load"],
+                    variables=variables | ({"SIZE": size} if size else {}),
+                    warm_up=(entry and entry.warm_up) or fields.warm_up,
+                    measure=(entry and entry.measure) or fields.measure,
+                )
+            )
+    return points
+
+
+def _size(lists: Iterable[Sequence[Any]]) -> int:
+    size = 1
+    for values in lists:
+        size *= len(values)
+    return size
+
+
+def _seconds(name: str, value: Any) -> Any:
+    return parse_duration(str(value), option=name) if name in ("pacing", "late_max") else value
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
+    """The settings of the lab of a step."""
+    values = dict(variables)
+    size = values.pop("SIZE", None)
+    return shape.with_options(settings, values, size=size)
+
+
+def check_points(sweep: SweepFile, points: Sequence[Point], settings: Settings) -> None:
+    """Everything that can be wrong with a point, without a lab. Raises LabError with all of it, each point named."""
+    results.check_name(sweep.name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
+    if sweep.fields.find_max is not None and len(points) > SEARCHES_MAX:
+        raise LabError(
+            f"{sweep.source.path}: has {len(points)} searches, more than {SEARCHES_MAX}", "Let fewer things vary."
+        )
+    problems: dict[str, None] = {}
+    seen: dict[str, Point] = {}
+    for point in points:
+        where = f"{sweep.source.path} ({point.label})"
+        if point.key in seen:
+            problems[f"{where}: cannot be told from {seen[point.key].label!r} by its name"] = None
+        seen[point.key] = point
+        for found in _point_problems(sweep, point, settings):
+            problems[f"{where}: {found}"] = None
+    if problems:
+        raise LabError("\n       ".join(problems))
+
+
+def _point_problems(sweep: SweepFile, point: Point, settings: Settings) -> Iterator[str]:
+    try:
+        wanted = settings_of(point.variables, settings)
+        yield from shape.problems(wanted)
+    except LabError as error:
+        yield f"{error.message}. {error.remedy}"
+        return
+    options = step_of(sweep, point, 1, 1).options("x")
+    try:
+        check_options(options if sweep.fields.find_max is None else _with_rate(options, sweep))
+        workload = read_workload(point.workload, point.overrides)
+    except LabError as error:
+        yield f"{error.message}. {error.remedy}"
+        return
+    parties = workload.requires.parties if workload.requires else None
+    if parties and wanted.party_count < parties:
+        yield f"the workload {workload.name} needs {parties} parties, the shape has {wanted.party_count}; set shape.parties"
+
+
+def _with_rate(options: LoadOptions, sweep: SweepFile) -> LoadOptions:
+    assert sweep.fields.find_max is not None
+    return replace(options, rate=sweep.fields.find_max.rate_min)
+
+
+def step_of(
+    sweep: SweepFile,
+    point: Point,
+    index: int,
+    repeat: int,
+    *,
+    phase: str = "measure",
+    key: str | None = None,
+    rate: float | None = None,
+    measure: tuple[float, float] | None = None,
+    seed: int | None = None,
+) -> Step:
+    """The step that measures a point once."""
+    fields = sweep.fields
+    return Step(
+        index=index,
+        key=key or f"{point.key}_r{repeat}",
+        label=point.label,
+        point=point.values,
+        repeat=repeat,
+        phase=phase,
+        workload=point.workload,
+        overrides=point.overrides,
+        load=point.load if rate is None else {**point.load, "rate": rate},
+        variables=point.variables,
+        seed=fields.seed + repeat - 1 if seed is None else seed,
+        warm_up=_span(point.warm_up),
+        measure=measure or _span(point.measure),
+        precision=point.measure.precision,
+        confidence=fields.confidence,
+    )
+
+
+def _span(fields: SpanFields) -> tuple[float, float]:
+    return fields.min, fields.max
+
+
+def ordered(points: Sequence[Point], *, order: str, repeats: int, seed: int) -> list[tuple[Point, int]]:
+    """Points with their repeats in the order in which they run; points of one shape stand together wherever that can be.
+
+    ``listed``: all repeats of a point one after the other. ``interleaved``: all points once, then all again, every second
+    time backwards, so that drift meets all alike and the shape at the turn needs no restart. ``randomised``: as that, with
+    shapes, and points within a shape, shuffled anew for every repeat.
+    """
+    shapes: dict[tuple[tuple[str, str], ...], list[Point]] = {}
+    for point in points:
+        shapes.setdefault(tuple(sorted(point.variables.items())), []).append(point)
+    groups = list(shapes.values())
+    if order == "listed":
+        return [(point, repeat) for group in groups for point in group for repeat in range(1, repeats + 1)]
+    source = random.Random(seed)
+    steps: list[tuple[Point, int]] = []
+    last: list[Point] | None = None
+    for repeat in range(1, repeats + 1):
+        if order == "interleaved":
+            turn = groups if repeat % 2 else groups[::-1]
+            steps += [(point, repeat) for group in turn for point in (group if repeat % 2 else group[::-1])]
+            continue
+        turn = source.sample(groups, len(groups))
+        if last is not None and last in turn:
+            turn.insert(0, turn.pop(turn.index(last)))
+        last = turn[-1]
+        steps += [(point, repeat) for group in turn for point in source.sample(group, len(group))]
+    return steps
+
+
+def plan_steps(sweep: SweepFile, settings: Settings) -> list[Step]:
+    """Every step of a sweep that searches nothing, in order. Raises LabError."""
+    points = points_of(sweep)
+    check_points(sweep, points, settings)
+    fields = sweep.fields
+    if len(points) * fields.repeats > STEPS_MAX:
+        raise LabError(
+            f"{sweep.source.path}: has {len(points) * fields.repeats} steps, more than {STEPS_MAX}",
+            "Repeat it less often.",
+        )
+    return [
+        step_of(sweep, point, index, repeat)
+        for index, (point, repeat) in enumerate(
+            ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed), start=1
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long steps take, in seconds, and how often the lab starts."""
+
+    seconds_min: float
+    seconds_max: float
+    starts: int
+
+
+def estimate(steps: Sequence[Step], settings: Settings, *, fresh: str, is_up: bool = False) -> Estimate:
+    """From how long steps measure, and what starting and counting took on two cores."""
+    starts, start_seconds = 0, 0.0
+    last: tuple[tuple[str, str], ...] | None = steps[0].shape_key if is_up and steps else None
+    for step in steps:
+        if fresh == "step" or step.shape_key != last:
+            nodes = len(settings_of(step.variables, settings).nodes)
+            starts, start_seconds = starts + 1, start_seconds + SHAPE_OVERHEAD_SECONDS + nodes * NODE_START_SECONDS
+        last = step.shape_key
+    fixed = start_seconds + len(steps) * STEP_OVERHEAD_SECONDS
+    return Estimate(
+        fixed + sum(step.warm_up[0] + (step.measure[0] if step.precision else step.measure[1]) for step in steps),
+        fixed + sum(step.warm_up[1] + step.measure[1] for step in steps),
+        starts,
+    )

@@ -1,0 +1,78 @@
+"""Thresholds, and when a rate counts as sustained."""
+
+from typing import Any
+
+import pytest
+
+from corda_lab.sweeps.judge import sustained, threshold_problems
+from corda_lab.sweeps.schema import FindMaxFields, ThresholdFields
+
+OBJECTIVE = FindMaxFields.model_validate({"rate_min": 1, "rate_max": 100, "p95_max": "2s", "confirm": "60s"})
+
+
+def step_of(**changes: Any) -> dict[str, Any]:
+    return {
+        "throughput_per_second": 9.9,
+        "latency_ms": {"p50": 100.0, "p95": 150.0, "p99": 200.0},
+        "latency_intended_ms": {"p50": 400.0, "p95": 1500.0, "p99": 1900.0},
+        "load": {"rate_per_second": 10.0},
+        "open_load": {"offered": 1000, "dropped": 0, "due_in_window": 990},
+        "window": {"seconds": 100.0},
+        "requests": {"errors": 0, "total": 1000},
+        "validity": {"valid": True, "reasons": []},
+        **changes,
+    }
+
+
+def test_a_rate_that_keeps_the_objective_is_sustained() -> None:
+    assert sustained(step_of(), OBJECTIVE) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"throughput_per_second": 9.0}, "achieved 9.00 of 9.90 arrivals per second"),
+        ({"latency_intended_ms": {"p95": 2100.0}}, "p95 is 2,100 ms, more than 2,000 ms"),
+        ({"latency_intended_ms": {"p95": None}}, "p95 is not known"),
+        ({"open_load": {"offered": 1000, "dropped": 2, "due_in_window": 990}}, "2 of 1000 arrivals were dropped"),
+        ({"requests": {"errors": 1, "total": 1000}}, "1 of 1000 requests ended in an error"),
+        (
+            {"validity": {"valid": False, "reasons": ["the generator was the limit: lag"]}},
+            "the generator was the limit",
+        ),
+        ({"validity": {"valid": False, "reasons": ["the machine swapped"]}}, "the machine swapped"),
+    ],
+)
+def test_a_rate_that_does_not_is_told_why(changes: dict[str, Any], reason: str) -> None:
+    (found,) = sustained(step_of(**changes), OBJECTIVE)
+    assert found.startswith(reason)
+
+
+def test_few_arrivals_by_chance_are_no_shortfall() -> None:
+    assert (
+        sustained(
+            step_of(throughput_per_second=7.8, open_load={"offered": 800, "dropped": 0, "due_in_window": 780}),
+            OBJECTIVE,
+        )
+        == []
+    )
+    assert (
+        sustained(
+            step_of(throughput_per_second=0.25, open_load={"offered": 30, "dropped": 0, "due_in_window": 28}), OBJECTIVE
+        )
+        == []
+    )
+
+
+def test_thresholds_are_of_the_latency_that_counts() -> None:
+    limits = ThresholdFields.model_validate({"throughput_min": 5, "p50_max": "300ms", "p99_max": "2s"})
+    assert threshold_problems(step_of(), limits) == ["p50 is 400 ms, more than 300 ms"]
+    assert threshold_problems(step_of(open_load=None), limits) == []
+    limits = ThresholdFields.model_validate({"throughput_min": 12})
+    assert threshold_problems(step_of(), limits) == ["throughput is 9.90 flows/s, less than 12"]
+
+
+def test_a_step_that_is_not_valid_breaks_no_threshold() -> None:
+    limits = ThresholdFields.model_validate({"throughput_min": 12})
+    invalid = {"valid": False, "reasons": ["the machine swapped 300 pages while it was measured"]}
+    assert threshold_problems(step_of(validity=invalid), limits) == []

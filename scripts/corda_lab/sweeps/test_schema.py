@@ -1,0 +1,135 @@
+"""Sweep files: every mistake at once, each with its line."""
+
+from pathlib import Path
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.sweeps.command import SWEEPS, find_file
+from corda_lab.sweeps.schema import read_sweep
+
+SOUND = """\
+description: A sweep.
+workload: iou
+warm_up: {min: 5s, max: 15s}
+measure: {min: 10s, max: 15s}
+"""
+
+
+def read(tmp_path: Path, text: str) -> list[str]:
+    """What is wrong with a file, a line each, without its folder."""
+    path = tmp_path / "own.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(LabError) as caught:
+        read_sweep(path)
+    assert caught.value.exit_code == 2
+    return [line.strip().removeprefix(f"{tmp_path}/") for line in caught.value.message.splitlines()]
+
+
+@pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))
+def test_every_sweep_of_the_repository_can_be_read(path: Path) -> None:
+    assert read_sweep(path).name == path.stem
+
+
+def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
+    text = """\
+description: A sweep.
+worload: iou
+load: {users: many}
+warm_up: {min: soon, max: 15s}
+measure: {min: 10s, max: 15s, precision: 5}
+order: random
+"""
+    assert read(tmp_path, text) == [
+        "own.yaml:2: worload: unknown field, did you mean 'workload'?",
+        "own.yaml:3: load.users: should be a valid integer, is 'many'",
+        "own.yaml:4: warm_up.min: should be a length of time such as 30s or 2m, is 'soon'",
+        "own.yaml:5: measure.precision: should be a percentage such as 5%, is 5",
+        "own.yaml:6: order: should be 'interleaved', 'randomised' or 'listed', is 'random'",
+    ]
+
+
+def test_a_version_that_yaml_takes_for_a_number_has_to_be_in_quotes(tmp_path: Path) -> None:
+    (problem,) = read(tmp_path, SOUND + 'vary:\n  shape.corda: ["4.9", 4.10]\n')
+    assert problem == "own.yaml:6: vary.shape.corda[1]: should be text, is 4.1: put it in quotes"
+
+
+def test_what_varies_has_to_be_there_and_once(tmp_path: Path) -> None:
+    vary = "vary:\n  load.user: [1, 2]\n  users: [1]\n  shape.parties: [2, 2]\n  set.iouValue: [1, 2]\n"
+    assert read(tmp_path, SOUND + vary) == [
+        "own.yaml:6: vary.load.user: load has no 'user', did you mean 'users'?",
+        "own.yaml:7: vary.users: must be workload, or begin with load., shape. or set., such as load.users",
+        "own.yaml:8: vary.shape.parties[1]: 2 is there twice",
+    ]
+
+
+def test_the_times_of_a_named_step_have_to_fit_too(tmp_path: Path) -> None:
+    steps = "steps:\n  - {name: one, warm_up: {min: 2s, max: 1s}}\n  - {name: two, measure: {min: 0s, max: 1s}}\n"
+    assert read(tmp_path, SOUND + steps) == [
+        "own.yaml:6: steps[0].warm_up.min: is more than warm_up.max",
+        "own.yaml:7: steps[1].measure.min: must be at least 1s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("vary", "problem"),
+    [
+        ("load.users: [null, 4]", "load.users[0]: is empty: give a value"),
+        ("shape.cores: [null, 1]", "shape.cores[0]: is empty: give a value"),
+        ("load.rate: [null, 1]", "load.rate[0]: is empty: give a value"),
+        ("set.iouValue: [1, null]", "set.iouValue[1]: is empty: give a value"),
+        ("workload: [iou, 5]", "workload[1]: should be text, is 5: put it in quotes"),
+        ("workload: [' ']", "workload[0]: should"),
+        ("set.iouValue: [[1, 2]]", "set.iouValue[0]: should be one value, is [1, 2]"),
+        ("set.iouValue: [{a: 1}]", "set.iouValue[0]: should be one value, is {'a': 1}"),
+    ],
+)
+def test_what_varies_has_values_that_fit(tmp_path: Path, vary: str, problem: str) -> None:
+    (found,) = read(tmp_path, SOUND + f"vary:\n  {vary}\n")
+    assert found.startswith(f"own.yaml:6: vary.{problem}")
+
+
+def test_a_search_takes_no_rate_and_confirms_for_whole_seconds(tmp_path: Path) -> None:
+    text = """\
+load: {arrivals: poisson}
+steps:
+  - {name: one, load: {rate: 5}}
+"""
+    for confirm in ("90.5s", "0s"):
+        search = f"find_max: {{rate_min: 1, rate_max: 5, p95_max: 2s, confirm: {confirm}}}\n"
+        assert read(tmp_path, SOUND + text + search) == [
+            "own.yaml:7: steps[0].load.rate: a search finds the rate: leave it out",
+            "own.yaml:8: find_max.confirm: must be whole seconds, at least 1s",
+        ]
+
+
+def test_what_does_not_fit_together_is_told(tmp_path: Path) -> None:
+    text = """\
+description: A sweep.
+warm_up: {min: 20s, max: 15s}
+measure: {min: 10s, max: 5s}
+steps:
+  - name: one
+    workload: iou
+  - name: one
+x: load.users
+repeats: 2
+find_max: {rate_min: 10, rate_max: 5, confirm: 60s}
+"""
+    assert read(tmp_path, text) == [
+        "own.yaml:2: warm_up.min: is more than warm_up.max",
+        "own.yaml:3: measure.min: is more than measure.max",
+        "own.yaml:7: steps[1]: workload: is missing here and in the whole sweep",
+        "own.yaml:7: steps[1].name: 'one' is there twice",
+        "own.yaml:8: x: 'load.users' is not among what varies: nothing does",
+        "own.yaml:9: repeats: a search has none: its confirmation is the repeat",
+        "own.yaml:10: find_max.rate_min: must be below find_max.rate_max",
+        "own.yaml:10: find_max: needs open load: set load.arrivals to poisson or constant",
+        "own.yaml:10: find_max: needs an objective: p50_max, p95_max or p99_max",
+    ]
+
+
+def test_a_sweep_is_found_by_its_name_too() -> None:
+    assert find_file("smoke") == SWEEPS / "smoke.yaml"
+    with pytest.raises(LabError, match="there is no sweep 'smok', did you mean 'smoke'"):
+        find_file("smok")

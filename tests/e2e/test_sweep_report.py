@@ -1,0 +1,55 @@
+"""The report of a sweep, and a comparison, open offline in a real browser: every chart drawn, nothing on the console.
+
+The sweeps are simulated and need no lab: what is tested is the page, not the network.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from corda_lab import compare
+from corda_lab.sweep_testkit import Simulated, store_sweep
+from labkit import Browser
+
+INVALID = {4: "the generator was the limit: its own lag has a p99 of 34 ms"}
+
+
+def many_rows() -> Simulated:
+    """Fifty steps with a million rows: the largest report that is promised to open."""
+    vary = {"load.users": [1, 2, 4, 8, 16], "shape.database": ["h2", "postgres"]}
+    return Simulated(vary=vary, repeats=5, seconds=300, rows_per_step=20_000, invalid=INVALID)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "find_max", "charts_min"),
+    [
+        (Simulated(invalid=INVALID), False, 10),
+        (Simulated(vary={"shape.database": ["h2", "postgres"]}), True, 11),
+        (many_rows(), False, 10),
+    ],
+    ids=["sweep", "find-max", "fifty steps, a million rows"],
+)
+def test_the_report_of_a_sweep_opens_offline(
+    sweep: Simulated, find_max: bool, charts_min: int, browser: Browser, tmp_path: Path
+) -> None:
+    folder = store_sweep(tmp_path, sweep, find_max=find_max)
+    (browser.folder / "report.html").write_bytes((folder / "report.html").read_bytes())
+    seen = browser.run("open_report.py", "/shared/report.html", "/shared", network="none")
+    assert seen["console_errors"] == []
+    assert seen["empty_charts"] == []
+    assert seen["charts"] >= charts_min
+    assert seen["places"] == seen["charts"], "every place for a chart has one"
+    assert seen["step_changed"], "choosing another step draws it"
+    assert seen["wider_than_the_page"] == []
+
+
+def test_a_comparison_opens_offline(browser: Browser, tmp_path: Path) -> None:
+    first = store_sweep(tmp_path, Simulated())
+    second = store_sweep(tmp_path, Simulated(speed=0.9, identity="20260102T040405Z-slower"))
+    found = compare.compare([first, second], metric="throughput", threshold=0.05)
+    page = compare.write(found, results_folder=tmp_path) / "compare.html"
+    (browser.folder / "report.html").write_bytes(page.read_bytes())
+    seen = browser.run("open_report.py", "/shared/report.html", "/shared", network="none")
+    assert seen["console_errors"] == []
+    assert seen["empty_charts"] == []
+    assert seen["charts"] == 4

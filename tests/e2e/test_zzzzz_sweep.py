@@ -1,0 +1,102 @@
+"""A sweep on the real lab: killed in the midst of a step, resumed, reported, compared with itself."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from corda_lab.results import RUN_NAME
+from corda_lab.sweeps import store
+from labkit import Browser, Lab
+
+KILLS = int(os.environ.get("LAB_KILLS", "1"))
+"""How often the sweep is killed. One costs two minutes: every life starts a lab."""
+
+STEPS = 4
+SECONDS_MAX = 900.0
+
+SWEEP = """\
+description: Four short steps, to be interrupted.
+workload: iou
+shape: {parties: 2}
+vary: {load.users: [1, 2]}
+repeats: 2
+warm_up: {min: 15s, max: 15s}
+measure: {min: 10s, max: 10s}
+"""
+
+
+def kill_after(lab: Lab, arguments: list[str], steps: int) -> None:
+    """Start a sweep and kill it, and nothing else, while the step after so many runs."""
+    process = subprocess.Popen(
+        lab.command("sweep", *arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    deadline, lines, loads = time.monotonic() + SECONDS_MAX, [], 0
+    for line in process.stdout:
+        lines.append(line)
+        assert time.monotonic() < deadline, "".join(lines)
+        loads += line.startswith("==> Load:")
+        if loads > steps:
+            break
+    else:
+        pytest.fail("the sweep ended before it could be killed:\n" + "".join(lines))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(30)
+
+
+def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
+    assert lab.run("down", "--volumes").returncode == 0
+    file = tmp_path / "e2e-sweep.yaml"
+    file.write_text(SWEEP, encoding="utf-8")
+    for number in range(KILLS):
+        kill_after(lab, [str(file)] if number == 0 else ["--resume"], 1 if number < STEPS - 1 else 0)
+        (kept,) = store.all_unfinished()
+        assert len(kept.done) == number + 1
+        assert "steps" in lab.run("list").stdout
+    done = lab.run("sweep", "--resume")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{KILLS} of {STEPS} steps are complete already" in done.stdout
+    assert store.all_unfinished() == []
+
+    run = lab.results()[-1]
+    assert RUN_NAME.fullmatch(run.name)
+    steps = json.loads((run / "steps.json").read_text())["steps"]
+    assert [(step["index"], step["key"]) for step in steps] == [
+        (1, "users-1_r1"),
+        (2, "users-2_r1"),
+        (3, "users-2_r2"),
+        (4, "users-1_r2"),
+    ]
+    for step in steps:
+        assert step["counts"]["agree"], step["counts"]["disagreements"]
+        assert step["costs"]["cpu_seconds_per_flow"]["PartyA"] > 0
+        assert step["costs"]["allocated_bytes_per_flow"]["PartyA"] > 0
+        assert step["costs"]["sent_bytes_per_flow"]["PartyB"] > 0
+        assert step["costs"]["database_bytes_per_state"].keys() >= {"PartyA", "PartyB"}
+    assert set(pl.read_parquet(run / "requests.parquet")["step"].unique()) == {1, 2, 3, 4}
+    environments = json.loads((run / "run.json").read_text())["environments"]
+    assert len(environments) == 1, "every life ran on the same images and the same shape"
+
+
+def test_its_report_opens_and_it_is_no_different_from_itself(lab: Lab, browser: Browser) -> None:
+    run = lab.results()[-1]
+    done = lab.run("report", run.name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (browser.folder / "report.html").write_bytes((run / "report.html").read_bytes())
+    seen = browser.run("open_report.py", "/shared/report.html", "/shared", network="none")
+    assert seen["console_errors"] == []
+    assert seen["empty_charts"] == []
+    done = lab.run("compare", run.name, run.name, "--threshold", "5%")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no difference" in done.stdout
