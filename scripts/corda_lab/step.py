@@ -164,8 +164,8 @@ def verdict(step: dict[str, Any]) -> list[str]:
     """Why a run has failed, a sentence each; nothing when it has not."""
     reasons = []
     requests = step["requests"]
-    if requests["ok"] + requests["expected"] == 0:
-        reasons.append("no flow was completed")
+    if step["throughput_per_second"] == 0:
+        reasons.append("no flow was completed while it was measured")
     if requests["errors"]:
         reasons.append(f"{requests['errors']} requests ended in an error")
     if step["generator"]["exit_reason"] == "failed":
