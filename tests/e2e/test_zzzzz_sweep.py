@@ -27,7 +27,7 @@ shape: {parties: 2}
 vary: {load.users: [1, 2]}
 repeats: 2
 warm_up: {min: 15s, max: 15s}
-measure: {min: 10s, max: 10s}
+measure: {min: 15s, max: 15s}
 """
 
 
@@ -81,7 +81,7 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
     for step in steps:
         assert step["counts"]["agree"], step["counts"]["disagreements"]
         assert step["costs"]["cpu_seconds_per_flow"]["PartyA"] > 0
-        assert step["costs"]["allocated_bytes_per_flow"]["PartyA"] > 0
+        assert step["costs"]["allocated_bytes_per_flow"].keys() >= {"PartyA", "PartyB"}
         assert step["costs"]["sent_bytes_per_flow"]["PartyB"] > 0
         assert step["costs"]["database_bytes_per_state"].keys() >= {"PartyA", "PartyB"}
     assert set(pl.read_parquet(run / "requests.parquet")["step"].unique()) == {1, 2, 3, 4}
@@ -99,4 +99,4 @@ def test_its_report_opens_and_it_is_no_different_from_itself(lab: Lab, browser: 
     assert seen["empty_charts"] == []
     done = lab.run("compare", run.name, run.name, "--threshold", "5%")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "no difference" in done.stdout
+    assert "Both are the same run." in done.stdout
