@@ -1,5 +1,6 @@
 """A sweep on the real lab: killed in the midst of a step, resumed, reported, compared with itself."""
 
+import contextlib
 import json
 import os
 import signal
@@ -33,26 +34,28 @@ measure: {min: 15s, max: 15s}
 
 def kill_after(lab: Lab, arguments: list[str], steps: int) -> None:
     """Start a sweep and kill it, and nothing else, while the step after so many runs."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         lab.command("sweep", *arguments),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-    )
-    assert process.stdout is not None
-    deadline, lines, loads = time.monotonic() + SECONDS_MAX, [], 0
-    for line in process.stdout:
-        lines.append(line)
-        assert time.monotonic() < deadline, "".join(lines)
-        loads += line.startswith("==> Load:")
-        if loads > steps:
-            break
-    else:
-        pytest.fail("the sweep ended before it could be killed:\n" + "".join(lines))
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait(30)
+    ) as process:
+        assert process.stdout is not None
+        deadline, lines, loads = time.monotonic() + SECONDS_MAX, [], 0
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                assert time.monotonic() < deadline, "".join(lines)
+                loads += line.startswith("==> Load:")
+                if loads > steps:
+                    break
+            else:
+                pytest.fail("the sweep ended before it could be killed:\n" + "".join(lines))
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
