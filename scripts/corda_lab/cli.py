@@ -352,6 +352,9 @@ def sweep(
         str | None, typer.Argument(metavar="FILE", help="A sweep file, or the name of one in configs/sweeps/.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan and how long it takes.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Every point once and for a moment: to see that it works, not for numbers.")
+    ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest unfinished sweep, or the newest of FILE.")
     ] = False,
@@ -373,8 +376,10 @@ def sweep(
     """
     if sum((dry_run, resume, finish)) > 1:
         raise LabError("--dry-run, --resume, --finish: only one of them can be given", "Leave the others out.")
+    if quick and (resume or finish):
+        raise LabError("--quick: an unfinished sweep goes on as it began", "Leave it out.")
     settings = load_settings()
-    wanted = sweep_command.Wanted(file, _forced(images), replace)
+    wanted = sweep_command.Wanted(file, _forced(images), replace, quick)
     if dry_run:
         sweep_command.dry_run(wanted, settings)
         return

@@ -328,7 +328,12 @@ def notes(run: StoredRun) -> list[str]:
             for flag in step["flags"]:
                 doubtful.setdefault(general(flag), []).append(str(step["index"]))
     kinds = (("Failed", failed), ("Invalid", invalid), ("Doubtful", doubtful))
-    return [f"{name}: {steps_words(steps)}: {reason}" for name, found in kinds for reason, steps in found.items()]
+    found = [f"{name}: {steps_words(steps)}: {reason}" for name, found in kinds for reason, steps in found.items()]
+    if run.sweep.get("quick"):
+        found.insert(
+            0, "Doubtful: every point was measured once and for a moment (--quick): to be looked at, not quoted"
+        )
+    return found
 
 
 def general(reason: str) -> str:

@@ -32,7 +32,8 @@ class Compared:
         """In words: a verdict of ``Difference``, or why there is none."""
         if self.difference is not None:
             return self.difference.verdict
-        if self.second.collapsed and not self.first.collapsed and self.first.valid:
+        never = self.second.valid and len(self.second.collapsed) == len(self.second.valid)
+        if never and self.first.valid and not self.first.collapsed:
             return NOTHING_COMPLETED
         return CANNOT_COMPARE
 

@@ -1,6 +1,7 @@
 """The entry of ``steps.json``: every figure of one load on one shape of the lab, what makes it doubtful, and the verdict."""
 
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,9 @@ SWAPPED_PAGES_MAX = 256
 
 CHANCE_DEVIATIONS = 2.0
 """Standard deviations of a difference of counts, were every arrival by chance, within which nothing is made of it."""
+
+OTHERS_SHARE_MAX = 0.25
+"""Share of the machine's processors that others than the lab may use. Docker, the health checks and the network take a tenth."""
 
 StageFigures = Callable[[Window], dict[str, Any]]
 """The figures of the stages over a measuring window."""
@@ -118,6 +122,17 @@ def mean_in_window(metrics: pl.DataFrame, name: str, window: Window, *, label: s
     return {str(found): float(value) for found, value in means.iter_rows()}
 
 
+def others_cpu_cores(step: dict[str, Any]) -> float | None:
+    """Cores that the machine spent on something else than the lab, or lost to other guests; None where that is not known."""
+    resources = step["resources"]
+    busy = resources["host_busy_percent"]
+    if busy is None:
+        return None
+    own: list[float] = [*resources["node_cpu_cores"].values(), *resources["lab_cpu_cores"].values()]
+    database = step["costs"]["cpu_seconds_per_flow"].get(costs.DATABASE, 0.0) * step["throughput_per_second"]
+    return max(0.0, float(busy) / 100 * (os.cpu_count() or 1) - sum(own) - float(database))
+
+
 def generator_cpu_percent(end: dict[str, Any]) -> float | None:
     """The highest share of one core that a process of the generator used: the busiest worker's, where there are several."""
     shares = [worker.get("cpu_percent_max") for worker in end.get("workers") or []] + [end.get("cpu_percent_max")]
@@ -149,6 +164,9 @@ def flags(step: dict[str, Any]) -> list[str]:
     behind = open_load.system_could_not_keep_up(step["open_load"]) if step["open_load"] else None
     if behind:
         found.append(behind)
+    others, cores = step["resources"]["others_cpu_cores"], os.cpu_count() or 1
+    if others is not None and others > OTHERS_SHARE_MAX * cores:
+        found.append(f"something else used {others:.1f} of this machine's {cores} cores, or other guests took them")
     change = step["steadiness"]["change_percent"]
     if change is not None and abs(change) > rows.DRIFT_PERCENT_MAX:
         found.append(f"throughput changed by {change:+.0f} % from the first to the second half: not steady yet")
@@ -164,8 +182,8 @@ def verdict(step: dict[str, Any]) -> list[str]:
     """Why a run has failed, a sentence each; nothing when it has not."""
     reasons = []
     requests = step["requests"]
-    if requests["ok"] + requests["expected"] == 0:
-        reasons.append("no flow was completed")
+    if step["throughput_per_second"] == 0:
+        reasons.append("no flow was completed while it was measured")
     if requests["errors"]:
         reasons.append(f"{requests['errors']} requests ended in an error")
     if step["generator"]["exit_reason"] == "failed":
@@ -247,6 +265,7 @@ def build_step(
         },
     }
     step["costs"] = costs.figures(step, metrics, *readings)
+    step["resources"]["others_cpu_cores"] = others_cpu_cores(step)
     step["flags"] = flags(step)
     invalid = invalidity(step)
     step["validity"] = {"valid": not invalid, "reasons": invalid}

@@ -351,7 +351,7 @@ def test_what_failed_is_told_at_the_top(tmp_path: Path) -> None:
     broken = Simulated(vary={"load.users": [2, 8]}, collapsed=(2,), thresholds={"p95_max": "700ms"})
     folder = store_sweep(tmp_path, broken)
     text = text_of(folder)
-    assert "Failed: step 2: no flow was completed." in text
+    assert "Failed: step 2: no flow was completed while it was measured." in text
     assert re.search(r"Failed: step 3: p95 is \d+ ms, more than 700 ms\.", text)
     assert 'class="badge bad"' in html(folder)
     point = points.points(stored.read(folder))[1]

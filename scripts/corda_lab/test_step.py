@@ -1,6 +1,7 @@
 """A step's figures, what makes them doubtful, and the verdict."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from corda_lab import host, simulation
+from corda_lab import costs, host, simulation
 from corda_lab.counts import Counts, FlowCount, VaultCount
 from corda_lab.errors import LabError
 from corda_lab.generator import Timeline
 from corda_lab.load import LoadOptions, Stopping
 from corda_lab.rows import Window
 from corda_lab.steady import WarmUp
-from corda_lab.step import flags, generator_cpu_percent, mean_in_window, measuring_window, warm_up_of
+from corda_lab.step import flags, generator_cpu_percent, mean_in_window, measuring_window, others_cpu_cores, warm_up_of
 
 IOU = "org.cordalab.flows.Iou"
 
@@ -61,6 +62,23 @@ def test_the_window_begins_after_the_warm_up_and_ends_with_the_load() -> None:
     assert measuring_window(end, 15) == Window(115.0, 175.0)
     with pytest.raises(LabError, match="before the warm-up was over"):
         measuring_window({"started_at": 100.0, "stop_at": 110.0}, 15)
+
+
+def test_what_others_did_on_the_machine_is_told(
+    stored_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    step = step_of(stored_run())
+    step["resources"].update(
+        host_busy_percent=100.0, node_cpu_cores={"PartyA": 1.0, "PartyB": 0.8}, lab_cpu_cores={"bridge": 0.2}
+    )
+    step["costs"]["cpu_seconds_per_flow"] = {costs.DATABASE: 0.05}
+    step["throughput_per_second"] = 10.0
+    step["resources"]["others_cpu_cores"] = others_cpu_cores(step)
+    assert step["resources"]["others_cpu_cores"] == pytest.approx(1.5)
+    assert "something else used 1.5 of this machine's 4 cores, or other guests took them" in flags(step)
+    step["resources"]["host_busy_percent"] = None
+    assert others_cpu_cores(step) is None
 
 
 def test_a_load_that_was_ended_early_is_cut_where_that_was_decided() -> None:

@@ -50,8 +50,8 @@ def test_every_request_is_a_row_of_its_own(run: Path) -> None:
 
 
 def test_every_signal_arrives_while_load_runs(lab: Lab, run: Path) -> None:
-    manifest = json.loads((run / "run.json").read_text())
-    assert manifest["load"]["users"] == 4
+    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    assert step["load"]["users"] == 4
     with signal_table.Prometheus(lab.prometheus_url) as prometheus:
         faults = signal_table.signal_faults(prometheus, signal_table.load_signals(), "load", window_seconds=60)
     assert faults == []

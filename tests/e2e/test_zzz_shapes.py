@@ -75,12 +75,12 @@ def test_the_counts_agree_on_postgresql(shaped: Lab) -> None:
 
 
 def test_the_run_says_in_what_shape_it_was_made(shaped: Lab) -> None:
-    manifest = json.loads((shaped.results()[-1] / "run.json").read_text())
-    assert manifest["shape"]["CORDA_VERSION"] == "4.5"
-    assert manifest["shape"]["DATABASE"] == "postgres"
-    assert manifest["shape"]["NODE_PRESET"] == PRESET
-    assert manifest["shape"]["LINKS"] == "partya-partyb=+40ms partya-postgres=+8ms"
-    assert manifest["shape"]["DEV_MODE"] == "false"
+    (environment,) = json.loads((shaped.results()[-1] / "run.json").read_text())["environments"]
+    assert environment["shape"]["CORDA_VERSION"] == "4.5"
+    assert environment["shape"]["DATABASE"] == "postgres"
+    assert environment["shape"]["NODE_PRESET"] == PRESET
+    assert environment["shape"]["LINKS"] == "partya-partyb=+40ms partya-postgres=+8ms"
+    assert environment["shape"]["DEV_MODE"] == "false"
 
 
 def test_links_add_what_they_should(shaped: Lab) -> None:

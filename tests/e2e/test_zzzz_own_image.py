@@ -32,5 +32,5 @@ def test_nodes_run_on_an_image_of_ones_own(lab: Lab) -> None:
     step = measured(lab, "iou", "--users", "2", "--duration", "10s", "--warm-up", "5s", "--name", "e2e-own-image")
     assert step["requests"]["errors"] == 0
     assert step["counts"]["agree"], step["counts"]["disagreements"]
-    manifest = json.loads((lab.results()[-1] / "run.json").read_text())
-    assert manifest["shape"]["CORDA_IMAGE"] == image
+    (environment,) = json.loads((lab.results()[-1] / "run.json").read_text())["environments"]
+    assert environment["shape"]["CORDA_IMAGE"] == image

@@ -1,5 +1,6 @@
 """A sweep on the real lab: killed in the midst of a step, resumed, reported, compared with itself."""
 
+import contextlib
 import json
 import os
 import signal
@@ -27,32 +28,34 @@ shape: {parties: 2}
 vary: {load.users: [1, 2]}
 repeats: 2
 warm_up: {min: 15s, max: 15s}
-measure: {min: 10s, max: 10s}
+measure: {min: 15s, max: 15s}
 """
 
 
 def kill_after(lab: Lab, arguments: list[str], steps: int) -> None:
     """Start a sweep and kill it, and nothing else, while the step after so many runs."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         lab.command("sweep", *arguments),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-    )
-    assert process.stdout is not None
-    deadline, lines, loads = time.monotonic() + SECONDS_MAX, [], 0
-    for line in process.stdout:
-        lines.append(line)
-        assert time.monotonic() < deadline, "".join(lines)
-        loads += line.startswith("==> Load:")
-        if loads > steps:
-            break
-    else:
-        pytest.fail("the sweep ended before it could be killed:\n" + "".join(lines))
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait(30)
+    ) as process:
+        assert process.stdout is not None
+        deadline, lines, loads = time.monotonic() + SECONDS_MAX, [], 0
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                assert time.monotonic() < deadline, "".join(lines)
+                loads += line.startswith("==> Load:")
+                if loads > steps:
+                    break
+            else:
+                pytest.fail("the sweep ended before it could be killed:\n" + "".join(lines))
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
@@ -81,7 +84,7 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
     for step in steps:
         assert step["counts"]["agree"], step["counts"]["disagreements"]
         assert step["costs"]["cpu_seconds_per_flow"]["PartyA"] > 0
-        assert step["costs"]["allocated_bytes_per_flow"]["PartyA"] > 0
+        assert step["costs"]["allocated_bytes_per_flow"].keys() >= {"PartyA", "PartyB"}
         assert step["costs"]["sent_bytes_per_flow"]["PartyB"] > 0
         assert step["costs"]["database_bytes_per_state"].keys() >= {"PartyA", "PartyB"}
     assert set(pl.read_parquet(run / "requests.parquet")["step"].unique()) == {1, 2, 3, 4}
@@ -99,4 +102,4 @@ def test_its_report_opens_and_it_is_no_different_from_itself(lab: Lab, browser: 
     assert seen["empty_charts"] == []
     done = lab.run("compare", run.name, run.name, "--threshold", "5%")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "no difference" in done.stdout
+    assert "Both are the same run." in done.stdout

@@ -13,7 +13,7 @@ from corda_lab.paths import CONFIGS, ROOT
 from corda_lab.settings import Settings
 from corda_lab.sweeps import execute, plan, store
 from corda_lab.sweeps.execute import Lab, Outcome
-from corda_lab.sweeps.schema import SweepFile, read_sweep
+from corda_lab.sweeps.schema import SweepFile, quick, read_sweep
 from lab_load.names import did_you_mean
 
 SWEEPS = CONFIGS / "sweeps"
@@ -26,6 +26,7 @@ class Wanted:
     file: str | None
     images: lifecycle.ImageChoice | None = None
     replace: bool = False
+    quick: bool = False
 
 
 def find_file(text: str) -> Path:
@@ -40,12 +41,18 @@ def find_file(text: str) -> Path:
 
 def dry_run(wanted: Wanted, settings: Settings) -> None:
     """Print the plan and how long it takes."""
-    show_plan(read_sweep(find_file(required(wanted.file))), settings)
+    show_plan(read(wanted), settings)
+
+
+def read(wanted: Wanted) -> SweepFile:
+    """The sweep that was asked for."""
+    sweep = read_sweep(find_file(required(wanted.file)))
+    return quick(sweep) if wanted.quick else sweep
 
 
 def begin(wanted: Wanted, settings: Settings) -> Outcome:
     """Run a sweep from its first step."""
-    sweep = read_sweep(find_file(required(wanted.file)))
+    sweep = read(wanted)
     show_plan(sweep, settings)
     with store.only_one():
         lab = Lab(settings, wanted.images, fresh=sweep.fields.fresh)
@@ -122,13 +129,14 @@ def stored_sweep(kept: store.Unfinished) -> SweepFile:
     """The sweep file as it was when the sweep began, by the name that it had."""
     sweep = read_sweep(kept.folder / "sweep.yaml")
     file = Path(kept.plan["file"])
-    return replace(sweep, name=file.stem, source=replace(sweep.source, path=file))
+    sweep = replace(sweep, name=file.stem, source=replace(sweep.source, path=file))
+    return quick(sweep) if kept.plan.get("quick") else sweep
 
 
 def show_plan(sweep: SweepFile, settings: Settings) -> None:
     """Print the steps in their order, where the lab is started anew, and how long it all takes."""
     fields = sweep.fields
-    ui.console.print(f"[bold]{sweep.name}[/bold] ", end="")
+    ui.console.print(f"[bold]{sweep.run_name}[/bold] ", end="")
     ui.console.print(fields.description, markup=False)
     if fields.find_max is not None:
         show_search(sweep, settings)

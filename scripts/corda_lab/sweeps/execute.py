@@ -244,6 +244,7 @@ def sweep_manifest(sweep: SweepFile, search: dict[str, Any] | None) -> dict[str,
         "file": _shown(sweep.source.path),
         "text": sweep.text,
         "name": sweep.name,
+        "quick": sweep.is_quick,
         "description": fields.description,
         "confidence": fields.confidence,
         "x": x,
@@ -279,13 +280,14 @@ def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
     points = plan.points_of(sweep)
     plan.check_points(sweep, points, settings)
     return store.create(
-        results.run_id(sweep.name),
+        results.run_id(sweep.run_name),
         sweep.text,
         {
             "schema": results.SCHEMA,
             "file": str(sweep.source.path.resolve()),
             "command": manifest.command_line(),
             "fingerprint": store.fingerprint(sweep.text, [point.workload for point in points], settings),
+            "quick": sweep.is_quick,
             "steps": [step.as_dict() for step in steps],
         },
     )

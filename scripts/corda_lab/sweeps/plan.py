@@ -208,7 +208,7 @@ def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
 
 def check_points(sweep: SweepFile, points: Sequence[Point], settings: Settings) -> None:
     """Everything that can be wrong with a point, without a lab. Raises LabError with all of it, each point named."""
-    results.check_name(sweep.name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
+    results.check_name(sweep.run_name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
     if sweep.fields.find_max is not None and len(points) > SEARCHES_MAX:
         raise LabError(
             f"{sweep.source.path}: has {len(points)} searches, more than {SEARCHES_MAX}", "Let fewer things vary."

@@ -4,9 +4,9 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
@@ -19,10 +19,18 @@ from lab_load.names import did_you_mean
 from lab_load.schema import Fields, Text
 from lab_load.yaml_source import Location, Source, WorkloadError, line_of, read_fields
 
+QUICK_WARM_UP_SECONDS = 10.0
+QUICK_MEASURE_SECONDS = 20.0
+QUICK_CONFIRM_SECONDS = 30.0
+QUICK_PRECISION = 0.2
+"""How long and how precise a sweep is that is only to be looked at."""
+
 STEPS_MAX = 1000
 REPEATS_MAX = 100
 VALUES_MAX = 100
 SEARCH_STEPS_MAX = 40
+
+QUICK_SUFFIX = "-quick"
 
 Scalar = str | int | float | bool
 
@@ -114,6 +122,9 @@ class StepFields(Fields):
     measure: MeasureFields | None = None
 
 
+_Span = TypeVar("_Span", bound=SpanFields)
+
+
 class ThresholdFields(Fields):
     """What every valid step has to keep; a step that does not fails the sweep."""
 
@@ -168,6 +179,12 @@ class SweepFile:
     fields: SweepFields
     source: Source
     text: str
+    is_quick: bool = False
+
+    @property
+    def run_name(self) -> str:
+        """What its run is called."""
+        return f"{self.name}{QUICK_SUFFIX}" if self.is_quick else self.name
 
 
 def read_sweep(path: Path) -> SweepFile:
@@ -176,6 +193,40 @@ def read_sweep(path: Path) -> SweepFile:
         return _read(path)
     except WorkloadError as error:
         raise LabError("\n       ".join(error.problems), "docs/sweeps.md describes sweep files.") from None
+
+
+def quick(sweep: SweepFile) -> SweepFile:
+    """The same points, each measured once and for a moment: to see that a sweep works, and what its report will show."""
+    fields = sweep.fields
+    steps = None
+    if fields.steps is not None:
+        steps = [
+            step.model_copy(
+                update={
+                    "warm_up": step.warm_up and _at_most(step.warm_up, QUICK_WARM_UP_SECONDS),
+                    "measure": step.measure and _at_most(step.measure, QUICK_MEASURE_SECONDS),
+                }
+            )
+            for step in fields.steps
+        ]
+    search = fields.find_max and fields.find_max.model_copy(
+        update={
+            "precision": max(QUICK_PRECISION, fields.find_max.precision),
+            "confirm": min(QUICK_CONFIRM_SECONDS, fields.find_max.confirm),
+        }
+    )
+    changes = {
+        "repeats": 1,
+        "steps": steps,
+        "warm_up": _at_most(fields.warm_up, QUICK_WARM_UP_SECONDS),
+        "measure": _at_most(fields.measure, QUICK_MEASURE_SECONDS),
+        "find_max": search,
+    }
+    return replace(sweep, fields=fields.model_copy(update=changes), is_quick=True)
+
+
+def _at_most(span: _Span, seconds: float) -> _Span:
+    return span.model_copy(update={"min": min(span.min, seconds), "max": min(span.max, seconds)})
 
 
 def _read(path: Path) -> SweepFile:

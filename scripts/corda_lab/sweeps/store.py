@@ -20,6 +20,7 @@ from corda_lab.keep import Measured
 from corda_lab.paths import CONFIGS, RESULTS, WORKLOADS
 from corda_lab.settings import Settings
 from corda_lab.sweeps.plan import Step
+from corda_lab.sweeps.schema import QUICK_SUFFIX
 
 SHAPE_FOLDERS = ("databases", "nodes", "notaries")
 """Folders of configs/ that every shape is made from."""
@@ -191,13 +192,13 @@ def all_unfinished(*, results_folder: Path | None = None) -> list[Unfinished]:
 
 
 def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
-    """The newest unfinished sweep, or that of a name or id. Raises LabError."""
+    """The newest unfinished sweep, or that of a name or id, quick or not. Raises LabError."""
     found = all_unfinished(results_folder=results_folder)
     if not found:
         raise LabError("There is no unfinished sweep", "Begin one: scripts/lab sweep configs/sweeps/smoke.yaml")
     if name is None:
         return found[-1]
-    matches = [one for one in found if one.identity == name or results.name_of(one.identity) == name]
+    matches = [one for one in found if {one.identity, results.name_of(one.identity)} & {name, f"{name}{QUICK_SUFFIX}"}]
     if not matches:
         raise LabError(
             f"There is no unfinished sweep {name!r}", f"There are {', '.join(one.identity for one in found)}."

@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.sweeps.command import SWEEPS, find_file
-from corda_lab.sweeps.schema import read_sweep
+from corda_lab.sweeps.schema import quick, read_sweep
 
 SOUND = """\
 description: A sweep.
@@ -133,3 +133,36 @@ def test_a_sweep_is_found_by_its_name_too() -> None:
     assert find_file("smoke") == SWEEPS / "smoke.yaml"
     with pytest.raises(LabError, match="there is no sweep 'smok', did you mean 'smoke'"):
         find_file("smok")
+
+
+def test_a_quick_sweep_has_the_same_points_for_a_moment(tmp_path: Path) -> None:
+    text = """\
+description: Quickly.
+workload: iou
+vary: {load.users: [1, 2]}
+repeats: 3
+warm_up: {min: 20s, max: 120s}
+measure: {min: 60s, max: 180s, precision: 5%}
+steps:
+  - {name: cold, warm_up: {min: 0s, max: 0s}, measure: {min: 60s, max: 60s}}
+  - {name: warm}
+"""
+    path = tmp_path / "some.yaml"
+    path.write_text(text, encoding="utf-8")
+    found = quick(read_sweep(path))
+    fields = found.fields
+    assert (found.name, found.run_name, fields.repeats, found.text) == ("some", "some-quick", 1, text)
+    assert (fields.warm_up.min, fields.warm_up.max, fields.measure.min, fields.measure.max) == (10, 10, 20, 20)
+    assert fields.steps is not None
+    cold, warm = fields.steps
+    assert cold.model_dump(include={"warm_up", "measure"}) == {
+        "warm_up": {"min": 0, "max": 0},
+        "measure": {"min": 20, "max": 20, "precision": None},
+    }
+    assert (warm.warm_up, warm.measure) == (None, None)
+
+
+def test_a_quick_search_is_a_coarse_one() -> None:
+    search = quick(read_sweep(SWEEPS / "find-max.yaml")).fields.find_max
+    assert search is not None
+    assert (search.precision, search.confirm) == (0.2, 30)

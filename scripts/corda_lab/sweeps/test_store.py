@@ -183,7 +183,7 @@ def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_on
         folder.mkdir()
         kept = begin(folder, sweep_file(folder))
         final = folder / "results" / kept.identity
-        lives = 0
+        lives, done, patience = 0, 0, seconds_max
         while not final.exists() or kept.folder.exists():
             lives += 1
             assert lives < 500, "the sweep does not get on"
@@ -191,11 +191,13 @@ def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_on
             process = context.Process(target=live, args=(folder, sample, ready))
             process.start()
             assert ready.wait(60)
-            process.join(source.uniform(0, seconds_max))
+            process.join(source.uniform(0, patience))
             if process.is_alive() and process.pid:
                 os.kill(process.pid, signal.SIGKILL)
                 kills += 1
             process.join(60)
+            # A step may take longer than it did undisturbed: a machine that others use must not kill it for ever.
+            patience, done = (seconds_max, len(kept.done)) if len(kept.done) > done else (1.2 * patience, done)
         assert structure(final) == expected
         assert left_over(folder) <= {f".finished-{kept.identity}"}
         kept.tidy()
