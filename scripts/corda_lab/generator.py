@@ -18,7 +18,7 @@ import polars as pl
 from corda_lab import counts, host, rows, signals, steady, ui
 from corda_lab.bridge import Bridge
 from corda_lab.compose import Compose, last_lines, run_docker
-from corda_lab.errors import LabError
+from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.load import WORKERS_CONNECT_SECONDS_MAX, Plan
 from corda_lab.rows import Window
 from corda_lab.watch import Watch
@@ -33,7 +33,6 @@ RATE_SECONDS = 5
 POLL_SECONDS = 3.0
 """How often a run looks how it goes: each look runs the Docker client, on the processors that are being measured."""
 SETUP_POLL_SECONDS = 1.0
-BAD_INPUT = 2
 
 
 @dataclass
@@ -171,7 +170,7 @@ def generator_error(container: str, code: int) -> LabError:
     # The generator's last words are its error, a line for each problem.
     _, mark, said = (done.stdout + done.stderr).rpartition("locust: error: ")
     if mark:
-        return LabError("\n       ".join(last_lines(said, 12)), exit_code=2 if code == BAD_INPUT else 1)
+        return LabError("\n       ".join(last_lines(said, 12)), exit_code=BAD_INPUT if code == BAD_INPUT else 1)
     show_log(container)
     return LabError(
         f"The load generator ended with status {code} before its load", "Its last lines are above.", exit_code=1

@@ -22,7 +22,7 @@ CHANCE_DEVIATIONS = 2.0
 """Standard deviations of a difference of counts, were every arrival by chance, within which nothing is made of it."""
 
 OTHERS_SHARE_MAX = 0.25
-"""Share of the machine's processors that others than the lab may use. Docker, the health checks and the network take a tenth."""
+"""Share of the machine's processors that others than the lab may use: Docker, the health checks and the network need some."""
 
 StageFigures = Callable[[Window], dict[str, Any]]
 """The figures of the stages over a measuring window."""

@@ -22,7 +22,7 @@ from corda_lab.generator import Timeline
 from corda_lab.keep import Measured
 from corda_lab.prometheus import METRICS_SCHEMA
 from corda_lab.sweeps import execute, plan
-from corda_lab.sweeps.judge import sustained, threshold_problems
+from corda_lab.sweeps.judge import failings
 from corda_lab.sweeps.plan import Step
 from corda_lab.sweeps.schema import SweepFields, SweepFile, read_sweep
 from corda_lab.testkit import ENVIRONMENT, IOU, part, plan_of
@@ -273,18 +273,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     entry["costs"] = cost_entry(index)
     if index in sweep.invalid:
         entry["validity"] = {"valid": False, "reasons": [sweep.invalid[index]]}
-    wanted = fields.find_max
-    problems = threshold_problems(entry, fields.thresholds) if wanted is None else sustained(entry, wanted)
-    entry.update(
-        workload=planned.workload,
-        index=index,
-        key=planned.key,
-        label=planned.label,
-        point=planned.point,
-        repeat=planned.repeat,
-        phase=planned.phase,
-        thresholds={"passed": not problems, "reasons": problems},
-    )
+    entry.update(execute.place_of(planned, failings(entry, fields)), workload=planned.workload)
     shape = {**ENVIRONMENT["shape"], **sweep.environment.get("shape", {}), **planned.variables}
     environment = {**ENVIRONMENT, **sweep.environment, "shape": shape}
     return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n")

@@ -15,8 +15,8 @@ from corda_lab.keep import Measured
 from corda_lab.paths import ROOT
 from corda_lab.search import Search
 from corda_lab.settings import Settings
-from corda_lab.sweeps import plan, store
-from corda_lab.sweeps.judge import sustained, threshold_problems
+from corda_lab.sweeps import judge, plan, store
+from corda_lab.sweeps.judge import sustained
 from corda_lab.sweeps.plan import Point, Step
 from corda_lab.sweeps.schema import FindMaxFields, SweepFile
 
@@ -102,6 +102,19 @@ class Lab:
                 owned.mark(wanted.project, owned.present(wanted.project))
 
 
+def place_of(step: Step, problems: list[str]) -> dict[str, Any]:
+    """The fields of an entry of ``steps.json`` that say where in the sweep it stands, and what it fails of what that asks for."""
+    return {
+        "index": step.index,
+        "key": step.key,
+        "label": step.label,
+        "point": step.point,
+        "repeat": step.repeat,
+        "phase": step.phase,
+        "thresholds": {"passed": not problems, "reasons": problems},
+    }
+
+
 class Runner:
     """Runs steps one after the other and keeps them."""
 
@@ -118,21 +131,7 @@ class Runner:
         self._require_same_images(environment)
         options = step.options(f"{self._sweep.name}-{step.index:04d}")
         measured = run.measure(options, settings, environment)
-        objective = self._sweep.fields.find_max
-        problems = (
-            threshold_problems(measured.step, self._sweep.fields.thresholds)
-            if objective is None
-            else sustained(measured.step, objective)
-        )
-        measured.step.update(
-            index=step.index,
-            key=step.key,
-            label=step.label,
-            point=step.point,
-            repeat=step.repeat,
-            phase=step.phase,
-            thresholds={"passed": not problems, "reasons": problems},
-        )
+        measured.step.update(place_of(step, judge.failings(measured.step, self._sweep.fields)))
         return measured
 
     def _require_same_images(self, environment: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from corda_lab.sweeps.schema import FindMaxFields, ThresholdFields
+from corda_lab.sweeps.schema import FindMaxFields, SweepFields, ThresholdFields
 
 ACHIEVED_SHARE_MIN = 0.95
 """Least share of the arrivals of a window that has to end well within it. Not of the rate: a tenth more or fewer arrive by chance
@@ -41,6 +41,13 @@ def threshold_problems(step: dict[str, Any], limits: ThresholdFields) -> list[st
     if least is not None and rate < least:
         problems.append(f"throughput is {rate:.2f} flows/s, less than {least:g}")
     return problems
+
+
+def failings(step: dict[str, Any], fields: SweepFields) -> list[str]:
+    """What a step fails of what its sweep asks for, thresholds or the objective of a search, a sentence each."""
+    if fields.find_max is not None:
+        return sustained(step, fields.find_max)
+    return threshold_problems(step, fields.thresholds)
 
 
 def sustained(step: dict[str, Any], objective: FindMaxFields) -> list[str]:

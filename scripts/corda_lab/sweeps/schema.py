@@ -110,14 +110,19 @@ class MeasureFields(SpanFields):
     precision: Percent | None = None
 
 
-class StepFields(Fields):
-    """One entry of ``steps``: what it sets lies over what the whole sweep sets."""
+class SubjectFields(Fields):
+    """What is measured, on what: of a whole sweep, or of one entry of ``steps``."""
 
-    name: Text
     workload: Text | None = None
     set: dict[str, Value] = Field(default_factory=dict)
     load: LoadFields = Field(default_factory=LoadFields)
     shape: ShapeFields = Field(default_factory=ShapeFields)
+
+
+class StepFields(SubjectFields):
+    """One entry of ``steps``: what it sets lies over what the whole sweep sets."""
+
+    name: Text
     warm_up: SpanFields | None = None
     measure: MeasureFields | None = None
 
@@ -148,14 +153,10 @@ class FindMaxFields(Fields):
     confirm: Duration
 
 
-class SweepFields(Fields):
+class SweepFields(SubjectFields):
     """A whole sweep file."""
 
     description: Text
-    workload: Text | None = None
-    set: dict[str, Value] = Field(default_factory=dict)
-    load: LoadFields = Field(default_factory=LoadFields)
-    shape: ShapeFields = Field(default_factory=ShapeFields)
     vary: dict[str, Annotated[list[Any], Field(min_length=1, max_length=VALUES_MAX)]] = Field(default_factory=dict)
     steps: Annotated[list[StepFields], Field(min_length=1, max_length=STEPS_MAX)] | None = None
     x: Text | None = None
