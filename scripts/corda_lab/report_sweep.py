@@ -269,19 +269,28 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
     return found
 
 
+LABS = {
+    "repeat": "a new one for every repeat of a shape",
+    "shape": "a new one for every shape only: what differs between two starts of one shape is not in the intervals",
+    "step": "a new one for every step",
+}
+"""When a lab was started, in words, by ``fresh`` of the sweep file."""
+
+
 def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
     """How the sweep was planned."""
     sweep = run.sweep
-    warm_up, measure = sweep["warm_up"], sweep["measure"]
-    precision = measure.get("precision")
     methods = listed(list(dict.fromkeys(step["warm_up"]["method"] for step in run.steps)))
     found = [
         ("Order", f"{sweep['order']}, seed {sweep['seed']}; {plural(sweep['repeats'], 'repeat')} of each point"),
-        ("Warm-up", f"{length(warm_up['seconds_min'])} to {length(warm_up['seconds_max'])}, its end by {methods}"),
-        (
-            "Measured",
-            f"{length(measure['seconds_min'])} to {length(measure['seconds_max'])}"
-            + (f", ended early when throughput was known to ±{100 * precision:g} %" if precision else ""),
+        ("Labs", LABS[sweep["fresh"]]),
+        ("Warm-up", f"{span(sweep['warm_up'])}, its end by {methods}"),
+        ("Measured", until(sweep["measure"])),
+        *(
+            (f"{heading}, {name}", words(own[part]))
+            for name, own in sweep["own_spans"].items()
+            for part, heading, words in (("warm_up", "Warm-up", span), ("measure", "Measured", until))
+            if part in own
         ),
         ("Intervals", interval_method(run)),
         ("Compared", "in pairs of the same repeat" if is_paired(run) else "unpaired: repeats were not interleaved"),
@@ -294,6 +303,18 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
         outcomes = sweep["find_max"]["outcomes"]
         found += [(f"Outcome, {label}", outcome["reason"]) for label, outcome in outcomes.items()]
     return found
+
+
+def span(planned: dict[str, Any]) -> str:
+    """How long something may last: ``60s to 180s``, or ``60s``."""
+    least, most = length(planned["seconds_min"]), length(planned["seconds_max"])
+    return least if least == most else f"{least} to {most}"
+
+
+def until(planned: dict[str, Any]) -> str:
+    """How long a step measured, and what ended it earlier."""
+    precision = planned["precision"]
+    return span(planned) + (f", ended early when throughput was known to ±{100 * precision:g} %" if precision else "")
 
 
 def interval_method(run: StoredRun) -> str:

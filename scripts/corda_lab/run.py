@@ -20,6 +20,7 @@ from corda_lab.paths import WORKLOADS
 from corda_lab.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.step import StageFigures, build_step
+from corda_lab.words import plural
 from lab_load.names import canonical, did_you_mean
 from lab_load.workload import Part, Workload, WorkloadError, load_workload
 
@@ -255,7 +256,7 @@ def title_of(options: LoadOptions) -> str:
     who = (
         f"{options.arrivals} arrivals, {options.rate:g} per second, pool of {options.users}"
         if options.is_open
-        else f"{options.users} users"
+        else plural(options.users, "user")
     )
     by = f" on {options.workers} workers" if options.workers else ""
     return f"Load: {who}{by} for {options.warm_up_seconds:g} s + {options.duration_seconds:g} s"

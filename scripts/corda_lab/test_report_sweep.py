@@ -102,6 +102,15 @@ def test_one_repeat_has_no_interval_and_says_so(tmp_path: Path) -> None:
     assert trace["y_low"] == [None, None]
 
 
+def test_tells_how_the_sweep_was_planned_and_what_a_named_step_has_of_its_own(sweep: Path) -> None:
+    run = stored.read(sweep)
+    facts = dict(report_sweep.plan_facts(run))
+    assert facts["Labs"] == "a new one for every repeat of a shape"
+    assert "Warm-up, first minute" not in facts
+    run.manifest["sweep"]["own_spans"] = {"first minute": {"warm_up": {"seconds_min": 0.0, "seconds_max": 0.0}}}
+    assert dict(report_sweep.plan_facts(run))["Warm-up, first minute"] == "0 s"
+
+
 def test_names_the_resource_that_was_used_up_with_its_evidence(tmp_path: Path) -> None:
     text = text_of(store_sweep(tmp_path, Simulated(vary={"load.users": [8, 64]}, busy_percent=99)))
     assert re.search(r"At 64 users the machine was 9\d % busy \(PartyA [\d.]+, PartyB [\d.]+ and Notary", text)

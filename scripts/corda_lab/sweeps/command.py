@@ -14,6 +14,7 @@ from corda_lab.settings import Settings
 from corda_lab.sweeps import execute, plan, store
 from corda_lab.sweeps.execute import Lab, Outcome
 from corda_lab.sweeps.schema import SweepFile, quick, read_sweep
+from corda_lab.words import plural
 from lab_load.names import did_you_mean
 
 SWEEPS = CONFIGS / "sweeps"
@@ -145,17 +146,19 @@ def show_plan(sweep: SweepFile, settings: Settings) -> None:
     table = Table("", "step", "repeat", "workload", "lab", box=None, pad_edge=False, header_style="bold")
     last: object = None
     for step in steps:
-        is_new = fields.fresh == "step" or step.shape_key != last
-        last = step.shape_key
+        key = step.lab_key(fields.fresh)
+        is_new, last = key != last, key
         wanted = plan.settings_of(step.variables, settings)
         described = shape.describe({**wanted.values, "CORDA_IMAGE": wanted.node_image}) if is_new else ""
         table.add_row(str(step.index), step.label, str(step.repeat), step.workload, described)
     ui.console.print(table)
     left = plan.estimate(steps, settings, fresh=fields.fresh)
+    least, most = minutes(left.seconds_min), minutes(left.seconds_max)
+    between = most if least == most else f"{least} to {most}"
     until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max)
     ui.console.print(
-        f"{len(steps)} steps, {left.starts} start{'s' if left.starts != 1 else ''} of the lab: {minutes(left.seconds_min)} to "
-        f"{minutes(left.seconds_max)} (until {until:%H:%M} at the latest), image builds and set-ups not counted",
+        f"{plural(len(steps), 'step')}, {plural(left.starts, 'start')} of the lab: {between} "
+        f"(until {until:%H:%M} at the latest), image builds and set-ups not counted",
         markup=False,
     )
 

@@ -18,7 +18,7 @@ from corda_lab.settings import Settings
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.judge import sustained
 from corda_lab.sweeps.plan import Point, Step
-from corda_lab.sweeps.schema import FindMaxFields, SweepFile
+from corda_lab.sweeps.schema import FindMaxFields, Fresh, StepFields, SweepFields, SweepFile
 
 ATTEMPTS_MAX = 2
 """How often a step is tried: a stuck or broken one gets a fresh lab and one more chance."""
@@ -48,13 +48,13 @@ class Progress:
 
 
 class Lab:
-    """The lab that steps run on: started anew, with an empty ledger, for every shape."""
+    """The lab that steps run on: started anew, with an empty ledger, as often as the sweep asks for."""
 
-    def __init__(self, settings: Settings, images: lifecycle.ImageChoice | None, *, fresh: str) -> None:
+    def __init__(self, settings: Settings, images: lifecycle.ImageChoice | None, *, fresh: Fresh) -> None:
         self._settings = settings
         self._images = images
         self._fresh = fresh
-        self._shape: tuple[tuple[str, str], ...] | None = None
+        self._key: tuple[object, ...] | None = None
         self._environment: dict[str, Any] = {}
         self.starts = 0
         self.started_at = 0.0
@@ -71,18 +71,19 @@ class Lab:
 
     def forget(self) -> None:
         """Have the next step start the lab anew."""
-        self._shape = None
+        self._key = None
 
     def prepare(self, step: Step) -> tuple[Settings, dict[str, Any]]:
         """The settings and the environment of a running lab that has the shape of a step."""
         wanted = plan.settings_of(step.variables, self._settings)
-        if self._shape != step.shape_key or self._fresh == "step":
-            self._shape = None
+        key = step.lab_key(self._fresh)
+        if self._key != key:
+            self._key = None
             self._start(wanted)
             self.starts += 1
             self.started_at = time.time()
             self._environment = manifest.environment(shape.of_running(wanted))
-            self._shape = step.shape_key
+            self._key = key
         return wanted, self._environment
 
     def _start(self, wanted: Settings) -> None:
@@ -252,15 +253,22 @@ def sweep_manifest(sweep: SweepFile, search: dict[str, Any] | None) -> dict[str,
         "order": fields.order,
         "seed": fields.seed,
         "fresh": fields.fresh,
-        "warm_up": {"seconds_min": fields.warm_up.min, "seconds_max": fields.warm_up.max},
-        "measure": {
-            "seconds_min": fields.measure.min,
-            "seconds_max": fields.measure.max,
-            "precision": fields.measure.precision,
-        },
+        **_spans(fields),
+        "own_spans": {step.name: spans for step in fields.steps or () if (spans := _spans(step))},
         "thresholds": stored["thresholds"],
         "find_max": None if fields.find_max is None else {**stored["find_max"], "outcomes": search or {}},
     }
+
+
+def _spans(fields: SweepFields | StepFields) -> dict[str, Any]:
+    """The warm-up and the measuring of a sweep, or what a named step has of its own."""
+    found: dict[str, Any] = {}
+    if fields.warm_up:
+        found["warm_up"] = {"seconds_min": fields.warm_up.min, "seconds_max": fields.warm_up.max}
+    if fields.measure:
+        span = fields.measure
+        found["measure"] = {"seconds_min": span.min, "seconds_max": span.max, "precision": span.precision}
+    return found
 
 
 def _is_numeric(values: list[Any]) -> bool:
@@ -337,7 +345,8 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
     if len(missing) < len(steps):
         ui.note(f"{len(steps) - len(missing)} of {len(steps)} steps are complete already")
     for number, step in enumerate(missing):
-        left = plan.estimate(missing[number:], settings, fresh=sweep.fields.fresh, is_up=number > 0)
+        before = missing[number - 1] if number else None
+        left = plan.estimate(missing[number:], settings, fresh=sweep.fields.fresh, before=before)
         progress = Progress(len(steps), len(steps) - len(missing) + number, left.seconds_max)
         try:
             runner.step(step, progress.heading(step))

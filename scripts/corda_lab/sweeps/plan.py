@@ -14,7 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.load import LoadOptions, Stopping, check_options
 from corda_lab.run import read_workload
 from corda_lab.settings import Settings
-from corda_lab.sweeps.schema import STEPS_MAX, MeasureFields, SpanFields, SweepFile, shape_options
+from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields, SweepFile, shape_options
 
 USERS_DEFAULT = 20
 POOL_DEFAULT = 200
@@ -92,10 +92,10 @@ class Step:
             stopping=Stopping(self.warm_up[0], self.measure[0], self.precision, self.confidence),
         )
 
-    @property
-    def shape_key(self) -> tuple[tuple[str, str], ...]:
-        """Equal for steps that can share a lab."""
-        return tuple(sorted(self.variables.items()))
+    def lab_key(self, fresh: Fresh) -> tuple[object, ...]:
+        """Equal for steps that share a lab when they follow one another."""
+        own: dict[Fresh, tuple[int, ...]] = {"shape": (), "repeat": (self.repeat,), "step": (self.index,)}
+        return (*sorted(self.variables.items()), *own[fresh])
 
 
 @dataclass(frozen=True)
@@ -291,8 +291,8 @@ def ordered(points: Sequence[Point], *, order: str, repeats: int, seed: int) -> 
     """Points with their repeats in the order in which they run; points of one shape stand together wherever that can be.
 
     ``listed``: all repeats of a point one after the other. ``interleaved``: all points once, then all again, every second
-    time backwards, so that drift meets all alike and the shape at the turn needs no restart. ``randomised``: as that, with
-    shapes, and points within a shape, shuffled anew for every repeat.
+    time backwards, so that drift meets all alike, and a shape that keeps its lab needs no restart at the turn.
+    ``randomised``: as that, with shapes, and points within a shape, shuffled anew for every repeat.
     """
     shapes: dict[tuple[tuple[str, str], ...], list[Point]] = {}
     for point in points:
@@ -343,15 +343,15 @@ class Estimate:
     starts: int
 
 
-def estimate(steps: Sequence[Step], settings: Settings, *, fresh: str, is_up: bool = False) -> Estimate:
-    """From how long steps measure, and what starting and counting took on two cores."""
+def estimate(steps: Sequence[Step], settings: Settings, *, fresh: Fresh, before: Step | None = None) -> Estimate:
+    """From how long steps measure, and what starting and counting took on two cores; ``before`` has a lab that runs."""
     starts, start_seconds = 0, 0.0
-    last: tuple[tuple[str, str], ...] | None = steps[0].shape_key if is_up and steps else None
+    last = before.lab_key(fresh) if before else None
     for step in steps:
-        if fresh == "step" or step.shape_key != last:
+        if step.lab_key(fresh) != last:
             nodes = len(settings_of(step.variables, settings).nodes)
             starts, start_seconds = starts + 1, start_seconds + SHAPE_OVERHEAD_SECONDS + nodes * NODE_START_SECONDS
-        last = step.shape_key
+        last = step.lab_key(fresh)
     fixed = start_seconds + len(steps) * STEP_OVERHEAD_SECONDS
     return Estimate(
         fixed + sum(step.warm_up[0] + (step.measure[0] if step.precision else step.measure[1]) for step in steps),

@@ -130,6 +130,10 @@ class StepFields(SubjectFields):
 _Span = TypeVar("_Span", bound=SpanFields)
 
 
+Fresh = Literal["repeat", "shape", "step"]
+"""When a sweep starts a new lab: for every shape in every repeat, for a shape only, or for every step."""
+
+
 class ThresholdFields(Fields):
     """What every valid step has to keep; a step that does not fails the sweep."""
 
@@ -163,7 +167,7 @@ class SweepFields(SubjectFields):
     repeats: Annotated[int, Field(ge=1, le=REPEATS_MAX)] = 1
     order: Literal["interleaved", "randomised", "listed"] = "interleaved"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
-    fresh: Literal["shape", "step"] = "shape"
+    fresh: Fresh = "repeat"
     warm_up: SpanFields
     measure: MeasureFields
     confidence: Percent = 0.95

@@ -12,7 +12,7 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.settings import Settings, load_settings
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import SWEEPS
-from corda_lab.sweeps.schema import SweepFile, read_sweep
+from corda_lab.sweeps.schema import Fresh, SweepFile, read_sweep
 
 HEAD = """\
 description: A sweep.
@@ -37,7 +37,7 @@ def keys(steps: list[plan.Step]) -> list[str]:
 
 
 def restarts(steps: list[plan.Step]) -> int:
-    return sum(one.shape_key != other.shape_key for one, other in pairwise(steps)) + 1
+    return sum(one.lab_key("shape") != other.lab_key("shape") for one, other in pairwise(steps)) + 1
 
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))
@@ -154,6 +154,18 @@ def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings
     assert found.starts == 2
     assert found.seconds_max - found.seconds_min == 4 * (10 + 20)
     assert plan.estimate(steps, settings, fresh="step").starts == 4
+
+
+def test_every_repeat_of_a_shape_has_a_lab_of_its_own_by_default(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: iou\nrepeats: 3\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
+    sweep = sweep_of(tmp_path, text)
+    assert sweep.fields.fresh == "repeat"
+    steps = plan.plan_steps(sweep, settings)
+    starts: dict[Fresh, int] = {"repeat": 6, "shape": 4, "step": 12}
+    for fresh, count in starts.items():
+        assert plan.estimate(steps, settings, fresh=fresh).starts == count
+        # The first two steps of each are of one shape and one repeat.
+        assert plan.estimate(steps[1:], settings, fresh=fresh, before=steps[0]).starts == count - 1
 
 
 def test_a_name_that_leaves_no_room_for_a_step_s_number_is_refused_in_the_plan(
