@@ -15,8 +15,12 @@ from corda_lab.rows import QUANTILES, Window, distribution, ended_within, neares
 LATE_MS = 10.0
 """An arrival that starts more than this after its intended time is late."""
 
-GENERATOR_LAG_MS_MAX = 10.0
-"""p99 of the generator's own lag above which the generator itself was the limit."""
+GENERATOR_LAG_SHARE_MAX = 0.05
+"""Share of the median latency, from the intended start, that the generator's own lag may have, if that is more than
+``LATE_MS``: the lag is part of that latency, and within this it changes no figure of it by more."""
+
+GENERATOR_LATE_SHARE_MAX = 0.01
+"""Share of a window's requests that may have more than that, and one may in any case; else the generator was the limit."""
 
 
 def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
@@ -49,11 +53,14 @@ def open_load_figures(rows: pl.DataFrame, window: Window, end: dict[str, Any], p
     ``due_in_window`` counts the arrivals of the window itself, dropped ones left out.
 
     ``pool_was_full`` tells whether all places of a worker were taken at some moment. ``generator_lag_ms_p99`` is over all
-    requests of the window, with 0 for those that found no free place; None when there is no request.
+    requests of the window, with 0 for those that found no free place; None when there is no request. ``generator_late`` of them
+    have more than ``generator_lag_ms_max``.
     """
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
     within = ended_within(timed, window)
     own = within.select(pl.when("pool_was_free").then("lag_ms").otherwise(0.0)).to_series()
+    median = 0.0 if own.is_empty() else nearest_rank(within["latency_intended_ms"], QUANTILES["p50"])
+    allowed = max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median)
     # The schedule begins when the whole pool runs.
     seconds = float(end["stop_at"]) - float(end["spawned_at"] or end["started_at"])
     return {
@@ -66,6 +73,9 @@ def open_load_figures(rows: pl.DataFrame, window: Window, end: dict[str, Any], p
         "lag_ms": distribution(within["lag_ms"]),
         "lag_ms_p99_all": end["lag_p99_ms"],
         "generator_lag_ms_p99": None if own.is_empty() else nearest_rank(own, QUANTILES["p99"]),
+        "generator_lag_ms_max": allowed,
+        "generator_late": int((own > allowed).sum()),
+        "requests_in_window": own.len(),
         "pool": pool,
         "pool_was_full": bool(timed["pool_was_full_once"].any()),
     }
@@ -86,9 +96,10 @@ def max_in_flight(rows: pl.DataFrame) -> int:
 
 def generator_was_limit(figures: dict[str, Any]) -> str | None:
     """Why the generator, and not the system, limited an open load; None when it did not."""
-    lag = figures["generator_lag_ms_p99"]
-    if lag is not None and lag > GENERATOR_LAG_MS_MAX:
-        return f"1 in 100 requests started more than {lag:.0f} ms late although a place was free for them"
+    late, total = figures["generator_late"], figures["requests_in_window"]
+    if late > max(1, GENERATOR_LATE_SHARE_MAX * total):
+        allowed = figures["generator_lag_ms_max"]
+        return f"{late} of {total} requests started more than {allowed:.0f} ms late although a place was free for them"
     # What was due in the last moment before the load was told to stop was not late yet.
     at_end = math.ceil(figures["rate_per_second"] * LATE_MS / 1000)
     if figures["dropped"] > at_end and not figures["pool_was_full"]:

@@ -74,19 +74,24 @@ def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, e
     }
 
 
-def is_unsteady(step: dict[str, Any]) -> bool:
-    """Whether the throughput of the window's halves differs by more than the limit, and more than arrivals by chance would.
+def has_changed(step: dict[str, Any]) -> bool:
+    """Whether the throughput of the window's halves differs by more than the limit."""
+    change = step["steadiness"]["change_percent"]
+    return change is not None and abs(change) > rows.DRIFT_PERCENT_MAX
 
-    Not asked where no warm-up was wanted: such a step is to show how a node warms up.
-    """
+
+def is_beyond_chance(step: dict[str, Any]) -> bool:
+    """Whether the halves of the window differ by more than flows that come by chance would."""
     halves = step["steadiness"]
-    change = halves["change_percent"]
-    if change is None or abs(change) <= rows.DRIFT_PERCENT_MAX or step["warm_up"]["seconds_max"] == 0:
-        return False
     counted = [
         halves[name] * step["window"]["seconds"] / 2 for name in ("first_half_per_second", "second_half_per_second")
     ]
     return bool(abs(counted[1] - counted[0]) > CHANCE_DEVIATIONS * math.sqrt(sum(counted)))
+
+
+def is_unsteady(step: dict[str, Any]) -> bool:
+    """Whether throughput changed, and not by chance. Not asked without a warm-up: that is to show how a node warms up."""
+    return has_changed(step) and step["warm_up"]["seconds_max"] > 0 and is_beyond_chance(step)
 
 
 def invalidity(step: dict[str, Any]) -> list[str]:
@@ -167,8 +172,9 @@ def flags(step: dict[str, Any]) -> list[str]:
     others, cores = step["resources"]["others_cpu_cores"], os.cpu_count() or 1
     if others is not None and others > OTHERS_SHARE_MAX * cores:
         found.append(f"something else used {others:.1f} of this machine's {cores} cores, or other guests took them")
-    change = step["steadiness"]["change_percent"]
-    if change is not None and abs(change) > rows.DRIFT_PERCENT_MAX:
+    # Users who wait for one another come far more evenly than by chance.
+    if has_changed(step) and (not step["open_load"] or is_beyond_chance(step)):
+        change = step["steadiness"]["change_percent"]
         found.append(f"throughput changed by {change:+.0f} % from the first to the second half: not steady yet")
     if not step["warm_up"]["found"]:
         found.append(f"no end of the warm-up was found within its longest time of {step['warm_up']['seconds_max']:g} s")

@@ -53,7 +53,25 @@ def test_above_capacity_arrivals_wait_for_the_pool_and_are_dropped(tmp_path: Pat
 def test_lag_behind_a_free_place_is_the_generator_s(tmp_path: Path) -> None:
     found = figures(tmp_path, 50, 10, service_seconds=0.05, lag_seconds=0.025)
     assert found["generator_lag_ms_p99"] == pytest.approx(25, abs=0.1)
-    assert "more than 25 ms late although a place was free" in str(generator_was_limit(found))
+    assert "550 of 550 requests started more than 10 ms late although a place was free" in str(
+        generator_was_limit(found)
+    )
+
+
+def test_lag_that_is_small_beside_the_latency_changes_no_figure(tmp_path: Path) -> None:
+    found = figures(tmp_path, 50, 1, service_seconds=0.5, lag_seconds=0.025)
+    assert found["generator_lag_ms_max"] == pytest.approx(0.05 * 525, abs=0.1)
+    assert generator_was_limit(found) is None
+
+
+def test_one_late_start_among_few_says_nothing(tmp_path: Path) -> None:
+    content = [simulation.row(n, n, n + 0.1, intended=n) for n in range(20)]
+    for late, is_limit in ((1, False), (2, True)):
+        moved = [{**row, "started_at": row["started_at"] + 0.02} for row in content[:late]] + content[late:]
+        end = simulation.end_words(moved, 5, 60, rate=1, dropped=0)
+        found = open_load_figures(frame(tmp_path, moved), Window(simulation.ORIGIN, simulation.ORIGIN + 60), end, 5)
+        assert (found["generator_late"], found["requests_in_window"]) == (late, 20)
+        assert (generator_was_limit(found) is not None) == is_limit
 
 
 def test_a_few_late_starts_before_the_pool_fills_do_not_blame_the_generator(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ from corda_lab.paths import ROOT
 from corda_lab.search import Search
 from corda_lab.settings import Settings
 from corda_lab.sweeps import judge, plan, store
-from corda_lab.sweeps.judge import sustained
 from corda_lab.sweeps.plan import Point, Step
-from corda_lab.sweeps.schema import FindMaxFields, Fresh, StepFields, SweepFields, SweepFile
+from corda_lab.sweeps.schema import Fresh, StepFields, SweepFields, SweepFile
 
 ATTEMPTS_MAX = 2
 """How often a step is tried: a stuck or broken one gets a fresh lab and one more chance."""
@@ -176,8 +175,6 @@ class Runner:
 
         Raises StepFailedError when no step at all could be measured yet: then it is not the rate that breaks the lab.
         """
-        objective = self._sweep.fields.find_max
-        assert objective is not None
         if self._kept.has_broken(step):
             return False
         try:
@@ -188,9 +185,8 @@ class Runner:
             self._kept.note_broken(step, self.failed[step.key])
             ui.note(f"not sustained: it broke the lab {ATTEMPTS_MAX} times")
             return False
-        reasons = sustained(measured.step, objective)
-        ui.note("sustained" if not reasons else f"not sustained: {'; '.join(reasons)}")
-        return not reasons
+        ui.note("sustained" if is_sustained(measured) else "not sustained")
+        return is_sustained(measured)
 
     def _keep_failure(self, step: Step, attempt: int, error: LabError) -> None:
         """Keep the nodes' logs of a step that broke, before the lab is started anew."""
@@ -368,21 +364,25 @@ def _search_all(runner: Runner, sweep: SweepFile) -> dict[str, Any] | None:
 
 def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, Any] | None:
     """What the steps that are kept say of every search that has begun, by its point's label; None where nothing is searched."""
-    objective = sweep.fields.find_max
-    if objective is None:
+    if sweep.fields.find_max is None:
         return None
 
     def answer(step: Step, heading: str) -> bool | None:
-        return kept_answer(kept, step, objective)
+        return kept_answer(kept, step)
 
     found = {point.label: find_max(sweep, point, number, answer) for number, point in enumerate(plan.points_of(sweep))}
     return {label: outcome for label, outcome in found.items() if outcome["answers"]}
 
 
-def kept_answer(kept: store.Unfinished, step: Step, objective: FindMaxFields) -> bool | None:
+def is_sustained(measured: Measured) -> bool:
+    """Whether a step of a search showed that its rate is sustained."""
+    return bool(measured.step["thresholds"]["passed"])
+
+
+def kept_answer(kept: store.Unfinished, step: Step) -> bool | None:
     """Whether a step showed that its rate is sustained; None when it has not been run. One that broke the lab did not."""
     if kept.has(step):
-        return not sustained(kept.read(step).step, objective)
+        return is_sustained(kept.read(step))
     return False if kept.has_broken(step) else None
 
 
@@ -408,10 +408,10 @@ def find_max(sweep: SweepFile, point: Point, number: int, answer: Answer) -> dic
             seed=sweep.fields.seed + count - 1,
         )
         heading = f"{point.label}: step {count} of at most {wanted.steps_max}, {phase} {rate:g}/s"
-        is_sustained = answer(step, heading)
-        if is_sustained is None:
+        found = answer(step, heading)
+        if found is None:
             break
-        search.tell(rate, is_sustained)
+        search.tell(rate, found)
     outcome = search.so_far
     return {
         "rate": outcome.rate,

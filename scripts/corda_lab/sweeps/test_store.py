@@ -19,7 +19,7 @@ from corda_lab.errors import FinalError, LabError
 from corda_lab.load import LoadOptions
 from corda_lab.paths import ENV_FILE
 from corda_lab.settings import load_settings
-from corda_lab.sweeps import execute, plan, store
+from corda_lab.sweeps import execute, judge, plan, store
 from corda_lab.sweeps.command import Wanted, finish, stored_sweep
 from corda_lab.sweeps.schema import SweepFile, read_sweep
 from corda_lab.testkit import measured_of, plan_of
@@ -80,15 +80,7 @@ class Stub(execute.Runner):
         measured = keep.read_step(self._sample)
         measured.step["counts"]["at_rest"] = self._at_rest
         measured.step["load"]["rate_per_second"] = step.load.get("rate")
-        measured.step.update(
-            index=step.index,
-            key=step.key,
-            label=step.label,
-            point=step.point,
-            repeat=step.repeat,
-            phase=step.phase,
-            thresholds={"passed": True, "reasons": []},
-        )
+        measured.step.update(execute.place_of(step, judge.failings(measured.step, self._sweep.fields)))
         return measured
 
     def _keep_failure(self, step: plan.Step, attempt: int, error: LabError) -> None:
@@ -362,7 +354,7 @@ find_max: {rate_min: 2, rate_max: 100, precision: 50%, p95_max: 2s, confirm: 9s}
 def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFile:
     """A search on a system that sustains a rate of 5."""
     monkeypatch.setattr(
-        execute, "sustained", lambda step, objective: ["no"] if step["load"]["rate_per_second"] > 5 else []
+        judge, "sustained", lambda step, objective: ["no"] if step["load"]["rate_per_second"] > 5 else []
     )
     monkeypatch.setattr(report, "render", lambda folder: folder)
     path = tmp_path / "search.yaml"
