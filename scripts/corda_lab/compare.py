@@ -303,7 +303,18 @@ def headline(one: Against, metric: str) -> str:
     told = [f"{what}: {rows_words(one.rows[metric])}."] if one.rows[metric] else []
     told += [rates_words(rates) for rates in one.rates]
     told += [f"{found.label}: {found.reason}." for found in one.lost]
+    shared = [run.identity for run in (one.first, one.second) if shares_start(run)]
+    if shared and any(row.verdict in ("slower", "faster") for row in one.rows[metric]):
+        told.append(
+            f"All repeats of a shape ran on one start of the lab in {listed(list(dict.fromkeys(shared)))}, and two starts differ "
+            "too, so it need not be what changed: measure both with `fresh: repeat`."
+        )
     return " ".join(told)
+
+
+def shares_start(run: StoredRun) -> bool:
+    """Whether the repeats of a shape had no labs of their own."""
+    return run.is_sweep and run.sweep["fresh"] == "shape" and run.sweep["repeats"] > 1
 
 
 def rows_words(rows: Sequence[Compared]) -> str:
