@@ -39,8 +39,10 @@ class Conclusion:
 
 
 def sentence(text: str) -> str:
-    """With a capital letter and a full stop."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    """With a capital letter, unless it begins with a name such as ``numberOfStatesPerTx``, and a full stop."""
+    word = text.partition(" ")[0]
+    start = text[:1].upper() if word[1:].islower() or len(word) == 1 else text[:1]
+    return start + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def confidence_words(run: StoredRun) -> str:

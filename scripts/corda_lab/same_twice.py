@@ -1,0 +1,80 @@
+"""What runs of the sweep ``same-twice`` took for a difference: the table of ``docs/methodology.md`` that was measured.
+
+``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.same_twice results/*-same-twice`` prints it as Markdown, from
+what the runs have stored. Every run compares its own two points; runs that follow one another are compared two by two.
+"""
+
+import math
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from corda_lab import compare, stored
+from corda_lab.coverage import show
+from corda_lab.judging import Compared, judge
+from corda_lab.points import METRICS, Point, points
+from corda_lab.stored import StoredRun
+
+METRIC = "throughput"
+
+
+def differences(run: StoredRun) -> list[Compared]:
+    """What a run compares of itself."""
+    return [one.compared for one in judge(run, points(run)).planned]
+
+
+def shown(compared: Compared) -> list[str]:
+    """Ratio, interval, adjusted p and verdict."""
+    found = compared.difference
+    if found is None or found.low is None or found.high is None or found.p_value is None:
+        return ["–", "–", "–", compared.verdict]
+    return [f"{found.ratio:.3f}", f"{found.low:.3f} to {found.high:.3f}", f"{found.p_value:.3f}", compared.verdict]
+
+
+def within_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
+    """The points of each run against its first."""
+    yield ["run", "compared", "ratio", "95 % interval", "p", "verdict"]
+    for run in runs:
+        for compared in differences(run):
+            yield [run.identity, f"{compared.second.label} ÷ {compared.first.label}", *shown(compared)]
+
+
+def between_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
+    """Every second run against the one before it, as ``lab compare`` does."""
+    yield ["run", "compared with", "point", "ratio", "95 % interval", "p", "verdict"]
+    for first, second in list(pairwise(runs))[::2]:
+        (against,) = compare.against_first([first, second])
+        for compared in against.rows[METRIC]:
+            yield [second.identity, first.identity, compared.second.label, *shown(compared)]
+
+
+def scatter_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
+    """How far throughput scatters: of steps on one start of the lab, and of starts, as standard deviations of its logarithm."""
+    starts: list[list[float]] = []
+    for run in runs:
+        by_repeat: dict[int, list[float]] = {}
+        for point in points(run):
+            for repeat, value in figures(point):
+                by_repeat.setdefault(repeat, []).append(math.log(value))
+        starts += [values for values in by_repeat.values() if len(values) > 1]
+    inner = statistics.fmean(statistics.variance(values) for values in starts)
+    outer = statistics.variance(statistics.fmean(values) for values in starts)
+    size = statistics.fmean(len(values) for values in starts)
+    yield ["starts of the lab", "steps on each", "scatter of steps on one start", "of starts beyond that"]
+    between = math.sqrt(max(0.0, outer - inner / size))
+    yield [str(len(starts)), f"{size:g}", f"{100 * math.sqrt(inner):.1f} %", f"{100 * between:.1f} %"]
+
+
+def figures(point: Point) -> list[tuple[int, float]]:
+    """The throughput of every valid step by its repeat."""
+    found = ((int(step["repeat"]), METRICS[METRIC].of(step)) for step in point.valid)
+    return [(repeat, value) for repeat, value in found if value]
+
+
+if __name__ == "__main__":
+    all_runs = [stored.read(Path(folder)) for folder in sys.argv[1:]]
+    show("The points of one run", within_rows(all_runs))
+    show("One run and the next", between_rows(all_runs))
+    show("Scatter of throughput", scatter_rows(all_runs))
