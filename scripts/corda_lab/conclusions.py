@@ -95,14 +95,18 @@ def best_words(judged: Judged, top: Point) -> str:
     equals = [one.second.label for one in others if not one.is_worse]
     if not equals:
         return f"{what} was best with {top.label}: {figure}"
-    return f"the {extreme} {what} was measured with {top.label}: {figure}; not shown to be better than {some(equals)}"
+    first = f"the {extreme} {what} was measured with {top.label}: {figure}"
+    if {one.verdict for one in others} == {"cannot tell"}:
+        return f"{first}; with one repeat each no point is shown to be the best"
+    return f"{first}; not shown to be better than {some(equals)}"
 
 
 def some(labels: Sequence[str]) -> str:
-    """A few labels, and how many more there are."""
-    if len(labels) <= LABELS_SHOWN_MAX:
-        return listed(list(labels))
-    return listed([*labels[: LABELS_SHOWN_MAX - 1], f"{len(labels) - LABELS_SHOWN_MAX + 1} others"])
+    """A few labels, and how many more there are; labels that have a comma themselves stand between semicolons."""
+    told = list(labels)
+    if len(told) > LABELS_SHOWN_MAX:
+        told[LABELS_SHOWN_MAX - 1 :] = [f"{len(told) - LABELS_SHOWN_MAX + 1} others"]
+    return "; ".join(told) if any("," in label for label in told) else listed(told)
 
 
 def search_headline(searches: Sequence[Found]) -> str:
@@ -201,6 +205,8 @@ def over_points(found: Sequence[Compared]) -> str:
                 f"{verdict} at {len(members)} of {plural(len(found), 'point')}, most at {furthest.second.label}: "
                 f"{ratio_words(furthest)}"
             )
+        elif verdict == "cannot tell":
+            parts.append(f"{verdict} at {some([f'{one.second.label} ({ratio_words(one)})' for one in members])}")
         else:
             parts.append(f"{verdict} at {some([one.second.label for one in members])}")
     return "; ".join(parts)
@@ -215,7 +221,7 @@ def against_best(judged: Judged, top: Point) -> str:
     for one in compared:
         verdicts.setdefault(one.verdict, []).append(one.second.label)
     if set(verdicts) == {"cannot tell"}:
-        return "one repeat each: which point is best, and by how much, is not shown"
+        return "one repeat each, so none is shown"
     differing = sum(len(verdicts.get(verdict, [])) for verdict in ("slower", "faster", NOTHING_COMPLETED))
     if differing == len(compared):
         return f"{top.label} differs from every other point"
