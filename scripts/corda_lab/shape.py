@@ -101,7 +101,7 @@ def describe(values: Mapping[str, str]) -> str:
         f"preset {values['NODE_PRESET']}",
         f"heap {values['NODE_HEAP']}",
     ]
-    words += [f"{cores} cores a node"] if float(cores) else []
+    words += [f"{cores} core{'' if float(cores) == 1 else 's'} a node"] if float(cores) else []
     words += [f"on cores {values['NODE_CPUSET']}"] if values["NODE_CPUSET"] else []
     words += [f"image {values['CORDA_IMAGE']}"] if not values["CORDA_IMAGE"].startswith(LAB_IMAGES) else []
     words += [f"link {link}" for link in values["LINKS"].split()]

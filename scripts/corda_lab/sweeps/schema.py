@@ -19,7 +19,7 @@ from lab_load.names import did_you_mean
 from lab_load.schema import Fields, Text
 from lab_load.yaml_source import Location, Source, WorkloadError, line_of, read_fields
 
-QUICK_WARM_UP_SECONDS = 10.0
+QUICK_WARM_UP_SECONDS = 30.0
 QUICK_MEASURE_SECONDS = 20.0
 QUICK_CONFIRM_SECONDS = 30.0
 QUICK_PRECISION = 0.2
@@ -208,8 +208,8 @@ def quick(sweep: SweepFile) -> SweepFile:
         steps = [
             step.model_copy(
                 update={
-                    "warm_up": step.warm_up and _at_most(step.warm_up, QUICK_WARM_UP_SECONDS),
-                    "measure": step.measure and _at_most(step.measure, QUICK_MEASURE_SECONDS),
+                    "warm_up": step.warm_up and _fixed(step.warm_up, QUICK_WARM_UP_SECONDS),
+                    "measure": step.measure and _fixed(step.measure, QUICK_MEASURE_SECONDS),
                 }
             )
             for step in fields.steps
@@ -223,15 +223,17 @@ def quick(sweep: SweepFile) -> SweepFile:
     changes = {
         "repeats": 1,
         "steps": steps,
-        "warm_up": _at_most(fields.warm_up, QUICK_WARM_UP_SECONDS),
-        "measure": _at_most(fields.measure, QUICK_MEASURE_SECONDS),
+        "warm_up": _fixed(fields.warm_up, QUICK_WARM_UP_SECONDS),
+        "measure": _fixed(fields.measure, QUICK_MEASURE_SECONDS),
         "find_max": search,
     }
     return replace(sweep, fields=fields.model_copy(update=changes), is_quick=True)
 
 
-def _at_most(span: _Span, seconds: float) -> _Span:
-    return span.model_copy(update={"min": min(span.min, seconds), "max": min(span.max, seconds)})
+def _fixed(span: _Span, seconds_max: float) -> _Span:
+    """As long as it may be: in so short a series no end of a warm-up is found."""
+    seconds = min(span.max, seconds_max)
+    return span.model_copy(update={"min": seconds, "max": seconds})
 
 
 def _read(path: Path) -> SweepFile:

@@ -152,7 +152,7 @@ steps:
     found = quick(read_sweep(path))
     fields = found.fields
     assert (found.name, found.run_name, fields.repeats, found.text) == ("some", "some-quick", 1, text)
-    assert (fields.warm_up.min, fields.warm_up.max, fields.measure.min, fields.measure.max) == (10, 10, 20, 20)
+    assert (fields.warm_up.min, fields.warm_up.max, fields.measure.min, fields.measure.max) == (30, 30, 20, 20)
     assert fields.steps is not None
     cold, warm = fields.steps
     assert cold.model_dump(include={"warm_up", "measure"}) == {
