@@ -84,6 +84,8 @@ def best_words(judged: Judged, top: Point) -> str:
     """What may be said of the best point: it is the best only if every other one is shown to be worse."""
     figure, others, what = figure_words(top, judged.metric), judged.against(top), metric_words(judged)
     what += f" of {top.workload}" if len(judged.strata) > 1 else ""
+    if top.collapsed and len(top.collapsed) == len(top.valid):
+        return f"no flow{f' of {top.workload}' if len(judged.strata) > 1 else ''} was completed while it was measured"
     if not others:
         return f"{top.label}: {figure}"
     extreme = "highest" if METRICS[judged.metric].higher_is_better else "lowest"
@@ -157,6 +159,14 @@ def ratio_words(compared: Compared) -> str:
     return f"{found.ratio:.2f} × ({found.low:.2f} to {found.high:.2f})"
 
 
+def judged_words(compared: Compared) -> str:
+    """``0.82 × (0.78 to 0.86), slower``; without an interval the ratio, and without a ratio why there is none."""
+    found = compared.difference
+    if found is None:
+        return compared.verdict
+    return ratio_words(compared) if found.low is None else f"{ratio_words(compared)}, {compared.verdict}"
+
+
 def how_words(run: StoredRun) -> str:
     """How points were compared."""
     return "in pairs of the same repeat, judged together" if is_paired(run) else "unpaired, judged together"
@@ -185,9 +195,7 @@ def planned_words(members: Sequence[Planned]) -> list[str]:
         base = next(first for first, _ in by_value)
         return [
             f"against {base}: "
-            + "; ".join(
-                f"{second} {ratio_words(found[0])}, {found[0].verdict}" for (_, second), found in by_value.items()
-            )
+            + "; ".join(f"{second} {judged_words(found[0])}" for (_, second), found in by_value.items())
         ]
     return [f"with {second} instead of {first}: {over_points(found)}" for (first, second), found in by_value.items()]
 

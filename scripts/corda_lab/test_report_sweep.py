@@ -315,6 +315,11 @@ def test_one_repeat_names_nothing_as_the_best(tmp_path: Path) -> None:
     assert "with one repeat each no point is shown to be the best" in text
 
 
+def test_a_sweep_that_completed_nothing_has_no_best_point(tmp_path: Path) -> None:
+    broken = Simulated(vary={"load.users": [2, 8]}, x=None, repeats=1, collapsed=(1, 2))
+    assert "No flow was completed while it was measured." in text_of(store_sweep(tmp_path, broken))
+
+
 def test_each_workload_is_judged_by_itself(tmp_path: Path) -> None:
     presets = Simulated(
         vary={"workload": ["iou", "cash-issue"], "shape.preset": ["stock", "tuned"]},

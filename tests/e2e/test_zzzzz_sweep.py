@@ -27,6 +27,7 @@ workload: iou
 shape: {parties: 2}
 vary: {load.users: [1, 2]}
 repeats: 2
+fresh: shape
 warm_up: {min: 15s, max: 15s}
 measure: {min: 15s, max: 15s}
 """
