@@ -44,9 +44,10 @@ def test_open_load_is_listed_with_its_latency_from_the_intended_start(stored_ope
     assert found["p99_ms"] == step["latency_intended_ms"]["p99"] != step["latency_ms"]["p99"]
 
 
-@pytest.mark.parametrize(
-    "text", ["{", '{"schema": 3, "steps": []}', '{"schema": 2, "steps": [{}]}', '{"schema": 3, "steps": [{}]}']
-)
+CURRENT, OLD = f'{{"schema": {results.SCHEMA}, "steps": ', f'{{"schema": {results.SCHEMA - 1}, "steps": '
+
+
+@pytest.mark.parametrize("text", ["{", CURRENT + "[]}", OLD + "[{}]}", CURRENT + "[{}]}"])
 def test_a_damaged_run_is_marked_and_hides_no_other(stored_run: Callable[..., Path], text: str) -> None:
     run = stored_run()
     broken = run.parent / "20260101T000000Z-broken"
