@@ -6,7 +6,7 @@ that it can follow the reader's light or dark mode. Time is in seconds since the
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -21,6 +21,8 @@ DOT_COUNT_MAX = 4000
 STEP_COUNT_MAX = 400
 HISTOGRAM_BIN_COUNT = 40
 MIB = 1024**2
+INTERVAL_REACH_MAX = 2.0
+CUT = "Intervals that leave the chart are in the table."
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ class Chart:
     is_stacked: bool = False
     panels: Sequence[str] = ()
     is_y_from_zero: bool = True
+    x_max: float | None = None
+    y_max: float | None = None
+    """Where an axis ends that intervals would stretch."""
 
     def as_dict(self) -> dict[str, Any]:
         """The chart as JSON has it; what a trace does not have is left out."""
@@ -81,6 +86,25 @@ class Chart:
             {name: value for name, value in trace.items() if value is not None} for trace in content["traces"]
         ]
         return content
+
+
+def bounded(chart: Chart) -> Chart:
+    """The chart with axes that end at twice their largest figure where an interval reaches further: of two repeats it may be
+    a hundred times as wide, and the curve would be a line at the bottom."""
+    x_max = _axis_max([(trace.x, trace.x_high) for trace in chart.traces])
+    y_max = _axis_max([(trace.y, trace.y_high) for trace in chart.traces])
+    if x_max is None and y_max is None:
+        return chart
+    return replace(chart, x_max=x_max, y_max=y_max, caption=f"{chart.caption} {CUT}")
+
+
+def _axis_max(drawn: Iterable[tuple[Sequence[Any], Sequence[float | None] | None]]) -> float | None:
+    known = [(values, [high for high in highs or () if high is not None]) for values, highs in drawn]
+    reach = max((high for _, highs in known for high in highs), default=0.0)
+    if not reach:
+        return None
+    limit = INTERVAL_REACH_MAX * max(value for values, _ in known for value in values if value is not None)
+    return limit if reach > limit > 0 else None
 
 
 def bin_seconds(total_seconds: float, *, at_least: int = 1) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import polars as pl
 
-from corda_lab.charts import BIN_SECONDS, MIB, Chart, Trace, bin_seconds, histogram, rounded
+from corda_lab.charts import BIN_SECONDS, MIB, Chart, Trace, bin_seconds, bounded, histogram, rounded
 from corda_lab.points import METRICS, Point, grouped, judged_metric, x_name
 from corda_lab.rows import Window, ended_within, is_done
 from corda_lab.saturation import by_node as node_means
@@ -147,8 +147,8 @@ def metric_chart(
         rates = sorted({float(point.x) for point in points})
         traces.insert(0, Trace("all that is asked for", "faint", rates, list(rates), dash="dot"))
     unit = METRICS[metric].unit
-    return Chart(
-        f"curve-{metric}", title, caption, unit, traces, is_over_time=False, width=width, **x_axis(run, points)
+    return bounded(
+        Chart(f"curve-{metric}", title, caption, unit, traces, is_over_time=False, width=width, **x_axis(run, points))
     )
 
 
@@ -183,7 +183,7 @@ def throughput_latency(points: Sequence[Point], *, is_search: bool) -> Chart:
                 **look_of(number),
             )
         )
-    return Chart(
+    chart = Chart(
         "throughput-latency",
         "Throughput and latency",
         "Each point's p95 against its throughput, joined in the order of the load"
@@ -195,6 +195,7 @@ def throughput_latency(points: Sequence[Point], *, is_search: bool) -> Chart:
         is_over_time=False,
         axis="zero",
     )
+    return bounded(chart)
 
 
 def search_path(run: StoredRun) -> Chart:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from corda_lab import report, stored
-from corda_lab.charts import Chart, Trace, rounded
+from corda_lab.charts import Chart, Trace, bounded, rounded
 from corda_lab.charts_sweep import look_of, shown, with_interval
 from corda_lab.conclusions import ratio_words
 from corda_lab.errors import LabError
@@ -377,7 +377,7 @@ def chart(one: Against, metric: str, number: int) -> Chart:
         **look_of(0),
     )
     better = "above" if METRICS[metric].higher_is_better else "below"
-    return Chart(
+    drawn = Chart(
         f"ratio-{number}-{metric}",
         f"Ratio of {METRICS[metric].title}",
         f"{one.second.identity} ÷ {one.first.identity} with its interval; {better} 1 is better. An interval that crosses 1 shows "
@@ -391,6 +391,7 @@ def chart(one: Against, metric: str, number: int) -> Chart:
         marks=[{"kind": "level", "value": 1, "text": "the same"}],
         is_y_from_zero=False,
     )
+    return bounded(drawn)
 
 
 def folder_name(runs: Sequence[StoredRun]) -> str:

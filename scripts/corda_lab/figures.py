@@ -182,6 +182,10 @@ def draw(axes: "Axes", chart: Mapping[str, Any]) -> None:
         axes.set_xlim(left=0)
     if chart["is_y_from_zero"]:
         axes.set_ylim(bottom=0)
+    if chart["x_max"] is not None:
+        axes.set_xlim(0, chart["x_max"])
+    if chart["y_max"] is not None:
+        axes.set_ylim(0, chart["y_max"])
     if len(chart["traces"]) > 1:
         count = len(chart["traces"])
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=min(count, 4), fontsize=8)

@@ -86,6 +86,16 @@ def test_curves_have_a_trace_per_group_with_an_interval_around_each_point(sweep:
                 assert low < middle < high
 
 
+def test_an_interval_that_is_very_wide_does_not_flatten_the_curve(tmp_path: Path) -> None:
+    two = Simulated(vary={"load.users": [2, 8]}, repeats=2, noise=0.3)
+    chart = charts_of(store_sweep(tmp_path, two))["curve-throughput"]
+    (curve,) = (trace for trace in chart["traces"] if trace["kind"] == "points")
+    largest = max(value for trace in chart["traces"] for value in trace["y"])
+    assert max(curve["y_high"]) > 2 * largest
+    assert chart["y_max"] == pytest.approx(2 * largest)
+    assert chart["caption"].endswith("Intervals that leave the chart are in the table.")
+
+
 def test_no_difference_is_said_when_none_is_there(tmp_path: Path) -> None:
     same = Simulated(vary={"shape.database": ["h2", "postgres"]}, x="shape.database", factors={}, noise=0.03)
     text = text_of(store_sweep(tmp_path, same))

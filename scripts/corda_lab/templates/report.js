@@ -35,7 +35,7 @@
     if (trace.kind === "points" || trace.kind === "intervals") {
       const hollow = trace.hollow ?? trace.x.map(() => false);
       return {
-        ...base, type: "scatter", mode: trace.kind === "intervals" ? "markers" : trace.texts ? "lines+markers+text" : "lines+markers", line, cliponaxis: false,
+        ...base, type: "scatter", mode: trace.kind === "intervals" ? "markers" : trace.texts ? "lines+markers+text" : "lines+markers", line, cliponaxis: chart.x_max !== null || chart.y_max !== null,
         marker: { color: hollow.map((is) => (is ? colour("card") : c)), symbol: trace.symbol, size: 9, line: { color: c, width: 2 } },
         ...(trace.texts ? { text: trace.texts, textposition: "top left", textfont: { size: 11.5, color: colour("quiet") } } : {}),
         ...(trace.y_low ? { error_y: { ...around(trace.y, trace.y_low, trace.y_high), color: c } } : {}),
@@ -95,7 +95,8 @@
     // Room above the bars for the names of the percentiles.
     const headroom = chart.marks.some((mark) => mark.kind === "quantile") ? { range: [0, 1.12 * Math.max(...chart.traces.flatMap((trace) => trace.y))] } : {};
     const count = chart.panels.length;
-    const y = { ...axis, rangemode: chart.is_y_from_zero ? "tozero" : "normal", ...headroom };
+    const until = (end) => (end === null ? {} : { range: [0, end] });
+    const y = { ...axis, rangemode: chart.is_y_from_zero ? "tozero" : "normal", ...headroom, ...until(chart.y_max) };
     const yAxes = count
       ? Object.fromEntries(chart.panels.map((title, place) => [`yaxis${place ? place + 1 : ""}`, {
         ...y, nticks: 5, title: { text: title, standoff: 6, font: { size: 12 } }, domain: [1 - (place + 0.9) / count, 1 - place / count],
@@ -107,7 +108,7 @@
       hovermode: chart.is_over_time ? "x unified" : "closest", hoverdistance: 40,
       hoverlabel: { bgcolor: colour("card"), bordercolor: colour("line"), font: { color: colour("ink") } },
       legend: { orientation: "h", x: 0, y: count ? 1.028 : 1.02, yanchor: "bottom", font: { size: 12.5 }, traceorder: "normal" },
-      xaxis: { ...axis, title: { text: chart.x_title, standoff: 6, font: titleFont }, ...range, ...ticks, ...type, ...(count ? { anchor: `y${count}` } : {}) },
+      xaxis: { ...axis, title: { text: chart.x_title, standoff: 6, font: titleFont }, ...range, ...ticks, ...type, ...until(chart.x_max), ...(count ? { anchor: `y${count}` } : {}) },
       ...yAxes,
       ...marksOf(chart, own),
     };
