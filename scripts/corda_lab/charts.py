@@ -22,6 +22,7 @@ STEP_COUNT_MAX = 400
 HISTOGRAM_BIN_COUNT = 40
 MIB = 1024**2
 INTERVAL_REACH_MAX = 2.0
+"""An axis ends at this multiple of its largest figure where an interval reaches further."""
 CUT = "Intervals that leave the chart are in the table."
 
 

@@ -306,7 +306,7 @@ def headline(one: Against, metric: str) -> str:
     shared = [run.identity for run in (one.first, one.second) if shares_start(run)]
     if shared and any(row.verdict in ("slower", "faster") for row in one.rows[metric]):
         told.append(
-            f"All repeats of a shape ran on one start of the lab in {listed(list(dict.fromkeys(shared)))}, and two starts differ "
+            f"Repeats of a shape shared a start of the lab in {listed(list(dict.fromkeys(shared)))}, and two starts differ "
             "too, so it need not be what changed: measure both with `fresh: repeat`."
         )
     return " ".join(told)

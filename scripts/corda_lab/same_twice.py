@@ -1,6 +1,6 @@
-"""What runs of the sweep ``same-twice`` took for a difference: the table of ``docs/methodology.md`` that was measured.
+"""What runs of the sweep ``same-twice`` took for a difference, and how far throughput scatters on this machine.
 
-``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.same_twice results/*-same-twice`` prints it as Markdown, from
+``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.same_twice results/*-same-twice`` prints Markdown, from
 what the runs have stored. Every run compares its own two points; runs that follow one another are compared two by two.
 """
 
