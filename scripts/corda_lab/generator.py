@@ -57,10 +57,10 @@ class Timeline:
         within = [pages for at, pages in self.swapped if window.started_at <= at <= window.ended_at]
         return within[-1] - within[0] if len(within) > 1 else None
 
-    def busy_percent(self, window: Window) -> float | None:
-        """Share of the host's processors that was busy over the window."""
+    def cpu_between(self, window: Window) -> tuple[host.CpuTime | None, host.CpuTime | None]:
+        """The first and the last reading of the host's processors in the window; None where there are not two."""
         within = [reading for at, reading in self.cpu if window.started_at <= at <= window.ended_at]
-        return host.busy_percent(within[0], within[-1]) if len(within) > 1 else None
+        return (within[0], within[-1]) if len(within) > 1 else (None, None)
 
 
 @dataclass(frozen=True)

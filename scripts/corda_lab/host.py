@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,17 @@ class CpuTime:
 
     busy_seconds: float
     total_seconds: float
+    stolen_seconds: float = 0.0
+    """The part of the busy time that a hypervisor gave to other guests."""
 
 
 def parse_cpu_time(stat: str, ticks_per_second: int) -> CpuTime:
     """Read the first line of ``/proc/stat``; waiting for a disk and idling are not busy, time stolen by other guests is."""
     fields = [int(text) for text in stat.splitlines()[0].split()[1:9]]
     idle = fields[3] + fields[4]
-    return CpuTime((sum(fields) - idle) / ticks_per_second, sum(fields) / ticks_per_second)
+    return CpuTime(
+        (sum(fields) - idle) / ticks_per_second, sum(fields) / ticks_per_second, fields[7] / ticks_per_second
+    )
 
 
 def cpu_time() -> CpuTime | None:
@@ -37,9 +42,18 @@ def cpu_time() -> CpuTime | None:
 
 def busy_percent(before: CpuTime | None, after: CpuTime | None) -> float | None:
     """Share of all processors that was busy between two readings, in percent."""
+    return _percent(before, after, lambda reading: reading.busy_seconds)
+
+
+def stolen_percent(before: CpuTime | None, after: CpuTime | None) -> float | None:
+    """Share of all processors that other guests took between two readings, in percent."""
+    return _percent(before, after, lambda reading: reading.stolen_seconds)
+
+
+def _percent(before: CpuTime | None, after: CpuTime | None, of: Callable[[CpuTime], float]) -> float | None:
     if before is None or after is None or after.total_seconds <= before.total_seconds:
         return None
-    return 100.0 * (after.busy_seconds - before.busy_seconds) / (after.total_seconds - before.total_seconds)
+    return 100.0 * (of(after) - of(before)) / (after.total_seconds - before.total_seconds)
 
 
 def swapped_pages() -> int | None:

@@ -6,6 +6,7 @@ import polars as pl
 
 from corda_lab import charts, commands, conclusions, points, report_sweep, saturation, shape, stages
 from corda_lab.rows import Window
+from corda_lab.step import STOLEN_PERCENT_MAX
 from corda_lab.stored import StoredRun
 from corda_lab.words import STAGE_MEANINGS, judged_latency, listed, load_facts, machine, milliseconds, plural, short
 
@@ -66,7 +67,9 @@ def sentences(environment: dict[str, Any], step: dict[str, Any]) -> list[str]:
     busy = step["resources"]["host_busy_percent"]
     if busy is not None:
         limit = ": the processor was the limit" if busy >= 90 else ""
-        found.append(f"The machine ({machine(environment)}) was {busy:.0f} % busy{limit}.")
+        stolen = step["resources"]["host_stolen_percent"]
+        taken = f", {stolen:.0f} % of its time taken by other guests" if stolen and stolen > STOLEN_PERCENT_MAX else ""
+        found.append(f"The machine ({machine(environment)}) was {busy:.0f} % busy{taken}{limit}.")
     else:
         found.append(f"The machine: {machine(environment)}.")
     found.append("One run gives no interval: repeat it before comparing it with another.")

@@ -15,7 +15,7 @@ from typing import Any
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 
-SCHEMA = 4
+SCHEMA = 5
 """Version of the form of ``steps.json`` and ``run.json``."""
 
 RUN_FILES = (

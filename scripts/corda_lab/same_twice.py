@@ -14,7 +14,7 @@ from pathlib import Path
 from corda_lab import compare, stored
 from corda_lab.coverage import show
 from corda_lab.judging import Compared, judge
-from corda_lab.points import METRICS, Point, points
+from corda_lab.points import points
 from corda_lab.stored import StoredRun
 
 METRIC = "throughput"
@@ -51,26 +51,15 @@ def between_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
 
 
 def scatter_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
-    """How far throughput scatters: of steps on one start of the lab, and of starts, as standard deviations of its logarithm."""
-    starts: list[list[float]] = []
-    for run in runs:
-        by_repeat: dict[int, list[float]] = {}
-        for point in points(run):
-            for repeat, value in figures(point):
-                by_repeat.setdefault(repeat, []).append(math.log(value))
-        starts += [values for values in by_repeat.values() if len(values) > 1]
-    inner = statistics.fmean(statistics.variance(values) for values in starts)
-    outer = statistics.variance(statistics.fmean(values) for values in starts)
-    size = statistics.fmean(len(values) for values in starts)
-    yield ["starts of the lab", "steps on each", "scatter of steps on one start", "of starts beyond that"]
+    """How far throughput scatters, as standard deviations of its logarithm: of the starts of one run, and of runs beyond that."""
+    samples = [[math.log(value) for point in points(run) for value in point.samples(METRIC) if value] for run in runs]
+    samples = [values for values in samples if len(values) > 1]
+    inner = statistics.fmean(statistics.variance(values) for values in samples)
+    outer = statistics.variance(statistics.fmean(values) for values in samples)
+    size = statistics.fmean(len(values) for values in samples)
     between = math.sqrt(max(0.0, outer - inner / size))
-    yield [str(len(starts)), f"{size:g}", f"{100 * math.sqrt(inner):.1f} %", f"{100 * between:.1f} %"]
-
-
-def figures(point: Point) -> list[tuple[int, float]]:
-    """The throughput of every valid step by its repeat."""
-    found = ((int(step["repeat"]), METRICS[METRIC].of(step)) for step in point.valid)
-    return [(repeat, value) for repeat, value in found if value]
+    yield ["runs", "starts of the lab in each", "scatter of starts in one run", "of runs beyond that"]
+    yield [str(len(samples)), f"{size:g}", f"{100 * math.sqrt(inner):.1f} %", f"{100 * between:.1f} %"]
 
 
 if __name__ == "__main__":

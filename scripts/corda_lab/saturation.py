@@ -12,6 +12,7 @@ import polars as pl
 
 from corda_lab.points import Point
 from corda_lab.rows import GENERATOR_CPU_PERCENT_MAX
+from corda_lab.step import STOLEN_PERCENT_MAX
 from corda_lab.stored import StoredRun
 from corda_lab.words import amount, listed, percent
 
@@ -98,6 +99,9 @@ def machine(steps: Sequence[dict[str, Any]], environment: dict[str, Any]) -> Use
     users = listed([f"{name} {cores[name]:.2f}" for name in first])
     of = f" of {count} cores" if count else " cores"
     evidence = f"the machine was {percent(busy)} busy" + (f" ({users}{of})" if first else "")
+    stolen = mean([step["resources"]["host_stolen_percent"] for step in steps])
+    if stolen is not None and stolen > STOLEN_PERCENT_MAX:
+        evidence += f", {percent(stolen)} of its time taken by other guests"
     return Use("machine", busy, percent(busy), busy >= BUSY_PERCENT_MIN, evidence)
 
 

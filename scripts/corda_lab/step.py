@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab import costs, counts, open_load, rows, stages, steady
+from corda_lab import costs, counts, host, open_load, rows, stages, steady
 from corda_lab.errors import LabError
 from corda_lab.generator import Timeline
 from corda_lab.load import LoadOptions, Plan
@@ -23,6 +23,12 @@ CHANCE_DEVIATIONS = 2.0
 
 OTHERS_SHARE_MAX = 0.25
 """Share of the machine's processors that others than the lab may use: Docker, the health checks and the network need some."""
+
+STOLEN_PERCENT_MAX = 5.0
+"""Share of the machine's processor time that its hypervisor may give to other guests before a step is doubtful."""
+
+STOLEN_PERCENT_VALID = 25.0
+"""The same share beyond which a step shows how much the other guests wanted, and nothing of the system."""
 
 StageFigures = Callable[[Window], dict[str, Any]]
 """The figures of the stages over a measuring window."""
@@ -100,6 +106,9 @@ def invalidity(step: dict[str, Any]) -> list[str]:
     swapped = step["resources"]["host_swapped_pages"]
     if swapped is not None and swapped > SWAPPED_PAGES_MAX:
         found.append(f"the machine swapped {swapped} pages while it was measured")
+    stolen = step["resources"]["host_stolen_percent"]
+    if stolen is not None and stolen > STOLEN_PERCENT_VALID:
+        found.append(f"other guests took {stolen:.0f} % of this machine's processor time while it was measured")
     if is_unsteady(step):
         change = step["steadiness"]["change_percent"]
         how = "" if step["warm_up"]["found"] else "; no end of the warm-up was found"
@@ -128,14 +137,14 @@ def mean_in_window(metrics: pl.DataFrame, name: str, window: Window, *, label: s
 
 
 def others_cpu_cores(step: dict[str, Any]) -> float | None:
-    """Cores that the machine spent on something else than the lab, or lost to other guests; None where that is not known."""
+    """Cores that the machine spent on something else than the lab; None where that is not known."""
     resources = step["resources"]
-    busy = resources["host_busy_percent"]
-    if busy is None:
+    busy, stolen = resources["host_busy_percent"], resources["host_stolen_percent"]
+    if busy is None or stolen is None:
         return None
     own: list[float] = [*resources["node_cpu_cores"].values(), *resources["lab_cpu_cores"].values()]
     database = step["costs"]["cpu_seconds_per_flow"].get(costs.DATABASE, 0.0) * step["throughput_per_second"]
-    return max(0.0, float(busy) / 100 * (os.cpu_count() or 1) - sum(own) - float(database))
+    return max(0.0, float(busy - stolen) / 100 * (os.cpu_count() or 1) - sum(own) - float(database))
 
 
 def generator_cpu_percent(end: dict[str, Any]) -> float | None:
@@ -171,7 +180,10 @@ def flags(step: dict[str, Any]) -> list[str]:
         found.append(behind)
     others, cores = step["resources"]["others_cpu_cores"], os.cpu_count() or 1
     if others is not None and others > OTHERS_SHARE_MAX * cores:
-        found.append(f"something else used {others:.1f} of this machine's {cores} cores, or other guests took them")
+        found.append(f"something else used {others:.1f} of this machine's {cores} cores")
+    stolen = step["resources"]["host_stolen_percent"]
+    if stolen is not None and stolen > STOLEN_PERCENT_MAX:
+        found.append(f"other guests took {stolen:.0f} % of this machine's processor time")
     # Users who wait for one another come far more evenly than by chance.
     if has_changed(step) and (not step["open_load"] or is_beyond_chance(step)):
         change = step["steadiness"]["change_percent"]
@@ -262,7 +274,8 @@ def build_step(
             "workers": end.get("workers") or [],
         },
         "resources": {
-            "host_busy_percent": timeline.busy_percent(window),
+            "host_busy_percent": host.busy_percent(*timeline.cpu_between(window)),
+            "host_stolen_percent": host.stolen_percent(*timeline.cpu_between(window)),
             "host_swapped_pages": timeline.swapped_pages(window),
             "node_cpu_cores": mean_in_window(metrics, "node_cpu_cores", window),
             "node_heap_used_bytes": mean_in_window(metrics, "node_heap_used_bytes", window),

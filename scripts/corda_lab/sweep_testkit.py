@@ -60,6 +60,7 @@ class Simulated:
     with_stages: bool = True
     order: str = "interleaved"
     busy_percent: float = 97.0
+    stolen_percent: float = 0.0
     speed: float = 1.0
     identity: str = IDENTITY
     environment: Mapping[str, Any] = field(default_factory=dict)
@@ -269,7 +270,9 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
         lambda _: stages,
         (nothing, nothing),
     )
-    entry["resources"]["host_busy_percent"] = sweep.busy_percent * (0.4 + 0.6 * load)
+    entry["resources"].update(
+        host_busy_percent=sweep.busy_percent * (0.4 + 0.6 * load), host_stolen_percent=sweep.stolen_percent
+    )
     entry["costs"] = cost_entry(index)
     if index in sweep.invalid:
         entry["validity"] = {"valid": False, "reasons": [sweep.invalid[index]]}

@@ -124,6 +124,10 @@ def test_tells_how_the_sweep_was_planned_and_what_a_named_step_has_of_its_own(sw
 def test_names_the_resource_that_was_used_up_with_its_evidence(tmp_path: Path) -> None:
     text = text_of(store_sweep(tmp_path, Simulated(vary={"load.users": [8, 64]}, busy_percent=99)))
     assert re.search(r"At 64 users the machine was 9\d % busy \(PartyA [\d.]+, PartyB [\d.]+ and Notary", text)
+    robbed = Simulated(
+        identity="20260102T030405Z-robbed", vary={"load.users": [64]}, busy_percent=99, stolen_percent=12
+    )
+    assert ", 12 % of its time taken by other guests" in text_of(store_sweep(tmp_path, robbed))
     idle = text_of(store_sweep(tmp_path, Simulated(identity="20260102T030406Z-idle", busy_percent=50)))
     assert "At 16 users, H2 nothing that the lab watches was used up" in idle
     assert "it was best at the largest users, so the limit may lie beyond" in idle

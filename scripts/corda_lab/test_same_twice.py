@@ -31,8 +31,8 @@ def test_runs_are_compared_two_by_two(runs: list[StoredRun]) -> None:
     assert [row[:2] for row in rows] == [[runs[1].identity, runs[0].identity]] * 2
 
 
-def test_scatter_is_told_of_steps_and_of_starts(runs: list[StoredRun]) -> None:
-    _, (starts, steps, within, beyond) = same_twice.scatter_rows(runs[:2])
-    assert (starts, steps) == ("6", "2")
+def test_scatter_is_told_of_starts_and_of_runs(runs: list[StoredRun]) -> None:
+    _, (count, starts, within, beyond) = same_twice.scatter_rows(runs[:2])
+    assert (count, starts) == ("2", "6")
     assert within.endswith(" %")
     assert float(beyond.removesuffix(" %")) < 5

@@ -16,7 +16,15 @@ from corda_lab.generator import Timeline
 from corda_lab.load import LoadOptions, Stopping
 from corda_lab.rows import Window
 from corda_lab.steady import WarmUp
-from corda_lab.step import flags, generator_cpu_percent, mean_in_window, measuring_window, others_cpu_cores, warm_up_of
+from corda_lab.step import (
+    flags,
+    generator_cpu_percent,
+    invalidity,
+    mean_in_window,
+    measuring_window,
+    others_cpu_cores,
+    warm_up_of,
+)
 
 IOU = "org.cordalab.flows.Iou"
 
@@ -70,15 +78,38 @@ def test_what_others_did_on_the_machine_is_told(
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     step = step_of(stored_run())
     step["resources"].update(
-        host_busy_percent=100.0, node_cpu_cores={"PartyA": 1.0, "PartyB": 0.8}, lab_cpu_cores={"bridge": 0.2}
+        host_busy_percent=100.0,
+        host_stolen_percent=10.0,
+        node_cpu_cores={"PartyA": 1.0, "PartyB": 0.8},
+        lab_cpu_cores={"bridge": 0.2},
     )
     step["costs"]["cpu_seconds_per_flow"] = {costs.DATABASE: 0.05}
     step["throughput_per_second"] = 10.0
     step["resources"]["others_cpu_cores"] = others_cpu_cores(step)
-    assert step["resources"]["others_cpu_cores"] == pytest.approx(1.5)
-    assert "something else used 1.5 of this machine's 4 cores, or other guests took them" in flags(step)
+    assert step["resources"]["others_cpu_cores"] == pytest.approx(1.1)
+    assert "something else used 1.1 of this machine's 4 cores" in flags(step)
+    assert "other guests took 10 % of this machine's processor time" in flags(step)
     step["resources"]["host_busy_percent"] = None
     assert others_cpu_cores(step) is None
+
+
+@pytest.mark.parametrize(
+    ("resources", "reasons"),
+    [
+        ({"host_stolen_percent": 25.0, "host_swapped_pages": 256}, []),
+        (
+            {"host_stolen_percent": 61.0},
+            ["other guests took 61 % of this machine's processor time while it was measured"],
+        ),
+        ({"host_swapped_pages": 257}, ["the machine swapped 257 pages while it was measured"]),
+    ],
+)
+def test_a_step_on_a_machine_that_did_something_else_is_not_valid(
+    stored_run: Callable[..., Path], resources: dict[str, float], reasons: list[str]
+) -> None:
+    step = step_of(stored_run())
+    step["resources"].update(resources)
+    assert invalidity(step) == reasons
 
 
 def test_a_load_that_was_ended_early_is_cut_where_that_was_decided() -> None:
@@ -104,12 +135,13 @@ def test_means_are_of_the_window_only() -> None:
 def test_the_host_s_load_is_that_of_the_window() -> None:
     readings = [
         (0.0, host.CpuTime(0, 0)),
-        (10.0, host.CpuTime(1, 20)),
-        (20.0, host.CpuTime(19, 40)),
+        (10.0, host.CpuTime(1, 20, 0.5)),
+        (20.0, host.CpuTime(19, 40, 3.5)),
         (30.0, host.CpuTime(19, 60)),
     ]
-    assert Timeline(readings).busy_percent(Window(10, 20)) == pytest.approx(90)
-    assert Timeline([]).busy_percent(Window(10, 20)) is None
+    assert host.busy_percent(*Timeline(readings).cpu_between(Window(10, 20))) == pytest.approx(90)
+    assert host.stolen_percent(*Timeline(readings).cpu_between(Window(10, 20))) == pytest.approx(15)
+    assert Timeline([]).cpu_between(Window(10, 20)) == (None, None)
 
 
 def test_the_busiest_worker_is_the_generator_s_processor() -> None:

@@ -90,7 +90,7 @@ def measured_of(
         lambda window: stages.stage_figures(frame, stage_frame, window, flows, is_on=True, dropped={}),
         (costs.Reading({}, {}), costs.Reading({}, {})),
     )
-    entry["resources"]["host_busy_percent"] = 97.3
+    entry["resources"].update(host_busy_percent=97.3, host_stolen_percent=0.0)
     return keep.Measured(entry, frame, metrics, stage_frame, ENVIRONMENT, plan.workload.name, "workload: iou\n")
 
 
