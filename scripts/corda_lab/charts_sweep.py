@@ -83,11 +83,16 @@ def bare(value: float | None, metric: str) -> str:
     return milliseconds(value) if METRICS[metric].unit == "ms" else per_second(value)
 
 
+def without_figure(point: Point) -> str:
+    """Why a point has no figure: nothing valid, or nothing of its kind (no latency of a flow that never ended)."""
+    return "–" if point.valid else "no valid step"
+
+
 def with_interval(point: Point, metric: str) -> str:
     """``12.3 flows/s (12.0 to 12.6, n = 3)``."""
     found = point.estimate(metric)
     if found.value is None:
-        return "no valid step"
+        return without_figure(point)
     if found.low is None:
         return f"{shown(found.value, metric)} (n = {found.n}, no interval)"
     low, high = (bare(value, metric) for value in (found.low, found.high))

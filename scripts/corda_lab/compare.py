@@ -28,6 +28,8 @@ from corda_lab.words import listed, plural
 FOLDER = "comparisons"
 FILE_NAMES = ("compare.html", "compare.md", "compare.json")
 NAME_LENGTH_MAX = 200
+LINK_MS_MAX, LINK_SHARE_MAX = 3.0, 0.1
+"""By how much two measurements of one link differ: what was asked for is in the shape."""
 KINDS = ("shape", "load", "measuring", "images", "host", "versions", "commit", "stand-ins", "links", "settings")
 """What can differ between two runs besides their figures, the weightiest first."""
 
@@ -161,7 +163,7 @@ def circumstances(run: StoredRun, step: dict[str, Any]) -> dict[str, dict[str, s
 def measuring(run: StoredRun) -> dict[str, str]:
     """How a run measured: its policy of warm-up, length, repeats and order, or of a single run its times."""
     if run.is_sweep:
-        names = ("warm_up", "measure", "repeats", "order", "fresh", "confidence")
+        names = ("warm_up", "measure", "own_spans", "repeats", "order", "fresh", "confidence")
         search = {name: value for name, value in (run.sweep.get("find_max") or {}).items() if name != "outcomes"}
         return dict(flat({**{name: run.sweep[name] for name in names if name in run.sweep}, "find_max": search}))
     return {"warm_up.seconds": f"{run.steps[0]['warm_up']['seconds_max']:g}", "repeats": "1"}
@@ -175,12 +177,20 @@ def unlike(first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Poi
         for kind in KINDS:
             for name in dict.fromkeys([*before[kind], *after[kind]]):
                 a, b = before[kind].get(name, "–"), after[kind].get(name, "–")
-                if a == b:
+                if a == b or (kind == "links" and is_same_link(a, b)):
                     continue
                 if "\n" in a + b:
                     a, b = (f"{len(text.splitlines())} lines, {fingerprint(text)}" for text in (a, b))
                 found[Unlike(kind, name, a, b)] = None
     return sorted(found, key=lambda one: KINDS.index(one.kind))
+
+
+def is_same_link(first: str, second: str) -> bool:
+    """Whether two measured round trips, in ms, are as near as two measurements of one link are."""
+    if "–" in (first, second):
+        return False
+    a, b = float(first), float(second)
+    return abs(a - b) <= max(LINK_MS_MAX, LINK_SHARE_MAX * max(a, b))
 
 
 def fingerprint(text: str) -> str:

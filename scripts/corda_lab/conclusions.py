@@ -1,6 +1,7 @@
 """What a sweep says, in sentences: where it was best, what differs, what limited it, and what not to believe."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +14,13 @@ from corda_lab.judging import CANNOT_COMPARE, NOTHING_COMPLETED, Compared, Judge
 from corda_lab.points import METRICS, Found, Point, grouped, known_metrics, searched, value_words, x_name
 from corda_lab.saturation import Use
 from corda_lab.stored import StoredRun
-from corda_lab.sweeps.judge import ACHIEVED_SHARE_MIN, DROPPED_SHARE_MAX
+from corda_lab.sweeps.judge import arrival_problems
 from corda_lab.words import length, listed, parameter_name, per_second, plural
 
 VALUES_SHOWN_MAX = 8
+REASON_LENGTH_MAX = 120
+NUMBER = re.compile(r"(?<!\S)[+-]?\d[\d,]*(?:\.\d+)?(?=[\s:;)]|$)")
 LABELS_SHOWN_MAX = 4
-
-CHANCE_DEVIATIONS = 2.0
-"""Standard deviations of a count of arrivals by which fewer flows than offered may end in a short window by chance."""
 
 
 @dataclass(frozen=True)
@@ -273,15 +273,8 @@ def open_limit(measured: Sequence[Point], uses: dict[str, list[Use]]) -> str:
 
 
 def keeps_rate(point: Point) -> bool:
-    """Whether open load achieved what it offered in every valid step, but for what chance and the window's ends make."""
-    for step in point.valid:
-        rate, arrivals = step["load"]["rate_per_second"], step["open_load"]
-        due = rate * step["window"]["seconds"]
-        missing = due - step["throughput_per_second"] * step["window"]["seconds"]
-        allowed = max((1 - ACHIEVED_SHARE_MIN) * due, CHANCE_DEVIATIONS * math.sqrt(due))
-        if missing > allowed or (arrivals["dropped"] or 0) > DROPPED_SHARE_MAX * (arrivals["offered"] or 0):
-            return False
-    return True
+    """Whether open load achieved what it offered in every valid step."""
+    return not any(arrival_problems(step) for step in point.valid)
 
 
 def closed_limit(run: StoredRun, points: Sequence[Point], top: Point, uses: dict[str, list[Use]]) -> str:
@@ -323,28 +316,26 @@ def failure_sentence(searches: Sequence[Found]) -> str:
 
 
 def failures(step: dict[str, Any]) -> list[str]:
-    """Why a step has failed. A search is meant to break the system, so there only what a confirmed rate met counts."""
-    if step["phase"] == "measure":
-        return list(dict.fromkeys([*step["verdict"]["reasons"], *step["thresholds"]["reasons"]]))
-    is_confirmed = step["phase"] == "confirm" and step["thresholds"]["passed"]
-    return list(step["verdict"]["reasons"]) if is_confirmed else []
+    """Why a step has failed. Those of a search are meant to break the system; its objective says what counts."""
+    if step["phase"] != "measure":
+        return []
+    return list(dict.fromkeys([*step["verdict"]["reasons"], *step["thresholds"]["reasons"]]))
 
 
 def notes(run: StoredRun) -> list[str]:
     """Steps that failed, that are not valid, and what is doubtful about the others, each reason once with its steps."""
-    failed: dict[str, list[str]] = {}
-    invalid: dict[str, list[str]] = {}
-    doubtful: dict[str, list[str]] = {}
+    kinds: dict[str, dict[str, list[tuple[str, str]]]] = {"Failed": {}, "Invalid": {}, "Doubtful": {}}
     for step in run.steps:
-        for reason in failures(step):
-            failed.setdefault(general(reason), []).append(str(step["index"]))
-        for reason in step["validity"]["reasons"]:
-            invalid.setdefault(general(reason), []).append(str(step["index"]))
-        if step["validity"]["valid"]:
-            for flag in step["flags"]:
-                doubtful.setdefault(general(flag), []).append(str(step["index"]))
-    kinds = (("Failed", failed), ("Invalid", invalid), ("Doubtful", doubtful))
-    found = [f"{name}: {steps_words(steps)}: {reason}" for name, found in kinds for reason, steps in found.items()]
+        doubts = step["flags"] if step["validity"]["valid"] else []
+        told = {"Failed": failures(step), "Invalid": step["validity"]["reasons"], "Doubtful": doubts}
+        for kind, reasons in told.items():
+            for reason in reasons:
+                kinds[kind].setdefault(general(reason), []).append((str(step["index"]), reason))
+    found = [
+        f"{kind}: {steps_words([index for index, _ in members])}: {together([reason for _, reason in members])}"
+        for kind, groups in kinds.items()
+        for members in groups.values()
+    ]
     if run.sweep.get("quick"):
         found.insert(
             0, "Doubtful: every point was measured once and for a moment (--quick): to be looked at, not quoted"
@@ -353,8 +344,20 @@ def notes(run: StoredRun) -> list[str]:
 
 
 def general(reason: str) -> str:
-    """A reason without its figures, so that steps with the same one stand together; the table of steps has the figures."""
-    return reason.partition(":")[0] if len(reason) > 120 else reason
+    """A reason without its figures, so that steps with the same one stand together."""
+    return NUMBER.sub("#", reason.partition(":")[0] if len(reason) > REASON_LENGTH_MAX else reason)
+
+
+def together(reasons: Sequence[str]) -> str:
+    """Reasons that differ in their figures alone, as one with the range of each figure; of a long one its beginning."""
+    first = reasons[0].partition(":")[0] if len(reasons[0]) > REASON_LENGTH_MAX else reasons[0]
+    figures = [NUMBER.findall(reason)[: len(NUMBER.findall(first))] for reason in reasons]
+    texts = NUMBER.split(first)
+    ranges = [
+        sorted(set(column), key=lambda text: float(text.replace(",", ""))) for column in zip(*figures, strict=True)
+    ]
+    shown_ones = [column[0] if len(column) == 1 else f"{column[0]} to {column[-1]}" for column in ranges]
+    return "".join(text + figure for text, figure in zip(texts, [*shown_ones, ""], strict=True))
 
 
 def steps_words(indices: list[str]) -> str:
@@ -391,9 +394,12 @@ def validity_words(run: StoredRun) -> str:
     agree = sum(step["counts"]["agree"] for step in run.steps)
     errors = sum(step["requests"]["errors"] for step in run.steps)
     failed = "no request failed" if not errors else f"{plural(errors, 'request')} failed"
-    return f"{count} of {plural(len(run.steps), 'step')} are valid; the four counts agree in {agree}; {failed}" + (
-        "" if count == len(run.steps) else "; what is invalid is drawn as a cross and is in no average"
-    )
+    found = f"{count} of {plural(len(run.steps), 'step')} are valid; the four counts agree in {agree}; {failed}"
+    if count < len(run.steps):
+        found += "; what is invalid is drawn as a cross and is in no average"
+    if again := [str(step["index"]) for step in run.steps if step["measured_again"]]:
+        found += f"; the machine had spoilt {steps_words(again)}, which were measured again"
+    return found
 
 
 def figures_of(point: Point) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import polars as pl
 
 from corda_lab.bridge import Bridge
 from corda_lab.prometheus import SCRAPE_SECONDS, Prometheus
+from corda_lab.words import short
 
 REST_SECONDS_MAX = 120.0
 POLL_SECONDS = 0.5
@@ -112,13 +113,13 @@ class Counts:
         """A sentence for every count that is not the generator's, and one when rest was not reached."""
         several = len(self.flows) > 1
         sentences = [
-            f"{name} {count}{f' {short_name(flow.flow)}' if several else ''}, generator {flow.generator}"
+            f"{name} {count}{f' {short(flow.flow)}' if several else ''}, generator {flow.generator}"
             for flow in self.flows
             for name, count in (("bridge", flow.bridge), ("node", flow.node))
             if count != flow.generator
         ]
         sentences += [
-            f"vault of {vault.node} {vault.counted:+d} {short_name(vault.state)}, expected {vault.expected:+d}"
+            f"vault of {vault.node} {vault.counted:+d} {short(vault.state)}, expected {vault.expected:+d}"
             for vault in self.vaults
             if vault.counted != vault.expected
         ]
@@ -144,11 +145,6 @@ class Counts:
             "agree": not self.disagreements,
             "disagreements": self.disagreements,
         }
-
-
-def short_name(class_name: str) -> str:
-    """A class without its package."""
-    return class_name.rpartition(".")[2]
 
 
 def succeeded_by_part(rows: pl.DataFrame) -> dict[str, int]:

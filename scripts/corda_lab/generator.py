@@ -214,11 +214,15 @@ def let_go(compose: Compose, plan: Plan) -> None:
 
 
 class LiveRate:
-    """Completions and errors as the bridge counts them, for the line that shows how a run goes."""
+    """Completions and errors as the bridge counts them, for the line that shows how a run goes.
 
-    def __init__(self, bridge: Bridge, subject: counts.Subject) -> None:
+    Of a workload that ``expects_failures`` these are work done, too.
+    """
+
+    def __init__(self, bridge: Bridge, subject: counts.Subject, *, expects_failures: bool) -> None:
         self._bridge = bridge
         self._subject = subject
+        self._expects_failures = expects_failures
         self._seen: deque[tuple[float, float]] = deque()
         self._first: tuple[float, float] | None = None
 
@@ -233,9 +237,12 @@ class LiveRate:
         return completed, failed, in_flight
 
     @property
-    def completed(self) -> float:
-        """Completions from the first look to the last."""
-        return self._seen[-1][1] - self._first[0] if self._first else 0.0
+    def done(self) -> float:
+        """Flows that were done from the first look to the last."""
+        return self._seen[-1][1] - self._done(*self._first) if self._first else 0.0
+
+    def _done(self, completed: float, failed: float) -> float:
+        return completed + failed if self._expects_failures else completed
 
     def tell(self) -> str:
         """Rate over the last seconds, completions, failures and flows in flight since the first look."""
@@ -245,13 +252,13 @@ class LiveRate:
             return "the bridge is too busy to tell"
         now = time.monotonic()
         self._first = self._first or (completed, failed)
-        self._seen.append((now, completed))
+        self._seen.append((now, self._done(completed, failed)))
         while now - self._seen[0][0] > RATE_SECONDS and len(self._seen) > 2:
             self._seen.popleft()
         seconds = now - self._seen[0][0]
-        rate = (completed - self._seen[0][1]) / seconds if seconds > 0 else 0.0
-        done, failures = completed - self._first[0], failed - self._first[1]
-        return f"{rate:5.1f} flows/s, {done:.0f} completed, {failures:.0f} failed, {in_flight:.0f} in flight"
+        rate = (self._seen[-1][1] - self._seen[0][1]) / seconds if seconds > 0 else 0.0
+        successes, failures = completed - self._first[0], failed - self._first[1]
+        return f"{rate:5.1f} flows/s, {successes:.0f} completed, {failures:.0f} failed, {in_flight:.0f} in flight"
 
 
 def end_early(compose: Compose, plan: Plan) -> None:
@@ -263,7 +270,7 @@ def generate_load(compose: Compose, plan: Plan, bridge: Bridge, names: LoadConta
     """Wait for the end of the load, and show how it goes. Raises LabError when it does not end, or a worker ends early."""
     timeline = Timeline()
     watch = Watch(plan.options)
-    live = LiveRate(bridge, plan.subject)
+    live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.parts))
     started = time.monotonic()
     total = plan.options.total_seconds
     limit = LOAD_START_SECONDS_MAX + total + plan.flow_timeout_seconds
@@ -292,7 +299,7 @@ def generate_load(compose: Compose, plan: Plan, bridge: Bridge, names: LoadConta
             )
             at_most = "at most " if plan.options.stopping else ""
             ticker.show(f"{stage}: {live.tell()}, {at_most}{max(0.0, total - elapsed):.0f} s left")
-            watch.note(elapsed, live.completed)
+            watch.note(elapsed, live.done)
             if timeline.warm_up is None and (enough := watch.enough):
                 timeline.warm_up = enough
                 end_early(compose, plan)

@@ -33,6 +33,7 @@ ALONE: dict[str, Any] = {
     "phase": "measure",
     "environment": 0,
     "thresholds": {"passed": True, "reasons": []},
+    "measured_again": [],
 }
 """What the step of a run of one step says of its place."""
 

@@ -12,13 +12,10 @@ from typing import Any, Literal
 from corda_lab import intervals
 from corda_lab.intervals import Interval
 from corda_lab.stored import StoredRun
-from corda_lab.words import judged_latency, parameter_name
+from corda_lab.words import DATABASES, judged_latency, parameter_name
 
 RATE = "load.rate"
 """The parameter that a search for the highest rate varies by itself."""
-
-
-DATABASES = {"h2": "H2", "postgres": "PostgreSQL"}
 
 
 @dataclass(frozen=True)
@@ -230,7 +227,7 @@ def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
     achieves what it is offered: there the p95 of its latency.
     """
     steps = [step for point in all_points for step in point.valid]
-    if run.sweep.get("find_max") or not steps:
+    if run.sweep.get("find_max") or all(step["throughput_per_second"] == 0 for step in steps):
         return "throughput"
     if all(METRICS["states"].of(step) is not None for step in steps):
         shares = {(step["workload"], tuple(part["states_per_flow"] for part in step["parts"])) for step in steps}

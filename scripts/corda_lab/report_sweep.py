@@ -1,6 +1,7 @@
 """The report of a sweep: the conclusion, the curves, the whole run over time, and every step behind them."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -100,7 +101,7 @@ def interval_words(point: Point, metric: str) -> str:
     """An interval in few words."""
     found = point.estimate(metric)
     if found.low is None or found.high is None:
-        return "one valid step, no interval" if found.n else "no valid step"
+        return "one valid step, no interval" if found.n else charts_sweep.without_figure(point)
     return f"{charts_sweep.bare(found.low, metric)} to {charts_sweep.bare(found.high, metric)}"
 
 
@@ -235,13 +236,36 @@ def count_words(step: dict[str, Any]) -> list[str]:
     return [f"{counted[name]:,}" for name in ("generator", "bridge", "node")] + [vaults]
 
 
+def link_facts(environments: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The round trips of every link, over all starts of a lab."""
+    measured: dict[str, list[dict[str, Any]]] = {}
+    for link in (link for environment in environments for link in environment["links_measured"]):
+        measured.setdefault(link["name"], []).append(link)
+    for name, links in measured.items():
+        through, direct = (
+            sorted({f"{link[key]:.1f}" for link in links}, key=float) for key in ("through_ms", "direct_ms")
+        )
+        yield f"Link {name}", f"round trip {ends(through)} ms, {ends(direct)} ms without"
+
+
+def ends(texts: Sequence[str]) -> str:
+    """The first and the last of what is in order; one alone by itself."""
+    return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
+
+
 def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
-    """What ran, for each shape of the lab, with the steps that ran on it."""
-    found = []
+    """What ran, for each shape of the lab, with the steps that ran on it; links are measured anew at every start."""
+    alike: dict[str, list[int]] = {}
     for number, environment in enumerate(run.manifest["environments"]):
+        rest = {name: value for name, value in environment.items() if name != "links_measured"}
+        alike.setdefault(json.dumps(rest, sort_keys=True), []).append(number)
+    found = []
+    for numbers in alike.values():
+        environments = [run.manifest["environments"][number] for number in numbers]
+        environment = environments[0]
         versions, git = environment["versions"], environment["git"]
         java = ", ".join(f"{name} {version}" for name, version in versions["java"].items())
-        steps = [str(step["index"]) for step in run.steps if step["environment"] == number]
+        steps = [str(step["index"]) for step in run.steps if step["environment"] in numbers]
         commit = (git["commit"] or "unknown")[:12] + (" with uncommitted changes" if git["has_changes"] else "")
         found.append(
             {
@@ -249,13 +273,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "up_command": commands.up(environment["shape"]),
                 "facts": [
                     ("Shape of the lab", shape.describe(environment["shape"])),
-                    *(
-                        (
-                            f"Link {link['name']}",
-                            f"round trip {link['through_ms']:.1f} ms, {link['direct_ms']:.1f} ms without",
-                        )
-                        for link in environment["links_measured"]
-                    ),
+                    *link_facts(environments),
                     ("Corda", f"{versions['corda']} (Java: {java})"),
                     ("Docker", f"engine {versions['engine']}, Compose {versions['compose']}"),
                     ("Commit", commit),

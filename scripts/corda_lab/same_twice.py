@@ -13,6 +13,7 @@ from pathlib import Path
 
 from corda_lab import compare, stored
 from corda_lab.coverage import show
+from corda_lab.errors import LabError
 from corda_lab.judging import Compared, judge
 from corda_lab.points import points
 from corda_lab.stored import StoredRun
@@ -54,16 +55,21 @@ def scatter_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
     """How far throughput scatters, as standard deviations of its logarithm: of the starts of one run, and of runs beyond that."""
     samples = [[math.log(value) for point in points(run) for value in point.samples(METRIC) if value] for run in runs]
     samples = [values for values in samples if len(values) > 1]
+    yield ["runs", "starts of the lab in each", "scatter of starts in one run", "of runs beyond that"]
+    if len(samples) < 2:
+        return
     inner = statistics.fmean(statistics.variance(values) for values in samples)
     outer = statistics.variance(statistics.fmean(values) for values in samples)
     size = statistics.fmean(len(values) for values in samples)
     between = math.sqrt(max(0.0, outer - inner / size))
-    yield ["runs", "starts of the lab in each", "scatter of starts in one run", "of runs beyond that"]
     yield [str(len(samples)), f"{size:g}", f"{100 * math.sqrt(inner):.1f} %", f"{100 * between:.1f} %"]
 
 
 if __name__ == "__main__":
-    all_runs = [stored.read(Path(folder)) for folder in sys.argv[1:]]
+    try:
+        all_runs = [stored.read(Path(folder)) for folder in sys.argv[1:]]
+    except LabError as error:
+        sys.exit(f"{error.message}. {error.remedy}")
     show("The points of one run", within_rows(all_runs))
     show("One run and the next", between_rows(all_runs))
     show("Scatter of throughput", scatter_rows(all_runs))

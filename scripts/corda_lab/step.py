@@ -76,14 +76,25 @@ def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, e
     return {
         "wanted": stopping.precision if stopping else None,
         "reached": steady.relative_half_width(series, stopping.confidence if stopping else CONFIDENCE_DEFAULT),
-        "ended_early": end.get("exit_reason") == "enough",
+        # A load that is told to stop may have been measured for all the time there was, after a short warm-up.
+        "ended_early": end.get("exit_reason") == "enough" and window.seconds < options.duration_seconds,
     }
 
 
 def has_changed(step: dict[str, Any]) -> bool:
     """Whether the throughput of the window's halves differs by more than the limit."""
+    halves = step["steadiness"]
+    if halves["change_percent"] is None:
+        return bool(halves["second_half_per_second"] > 0)
+    return bool(abs(halves["change_percent"]) > rows.DRIFT_PERCENT_MAX)
+
+
+def change_words(step: dict[str, Any]) -> str:
+    """How the throughput of the window's halves differs."""
     change = step["steadiness"]["change_percent"]
-    return change is not None and abs(change) > rows.DRIFT_PERCENT_MAX
+    if change is None:
+        return "nothing was completed in the first half of the window"
+    return f"throughput changed by {change:+.0f} % from the first to the second half of the window"
 
 
 def is_beyond_chance(step: dict[str, Any]) -> bool:
@@ -100,19 +111,24 @@ def is_unsteady(step: dict[str, Any]) -> bool:
     return has_changed(step) and step["warm_up"]["seconds_max"] > 0 and is_beyond_chance(step)
 
 
-def invalidity(step: dict[str, Any]) -> list[str]:
-    """Why a step says nothing of the system, a sentence each: it is shown, and left out of every mean."""
-    found = generator_limits(step)
+def machine_trouble(step: dict[str, Any]) -> list[str]:
+    """What the machine itself did while it measured, a sentence each: no other load would have fared better at that time."""
+    found = []
     swapped = step["resources"]["host_swapped_pages"]
     if swapped is not None and swapped > SWAPPED_PAGES_MAX:
         found.append(f"the machine swapped {swapped} pages while it was measured")
     stolen = step["resources"]["host_stolen_percent"]
     if stolen is not None and stolen > STOLEN_PERCENT_VALID:
         found.append(f"other guests took {stolen:.0f} % of this machine's processor time while it was measured")
+    return found
+
+
+def invalidity(step: dict[str, Any]) -> list[str]:
+    """Why a step says nothing of the system, a sentence each: it is shown, and left out of every mean."""
+    found = generator_limits(step) + machine_trouble(step)
     if is_unsteady(step):
-        change = step["steadiness"]["change_percent"]
         how = "" if step["warm_up"]["found"] else "; no end of the warm-up was found"
-        found.append(f"throughput changed by {change:+.0f} % from the first to the second half of the window{how}")
+        found.append(change_words(step) + how)
     if step["counts"]["disagreements"]:
         found.append("the counts do not agree")
     return found
@@ -186,8 +202,7 @@ def flags(step: dict[str, Any]) -> list[str]:
         found.append(f"other guests took {stolen:.0f} % of this machine's processor time")
     # Users who wait for one another come far more evenly than by chance.
     if has_changed(step) and (not step["open_load"] or is_beyond_chance(step)):
-        change = step["steadiness"]["change_percent"]
-        found.append(f"throughput changed by {change:+.0f} % from the first to the second half: not steady yet")
+        found.append(f"{change_words(step)}: not steady yet")
     if not step["warm_up"]["found"]:
         found.append(f"no end of the warm-up was found within its longest time of {step['warm_up']['seconds_max']:g} s")
     spawned_at = step["window"]["spawned_at"]
@@ -287,7 +302,7 @@ def build_step(
     step["resources"]["others_cpu_cores"] = others_cpu_cores(step)
     step["flags"] = flags(step)
     invalid = invalidity(step)
-    step["validity"] = {"valid": not invalid, "reasons": invalid}
+    step["validity"] = {"valid": not invalid, "reasons": invalid, "machine": machine_trouble(step)}
     reasons = verdict(step)
     step["verdict"] = {"passed": not reasons, "reasons": reasons}
     return step

@@ -49,6 +49,8 @@ class Simulated:
     noise: float = 0.02
     factors: Mapping[Any, float] = field(default_factory=lambda: {"postgres": 0.8})
     invalid: Mapping[int, str] = field(default_factory=dict)
+    measured_again: Sequence[int] = ()
+    """Indices of steps that the machine spoilt at first."""
     collapsed: Sequence[int] = ()
     """Indices of steps of which every request fails."""
     load: Mapping[str, Any] = field(default_factory=dict)
@@ -274,8 +276,9 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
         host_busy_percent=sweep.busy_percent * (0.4 + 0.6 * load), host_stolen_percent=sweep.stolen_percent
     )
     entry["costs"] = cost_entry(index)
+    entry["measured_again"] = ["other guests took 40 %"] if index in sweep.measured_again else []
     if index in sweep.invalid:
-        entry["validity"] = {"valid": False, "reasons": [sweep.invalid[index]]}
+        entry["validity"] = {"valid": False, "reasons": [sweep.invalid[index]], "machine": []}
     entry.update(execute.place_of(planned, failings(entry, fields)), workload=planned.workload)
     shape = {**ENVIRONMENT["shape"], **sweep.environment.get("shape", {}), **planned.variables}
     environment = {**ENVIRONMENT, **sweep.environment, "shape": shape}
@@ -359,7 +362,7 @@ def run_all(simulator: Simulator) -> dict[str, Any]:
     file, points = simulator.file, plan.points_of(simulator.file)
     if file.fields.find_max is None:
         fields = file.fields
-        order = plan.ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed)
+        order = plan.ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
         for index, (point, repeat) in enumerate(order, start=1):
             simulator.step(plan.step_of(file, point, index, repeat))
         return {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab import compare, results
-from corda_lab.compare import Comparison
+from corda_lab.compare import Comparison, is_same_link
 from corda_lab.errors import LabError
 from corda_lab.sweep_testkit import Simulated, store_sweep
 from corda_lab.test_report import chart_data, without_scripts
@@ -172,11 +172,26 @@ def test_how_a_run_measured_is_compared_and_the_seed_of_a_repeat_is_not(before: 
         ("measuring", "measure.seconds_min"),
         ("measuring", "measure.seconds_max"),
     }
+    # A step's own times are told as well.
+    path = longer / "run.json"
+    manifest = results.read_json(path)
+    manifest["sweep"]["own_spans"] = {"first minute": {"measure": {"seconds_max": 60.0}}}
+    results.write_json(path, manifest)
+    names = {entry.name for entry in judged(before, longer).others[0].unlike}
+    assert "own_spans.first minute.measure.seconds_max" in names
     # After --finish of a sweep that broke off another repeat may come first.
     path = before / "steps.json"
     stored = results.read_json(path)
     results.write_json(path, {**stored, "steps": [step for step in stored["steps"] if step["repeat"] > 1]})
     assert judged(before, later(tmp_path / "other")).others[0].unlike == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_same"),
+    [("43.212", "44.9", True), ("400.1", "431.0", True), ("43.2", "58.0", False), ("43.2", "–", False)],
+)
+def test_two_measurements_of_one_link_are_no_difference(first: str, second: str, is_same: bool) -> None:
+    assert is_same_link(first, second) is is_same
 
 
 def test_leaves_a_page_markdown_and_json(before: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab import generator, rows, simulation, stages
+from corda_lab.bridge import Bridge, Sample
 from corda_lab.compose import Compose
 from corda_lab.errors import LabError
 from corda_lab.load import LoadOptions, Plan
@@ -150,3 +151,21 @@ def test_every_worker_s_rows_have_to_be_there(tmp_path: Path) -> None:
     generator.check_row_counts(frame, {"rows": {"1": 3, "2": 3}})
     with pytest.raises(LabError, match="worker 2 wrote 4 rows, and 3 were found"):
         generator.check_row_counts(frame, {"rows": {"1": 3, "2": 4}})
+
+
+@pytest.mark.parametrize(("expects_failures", "done"), [(False, 3.0), (True, 10.0)])
+def test_failures_that_a_workload_expects_are_work_done(
+    monkeypatch: pytest.MonkeyPatch, expects_failures: bool, done: float
+) -> None:
+    bridge = Bridge("http://127.0.0.1:1")
+    live = generator.LiveRate(bridge, plan().subject, expects_failures=expects_failures)
+    labels = {"node": "PartyA"}
+    for completed, failed in ((100.0, 50.0), (103.0, 57.0)):
+        samples = [
+            Sample("bridge_flows_completed_total", labels, completed),
+            Sample("bridge_flows_failed_total", labels, failed),
+        ]
+        monkeypatch.setattr(Bridge, "metrics", lambda _, found=samples: found)
+        said = live.tell()
+    assert live.done == done
+    assert "3 completed, 7 failed" in said

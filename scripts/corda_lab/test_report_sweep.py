@@ -461,6 +461,49 @@ def test_values_are_told_with_their_parameter_where_they_need_it(parameter: str,
     assert points.value_words(parameter, value) == told
 
 
+def test_tells_which_steps_were_measured_again(tmp_path: Path) -> None:
+    text = text_of(store_sweep(tmp_path, Simulated(vary={"load.users": [2]}, x=None, measured_again=(2, 3))))
+    assert "; the machine had spoilt steps 2 and 3, which were measured again." in text
+
+
+def test_reasons_that_differ_in_their_figures_are_told_once_with_the_range() -> None:
+    taken = [f"other guests took {percent} % of this machine's processor time" for percent in (12, 45, 9)]
+    assert len({conclusions.general(reason) for reason in taken}) == 1
+    assert conclusions.together(taken) == "other guests took 9 to 45 % of this machine's processor time"
+    changed = [f"throughput changed by {percent:+d} % from the first to the second half" for percent in (23, -31)]
+    assert conclusions.together(changed) == "throughput changed by -31 to +23 % from the first to the second half"
+    assert conclusions.together(["the counts do not agree"]) == "the counts do not agree"
+    assert conclusions.general("p95 is 1,200 ms") != conclusions.general("p99 is 1,200 ms")
+
+
+def test_open_load_of_one_rate_that_completed_nothing_says_so(tmp_path: Path) -> None:
+    load = {"arrivals": "constant", "rate": 5, "users": 20}
+    broken = Simulated(vary={"set.megabytes": [1, 10]}, x=None, repeats=1, load=load, collapsed=(1, 2))
+    text = text_of(store_sweep(tmp_path, broken))
+    assert "No flow was completed while it was measured." in text
+    assert "no valid step" not in text
+
+
+def test_a_point_that_does_a_part_of_a_constant_rate_did_not_keep_it(tmp_path: Path) -> None:
+    run = stored.read(
+        store_sweep(tmp_path, Simulated(vary={}, x=None, load={"arrivals": "constant", "rate": 0.5, "users": 20}))
+    )
+    (point,) = points.points(run)
+    assert conclusions.keeps_rate(point)
+    point.steps[0]["throughput_per_second"] = 0.4
+    assert not conclusions.keeps_rate(point)
+
+
+def test_a_link_that_every_start_measures_anew_is_one_lab(sweep: Path) -> None:
+    run = stored.read(sweep)
+    (first,) = (one for one in run.manifest["environments"] if one["shape"]["DATABASE"] == "h2")
+    link = {"name": "partya-partyb", "direct_ms": 3.0}
+    starts = [{**first, "links_measured": [{**link, "through_ms": ms}]} for ms in (43.21, 43.0)]
+    run.manifest["environments"] = starts
+    (row,) = report_sweep.environment_rows(run)
+    assert dict(row["facts"])["Link partya-partyb"] == "round trip 43.0 to 43.2 ms, 3.0 ms without"
+
+
 def test_many_steps_of_one_reason_are_told_once() -> None:
     assert conclusions.steps_words([str(number) for number in range(1, 21)]) == (
         "steps 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 9 more"

@@ -23,6 +23,7 @@ from corda_lab.step import (
     mean_in_window,
     measuring_window,
     others_cpu_cores,
+    precision_of,
     warm_up_of,
 )
 
@@ -110,6 +111,24 @@ def test_a_step_on_a_machine_that_did_something_else_is_not_valid(
     step = step_of(stored_run())
     step["resources"].update(resources)
     assert invalidity(step) == reasons
+
+
+def test_a_window_that_begins_with_nothing_is_not_steady(stored_run: Callable[..., Path]) -> None:
+    step = step_of(stored_run())
+    step["steadiness"] = {"first_half_per_second": 0.0, "second_half_per_second": 5.0, "change_percent": None}
+    assert invalidity(step) == ["nothing was completed in the first half of the window"]
+    assert "nothing was completed in the first half of the window: not steady yet" in flags(step)
+    step["steadiness"]["second_half_per_second"] = 0.0
+    assert invalidity(step) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds", "ended_early"), [("enough", 70, True), ("enough", 60, False), ("time", 70, False)]
+)
+def test_only_a_measuring_that_was_cut_short_ended_early(reason: str, seconds: float, ended_early: bool) -> None:
+    options = LoadOptions("iou", 8, seconds, 10)
+    frame = pl.DataFrame({"ended_at": [1.0], "outcome": ["ok"]})
+    assert precision_of(options, frame, Window(0, 60), {"exit_reason": reason})["ended_early"] is ended_early
 
 
 def test_a_load_that_was_ended_early_is_cut_where_that_was_decided() -> None:

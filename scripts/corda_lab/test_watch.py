@@ -30,6 +30,10 @@ def steady_rate(at: float) -> float:
     return 20.0
 
 
+def test_a_load_of_which_nothing_was_seen_to_end_goes_on_to_its_limit() -> None:
+    assert ended_after(options(precision=0.05), lambda at: 0.0) is None
+
+
 def test_a_load_of_fixed_times_is_never_ended() -> None:
     assert ended_after(LoadOptions("iou", 8, 60, 15), steady_rate) is None
 

@@ -25,6 +25,8 @@ class Watch:
         if elapsed < stopping.warm_up_seconds_min + stopping.duration_seconds_min:
             return None
         times = self._completion_times()
+        if not times:
+            return None
         warm_up = steady.warm_up_end(
             times,
             started_at=0.0,

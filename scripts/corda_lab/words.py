@@ -18,6 +18,9 @@ STAGE_MEANINGS = {
 }
 """What a flow does in each stage, for people."""
 
+DATABASES = {"h2": "H2", "postgres": "PostgreSQL"}
+"""What databases are called."""
+
 FOR_TEMPLATES = ("amount", "length", "milliseconds", "per_second", "percent", "plural", "short", "size")
 """Functions of this module that the templates use."""
 

@@ -79,6 +79,7 @@ def finish(wanted: Wanted) -> Outcome:
     """Make a run of what there is of an unfinished sweep."""
     with store.only_one():
         kept = unfinished(wanted.file)
+        kept.tidy()
         sweep = stored_sweep(kept)
         folder = execute.finish(sweep, kept, execute.found_so_far(sweep, kept))
     return Outcome(folder, execute.problems_of(folder))

@@ -23,6 +23,9 @@ ATTEMPTS_MAX = 2
 """How often a step is tried: a stuck or broken one gets a fresh lab and one more chance."""
 
 
+SPOILT_TRIES_MAX = 2
+"""How often a step that the machine itself spoilt, by swapping or for other guests, is measured anew, on a fresh lab."""
+
 Answer = Callable[[Step, str], bool | None]
 """Whether the rate of a step, which has a heading, is sustained; None ends the search where it is."""
 
@@ -154,7 +157,7 @@ class Runner:
         ui.console.print(heading, style="bold cyan", markup=False)
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
-                measured = self.measure(step)
+                measured = self._unspoilt(step)
             except FinalError:
                 raise
             except LabError as error:
@@ -169,6 +172,20 @@ class Runner:
             self.tell(measured)
             return measured
         raise StepFailedError(step.key)
+
+    def _unspoilt(self, step: Step) -> Measured:
+        """A step as it was measured, anew where the machine spoilt it; what spoilt it before is kept with it. Raises LabError."""
+        before: list[str] = []
+        while True:
+            measured = self.measure(step)
+            trouble = measured.step["validity"]["machine"]
+            if not trouble or len(before) == SPOILT_TRIES_MAX:
+                measured.step["measured_again"] = before
+                return measured
+            before.append("; ".join(trouble))
+            ui.warn(f"not valid: {before[-1]}: measured again ({len(before)} of at most {SPOILT_TRIES_MAX} times)")
+            # Another load on the same lab would meet warmer nodes and a longer ledger than its repeats did.
+            self._lab.forget()
 
     def answer(self, step: Step, heading: str) -> bool:
         """Whether the rate of a step is sustained: a rate that breaks the lab on every try is not.
@@ -431,8 +448,12 @@ def finish(sweep: SweepFile, kept: store.Unfinished, search: dict[str, Any] | No
 def problems_of(folder: Path) -> list[str]:
     """Why a finished sweep has failed, a sentence for each step that broke something, or for each search."""
     steps = results.read_json(folder / "steps.json")["steps"]
-    search = results.read_json(folder / "run.json")["sweep"]["find_max"]
-    return list(_problems(steps) if search is None else _search_problems(steps, search["outcomes"]))
+    sweep = results.read_json(folder / "run.json")["sweep"]
+    if sweep["find_max"]:
+        # Its steps are meant to find where the system breaks, so only what the search found counts.
+        outcomes = sweep["find_max"]["outcomes"].items()
+        return [f"{label}: {outcome['reason']}" for label, outcome in outcomes if outcome["rate"] is None]
+    return [*_problems(steps), *(_unchecked(steps) if any(sweep["thresholds"].values()) else ())]
 
 
 def _problems(steps: list[dict[str, Any]]) -> Iterator[str]:
@@ -442,12 +463,12 @@ def _problems(steps: list[dict[str, Any]]) -> Iterator[str]:
             yield f"step {step['key']}: {'; '.join(reasons)}"
 
 
-def _search_problems(steps: list[dict[str, Any]], outcomes: dict[str, Any]) -> Iterator[str]:
-    """Its steps are meant to find where the system breaks, so only what the search found counts."""
-    for label, outcome in outcomes.items():
-        if outcome["rate"] is None:
-            yield f"{label}: {outcome['reason']}"
+def _unchecked(steps: list[dict[str, Any]]) -> Iterator[str]:
+    """The points whose thresholds nothing valid was held against."""
+    is_valid: dict[tuple[str, str], bool] = {}
     for step in steps:
-        is_found = step["phase"] == "confirm" and step["load"]["rate_per_second"] == outcomes[step["label"]]["rate"]
-        if is_found and step["counts"]["disagreements"]:
-            yield f"step {step['key']}: the counts do not agree: {'; '.join(step['counts']['disagreements'])}"
+        point = (step["workload"], step["label"])
+        is_valid[point] = is_valid.get(point, False) or step["validity"]["valid"]
+    for (_, label), found in is_valid.items():
+        if not found:
+            yield f"{label}: has no valid step, so whether it keeps the thresholds is not known"

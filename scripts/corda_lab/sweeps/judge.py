@@ -3,6 +3,7 @@
 from typing import Any
 
 from corda_lab.sweeps.schema import FindMaxFields, SweepFields, ThresholdFields
+from corda_lab.words import judged_latency
 
 ACHIEVED_SHARE_MIN = 0.95
 """Least share of the arrivals of a window that has to end well within it. Not of the rate: a tenth more or fewer arrive by chance
@@ -14,18 +15,12 @@ UNFINISHED_MAX = 3
 DROPPED_SHARE_MAX = 0.001
 
 
-def latency_of(step: dict[str, Any]) -> dict[str, Any]:
-    """The latency that counts: in open load from the intended start."""
-    found: dict[str, Any] = step["latency_intended_ms"] if step["open_load"] else step["latency_ms"]
-    return found
-
-
 def _latency_problems(step: dict[str, Any], limits: dict[str, float | None]) -> list[str]:
     problems = []
     for name, seconds in limits.items():
         if seconds is None:
             continue
-        seen = latency_of(step)[name]
+        seen = judged_latency(step)[name]
         if seen is None or seen > seconds * 1000:
             shown = "not known" if seen is None else f"{seen:,.0f} ms"
             problems.append(f"{name} is {shown}, more than {seconds * 1000:,.0f} ms")
@@ -50,12 +45,9 @@ def failings(step: dict[str, Any], fields: SweepFields) -> list[str]:
     return threshold_problems(step, fields.thresholds)
 
 
-def sustained(step: dict[str, Any], objective: FindMaxFields) -> list[str]:
-    """Why the rate that a step offered was not sustained, a sentence each; nothing when it was.
-
-    A step that is not valid shows nothing, so it does not show that its rate was sustained.
-    """
-    problems = _latency_problems(step, {"p50": objective.p50_max, "p95": objective.p95_max, "p99": objective.p99_max})
+def arrival_problems(step: dict[str, Any]) -> list[str]:
+    """What of the arrivals of an open load was not done in time, or not at all, a sentence each."""
+    problems = []
     arrivals, seconds = step["open_load"], step["window"]["seconds"]
     due = arrivals["due_in_window"]
     missing = due - step["throughput_per_second"] * seconds
@@ -63,7 +55,16 @@ def sustained(step: dict[str, Any], objective: FindMaxFields) -> list[str]:
         problems.append(f"achieved {step['throughput_per_second']:.2f} of {due / seconds:.2f} arrivals per second")
     if arrivals["dropped"] > DROPPED_SHARE_MAX * arrivals["offered"]:
         problems.append(f"{arrivals['dropped']} of {arrivals['offered']} arrivals were dropped")
-    problems += step["validity"]["reasons"]
+    return problems
+
+
+def sustained(step: dict[str, Any], objective: FindMaxFields) -> list[str]:
+    """Why the rate that a step offered was not sustained, a sentence each; nothing when it was.
+
+    A step that is not valid shows nothing, so it does not show that its rate was sustained.
+    """
+    problems = _latency_problems(step, {"p50": objective.p50_max, "p95": objective.p95_max, "p99": objective.p99_max})
+    problems += arrival_problems(step) + step["validity"]["reasons"]
     requests = step["requests"]
     if requests["errors"] > objective.errors_max * requests["total"]:
         problems.append(f"{requests['errors']} of {requests['total']} requests ended in an error")

@@ -15,6 +15,7 @@ from corda_lab.load import LoadOptions, Stopping, check_options
 from corda_lab.run import read_workload
 from corda_lab.settings import Settings
 from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields, SweepFile, shape_options
+from corda_lab.words import DATABASES
 
 USERS_DEFAULT = 20
 POOL_DEFAULT = 200
@@ -34,7 +35,6 @@ KEY_LENGTH_MAX = 150
 SEARCHES_MAX = 99
 
 _UNITS = {"load.users": "users", "shape.parties": "parties", "shape.cores": "cores"}
-_DATABASES = {"h2": "H2", "postgres": "PostgreSQL"}
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def label_of(key: str, value: Any) -> str:
     if key == "load.rate":
         return f"{value:g}/s"
     if key == "shape.database":
-        return _DATABASES.get(value, str(value))
+        return DATABASES.get(value, str(value))
     if key == "shape.corda":
         return f"Corda {value}"
     if key == "shape.dev_mode":
@@ -287,12 +287,12 @@ def _span(fields: SpanFields) -> tuple[float, float]:
     return fields.min, fields.max
 
 
-def ordered(points: Sequence[Point], *, order: str, repeats: int, seed: int) -> list[tuple[Point, int]]:
+def ordered(points: Sequence[Point], *, order: str, repeats: int, seed: int, fresh: Fresh) -> list[tuple[Point, int]]:
     """Points with their repeats in the order in which they run; points of one shape stand together wherever that can be.
 
     ``listed``: all repeats of a point one after the other. ``interleaved``: all points once, then all again, every second
-    time backwards, so that drift meets all alike, and a shape that keeps its lab needs no restart at the turn.
-    ``randomised``: as that, with shapes, and points within a shape, shuffled anew for every repeat.
+    time backwards: over an even number of repeats steady drift meets all alike. ``randomised``: shapes, and points within a
+    shape, shuffled anew for every repeat. A shape that keeps its lab (``fresh: shape``) stays first there: that saves a restart.
     """
     shapes: dict[tuple[tuple[str, str], ...], list[Point]] = {}
     for point in points:
@@ -309,7 +309,7 @@ def ordered(points: Sequence[Point], *, order: str, repeats: int, seed: int) -> 
             steps += [(point, repeat) for group in turn for point in (group if repeat % 2 else group[::-1])]
             continue
         turn = source.sample(groups, len(groups))
-        if last is not None and last in turn:
+        if last is not None and fresh == "shape":
             turn.insert(0, turn.pop(turn.index(last)))
         last = turn[-1]
         steps += [(point, repeat) for group in turn for point in source.sample(group, len(group))]
@@ -329,7 +329,7 @@ def plan_steps(sweep: SweepFile, settings: Settings) -> list[Step]:
     return [
         step_of(sweep, point, index, repeat)
         for index, (point, repeat) in enumerate(
-            ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed), start=1
+            ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh), start=1
         )
     ]
 

@@ -358,13 +358,28 @@ def _whole_problems(fields: SweepFields, source: Source) -> list[str]:
         problems.append(source.problem(("confidence",), "must be from 50% to below 100%"))
     names = [step.name for step in fields.steps or ()]
     for index, name in enumerate(names):
+        assert fields.steps is not None
         if name in names[:index]:
             problems.append(source.problem(("steps", index, "name"), f"{name!r} is there twice"))
+        problems += [
+            source.problem(("steps", index), f"{name!r} sets {key}, which varies: leave one of the two out")
+            for key in fields.vary
+            if _is_set(fields.steps[index], key)
+        ]
     if fields.x is not None and fields.x not in fields.vary:
         problems.append(
             source.problem(("x",), f"{fields.x!r} is not among what varies: {', '.join(fields.vary) or 'nothing does'}")
         )
+    elif fields.x is not None and any(isinstance(value, list) for value in fields.vary[fields.x]):
+        problems.append(source.problem(("x",), f"{fields.x!r} varies lists, which have no place on an axis"))
     return problems + _search_problems(fields, source)
+
+
+def _is_set(step: StepFields, key: str) -> bool:
+    """Whether a named step has a value of its own for something that varies."""
+    given = step.model_dump(exclude_none=True)
+    group, _, name = key.partition(".")
+    return name in given.get(group, {}) if name else group in given
 
 
 def _span_problems(fields: SweepFields | StepFields, where: Location, source: Source) -> list[str]:
@@ -390,6 +405,8 @@ def _search_problems(fields: SweepFields, source: Source) -> list[str]:
         problems.append(source.problem(("repeats",), "a search has none: its confirmation is the repeat"))
     if search.confirm < 1 or search.confirm != int(search.confirm):
         problems.append(source.problem(("find_max", "confirm"), "must be whole seconds, at least 1s"))
+    if fields.thresholds != ThresholdFields():
+        problems.append(source.problem(("thresholds",), "a search has its objective in find_max: leave them out"))
     if fields.load.rate is not None or "load.rate" in fields.vary:
         problems.append(source.problem(("find_max",), "finds the rate: leave load.rate out"))
     problems += [

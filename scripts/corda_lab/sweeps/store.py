@@ -197,13 +197,22 @@ def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
     if not found:
         raise LabError("There is no unfinished sweep", "Begin one: scripts/lab sweep configs/sweeps/smoke.yaml")
     if name is None:
-        return found[-1]
+        return _of_this_version(found[-1])
     matches = [one for one in found if {one.identity, results.name_of(one.identity)} & {name, f"{name}{QUICK_SUFFIX}"}]
     if not matches:
         raise LabError(
             f"There is no unfinished sweep {name!r}", f"There are {', '.join(one.identity for one in found)}."
         )
-    return matches[-1]
+    return _of_this_version(matches[-1])
+
+
+def _of_this_version(kept: Unfinished) -> Unfinished:
+    if kept.plan.get("schema") != results.SCHEMA:
+        raise LabError(
+            f"{kept.identity} was begun by another version of the lab",
+            f"Finish it with that one (commit of its steps' environment.json), or remove {kept.folder} and begin anew.",
+        )
+    return kept
 
 
 @contextmanager

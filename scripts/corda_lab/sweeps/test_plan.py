@@ -101,7 +101,8 @@ def test_the_order_is_the_one_that_is_asked_for(
 def test_a_random_order_is_that_of_its_seed_and_starts_the_lab_as_seldom_as_can_be(
     tmp_path: Path, settings: Settings
 ) -> None:
-    text = "workload: iou\nrepeats: 4\norder: randomised\nvary:\n  shape.database: [h2, postgres]\n  load.users: [1, 2, 4]\n"
+    text = "workload: iou\nfresh: shape\nrepeats: 4\norder: randomised\n"
+    text += "vary:\n  shape.database: [h2, postgres]\n  load.users: [1, 2, 4]\n"
     steps = plan.plan_steps(sweep_of(tmp_path, text), settings)
     assert keys(steps) == keys(plan.plan_steps(sweep_of(tmp_path, text), settings))
     other = plan.plan_steps(sweep_of(tmp_path, text.replace("repeats", "seed: 2\nrepeats")), settings)
@@ -110,6 +111,13 @@ def test_a_random_order_is_that_of_its_seed_and_starts_the_lab_as_seldom_as_can_
     # One shape after the other in every repeat, and none at the turns.
     assert restarts(steps) == 5
     assert [step.repeat for step in steps] == sorted(step.repeat for step in steps)
+
+
+def test_a_random_order_of_new_labs_is_random_at_the_turns_too(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: iou\nrepeats: 20\norder: randomised\nvary:\n  shape.database: [h2, postgres]\n"
+    first = [step.point["shape.database"] for step in plan.plan_steps(sweep_of(tmp_path, text), settings)][::2]
+    turns = [before == after for before, after in pairwise(first)]
+    assert {True, False} == set(turns)
 
 
 def test_repeats_have_seeds_of_their_own_and_share_them_between_points(tmp_path: Path, settings: Settings) -> None:

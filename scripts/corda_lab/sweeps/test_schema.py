@@ -129,6 +129,28 @@ find_max: {rate_min: 10, rate_max: 5, confirm: 60s}
     ]
 
 
+def test_a_value_that_varies_is_not_set_by_a_named_step_too(tmp_path: Path) -> None:
+    text = """\
+steps:
+  - {name: small}
+  - {name: big, workload: empty, load: {users: 64}, shape: {preset: tuned}}
+vary: {load.users: [2, 8], workload: [iou, empty], shape.link: [[], [partya-partyb=+40ms]]}
+x: shape.link
+"""
+    assert read(tmp_path, SOUND + text) == [
+        "own.yaml:7: steps[1]: 'big' sets load.users, which varies: leave one of the two out",
+        "own.yaml:7: steps[1]: 'big' sets workload, which varies: leave one of the two out",
+        "own.yaml:9: x: 'shape.link' varies lists, which have no place on an axis",
+    ]
+
+
+def test_a_search_has_its_objective_and_no_thresholds(tmp_path: Path) -> None:
+    text = "load: {arrivals: poisson}\nthresholds: {p95_max: 1s}\nfind_max: {rate_min: 1, rate_max: 5, p95_max: 2s}\n"
+    assert read(tmp_path, SOUND + text) == [
+        "own.yaml:6: thresholds: a search has its objective in find_max: leave them out"
+    ]
+
+
 def test_a_sweep_is_found_by_its_name_too() -> None:
     assert find_file("smoke") == SWEEPS / "smoke.yaml"
     with pytest.raises(LabError, match="there is no sweep 'smok', did you mean 'smoke'"):
