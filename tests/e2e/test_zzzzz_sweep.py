@@ -28,6 +28,7 @@ shape: {parties: 2}
 vary: {load.users: [1, 2]}
 repeats: 2
 fresh: shape
+retries: 0
 warm_up: {min: 15s, max: 15s}
 measure: {min: 15s, max: 15s}
 """

@@ -23,9 +23,6 @@ ATTEMPTS_MAX = 2
 """How often a step is tried: a stuck or broken one gets a fresh lab and one more chance."""
 
 
-SPOILT_TRIES_MAX = 2
-"""How often a step that the machine itself spoilt, by swapping or for other guests, is measured anew, on a fresh lab."""
-
 Answer = Callable[[Step, str], bool | None]
 """Whether the rate of a step, which has a heading, is sustained; None ends the search where it is."""
 
@@ -179,11 +176,11 @@ class Runner:
         while True:
             measured = self.measure(step)
             trouble = measured.step["validity"]["machine"]
-            if not trouble or len(before) == SPOILT_TRIES_MAX:
+            if not trouble or len(before) == self._sweep.fields.retries:
                 measured.step["measured_again"] = before
                 return measured
             before.append("; ".join(trouble))
-            ui.warn(f"not valid: {before[-1]}: measured again ({len(before)} of at most {SPOILT_TRIES_MAX} times)")
+            ui.warn(f"not valid: {before[-1]}: measured again ({len(before)} of at most {self._sweep.fields.retries} times)")
             # Another load on the same lab would meet warmer nodes and a longer ledger than its repeats did.
             self._lab.forget()
 

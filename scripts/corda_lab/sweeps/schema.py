@@ -26,6 +26,7 @@ QUICK_PRECISION = 0.2
 """How long and how precise a sweep is that is only to be looked at."""
 
 STEPS_MAX = 1000
+RETRIES_MAX = 10
 REPEATS_MAX = 100
 VALUES_MAX = 100
 SEARCH_STEPS_MAX = 40
@@ -168,6 +169,8 @@ class SweepFields(SubjectFields):
     order: Literal["interleaved", "randomised", "listed"] = "interleaved"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
     fresh: Fresh = "repeat"
+    retries: Annotated[int, Field(ge=0, le=RETRIES_MAX)] = 2
+    """How often a step that the machine itself spoilt, by swapping or for other guests, is measured anew on a fresh lab."""
     warm_up: SpanFields
     measure: MeasureFields
     confidence: Percent = 0.95
