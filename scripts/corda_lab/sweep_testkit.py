@@ -230,7 +230,11 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     achieved = capacity * users / (users + 3) if rate is None else min(rate, capacity)
     achieved *= math.exp(sweep.noise * noise(index * 31 + 5)) if rate is None else 1.0
     total = options.warm_up_seconds + options.duration_seconds
-    latency_ms = 1000 * users / achieved if rate is None else 60 / max(0.04, 1 - achieved / capacity)
+    is_over = rate is not None and rate > capacity
+    latency_ms = 60 / max(0.04, 1 - achieved / capacity)
+    if rate is None or is_over:
+        # Every place of the pool is taken, and of arrivals there are more.
+        latency_ms = (1.3 if is_over else 1.0) * 1000 * users / achieved
     if sweep.rows_per_step:
         achieved = sweep.rows_per_step / total
     errors_every = 1 if index in sweep.collapsed else sweep.errors_every
@@ -238,7 +242,6 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
         index, origin, total, achieved, latency_ms, errors_every=errors_every, is_open=rate is not None
     )
     load = min(1.0, achieved / capacity)
-    is_over = rate is not None and rate > capacity
     metrics = pl.DataFrame(
         list(series(index, origin, total, load, queue_growth=60.0 if is_over else 0.0)), schema=METRICS_SCHEMA
     )
@@ -251,7 +254,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
         "rate": rate,
         "offered": None if rate is None else round(rate * total),
         "late": None if rate is None else 0,
-        "dropped": None if rate is None else 0,
+        "dropped": None if rate is None else max(0, round(rate * total) - frame.height) if is_over else 0,
         "setup": [],
         "lag_p99_ms": 1.0,
         "pool_free_min": None,

@@ -180,7 +180,9 @@ class Runner:
                 measured.step["measured_again"] = before
                 return measured
             before.append("; ".join(trouble))
-            ui.warn(f"not valid: {before[-1]}: measured again ({len(before)} of at most {self._sweep.fields.retries} times)")
+            ui.warn(
+                f"not valid: {before[-1]}: measured again ({len(before)} of at most {self._sweep.fields.retries} times)"
+            )
             # Another load on the same lab would meet warmer nodes and a longer ledger than its repeats did.
             self._lab.forget()
 

@@ -145,7 +145,8 @@ x: shape.link
 
 
 def test_a_search_has_its_objective_and_no_thresholds(tmp_path: Path) -> None:
-    text = "load: {arrivals: poisson}\nthresholds: {p95_max: 1s}\nfind_max: {rate_min: 1, rate_max: 5, p95_max: 2s}\n"
+    text = "load: {arrivals: poisson}\nthresholds: {p95_max: 1s}\n"
+    text += "find_max: {rate_min: 1, rate_max: 5, p95_max: 2s, confirm: 60s}\n"
     assert read(tmp_path, SOUND + text) == [
         "own.yaml:6: thresholds: a search has its objective in find_max: leave them out"
     ]
