@@ -99,6 +99,11 @@ def with_interval(point: Point, metric: str) -> str:
     return f"{shown(found.value, metric)} ({low} to {high}, n = {found.n})"
 
 
+def curve_kind(points: Sequence[Point]) -> str:
+    """A line joins numbers; between things that stand side by side (databases, versions, steps by name) there is nothing."""
+    return "points" if all(is_numeric(point) for point in points) else "intervals"
+
+
 def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
     """The figure of a group's points with its intervals."""
     known = [(point, point.estimate(metric)) for point in points]
@@ -111,7 +116,7 @@ def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
         y_high=rounded((found.high for _, found in known), 4),
         hollow=[found.low is None for _, found in known],
         labels=[f"{point.label}: {with_interval(point, metric)}" for point, _ in known],
-        kind="points",
+        kind=curve_kind(points),
         **look,
     )
 
@@ -183,17 +188,15 @@ def throughput_latency(points: Sequence[Point], *, is_search: bool) -> Chart:
                     f"{point.label}: {with_interval(point, 'throughput')}, p95 {with_interval(point, 'p95')}"
                     for point, _, _ in known
                 ],
-                texts=None if is_search else [str(point.x) if is_numeric(point) else "" for point, _, _ in known],
-                kind="points",
+                texts=None if is_search else [str(point.x) for point, _, _ in known],
+                kind=curve_kind(curves),
                 **look_of(number),
             )
         )
     chart = Chart(
         "throughput-latency",
         "Throughput and latency",
-        "Each point's p95 against its throughput, joined in the order of the load"
-        + ("" if is_search else ", which the small numbers are")
-        + ". Where the line turns upwards more load buys waiting, not work.",
+        throughput_latency_words(curves, is_search=is_search),
         "p95, ms",
         traces,
         x_title="flows/s",
@@ -201,6 +204,15 @@ def throughput_latency(points: Sequence[Point], *, is_search: bool) -> Chart:
         axis="zero",
     )
     return bounded(chart)
+
+
+def throughput_latency_words(points: Sequence[Point], *, is_search: bool) -> str:
+    """The caption of the chart of one against the other."""
+    what = "Each point's p95 against its throughput"
+    if curve_kind(points) == "intervals":
+        return f"{what}. Right is faster, down is sooner."
+    small = "" if is_search else ", which the small numbers are"
+    return f"{what}, joined in the order of the load{small}. Where the line turns upwards more load buys waiting, not work."
 
 
 def search_path(run: StoredRun) -> Chart:

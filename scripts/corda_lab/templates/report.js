@@ -35,7 +35,7 @@
     if (trace.kind === "points" || trace.kind === "intervals") {
       const hollow = trace.hollow ?? trace.x.map(() => false);
       return {
-        ...base, type: "scatter", mode: trace.kind === "intervals" ? "markers" : trace.texts ? "lines+markers+text" : "lines+markers", line, cliponaxis: chart.x_max !== null || chart.y_max !== null,
+        ...base, type: "scatter", mode: (trace.kind === "intervals" ? "markers" : "lines+markers") + (trace.texts ? "+text" : ""), line, cliponaxis: chart.x_max !== null || chart.y_max !== null,
         marker: { color: hollow.map((is) => (is ? colour("card") : c)), symbol: trace.symbol, size: 9, line: { color: c, width: 2 } },
         ...(trace.texts ? { text: trace.texts, textposition: "top left", textfont: { size: 11.5, color: colour("quiet") } } : {}),
         ...(trace.y_low ? { error_y: { ...around(trace.y, trace.y_low, trace.y_high), color: c } } : {}),
