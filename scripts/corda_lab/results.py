@@ -121,11 +121,15 @@ def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
 
 def point_latest(run: Path) -> None:
     """Let ``latest`` point to ``run``, without a moment in which it points to nothing."""
-    staged = run.parent / f".latest-{os.getpid()}"
+    # One name, so that a process that was killed here leaves nothing that the next one does not take.
+    staged = run.parent / ".latest"
     with contextlib.suppress(FileNotFoundError):
         staged.unlink()
-    staged.symlink_to(run.name)
-    staged.replace(run.parent / "latest")
+    # Of two that end at the same moment either is the latest.
+    with contextlib.suppress(FileExistsError):
+        staged.symlink_to(run.name)
+    with contextlib.suppress(FileNotFoundError):
+        staged.replace(run.parent / "latest")
 
 
 def all_runs(*, results: Path | None = None) -> list[Path]:
