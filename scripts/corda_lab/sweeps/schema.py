@@ -360,14 +360,13 @@ def _whole_problems(fields: SweepFields, source: Source) -> list[str]:
     if not 0.5 <= fields.confidence < 1:
         problems.append(source.problem(("confidence",), "must be from 50% to below 100%"))
     names = [step.name for step in fields.steps or ()]
-    for index, name in enumerate(names):
-        assert fields.steps is not None
-        if name in names[:index]:
-            problems.append(source.problem(("steps", index, "name"), f"{name!r} is there twice"))
+    for index, step in enumerate(fields.steps or ()):
+        if step.name in names[:index]:
+            problems.append(source.problem(("steps", index, "name"), f"{step.name!r} is there twice"))
         problems += [
-            source.problem(("steps", index), f"{name!r} sets {key}, which varies: leave one of the two out")
+            source.problem(("steps", index), f"{step.name!r} sets {key}, which varies: leave one of the two out")
             for key in fields.vary
-            if _is_set(fields.steps[index], key)
+            if _is_set(step, key)
         ]
     if fields.x is not None and fields.x not in fields.vary:
         problems.append(

@@ -210,7 +210,7 @@ def _of_this_version(kept: Unfinished) -> Unfinished:
     if kept.plan.get("schema") != results.SCHEMA:
         raise LabError(
             f"{kept.identity} was begun by another version of the lab",
-            f"Finish it with that one (commit of its steps' environment.json), or remove {kept.folder} and begin anew.",
+            f"Finish it with that one (its steps' environment.json have the commit), or remove {kept.folder} and begin anew.",
         )
     return kept
 
