@@ -167,8 +167,9 @@ def is_rate(run: StoredRun) -> bool:
     return (x_name(run) or "").startswith("load.rate")
 
 
-def throughput_latency(points: Sequence[Point], *, is_search: bool) -> Chart:
+def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
     """What throughput costs in latency, in the order of x."""
+    is_search = bool(run.sweep.get("find_max"))
     curves = [point for point in points if point.phase == "measure"] or list(points)
     traces = []
     for number, (name, members) in enumerate(grouped(curves).items()):
@@ -196,7 +197,7 @@ def throughput_latency(points: Sequence[Point], *, is_search: bool) -> Chart:
     chart = Chart(
         "throughput-latency",
         "Throughput and latency",
-        throughput_latency_words(curves, is_search=is_search),
+        throughput_latency_words(run, curves),
         "p95, ms",
         traces,
         x_title="flows/s",
@@ -206,13 +207,17 @@ def throughput_latency(points: Sequence[Point], *, is_search: bool) -> Chart:
     return bounded(chart)
 
 
-def throughput_latency_words(points: Sequence[Point], *, is_search: bool) -> str:
+def throughput_latency_words(run: StoredRun, points: Sequence[Point]) -> str:
     """The caption of the chart of one against the other."""
     what = "Each point's p95 against its throughput"
     if curve_kind(points) == "intervals":
         return f"{what}. Right is faster, down is sooner."
-    small = "" if is_search else ", which the small numbers are"
-    return f"{what}, joined in the order of the load{small}. Where the line turns upwards more load buys waiting, not work."
+    name = x_name(run) or ""
+    small = "" if run.sweep.get("find_max") else ", which the small numbers are"
+    joined = f"{what}, joined in the order of {parameter_name(name)}{small}."
+    if name.startswith("load."):
+        return f"{joined} Where the line turns upwards more load buys waiting, not work."
+    return f"{joined} Right is faster, down is sooner."
 
 
 def search_path(run: StoredRun) -> Chart:
@@ -589,7 +594,7 @@ def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
         metric_chart(
             run, points, "throughput", title="Throughput", caption=f"Flows completed per second. {bars}", width=""
         ),
-        throughput_latency(points, is_search=bool(run.sweep.get("find_max"))),
+        throughput_latency(run, points),
         *(
             metric_chart(
                 run,

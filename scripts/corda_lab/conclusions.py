@@ -82,22 +82,28 @@ def headline(run: StoredRun, judged: Judged, searches: Sequence[Found]) -> str:
 
 def best_words(judged: Judged, top: Point) -> str:
     """What may be said of the best point: it is the best only if every other one is shown to be worse."""
-    figure, others, what = figure_words(top, judged.metric), judged.against(top), metric_words(judged)
-    what += f" of {top.workload}" if len(judged.strata) > 1 else ""
+    figure, others = figure_words(top, judged.metric), judged.against(top)
+    whose = f" of {top.workload}" if len(judged.strata) > 1 else ""
+    what = metric_words(judged) + whose
+
+    def label(point: Point) -> str:
+        """Without the workload where that has been said."""
+        return point.label.removeprefix(f"{point.workload}, ") if whose else point.label
+
     if top.collapsed and len(top.collapsed) == len(top.valid):
-        return f"no flow{f' of {top.workload}' if len(judged.strata) > 1 else ''} was completed while it was measured"
+        return f"no flow{whose} was completed while it was measured"
     if not others:
         return f"{top.label}: {figure}"
     extreme = "highest" if METRICS[judged.metric].higher_is_better else "lowest"
     if not judged.sees_difference(judged.stratum_of(top)) and {one.verdict for one in others} == {"no difference seen"}:
         return (
-            f"No difference in {what} was seen between {plural(len(others) + 1, 'point')}: the {extreme} is {top.label} with "
+            f"No difference in {what} was seen between {plural(len(others) + 1, 'point')}: the {extreme} is {label(top)} with "
             f"{figure}"
         )
-    equals = [one.second.label for one in others if not one.is_worse]
+    equals = [label(one.second) for one in others if not one.is_worse]
     if not equals:
-        return f"{what} was best with {top.label}: {figure}"
-    first = f"the {extreme} {what} was measured with {top.label}: {figure}"
+        return f"{what} was best with {label(top)}: {figure}"
+    first = f"the {extreme} {what} was measured with {label(top)}: {figure}"
     if {one.verdict for one in others} == {"cannot tell"}:
         return f"{first}; with one repeat each no point is shown to be the best"
     return f"{first}; not shown to be better than {some(equals)}"
@@ -181,7 +187,8 @@ def differences(run: StoredRun, judged: Judged) -> list[str]:
     for (workload, _), members in by_parameter.items():
         where = f"of {workload}, " if len(judged.strata) > 1 else ""
         told += [f"{where}{text} ({how_words(run)})" for text in planned_words(members)]
-    return told + [text for top in judged.tops if (text := against_best(judged, top))]
+    # Of several workloads with one repeat each the same is to be said.
+    return told + list(dict.fromkeys(text for top in judged.tops if (text := against_best(judged, top))))
 
 
 def planned_words(members: Sequence[Planned]) -> list[str]:

@@ -342,12 +342,36 @@ def test_each_workload_is_judged_by_itself(tmp_path: Path) -> None:
     )
     folder = store_sweep(tmp_path, presets)
     text = text_of(folder)
-    assert "Throughput of iou was best with iou, preset tuned" in text
-    assert "Throughput of cash-issue was best with cash-issue, preset tuned" in text
+    assert "Throughput of iou was best with preset tuned" in text
+    assert "Throughput of cash-issue was best with preset tuned" in text
     run = stored.read(folder)
     judged = judging.judge(run, points.points(run))
     assert {one.compared.first.workload == one.compared.second.workload for one in judged.planned} == {True}
     assert [one.compared.verdict for one in judged.planned] == ["faster", "faster"]
+
+
+def test_that_one_repeat_shows_nothing_is_said_once_of_several_workloads(tmp_path: Path) -> None:
+    presets = Simulated(vary={"workload": ["iou", "cash-issue"], "shape.preset": ["stock", "tuned"]}, x=None, repeats=1)
+    assert text_of(store_sweep(tmp_path, presets)).count("One repeat each, so none is shown") == 1
+
+
+@pytest.mark.parametrize(
+    ("vary", "x", "words"),
+    [
+        (
+            {"load.users": [2, 8]},
+            "load.users",
+            "joined in the order of users, which the small numbers are. Where the line",
+        ),
+        ({"shape.cores": [1, 2]}, "shape.cores", "in the order of cores, which the small numbers are. Right is faster"),
+        ({"shape.database": ["h2", "postgres"]}, "shape.database", "against its throughput. Right is faster"),
+    ],
+)
+def test_the_order_in_which_points_are_joined_is_named(
+    tmp_path: Path, vary: dict[str, Any], x: str, words: str
+) -> None:
+    chart = charts_of(store_sweep(tmp_path, Simulated(vary=vary, x=x, repeats=1)))["throughput-latency"]
+    assert words in chart["caption"]
 
 
 def test_a_sweep_of_one_rate_is_judged_by_its_latency(tmp_path: Path) -> None:
