@@ -345,7 +345,7 @@ def notes(run: StoredRun) -> list[str]:
     ]
     if run.sweep.get("quick"):
         found.insert(
-            0, "Doubtful: every point was measured once and for a moment (--quick): to be looked at, not quoted"
+            0, "Doubtful: every point was measured once and for 20 s (--quick): to be looked at, not quoted"
         )
     return found
 

@@ -204,7 +204,7 @@ def read_sweep(path: Path) -> SweepFile:
 
 
 def quick(sweep: SweepFile) -> SweepFile:
-    """The same points, each measured once and for a moment: to see that a sweep works, and what its report will show."""
+    """The same points, each measured once and briefly: to see that a sweep works, and what its report will show."""
     fields = sweep.fields
     steps = None
     if fields.steps is not None:
