@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import polars as pl
 
 from corda_lab.charts import BIN_SECONDS, MIB, Chart, Trace, bin_seconds, bounded, histogram, rounded
-from corda_lab.points import METRICS, Point, grouped, judged_metric, x_name
+from corda_lab.points import METRICS, Estimate, Point, grouped, judged_metric, x_name
 from corda_lab.rows import Window, ended_within, is_done
 from corda_lab.saturation import by_node as node_means
 from corda_lab.stored import StoredRun
@@ -23,6 +23,8 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon")
 PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
 LOG_RATIO_MIN = 16
+LETTER_WIDTH, LINE_HEIGHT = 0.014, 0.06
+"""Room that a name takes in a chart of half the page, as shares of the chart's width (a letter) and height."""
 TIME_BIN_COUNT_MAX = 1500
 """Bins of a chart over the whole run: more than the pixels of a screen show nothing."""
 
@@ -171,10 +173,12 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
     """What throughput costs in latency, in the order of x."""
     is_search = bool(run.sweep.get("find_max"))
     curves = [point for point in points if point.phase == "measure"] or list(points)
+    estimated = [(point, point.estimate("throughput"), point.estimate("p95")) for point in curves]
+    estimated = [one for one in estimated if one[1].value is not None and one[2].value is not None]
+    names = {} if is_search else names_apart(estimated)
     traces = []
     for number, (name, members) in enumerate(grouped(curves).items()):
-        known = [(point, point.estimate("throughput"), point.estimate("p95")) for point in members]
-        known = [one for one in known if one[1].value is not None and one[2].value is not None]
+        known = [one for one in estimated if any(one[0] is point for point in members)]
         traces.append(
             Trace(
                 name or "p95",
@@ -189,7 +193,7 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
                     f"{point.label}: {with_interval(point, 'throughput')}, p95 {with_interval(point, 'p95')}"
                     for point, _, _ in known
                 ],
-                texts=None if is_search else [str(point.x) for point, _, _ in known],
+                texts=None if is_search else [names[point.key] for point, _, _ in known],
                 kind=curve_kind(curves),
                 **look_of(number),
             )
@@ -197,7 +201,8 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
     chart = Chart(
         "throughput-latency",
         "Throughput and latency",
-        throughput_latency_words(run, curves),
+        throughput_latency_words(run, curves)
+        + ("" if all(names.values()) else " A name that would cover another is shown at its point."),
         "p95, ms",
         traces,
         x_title="flows/s",
@@ -205,6 +210,22 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
         axis="zero",
     )
     return bounded(chart)
+
+
+def names_apart(estimated: Sequence[tuple[Point, Estimate, Estimate]]) -> dict[str, str]:
+    """What stands beside each point, by its key: its place on x, or nothing where that would cover another's."""
+    right = max((rate.high or rate.value or 0 for _, rate, _ in estimated), default=0)
+    top = max((latency.high or latency.value or 0 for _, _, latency in estimated), default=0)
+    names: dict[str, str] = {}
+    taken: list[tuple[float, float, float, float]] = []
+    for point, rate, latency in estimated:
+        name = str(point.x)
+        x, y = (rate.value or 0) / (right or 1), (latency.value or 0) / (top or 1)
+        box = (x - LETTER_WIDTH * len(name), x, y, y + LINE_HEIGHT)
+        covers = any(box[0] < b[1] and b[0] < box[1] and box[2] < b[3] and b[2] < box[3] for b in taken)
+        names[point.key] = "" if covers else name
+        taken += [] if covers else [box]
+    return names
 
 
 def throughput_latency_words(run: StoredRun, points: Sequence[Point]) -> str:

@@ -353,7 +353,8 @@ def sweep(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan and how long it takes.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Every point once, for 20 s after 30 s: to see that it works, not for numbers.")
+        bool,
+        typer.Option("--quick", help="Every point once, for 20 s after 30 s: to see that it works, not for numbers."),
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest unfinished sweep, or the newest of FILE.")

@@ -136,7 +136,7 @@ def varied(run: StoredRun) -> str:
     names = []
     for name, values in run.sweep["vary"].items():
         texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
-        if len(texts) > VALUES_SHOWN_MAX:
+        if len(texts) > VALUES_SHOWN_MAX + 1:
             texts = [*texts[: VALUES_SHOWN_MAX - 1], "…", texts[-1]]
         names.append(f"{parameter_name(name)} ({', '.join(texts)})")
     what = listed(names) or "nothing"
@@ -165,6 +165,11 @@ def ratio_words(compared: Compared) -> str:
     return f"{found.ratio:.2f} × ({found.low:.2f} to {found.high:.2f})"
 
 
+def has_interval(compared: Compared) -> bool:
+    """Whether there is enough to judge by."""
+    return compared.difference is not None and compared.difference.low is not None
+
+
 def judged_words(compared: Compared) -> str:
     """``0.82 × (0.78 to 0.86), slower``; without an interval the ratio, and without a ratio why there is none."""
     found = compared.difference
@@ -186,7 +191,8 @@ def differences(run: StoredRun, judged: Judged) -> list[str]:
     told = []
     for (workload, _), members in by_parameter.items():
         where = f"of {workload}, " if len(judged.strata) > 1 else ""
-        told += [f"{where}{text} ({how_words(run)})" for text in planned_words(members)]
+        how = f" ({how_words(run)})" if any(has_interval(one.compared) for one in members) else ""
+        told += [f"{where}{text}{how}" for text in planned_words(members)]
     # Of several workloads with one repeat each the same is to be said.
     return told + list(dict.fromkeys(text for top in judged.tops if (text := against_best(judged, top))))
 
@@ -200,9 +206,15 @@ def planned_words(members: Sequence[Planned]) -> list[str]:
         by_value.setdefault(names, []).append(one.compared)
     if all(len(found) == 1 for found in by_value.values()) and len({first for first, _ in by_value}) == 1:
         base = next(first for first, _ in by_value)
+        each = {second: found[0] for (_, second), found in by_value.items()}
+        if not any(has_interval(compared) for compared in each.values()):
+            ratios = {second: compared.difference for second, compared in each.items()}
+            texts = [
+                f"{second} {f'{found.ratio:.2f} ×' if found else CANNOT_COMPARE}" for second, found in ratios.items()
+            ]
+            return [f"against {base}, without intervals: {'; '.join(texts)}"]
         return [
-            f"against {base}: "
-            + "; ".join(f"{second} {judged_words(found[0])}" for (_, second), found in by_value.items())
+            f"against {base}: {'; '.join(f'{second} {judged_words(compared)}' for second, compared in each.items())}"
         ]
     return [f"with {second} instead of {first}: {over_points(found)}" for (first, second), found in by_value.items()]
 
@@ -344,9 +356,7 @@ def notes(run: StoredRun) -> list[str]:
         for members in groups.values()
     ]
     if run.sweep.get("quick"):
-        found.insert(
-            0, "Doubtful: every point was measured once and for 20 s (--quick): to be looked at, not quoted"
-        )
+        found.insert(0, "Doubtful: every point was measured once and for 20 s (--quick): to be looked at, not quoted")
     return found
 
 

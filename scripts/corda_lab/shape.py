@@ -5,7 +5,7 @@ Nodes carry their shape as a label, so that every later command knows it, howeve
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from corda_lab.compose import run_docker
@@ -91,6 +91,20 @@ def of_running(settings: Settings) -> Settings:
 
 def describe(values: Mapping[str, str]) -> str:
     """A shape in one line, for people: ``Corda 4.10, h2, simple notary, 3 parties, production mode, preset stock, heap 1g``."""
+    return ", ".join(_traits(values))
+
+
+def describe_all(shapes: Sequence[Mapping[str, str]]) -> str:
+    """Several shapes in one line, what they share told once: ``h2; postgres; each with Corda 4.10, simple notary, …``."""
+    told = list({describe(values): _traits(values) for values in shapes}.values())
+    if len(told) == 1:
+        return ", ".join(told[0])
+    shared = [trait for trait in told[0] if all(trait in traits for traits in told)]
+    own = [", ".join(trait for trait in traits if trait not in shared) or "nothing else" for traits in told]
+    return "; ".join([*own, f"each with {', '.join(shared)}"] if shared else own)
+
+
+def _traits(values: Mapping[str, str]) -> list[str]:
     cores = values["NODE_CORES"]
     words = [
         f"Corda {values['CORDA_VERSION']}",
@@ -105,7 +119,7 @@ def describe(values: Mapping[str, str]) -> str:
     words += [f"on cores {values['NODE_CPUSET']}"] if values["NODE_CPUSET"] else []
     words += [f"image {values['CORDA_IMAGE']}"] if not values["CORDA_IMAGE"].startswith(LAB_IMAGES) else []
     words += [f"link {link}" for link in values["LINKS"].split()]
-    return ", ".join(words)
+    return words
 
 
 def memory_for(heap: str) -> str:

@@ -60,10 +60,10 @@ def markdown(run: StoredRun) -> str:
         lines.append(f"| {cell(point.label)} | {figures} | {len(point.valid)} of {len(point.steps)} |")
     git = environment["git"]
     commit = (git["commit"] or "unknown")[:12] + (" with uncommitted changes" if git["has_changes"] else "")
-    shapes = list(dict.fromkeys(shape.describe(one["shape"]) for one in run.manifest["environments"]))
+    shapes = shape.describe_all([one["shape"] for one in run.manifest["environments"]])
     lines += [
         "",
-        f"{'; '.join(shapes)}. Commit {commit}. {machine(environment)}.",
+        f"{shapes}. Commit {commit}. {machine(environment)}.",
         "",
         f"`{run.manifest['command']}`",
     ]

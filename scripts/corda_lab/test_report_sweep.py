@@ -350,6 +350,23 @@ def test_each_workload_is_judged_by_itself(tmp_path: Path) -> None:
     assert [one.compared.verdict for one in judged.planned] == ["faster", "faster"]
 
 
+def test_a_name_that_would_cover_another_is_left_to_its_point(tmp_path: Path) -> None:
+    versions = ["4.5", "4.6", "4.7", "4.8", "4.9", "4.10"]
+    same = Simulated(vary={"shape.corda": versions}, x=None, factors={}, noise=0.001, repeats=2)
+    chart = charts_of(store_sweep(tmp_path, same))["throughput-latency"]
+    (trace,) = chart["traces"]
+    assert trace["texts"][0] == "Corda 4.5"
+    assert "" in trace["texts"]
+    assert "A name that would cover another is shown at its point." in chart["caption"]
+
+
+def test_without_intervals_ratios_stand_alone_and_nothing_is_said_of_judging(tmp_path: Path) -> None:
+    once = Simulated(vary={"shape.corda": ["4.8", "4.9", "4.10"]}, x=None, factors={}, noise=0.01, repeats=1)
+    text = text_of(store_sweep(tmp_path, once))
+    assert re.search(r"Against Corda 4\.8, without intervals: Corda 4\.9 [\d.]+ ×; Corda 4\.10 [\d.]+ ×\.", text)
+    assert "same repeat, judged together" not in text
+
+
 def test_that_one_repeat_shows_nothing_is_said_once_of_several_workloads(tmp_path: Path) -> None:
     presets = Simulated(vary={"workload": ["iou", "cash-issue"], "shape.preset": ["stock", "tuned"]}, x=None, repeats=1)
     assert text_of(store_sweep(tmp_path, presets)).count("One repeat each, so none is shown") == 1

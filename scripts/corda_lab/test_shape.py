@@ -128,3 +128,14 @@ def test_a_shape_is_described_in_one_line() -> None:
     assert shape.describe(values).endswith(
         "development mode, preset stock, heap 1g, 0.5 cores a node, link partya-partyb=+40ms"
     )
+
+
+def test_of_several_shapes_what_they_share_is_told_once() -> None:
+    values = {name: settings_with()[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": "corda-lab/node:4.10"}
+    far = values | {"DATABASE": "postgres", "LINKS": "partya-postgres=+4ms"}
+    assert shape.describe_all([values, values]) == shape.describe(values)
+    assert shape.describe_all([values, far]) == (
+        "h2; postgres, link partya-postgres=+4ms; "
+        "each with Corda 4.10, simple notary, 3 parties, production mode, preset stock, heap 1g"
+    )
+    assert shape.describe_all([values, values | {"LINKS": "partya-partyb=+4ms"}]).startswith("nothing else; link")
