@@ -58,10 +58,14 @@ def range_words(point: Point, metric: str) -> str:
     return f"{100 * point.confidence:g} % interval {low} to {high}, {plural(found.n, 'repeat')}"
 
 
+def value_only(point: Point, metric: str) -> str:
+    """``12.3 flows per second``."""
+    return shown(point.estimate(metric).value, metric).replace("/s", " per second")
+
+
 def figure_words(point: Point, metric: str) -> str:
     """``12.3 flows per second (95 % interval …)``."""
-    text = shown(point.estimate(metric).value, metric).replace("/s", " per second")
-    return f"{text} ({range_words(point, metric)})"
+    return f"{value_only(point, metric)} ({range_words(point, metric)})"
 
 
 def metric_words(judged: Judged) -> str:
@@ -77,19 +81,29 @@ def headline(run: StoredRun, judged: Judged, searches: Sequence[Found]) -> str:
         return search_headline(searches)
     if not judged.tops:
         return "No step of this sweep is valid, so it says nothing about throughput."
-    return " ".join(sentence(best_words(judged, top)) for top in judged.tops)
+    told = [sentence(best_words(judged, top)) for top in judged.tops]
+    if all(is_unknown(judged, top) for top in judged.tops):
+        told.append("With one repeat each no point is shown to be the best.")
+    return " ".join(told)
+
+
+def is_unknown(judged: Judged, top: Point) -> bool:
+    """Whether there are others that a best point cannot be told from for want of repeats."""
+    return {one.verdict for one in judged.against(top)} == {"cannot tell"}
+
+
+def name_of(judged: Judged, point: Point) -> str:
+    """A point where its workload has been said, as it has where there are several."""
+    if len(judged.strata) == 1:
+        return point.label
+    return ", ".join(part for part in point.label.split(", ") if part != point.workload) or point.label
 
 
 def best_words(judged: Judged, top: Point) -> str:
     """What may be said of the best point: it is the best only if every other one is shown to be worse."""
     figure, others = figure_words(top, judged.metric), judged.against(top)
     whose = f" of {top.workload}" if len(judged.strata) > 1 else ""
-    what = metric_words(judged) + whose
-
-    def label(point: Point) -> str:
-        """Without the workload where that has been said."""
-        return point.label.removeprefix(f"{point.workload}, ") if whose else point.label
-
+    what, name = metric_words(judged) + whose, name_of(judged, top)
     if top.collapsed and len(top.collapsed) == len(top.valid):
         return f"no flow{whose} was completed while it was measured"
     if not others:
@@ -97,16 +111,16 @@ def best_words(judged: Judged, top: Point) -> str:
     extreme = "highest" if METRICS[judged.metric].higher_is_better else "lowest"
     if not judged.sees_difference(judged.stratum_of(top)) and {one.verdict for one in others} == {"no difference seen"}:
         return (
-            f"No difference in {what} was seen between {plural(len(others) + 1, 'point')}: the {extreme} is {label(top)} with "
+            f"No difference in {what} was seen between {plural(len(others) + 1, 'point')}: the {extreme} is {name} with "
             f"{figure}"
         )
-    equals = [label(one.second) for one in others if not one.is_worse]
+    equals = [name_of(judged, one.second) for one in others if not one.is_worse]
     if not equals:
-        return f"{what} was best with {label(top)}: {figure}"
-    first = f"the {extreme} {what} was measured with {label(top)}: {figure}"
-    if {one.verdict for one in others} == {"cannot tell"}:
-        return f"{first}; with one repeat each no point is shown to be the best"
-    return f"{first}; not shown to be better than {some(equals)}"
+        return f"{what} was best with {name}: {figure}"
+    first = f"the {extreme} {what} was measured with {name}"
+    if is_unknown(judged, top):
+        return f"{first}: {value_only(top, judged.metric)}"
+    return f"{first}: {figure}; not shown to be better than {some(equals)}"
 
 
 def some(labels: Sequence[str]) -> str:
@@ -161,8 +175,13 @@ def ratio_words(compared: Compared) -> str:
     if found is None:
         return "cannot be compared"
     if found.low is None or found.high is None:
-        return f"{found.ratio:.2f} ×, no interval"
-    return f"{found.ratio:.2f} × ({found.low:.2f} to {found.high:.2f})"
+        return f"{ratio_only(compared)}, no interval"
+    return f"{ratio_only(compared)} ({found.low:.2f} to {found.high:.2f})"
+
+
+def ratio_only(compared: Compared) -> str:
+    """``0.82 ×``, or why there is no ratio."""
+    return f"{compared.difference.ratio:.2f} ×" if compared.difference else compared.verdict
 
 
 def has_interval(compared: Compared) -> bool:
@@ -192,51 +211,66 @@ def differences(run: StoredRun, judged: Judged) -> list[str]:
     for (workload, _), members in by_parameter.items():
         where = f"of {workload}, " if len(judged.strata) > 1 else ""
         how = f" ({how_words(run)})" if any(has_interval(one.compared) for one in members) else ""
-        told += [f"{where}{text}{how}" for text in planned_words(members)]
+        told += [f"{where}{text}{how}" for text in planned_words(judged, members)]
     # Of several workloads with one repeat each the same is to be said.
     return told + list(dict.fromkeys(text for top in judged.tops if (text := against_best(judged, top))))
 
 
-def planned_words(members: Sequence[Planned]) -> list[str]:
+def planned_words(judged: Judged, members: Sequence[Planned]) -> list[str]:
     """What the planned comparisons of one parameter say, value by value."""
-    by_value: dict[tuple[str, str], list[Compared]] = {}
+    by_value: dict[tuple[str, str], list[Planned]] = {}
     for one in members:
         first, second = (point.values[one.parameter] for point in (one.compared.first, one.compared.second))
         names = (value_words(one.parameter, first), value_words(one.parameter, second))
-        by_value.setdefault(names, []).append(one.compared)
+        by_value.setdefault(names, []).append(one)
+    judged_ones = any(has_interval(one.compared) for one in members)
+    words, without = (judged_words, "") if judged_ones else (ratio_only, ", without intervals")
     if all(len(found) == 1 for found in by_value.values()) and len({first for first, _ in by_value}) == 1:
         base = next(first for first, _ in by_value)
-        each = {second: found[0] for (_, second), found in by_value.items()}
-        if not any(has_interval(compared) for compared in each.values()):
-            ratios = {second: compared.difference for second, compared in each.items()}
-            texts = [
-                f"{second} {f'{found.ratio:.2f} ×' if found else CANNOT_COMPARE}" for second, found in ratios.items()
-            ]
-            return [f"against {base}, without intervals: {'; '.join(texts)}"]
-        return [
-            f"against {base}: {'; '.join(f'{second} {judged_words(compared)}' for second, compared in each.items())}"
-        ]
-    return [f"with {second} instead of {first}: {over_points(found)}" for (first, second), found in by_value.items()]
+        each = "; ".join(f"{second} {words(found[0].compared)}" for (_, second), found in by_value.items())
+        return [f"against {base}{without}: {each}"]
+    return [
+        f"with {second} instead of {first}{without}: "
+        + (
+            over_points(judged, found)
+            if judged_ones
+            else "; ".join(f"{ratio_only(one.compared)} at {place(judged, one)}" for one in found)
+        )
+        for (first, second), found in by_value.items()
+    ]
 
 
-def over_points(found: Sequence[Compared]) -> str:
+def place(judged: Judged, planned: Planned) -> str:
+    """Where two points that differ in one parameter were compared: what they share."""
+    told = {planned.parameter} | ({"workload"} if len(judged.strata) > 1 else set())
+    shared = [value_words(name, value) for name, value in planned.compared.second.values.items() if name not in told]
+    return ", ".join(shared) or planned.compared.second.label
+
+
+def over_points(judged: Judged, found: Sequence[Planned]) -> str:
     """One value against another, over all points at which both were measured."""
-    verdicts: dict[str, list[Compared]] = {}
+    verdicts: dict[str, list[Planned]] = {}
     for one in found:
-        verdicts.setdefault(one.verdict, []).append(one)
+        verdicts.setdefault(one.compared.verdict, []).append(one)
     parts = []
     for verdict, members in verdicts.items():
         if verdict in ("faster", "slower"):
-            furthest = max(members, key=lambda one: abs(math.log(one.difference.ratio)) if one.difference else 0.0)
+            furthest = max(members, key=lambda one: distance(one.compared))
             parts.append(
-                f"{verdict} at {len(members)} of {plural(len(found), 'point')}, most at {furthest.second.label}: "
-                f"{ratio_words(furthest)}"
+                f"{verdict} at {len(members)} of {plural(len(found), 'point')}, most at {place(judged, furthest)}: "
+                f"{ratio_words(furthest.compared)}"
             )
         elif verdict == "cannot tell":
-            parts.append(f"{verdict} at {some([f'{one.second.label} ({ratio_words(one)})' for one in members])}")
+            ratios = [f"{place(judged, one)} ({ratio_words(one.compared)})" for one in members]
+            parts.append(f"{verdict} at {some(ratios)}")
         else:
-            parts.append(f"{verdict} at {some([one.second.label for one in members])}")
+            parts.append(f"{verdict} at {some([place(judged, one) for one in members])}")
     return "; ".join(parts)
+
+
+def distance(compared: Compared) -> float:
+    """How far a ratio is from one."""
+    return abs(math.log(compared.difference.ratio)) if compared.difference else 0.0
 
 
 def against_best(judged: Judged, top: Point) -> str:

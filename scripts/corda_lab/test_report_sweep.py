@@ -105,7 +105,7 @@ def test_no_difference_is_said_when_none_is_there(tmp_path: Path) -> None:
 
 def test_one_repeat_has_no_interval_and_says_so(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=1))
-    assert "from one valid step: no interval" in text_of(folder)
+    assert "one valid step, no interval" in text_of(folder)
     assert "One repeat each, so none is shown" in text_of(folder)
     trace = next(t for t in charts_of(folder)["curve-throughput"]["traces"] if t["kind"] == "points")
     assert trace["hollow"] == [True, True]
@@ -326,7 +326,7 @@ def test_best_is_only_what_is_shown_to_be_better_than_all_others(tmp_path: Path)
 
 def test_one_repeat_names_nothing_as_the_best(tmp_path: Path) -> None:
     text = text_of(store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=1)))
-    assert "with one repeat each no point is shown to be the best" in text
+    assert "With one repeat each no point is shown to be the best" in text
 
 
 def test_a_sweep_that_completed_nothing_has_no_best_point(tmp_path: Path) -> None:
