@@ -206,10 +206,11 @@ def differences(run: StoredRun, judged: Judged) -> list[str]:
     """What is shown to differ and what is not: as planned, and the best point against all that it may be compared with."""
     by_parameter: dict[tuple[str, str], list[Planned]] = {}
     for one in judged.planned:
-        by_parameter.setdefault((one.compared.second.workload, one.parameter), []).append(one)
+        workload = one.compared.second.workload if len(judged.strata) > 1 else ""
+        by_parameter.setdefault((workload, one.parameter), []).append(one)
     told = []
     for (workload, _), members in by_parameter.items():
-        where = f"of {workload}, " if len(judged.strata) > 1 else ""
+        where = f"of {workload}, " if workload else ""
         how = f" ({how_words(run)})" if any(has_interval(one.compared) for one in members) else ""
         told += [f"{where}{text}{how}" for text in planned_words(judged, members)]
     # Of several workloads with one repeat each the same is to be said.

@@ -367,6 +367,16 @@ def test_without_intervals_ratios_stand_alone_and_nothing_is_said_of_judging(tmp
     assert "same repeat, judged together" not in text
 
 
+def test_workloads_that_are_all_that_varies_are_compared_in_one_sentence(tmp_path: Path) -> None:
+    factors = {"cash-issue": 2.0, "cash-issue-and-pay": 0.5}
+    swaps = Simulated(vary={"workload": ["iou", *factors]}, x=None, factors=factors)
+    ratio = r"[\d.]+ × \([\d.]+ to [\d.]+\)"
+    assert re.search(
+        rf"Against iou: cash-issue {ratio}, faster; cash-issue-and-pay {ratio}, slower \(in pairs",
+        text_of(store_sweep(tmp_path, swaps)),
+    )
+
+
 def test_that_one_repeat_shows_nothing_is_said_once_of_several_workloads(tmp_path: Path) -> None:
     presets = Simulated(vary={"workload": ["iou", "cash-issue"], "shape.preset": ["stock", "tuned"]}, x=None, repeats=1)
     assert text_of(store_sweep(tmp_path, presets)).count("One repeat each, so none is shown") == 1
