@@ -450,7 +450,7 @@ def validity_words(run: StoredRun) -> str:
     if count < len(run.steps):
         found += "; what is invalid is drawn as a cross and is in no average"
     if again := [str(step["index"]) for step in run.steps if step["measured_again"]]:
-        found += f"; the machine had spoilt {steps_words(again)}, which were measured again"
+        found += f"; the machine had spoilt {steps_words(again)}, which {'was' if len(again) == 1 else 'were'} measured again"
     return found
 
 
