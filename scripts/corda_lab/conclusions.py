@@ -83,13 +83,19 @@ def headline(run: StoredRun, judged: Judged, searches: Sequence[Found]) -> str:
         return "No step of this sweep is valid, so it says nothing about throughput."
     told = [sentence(best_words(judged, top)) for top in judged.tops]
     if all(is_unknown(judged, top) for top in judged.tops):
-        told.append("With one repeat each no point is shown to be the best.")
+        told.append(f"With {too_few(judged)} no point is shown to be the best.")
     return " ".join(told)
 
 
 def is_unknown(judged: Judged, top: Point) -> bool:
     """Whether there are others that a best point cannot be told from for want of repeats."""
     return {one.verdict for one in judged.against(top)} == {"cannot tell"}
+
+
+def too_few(judged: Judged) -> str:
+    """Why nothing can be told: repeats that were not planned, or that are not valid."""
+    is_single = all(len(point.steps) == 1 for stratum in judged.strata for point in stratum)
+    return "one repeat each" if is_single else "fewer than two valid repeats to compare"
 
 
 def name_of(judged: Judged, point: Point) -> str:
@@ -119,7 +125,7 @@ def best_words(judged: Judged, top: Point) -> str:
         return f"{what} was best with {name}: {figure}"
     first = f"the {extreme} {what} was measured with {name}"
     if is_unknown(judged, top):
-        return f"{first}: {value_only(top, judged.metric)}"
+        return f"{first}: {value_only(top, judged.metric) if len(top.valid) == 1 else figure}"
     return f"{first}: {figure}; not shown to be better than {some(equals)}"
 
 
@@ -283,7 +289,7 @@ def against_best(judged: Judged, top: Point) -> str:
     for one in compared:
         verdicts.setdefault(one.verdict, []).append(one.second.label)
     if set(verdicts) == {"cannot tell"}:
-        return "one repeat each, so none is shown"
+        return f"{too_few(judged)}, so none is shown"
     differing = sum(len(verdicts.get(verdict, [])) for verdict in ("slower", "faster", NOTHING_COMPLETED))
     if differing == len(compared):
         return f"{top.label} differs from every other point"

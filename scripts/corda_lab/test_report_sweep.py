@@ -324,6 +324,13 @@ def test_best_is_only_what_is_shown_to_be_better_than_all_others(tmp_path: Path)
     )
 
 
+def test_repeats_that_are_not_valid_are_not_taken_for_one_repeat_each(tmp_path: Path) -> None:
+    spoilt = Simulated(vary={"load.users": [2, 8]}, repeats=2, invalid={2: INVALID})
+    text = text_of(store_sweep(tmp_path, spoilt))
+    assert "With fewer than two valid repeats to compare no point is shown to be the best." in text
+    assert "Fewer than two valid repeats to compare, so none is shown." in text
+
+
 def test_one_repeat_names_nothing_as_the_best(tmp_path: Path) -> None:
     text = text_of(store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=1)))
     assert "With one repeat each no point is shown to be the best" in text
