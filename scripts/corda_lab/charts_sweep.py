@@ -213,7 +213,10 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
 
 
 def names_apart(estimated: Sequence[tuple[Point, Estimate, Estimate]]) -> dict[str, str]:
-    """What stands beside each point (with its flows/s and p95 in ms), by its key: its x, or nothing where that would cover another's."""
+    """What stands beside each point, by its key: its x, or nothing where that would cover another's.
+
+    ``estimated`` is each point with its throughput in flows/s and its p95 in ms.
+    """
     right = max((rate.high or rate.value or 0 for _, rate, _ in estimated), default=0)
     top = max((latency.high or latency.value or 0 for _, _, latency in estimated), default=0)
     names: dict[str, str] = {}
