@@ -107,7 +107,8 @@ def follow(
                 ticker.show(f"{elapsed:.0f} s: {tell()}")
 
 
-def _last_line(log: Path) -> str:
+def last_line(log: Path) -> str:
+    """What the last line of a log says."""
     with log.open("rb") as stream:
         stream.seek(max(0, log.stat().st_size - 4096))
         lines = last_lines(stream.read().decode(errors="replace"), 1)
@@ -127,7 +128,7 @@ def build(settings: Settings) -> None:
         ui.note(compose.shown("build"))
         status = follow(
             compose.start("build", log=log),
-            lambda: _last_line(log),
+            lambda: last_line(log),
             seconds_max=BUILD_SECONDS_MAX,
             every_seconds=REPORT_EVERY_SECONDS,
         )

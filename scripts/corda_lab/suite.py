@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ SKIPPED_FOLDERS = {".git", ".venv", ".cache", "results", "target", "node_modules
 CHECK_SECONDS_MAX = 1800.0
 END_TO_END_SECONDS_MAX = 2400.0
 OUTPUT_LINES_MAX = 60
+REPORT_EVERY_SECONDS = 60.0
 
 JAVA_BUILDS = (
     ("network maker", "nodes/Dockerfile", "nodes-test", "."),
@@ -88,20 +90,22 @@ def run_check(command: Sequence[str], *, seconds_max: float = CHECK_SECONDS_MAX)
 
 
 def execute(command: Sequence[str], *, seconds_max: float) -> tuple[int, str]:
-    """Run a command in the project's root and return its status and all of its output."""
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=seconds_max)
-            return process.returncode, output.decode(errors="replace")
-        except subprocess.TimeoutExpired:
-            process.kill()
-            output, _ = process.communicate()
-            return 124, output.decode(errors="replace") + f"\nnot done within {seconds_max:.0f} s"
-        except BaseException:
-            process.terminate()
-            raise
+    """Run a command in the project's root, showing its last line now and then, and return its status and all of its output."""
+    with tempfile.NamedTemporaryFile() as log:
+        path = Path(log.name)
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        status = lifecycle.follow(
+            process,
+            lambda: lifecycle.last_line(path),
+            seconds_max=seconds_max,
+            every_seconds=REPORT_EVERY_SECONDS,
+        )
+        output = path.read_text(encoding="utf-8", errors="replace")
+    if status is None:
+        return 124, output + f"\nnot done within {seconds_max:.0f} s"
+    return status, output
 
 
 def parse_junit(text: str) -> tuple[int, int]:
@@ -122,7 +126,7 @@ def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> Ou
     """
     xml = CACHE / f"{name}.xml"
     xml.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", f"--junit-xml={xml}", *arguments]
+    command = [sys.executable, "-m", "pytest", f"--junit-xml={xml}", *arguments]
     code, output = execute(command, seconds_max=seconds_max)
     passed, failed = parse_junit(xml.read_text(encoding="utf-8")) if xml.exists() else (0, 0)
     if code != 0 and failed == 0:

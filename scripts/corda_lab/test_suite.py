@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab import suite
+from corda_lab import lifecycle, suite
 from corda_lab.paths import ENV_FILE, ROOT
 from corda_lab.settings import load_settings
 
@@ -49,6 +49,14 @@ def test_a_check_that_hangs_is_ended() -> None:
     outcome = suite.run_check([sys.executable, "-c", "import time; time.sleep(600)"], seconds_max=0.5)
     assert outcome.failed == 1
     assert "not done within" in outcome.output
+
+
+def test_a_long_check_says_what_it_is_at(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(suite, "REPORT_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(lifecycle, "POLL_SECONDS", 0.2)
+    outcome = suite.run_check([sys.executable, "-c", "import time; print('half done', flush=True); time.sleep(2)"])
+    assert (outcome.passed, outcome.output) == (1, "half done\n")
+    assert "s: half done" in capsys.readouterr().out
 
 
 def test_the_closing_line_is_the_one_that_ci_reads() -> None:
