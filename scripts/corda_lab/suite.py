@@ -126,7 +126,7 @@ def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> Ou
     """
     xml = CACHE / f"{name}.xml"
     xml.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", f"--junit-xml={xml}", *arguments]
+    command = [sys.executable, "-m", "pytest", "-v", f"--junit-xml={xml}", *arguments]
     code, output = execute(command, seconds_max=seconds_max)
     passed, failed = parse_junit(xml.read_text(encoding="utf-8")) if xml.exists() else (0, 0)
     if code != 0 and failed == 0:
@@ -252,7 +252,7 @@ def end_to_end_tests(totals: Totals, images: lifecycle.ImageChoice | None) -> No
     """Tests on real nodes. A lab that does not start is one failure."""
     try:
         with test_lab(images), ui.phase("End-to-end tests"):
-            arguments = ["tests/e2e", "-v", "--tb=short"]
+            arguments = ["tests/e2e", "--tb=short"]
             record(totals, "pytest", lambda: run_pytest("e2e", arguments, seconds_max=END_TO_END_SECONDS_MAX))
     except LabError as error:
         ui.print_error(error)
