@@ -68,6 +68,15 @@ class Simulated:
     environment: Mapping[str, Any] = field(default_factory=dict)
 
 
+LARGEST = Simulated(
+    vary={"load.users": [1, 2, 4, 8, 16], "shape.database": ["h2", "postgres"]},
+    repeats=5,
+    seconds=300,
+    rows_per_step=20_000,
+)
+"""Fifty steps with a million rows: the largest report whose time, memory and size are promised."""
+
+
 def uniform(count: int, seed: int) -> pl.Series:
     """Numbers in (0, 1) that look random and are the same every time."""
     hashed = pl.int_range(count, eager=True).hash(seed=seed)

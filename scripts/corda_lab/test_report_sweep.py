@@ -2,7 +2,11 @@
 
 import csv
 import json
+import os
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +26,15 @@ from corda_lab import (
     stored,
     words,
 )
-from corda_lab.sweep_testkit import Simulated, store_sweep
+from corda_lab.paths import ROOT
+from corda_lab.sweep_testkit import LARGEST, Simulated, store_sweep
+from corda_lab.test_cli import PYTHONPATH
 from corda_lab.test_report import chart_data, without_scripts
 
 INVALID = "the generator was the limit: its own lag has a p99 of 34 ms"
 FILE_MEGABYTES_MAX = 12
+LARGEST_SECONDS_MAX = 20
+LARGEST_GIGABYTES_MAX = 1.5
 
 
 @pytest.fixture(scope="module")
@@ -482,6 +490,27 @@ def test_rows_are_counted_and_never_embedded(tmp_path: Path) -> None:
     sizes = [len(html(store_sweep(tmp_path, one))) for one in (few, many)]
     assert sizes[1] < 1.02 * sizes[0]
     assert sizes[1] < FILE_MEGABYTES_MAX * 1e6
+
+
+def test_the_largest_report_is_made_within_its_limits(tmp_path: Path) -> None:
+    folder = store_sweep(tmp_path, LARGEST)
+    page = folder / "report.html"
+    page.unlink()
+    started = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "corda_lab", "report", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        stdout=subprocess.DEVNULL,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.monotonic() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert stored.read(folder).table("requests", ["step"]).height >= 1_000_000
+    assert seconds < LARGEST_SECONDS_MAX
+    assert usage.ru_maxrss * 1024 < LARGEST_GIGABYTES_MAX * 1e9
+    assert page.stat().st_size < FILE_MEGABYTES_MAX * 1e6
 
 
 def test_summaries_stand_beside_the_report(sweep: Path) -> None:

@@ -8,16 +8,10 @@ from pathlib import Path
 import pytest
 
 from corda_lab import compare
-from corda_lab.sweep_testkit import Simulated, store_sweep
+from corda_lab.sweep_testkit import LARGEST, Simulated, store_sweep
 from labkit import Browser
 
 INVALID = {4: "the generator was the limit: its own lag has a p99 of 34 ms"}
-
-
-def many_rows() -> Simulated:
-    """Fifty steps with a million rows: the largest report that is promised to open."""
-    vary = {"load.users": [1, 2, 4, 8, 16], "shape.database": ["h2", "postgres"]}
-    return Simulated(vary=vary, repeats=5, seconds=300, rows_per_step=20_000, invalid=INVALID)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +19,7 @@ def many_rows() -> Simulated:
     [
         (Simulated(invalid=INVALID), False, 10),
         (Simulated(vary={"shape.database": ["h2", "postgres"]}), True, 11),
-        (many_rows(), False, 10),
+        (LARGEST, False, 10),
     ],
     ids=["sweep", "find-max", "fifty steps, a million rows"],
 )
