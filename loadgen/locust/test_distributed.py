@@ -214,7 +214,7 @@ def test_a_master_s_web_ui_runs_its_workers(locust: Locust, bridge: StubBridge, 
     wait_until(lambda: len(bridge.starts) > 10, "requests arrive")
     locust.post("/stop")
 
-    run_id = next(name for name in locust.files() if name.endswith(".end.json")).removesuffix(".end.json")
+    [run_id] = locust.ended()
     end = locust.end(run_id)
     assert end is not None
     assert (end["users"], end["exit_reason"]) == (4, "stopped")

@@ -100,7 +100,7 @@ def test_the_web_ui_starts_open_load(locust: Locust, bridge: StubBridge) -> None
     assert started["success"], started
     wait_until(lambda: len(bridge.starts) > 5, "requests arrive")
     locust.post("/stop")
-    run_id = locust.files()[0].removesuffix(".end.json")
+    [run_id] = locust.ended()
     end = locust.end(run_id)
     assert end is not None
     assert (end["model"], end["rate"], end["users"]) == ("constant", 20, 4)
@@ -119,7 +119,8 @@ def test_users_that_are_taken_away_lose_no_arrival(locust: Locust, bridge: StubB
     wait_until(lambda: len(bridge.starts) > seen + 10, "requests go on")
     locust.post("/stop")
 
-    end = locust.end(locust.files()[0].removesuffix(".end.json"))
+    [run_id] = locust.ended()
+    end = locust.end(run_id)
     assert end is not None
     assert (end["users"], end["errors"]) == (8, 0)
     assert end["offered"] == end["requests"] + end["dropped"] == len(bridge.starts) + end["dropped"]

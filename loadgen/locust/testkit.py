@@ -253,6 +253,10 @@ class Locust:
         path = self.rows_folder / f"{run_id}.end.json"
         return json.loads(path.read_text()) if path.exists() else None
 
+    def ended(self) -> list[str]:
+        """Ids of the runs that have ended; a file that is still being written beside the others is none."""
+        return [name.removesuffix(".end.json") for name in self.files() if name.endswith(".end.json")]
+
     def files(self) -> list[str]:
         return sorted(path.name for path in self.rows_folder.iterdir())
 
