@@ -292,5 +292,6 @@ def test_the_web_ui_does_the_set_up_when_the_form_is_sent(locust: Locust, bridge
     assert "run time: iou uses up" in refused["message"]
     assert started["success"], started
     assert bridge.starts[0][1]["args"] == {"count": 2002}
-    wait_until(lambda: locust.ended(), "the run ends by itself")
+    wait_until(locust.ended, "the run ends by itself")
+    assert len(locust.files()) == 2
     assert len(paid(bridge)) == len(set(paid(bridge))) > 1

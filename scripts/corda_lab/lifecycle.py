@@ -108,7 +108,7 @@ def follow(
 
 
 def last_line(log: Path) -> str:
-    """What the last line of a log says."""
+    """What the last line of a log says; "starting" while there is none."""
     with log.open("rb") as stream:
         stream.seek(max(0, log.stat().st_size - 4096))
         lines = last_lines(stream.read().decode(errors="replace"), 1)
