@@ -13,6 +13,7 @@ import pytest
 from corda_lab import results
 from corda_lab.doctor import free_ports
 from corda_lab.paths import ROOT
+from corda_lab.testing.commands import PYTHONPATH
 
 VERBS = (
     "quickstart",
@@ -31,8 +32,6 @@ VERBS = (
     "workload new",
     "workload check",
 )
-PYTHONPATH = os.pathsep.join([str(ROOT / "scripts"), str(ROOT / "loadgen" / "locust")])
-"""As the launcher sets it."""
 
 
 def lab(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":

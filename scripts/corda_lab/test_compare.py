@@ -11,7 +11,7 @@ from corda_lab import compare, results
 from corda_lab.compare import Comparison, is_same_link
 from corda_lab.errors import LabError
 from corda_lab.sweep_testkit import Simulated, store_sweep
-from corda_lab.test_report import chart_data, without_scripts
+from corda_lab.testing.pages import chart_data, without_scripts
 
 LATER = "20260102T040405Z-later"
 

@@ -1,28 +1,16 @@
 """The report: complete, offline, and made from the stored files alone."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 from corda_lab import report, results, words
 from corda_lab.errors import LabError
+from corda_lab.testing.pages import chart_data, without_scripts
 from corda_lab.testkit import part
-
-
-def without_scripts(text: str) -> str:
-    return re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
-
-
-def chart_data(text: str) -> dict[str, Any]:
-    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert match is not None
-    data: dict[str, Any] = json.loads(match[1])
-    return data
 
 
 def test_says_in_words_what_was_achieved(stored_run: Callable[..., Path]) -> None:

@@ -28,8 +28,8 @@ from corda_lab import (
 )
 from corda_lab.paths import ROOT
 from corda_lab.sweep_testkit import LARGEST, Simulated, store_sweep
-from corda_lab.test_cli import PYTHONPATH
-from corda_lab.test_report import chart_data, without_scripts
+from corda_lab.testing.commands import PYTHONPATH
+from corda_lab.testing.pages import chart_data, without_scripts
 
 INVALID = "the generator was the limit: its own lag has a p99 of 34 ms"
 FILE_MEGABYTES_MAX = 12

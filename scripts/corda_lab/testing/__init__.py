@@ -1,0 +1,1 @@
+"""Support of the tests; nothing outside tests may import it."""
