@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from corda_lab.settings import NOTARY_MEMBERS
+from corda_lab.lab.settings import NOTARY_MEMBERS
 
 REPOSITORY = Path(__file__).parent.parent
 SCRAPE_INTERVAL = "5s"

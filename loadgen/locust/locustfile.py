@@ -12,10 +12,10 @@ from locust.exception import StopUser
 from lab_load.answer import Answer, no_answer, read_answer
 from lab_load.arguments import add_arguments
 from lab_load.distributed import make_generator
-from lab_load.errors import LoadError
 from lab_load.generator import leave
 from lab_load.pool import Place
 from lab_load.settings import Settings
+from lab_workload.errors import LoadError
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 

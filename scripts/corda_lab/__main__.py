@@ -13,11 +13,11 @@ from types import FrameType
 
 from typer.exceptions import Abort, TyperException
 
-from corda_lab import ui
-from corda_lab.cli import app
+from corda_lab.cli.app import app
 from corda_lab.errors import LabError
 from corda_lab.paths import CACHE
-from lab_load.names import did_you_mean
+from corda_lab.text import ui
+from lab_workload.names import did_you_mean
 
 EXIT_DEFECT = 70
 EXIT_INTERRUPTED = 130

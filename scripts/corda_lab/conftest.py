@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab import simulation
-from corda_lab.counts import Counts, Part
-from corda_lab.load import LoadOptions
-from corda_lab.testkit import plan_of, store
+from corda_lab.steps.counts import Counts, Part
+from corda_lab.steps.load import LoadOptions
+from corda_lab.testing import simulation
+from corda_lab.testing.runs import plan_of, store
 
 
 @pytest.fixture

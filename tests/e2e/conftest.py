@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from corda_lab.settings import load_settings
+from corda_lab.lab.settings import load_settings
 from labkit import Browser, Lab
 
 collect_ignore = [] if os.environ.get("LAB_SLOW") else ["test_zzzz_more_parties.py", "test_zzzz_own_image.py"]

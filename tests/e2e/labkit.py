@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from corda_lab.compose import Compose
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
-from corda_lab.results import all_runs
-from corda_lab.settings import Settings
+from corda_lab.results.folders import all_runs
 
 LAB_SECONDS_MAX = 600.0
 BROWSER_SECONDS_MAX = 420.0

@@ -2,7 +2,7 @@
 
 import httpx
 
-from corda_lab import images
+from corda_lab.lab import images
 from labkit import Lab
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab import compare
-from corda_lab.sweep_testkit import LARGEST, Simulated, store_sweep
+from corda_lab.analysis import comparison
+from corda_lab.testing.sweeps import LARGEST, Simulated, store_sweep
 from labkit import Browser
 
 INVALID = {4: "the generator was the limit: its own lag has a p99 of 34 ms"}
@@ -41,8 +41,8 @@ def test_the_report_of_a_sweep_opens_offline(
 def test_a_comparison_opens_offline(browser: Browser, tmp_path: Path) -> None:
     first = store_sweep(tmp_path, Simulated())
     second = store_sweep(tmp_path, Simulated(speed=0.9, identity="20260102T040405Z-slower"))
-    found = compare.compare([first, second], metric="throughput", threshold=0.05)
-    page = compare.write(found, results_folder=tmp_path) / "compare.html"
+    found = comparison.compare([first, second], metric="throughput", threshold=0.05)
+    page = comparison.write(found, results_folder=tmp_path) / "compare.html"
     (browser.folder / "report.html").write_bytes(page.read_bytes())
     seen = browser.run("open_report.py", "/shared/report.html", "/shared", network="none")
     assert seen["console_errors"] == []

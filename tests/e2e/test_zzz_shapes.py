@@ -9,10 +9,10 @@ from contextlib import closing
 import httpx
 import pytest
 
-from corda_lab import lifecycle
-from corda_lab.compose import Compose
-from corda_lab.prometheus import Prometheus
-from corda_lab.shape import of_running
+from corda_lab.clients.prometheus import Prometheus
+from corda_lab.lab import lifecycle
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.shape import of_running
 from labkit import Lab
 from test_workloads import measured
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.results import RUN_NAME
+from corda_lab.results.folders import RUN_NAME
 from corda_lab.sweeps import store
 from labkit import Browser, Lab
 

@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
-from lab_load.names import canonical, did_you_mean
 from lab_load.schedule import Model
 from lab_load.settings import Settings, utc_run_id
-from lab_load.workload import workload_names
+from lab_workload.names import canonical, did_you_mean
+from lab_workload.workload import workload_names
 
 DEFAULT_WORKLOAD = "iou"
 MODELS = get_args(Model)

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 from lab_load.answer import read_answer
-from lab_load.errors import LoadError
+from lab_workload.errors import LoadError
 
 ASK_TIMEOUT_SECONDS = 15.0
 BODY_BYTES_MAX = 32 * 1024 * 1024

@@ -16,15 +16,15 @@ from gevent.event import Event
 from locust.runners import STATE_MISSING, MasterRunner, WorkerRunner
 
 from lab_load.bridge import Party
-from lab_load.errors import LoadError
 from lab_load.generator import TICK_SECONDS, Generator
 from lab_load.options import extent_from
 from lab_load.plan import Choice, Extent, Plan
-from lab_load.prepared import Share
 from lab_load.rows import RowsError, RowWriter
 from lab_load.run import Run
 from lab_load.settings import Settings
-from lab_load.workload import load_workload
+from lab_workload.errors import LoadError
+from lab_workload.prepared import Share
+from lab_workload.workload import load_workload
 
 PLAN_MESSAGE = "lab_plan"
 FAILED_MESSAGE = "lab_failed"

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab_load.bridge import Bridge, BridgeError, Flow, Party
-from lab_load.check import flow_problems, network_problems
-from lab_load.errors import LoadError, SetupError, TemplateError
-from lab_load.names import canonical
-from lab_load.prepared import ALONE, Prepared, Results, Share
 from lab_load.schedule import Model
 from lab_load.settings import RUN_ID, Settings, url_problems
-from lab_load.values import Values
-from lab_load.workload import Part, Step, Workload, WorkloadError, load_workload
+from lab_workload.errors import LoadError, SetupError, TemplateError
+from lab_workload.names import canonical
+from lab_workload.network import flow_problems, network_problems
+from lab_workload.prepared import ALONE, Prepared, Results, Share
+from lab_workload.values import Values
+from lab_workload.workload import Part, Step, Workload, WorkloadError, load_workload
 
 PACING_SECONDS_MAX = 3600.0
 RATE_MAX = 100_000.0

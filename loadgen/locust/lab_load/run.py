@@ -11,14 +11,14 @@ from uuid import uuid4
 
 from lab_load.answer import Answer, no_answer
 from lab_load.cpu import CpuMeter
-from lab_load.errors import LoadError, TemplateError
 from lab_load.metrics import RequestMetrics
 from lab_load.plan import Plan
 from lab_load.pool import Pool
-from lab_load.prepared import ALONE, Share
 from lab_load.rows import RowsError, RowWriter
 from lab_load.schedule import Schedule, arrival_offsets
-from lab_load.workload import Part
+from lab_workload.errors import LoadError, TemplateError
+from lab_workload.prepared import ALONE, Share
+from lab_workload.workload import Part
 
 ERROR_LABELS_MAX = 50
 """Different errors that Locust's table shows; further ones are shown by their slug alone."""

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from lab_load.prepared import Share
+from lab_workload.prepared import Share
 
 LATE_SECONDS = 0.010
 """An arrival that starts later than this after its intended time counts as late."""

@@ -12,10 +12,10 @@ from gevent.pool import Pool
 
 from lab_load.attachment import make_attachment
 from lab_load.bridge import Bridge, BridgeError
-from lab_load.errors import LoadError, SetupError, TemplateError
 from lab_load.plan import Plan, check_prepared, check_templates
-from lab_load.prepared import Results, count_items
-from lab_load.workload import Step
+from lab_workload.errors import LoadError, SetupError, TemplateError
+from lab_workload.prepared import Results, count_items
+from lab_workload.workload import Step
 
 STARTS_MAX = 100_000
 """Most starts of one step, over all items of its ``each``."""

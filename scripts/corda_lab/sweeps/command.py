@@ -6,16 +6,17 @@ from pathlib import Path
 
 from rich.table import Table
 
-from corda_lab import lifecycle, shape, ui
-from corda_lab.durations import format_duration
 from corda_lab.errors import LabError
+from corda_lab.lab import lifecycle, shape
+from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, ROOT
-from corda_lab.settings import Settings
 from corda_lab.sweeps import execute, plan, store
 from corda_lab.sweeps.execute import Lab, Outcome
 from corda_lab.sweeps.schema import SweepFile, quick, read_sweep
-from corda_lab.words import plural
-from lab_load.names import did_you_mean
+from corda_lab.text import ui
+from corda_lab.text.durations import format_duration
+from corda_lab.text.words import plural
+from lab_workload.names import did_you_mean
 
 SWEEPS = CONFIGS / "sweeps"
 

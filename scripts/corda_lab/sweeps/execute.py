@@ -7,17 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from corda_lab import grafana, lifecycle, manifest, owned, results, run, shape, ui
-from corda_lab.compose import Compose
-from corda_lab.durations import format_duration
 from corda_lab.errors import BAD_INPUT, FinalError, LabError
-from corda_lab.keep import Measured
+from corda_lab.lab import addresses, lifecycle, ownership, shape
+from corda_lab.lab import environment as manifest
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
-from corda_lab.search import Search
-from corda_lab.settings import Settings
+from corda_lab.results import folders
+from corda_lab.results.files import Measured
+from corda_lab.runs import execute as run
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.plan import Point, Step
 from corda_lab.sweeps.schema import Fresh, StepFields, SweepFields, SweepFile
+from corda_lab.sweeps.search import Search
+from corda_lab.text import ui
+from corda_lab.text.durations import format_duration
 
 ATTEMPTS_MAX = 2
 """How often a step is tried: a stuck or broken one gets a fresh lab and one more chance."""
@@ -62,7 +66,7 @@ class Lab:
     def require_replaceable(self) -> None:
         """Raises LabError when there is a lab that no sweep started: its ledger would be lost."""
         lifecycle.prepare_engine()
-        if not owned.is_replaceable(self._settings.project):
+        if not ownership.is_replaceable(self._settings.project):
             raise LabError(
                 "There is a lab already, or its volumes, and a sweep starts from an empty ledger",
                 "Forget it with `scripts/lab down --volumes`, or let the sweep do that: --replace",
@@ -88,9 +92,9 @@ class Lab:
     def _start(self, wanted: Settings) -> None:
         """Start a lab in the place of whatever is there."""
         try:
-            if owned.present(wanted.project) is not None:
-                lifecycle.down(wanted, volumes=True, mark=owned.STARTING)
-            lifecycle.up(wanted, self._images, mark=owned.STARTING)
+            if ownership.present(wanted.project) is not None:
+                lifecycle.down(wanted, volumes=True, mark=ownership.STARTING)
+            lifecycle.up(wanted, self._images, mark=ownership.STARTING)
         except LabError as error:
             if self.starts == 0 and error.exit_code == BAD_INPUT:
                 # No step has done anything to this machine yet, so another try finds it as it is.
@@ -99,7 +103,7 @@ class Lab:
         finally:
             # However the start ended, what is there now is the sweep's, and nothing that comes later.
             with contextlib.suppress(LabError):
-                owned.mark(wanted.project, owned.present(wanted.project))
+                ownership.mark(wanted.project, ownership.present(wanted.project))
 
 
 def place_of(step: Step, problems: list[str]) -> dict[str, Any]:
@@ -299,10 +303,10 @@ def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
     points = plan.points_of(sweep)
     plan.check_points(sweep, points, settings)
     return store.create(
-        results.run_id(sweep.run_name),
+        folders.run_id(sweep.run_name),
         sweep.text,
         {
-            "schema": results.SCHEMA,
+            "schema": folders.SCHEMA,
             "file": str(sweep.source.path.resolve()),
             "command": manifest.command_line(),
             "fingerprint": store.fingerprint(sweep.text, [point.workload for point in points], settings),
@@ -344,7 +348,7 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
     if not is_whole:
         return Outcome(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
     # What Prometheus knew of labs before the last one went with them.
-    link = grafana.link(settings, max(started_at, lab.started_at), time.time())
+    link = addresses.link(settings, max(started_at, lab.started_at), time.time())
     folder = finish(sweep, kept, search, link)
     if link:
         ui.note(f"Grafana over the last lab's time: {link}")
@@ -446,8 +450,8 @@ def finish(sweep: SweepFile, kept: store.Unfinished, search: dict[str, Any] | No
 
 def problems_of(folder: Path) -> list[str]:
     """Why a finished sweep has failed, a sentence for each step that broke something, or for each search."""
-    steps = results.read_json(folder / "steps.json")["steps"]
-    sweep = results.read_json(folder / "run.json")["sweep"]
+    steps = folders.read_json(folder / "steps.json")["steps"]
+    sweep = folders.read_json(folder / "run.json")["sweep"]
     if sweep["find_max"]:
         # Its steps are meant to find where the system breaks, so only what the search found counts.
         outcomes = sweep["find_max"]["outcomes"].items()

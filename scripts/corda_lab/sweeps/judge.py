@@ -3,7 +3,7 @@
 from typing import Any
 
 from corda_lab.sweeps.schema import FindMaxFields, SweepFields, ThresholdFields
-from corda_lab.words import judged_latency
+from corda_lab.text.words import judged_latency
 
 ACHIEVED_SHARE_MIN = 0.95
 """Least share of the arrivals of a window that has to end well within it. Not of the rate: a tenth more or fewer arrive by chance

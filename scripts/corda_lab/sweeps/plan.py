@@ -8,14 +8,15 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
-from corda_lab import results, shape
-from corda_lab.durations import parse_duration
 from corda_lab.errors import LabError
-from corda_lab.load import LoadOptions, Stopping, check_options
-from corda_lab.run import read_workload
-from corda_lab.settings import Settings
+from corda_lab.lab import shape
+from corda_lab.lab.settings import Settings
+from corda_lab.results import folders
+from corda_lab.runs.execute import read_workload
+from corda_lab.steps.load import LoadOptions, Stopping, check_options
 from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields, SweepFile, shape_options
-from corda_lab.words import DATABASES
+from corda_lab.text.durations import parse_duration
+from corda_lab.text.words import DATABASES
 
 USERS_DEFAULT = 20
 POOL_DEFAULT = 200
@@ -28,7 +29,7 @@ NODE_START_SECONDS = 17
 SHAPE_OVERHEAD_SECONDS = 25
 """Taking the last lab down and looking at the images, which are there."""
 
-NAME_LENGTH_MAX = results.NAME_LENGTH_MAX - len("-0000")
+NAME_LENGTH_MAX = folders.NAME_LENGTH_MAX - len("-0000")
 """Each step's load has the sweep's name and its number."""
 KEY_LENGTH_MAX = 150
 """A step's folder has its key in its name, with a number, the repeat and more; a name may have 255 characters."""
@@ -208,7 +209,7 @@ def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
 
 def check_points(sweep: SweepFile, points: Sequence[Point], settings: Settings) -> None:
     """Everything that can be wrong with a point, without a lab. Raises LabError with all of it, each point named."""
-    results.check_name(sweep.run_name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
+    folders.check_name(sweep.run_name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
     if sweep.fields.find_max is not None and len(points) > SEARCHES_MAX:
         raise LabError(
             f"{sweep.source.path}: has {len(points)} searches, more than {SEARCHES_MAX}", "Let fewer things vary."

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from corda_lab import shape
-from corda_lab.durations import parse_duration
 from corda_lab.errors import LabError
-from corda_lab.load import RATE_MAX, USERS_MAX, WORKERS_MAX
-from lab_load.names import did_you_mean
-from lab_load.schema import Fields, Text
-from lab_load.yaml_source import Location, Source, WorkloadError, line_of, read_fields
+from corda_lab.lab import shape
+from corda_lab.steps.load import RATE_MAX, USERS_MAX, WORKERS_MAX
+from corda_lab.text.durations import parse_duration
+from lab_workload.names import did_you_mean
+from lab_workload.schema import Fields, Text
+from lab_workload.yaml_source import Location, Source, WorkloadError, line_of, read_fields
 
 QUICK_WARM_UP_SECONDS = 30.0
 QUICK_MEASURE_SECONDS = 20.0

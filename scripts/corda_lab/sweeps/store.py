@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corda_lab import keep, results
 from corda_lab.errors import LabError
-from corda_lab.keep import Measured
+from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, RESULTS, WORKLOADS
-from corda_lab.settings import Settings
+from corda_lab.results import files as keep
+from corda_lab.results import folders
+from corda_lab.results.files import Measured
 from corda_lab.sweeps.plan import Step
 from corda_lab.sweeps.schema import QUICK_SUFFIX
 
@@ -32,7 +33,7 @@ FINISHED = ".finished-"
 
 def unfinished_folder(results_folder: Path | None = None) -> Path:
     """Where sweeps are kept until they are finished."""
-    return (results_folder or RESULTS) / results.UNFINISHED
+    return (results_folder or RESULTS) / folders.UNFINISHED
 
 
 def digest(paths: Sequence[Path]) -> str:
@@ -113,14 +114,14 @@ class Unfinished:
 
     def keep(self, step: Step, measured: Measured) -> None:
         """Keep a step that has ended, whole or not at all."""
-        with results.whole_folder(self._step_folder(step)) as folder:
+        with folders.whole_folder(self._step_folder(step)) as folder:
             keep.write_step(folder, measured)
 
     def image_ids(self) -> dict[str, str]:
         """Id of every image that complete steps ran on, by its name."""
         found = {}
         for folder in self.done:
-            for image in results.read_json(folder / "environment.json")["images"].values():
+            for image in folders.read_json(folder / "environment.json")["images"].values():
                 found[image["name"]] = image["id"]
         return found
 
@@ -135,12 +136,12 @@ class Unfinished:
         final = results_folder / self.identity
         # A process may have ended between any two of these.
         if final.exists():
-            results.point_latest(final)
+            folders.point_latest(final)
         else:
             steps = [keep.read_step(folder) for folder in self.done]
             if not steps:
                 raise LabError(f"{self.identity}: no step is complete", "`scripts/lab sweep --resume` goes on with it.")
-            with results.new_run(self.identity, results=results_folder) as folder:
+            with folders.new_run(self.identity, results=results_folder) as folder:
                 (folder / "sweep.yaml").write_text(self.sweep_text, encoding="utf-8")
                 manifest = keep.run_manifest(
                     self.identity,
@@ -165,20 +166,20 @@ class Unfinished:
         for path in self.folder.parent.glob(f"{FINISHED}*"):
             shutil.rmtree(path)
         for folder in (self.folder / "steps", self.folder.parent.parent):
-            for path in folder.glob(f"{results.PARTIAL}*") if folder.is_dir() else ():
-                if folder.name == "steps" or path.name.startswith(f"{results.PARTIAL}{self.identity}-"):
+            for path in folder.glob(f"{folders.PARTIAL}*") if folder.is_dir() else ():
+                if folder.name == "steps" or path.name.startswith(f"{folders.PARTIAL}{self.identity}-"):
                     shutil.rmtree(path)
 
 
 def create(identity: str, text: str, plan: dict[str, Any], *, results_folder: Path | None = None) -> Unfinished:
     """Begin a sweep."""
-    results.require_free(identity, results=results_folder)
+    folders.require_free(identity, results=results_folder)
     final = unfinished_folder(results_folder) / identity
     if final.exists():
         raise LabError(f"{final} exists already", "Start again a second later.")
-    with results.whole_folder(final) as folder:
+    with folders.whole_folder(final) as folder:
         (folder / "sweep.yaml").write_text(text, encoding="utf-8")
-        results.write_json(folder / "plan.json", plan)
+        folders.write_json(folder / "plan.json", plan)
     return Unfinished(final, plan)
 
 
@@ -187,8 +188,8 @@ def all_unfinished(*, results_folder: Path | None = None) -> list[Unfinished]:
     folder = unfinished_folder(results_folder)
     if not folder.is_dir():
         return []
-    paths = sorted(path for path in folder.iterdir() if results.RUN_NAME.fullmatch(path.name))
-    return [Unfinished(path, results.read_json(path / "plan.json")) for path in paths]
+    paths = sorted(path for path in folder.iterdir() if folders.RUN_NAME.fullmatch(path.name))
+    return [Unfinished(path, folders.read_json(path / "plan.json")) for path in paths]
 
 
 def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
@@ -198,7 +199,7 @@ def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
         raise LabError("There is no unfinished sweep", "Begin one: scripts/lab sweep configs/sweeps/smoke.yaml")
     if name is None:
         return _of_this_version(found[-1])
-    matches = [one for one in found if {one.identity, results.name_of(one.identity)} & {name, f"{name}{QUICK_SUFFIX}"}]
+    matches = [one for one in found if {one.identity, folders.name_of(one.identity)} & {name, f"{name}{QUICK_SUFFIX}"}]
     if not matches:
         raise LabError(
             f"There is no unfinished sweep {name!r}", f"There are {', '.join(one.identity for one in found)}."
@@ -207,7 +208,7 @@ def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
 
 
 def _of_this_version(kept: Unfinished) -> Unfinished:
-    if kept.plan.get("schema") != results.SCHEMA:
+    if kept.plan.get("schema") != folders.SCHEMA:
         raise LabError(
             f"{kept.identity} was begun by another version of the lab",
             f"Finish it with that one (its steps' environment.json have the commit), or remove {kept.folder} and begin anew.",

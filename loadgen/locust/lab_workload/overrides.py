@@ -1,0 +1,65 @@
+"""``--set key=value``: single values of a workload file changed for one run."""
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any
+
+from lab_workload.names import did_you_mean
+from lab_workload.yaml_source import read_scalar
+
+Place = tuple[MutableMapping[str, Any], str]
+"""A mapping of the file and the key in it that is set."""
+
+
+def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[str]:
+    """Set what ``overrides`` says in ``data``, the content of a workload file; a problem for every unknown key.
+
+    A key is the name of an argument, wherever that is given, ``megabytes`` of attachments or ``rate_max``; with the name
+    of a flow or a step and a dot before it, it is set there alone.
+    """
+    places = list(_places(data))
+    problems = []
+    for key, text in overrides.items():
+        found = [place for names, place in places if key in names]
+        if not found:
+            known = dict.fromkeys(name for names, _ in places for name in names)
+            hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+            problems.append(f"--set: unknown key {key!r}{hint}")
+        for mapping, field in found:
+            mapping[field] = read_scalar(text)
+    return problems
+
+
+def parse(settings: list[str]) -> tuple[dict[str, str], list[str]]:
+    """``key=value`` of every ``--set``, and what is wrong with them."""
+    overrides: dict[str, str] = {}
+    problems = []
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip():
+            problems.append(f"--set: {setting!r} is not key=value")
+        elif key.strip() in overrides:
+            problems.append(f"--set: {key.strip()} is given twice")
+        overrides[key.strip()] = value
+    return overrides, problems
+
+
+def _places(data: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Place]]:
+    """Every value that can be set, with the keys that mean it."""
+    yield ("rate_max",), (data, "rate_max")
+    flows, steps = data.get("flows"), data.get("setup")
+    owners: list[tuple[dict[str, Any], str | None]] = [(data, None)] if flows is None else []
+    for owner in flows if isinstance(flows, list) else []:
+        if isinstance(owner, dict):
+            owners.append((owner, owner.get("name") or str(owner.get("flow")).rpartition(".")[2]))
+    for owner in steps if isinstance(steps, list) else []:
+        if isinstance(owner, dict):
+            owners.append((owner, owner.get("name")))
+            files = owner.get("attachments")
+            if isinstance(files, dict):
+                yield ("megabytes", f"{owner.get('name')}.megabytes"), (files, "megabytes")
+    for owner, name in owners:
+        args = owner.get("args")
+        if not isinstance(args, dict):
+            continue
+        for argument in list(args):
+            yield (argument, *([f"{name}.{argument}"] if name else [])), (args, argument)

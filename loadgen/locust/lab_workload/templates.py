@@ -1,0 +1,227 @@
+"""Templates in the arguments of a workload: compiled once, rendered for every request.
+
+A string that is one expression keeps the type of its value (``"{{ random_int(1, 99) }}"`` is a number); any other
+string is text with the expressions put in. Nothing is guessed from the text: ``"007"`` stays a string, unlike with
+Jinja's own native types, and rendering needs no parser.
+
+The same seed gives request number n the same arguments in every run, whatever the flows' timing: nothing that is
+random without the seed is within a template's reach.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
+
+from jinja2 import StrictUndefined, Undefined, meta, nodes
+from jinja2.exceptions import TemplateError as JinjaError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from lab_workload.errors import TemplateError
+from lab_workload.names import did_you_mean
+from lab_workload.yaml_source import Location
+
+COMMON_NAMES = ("counter", "pick", "random_int", "counterparty", "node", "parties", "party", "run_id", "setup", "users")
+LOAD_NAMES = (*COMMON_NAMES, "mine", "needed", "take", "user")
+"""What a template of a request can name. Parties are X.500 names as strings."""
+SETUP_NAMES = (*COMMON_NAMES, "item", "needed")
+"""What a template of the set-up can name."""
+PREPARED_NAMES = frozenset({"item", "mine", "setup", "take"})
+"""Names whose values the set-up makes, so that what uses them can be rendered only after it."""
+
+_Renderer = Callable[[Mapping[str, Any]], Any]
+
+
+class TemplatesError(Exception):
+    """Every template among the arguments that cannot be compiled, with its location."""
+
+    def __init__(self, problems: list[tuple[Location, str]]) -> None:
+        super().__init__("; ".join(message for _, message in problems))
+        self.problems = problems
+
+
+class HasNames(Protocol):
+    """A source of template values."""
+
+    names: dict[str, Any]
+
+
+class Arguments:
+    """The arguments of a flow with their templates compiled."""
+
+    def __init__(
+        self, args: Mapping[str, Any], names: Collection[str] = LOAD_NAMES, steps: Collection[str] = ()
+    ) -> None:
+        """Compile ``args``, whose templates may use ``names`` and the results of the set-up's ``steps``.
+
+        Raises ``TemplatesError`` with every template that is wrong.
+        """
+        self.used_names: dict[str, Location] = {}
+        """Each name that the templates use, with where it is used first."""
+        self.takes: dict[tuple[str, str | None], int] = {}
+        """How often ``take`` is written, by step and item."""
+        self.named_parties: dict[str, Location] = {}
+        """Each name that ``party`` is written with, with where that is first."""
+        self.mine_steps: set[str] = set()
+        """Steps of which every user has an item of its own."""
+        self._names = names
+        self._steps = steps
+        problems: list[tuple[Location, str]] = []
+        self._renderer = self._compile(dict(args), (), problems)
+        if problems:
+            raise TemplatesError(problems)
+
+    @property
+    def needs_setup(self) -> bool:
+        """Whether the arguments can be rendered only after the set-up."""
+        return not PREPARED_NAMES.isdisjoint(self.used_names)
+
+    def render(self, values: HasNames) -> dict[str, Any]:
+        """The arguments of the next request. Raises ``TemplateError``."""
+        try:
+            return self._renderer(values.names)  # type: ignore[no-any-return]
+        except TemplateError:
+            raise
+        except Exception as error:  # an expression of the workload's author may fail in any way
+            raise TemplateError(f"{type(error).__name__}: {_message(error)}") from error
+
+    def check(self, values: HasNames) -> None:
+        """Render once and see that the result can be sent as JSON. Raises ``TemplateError``."""
+        try:
+            json.dumps(self.render(values), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise TemplateError(f"cannot be sent as JSON: {error}") from error
+
+    def _compile(self, value: Any, where: Location, problems: list[tuple[Location, str]]) -> _Renderer:
+        if isinstance(value, str) and "{" in value:
+            try:
+                return self._compile_text(value, where)
+            except (JinjaError, TemplateError) as error:
+                problems.append((where, f"template: {_message(error)}"))
+        elif isinstance(value, dict):
+            items = [(key, self._compile(item, (*where, key), problems)) for key, item in value.items()]
+            return lambda names: {key: render(names) for key, render in items}
+        elif isinstance(value, list):
+            entries = [self._compile(item, (*where, index), problems) for index, item in enumerate(value)]
+            return lambda names: [render(names) for render in entries]
+        return lambda names: value
+
+    def _compile_text(self, text: str, where: Location) -> _Renderer:
+        tree = _ENVIRONMENT.parse(text)
+        for name in sorted(meta.find_undeclared_variables(tree)):
+            if name not in self._names:
+                raise TemplateError(f"unknown name {name!r}{_which(name, self._names)}")
+            self.used_names.setdefault(name, where)
+        self._note_steps(tree, where)
+        if not _is_one_expression(tree, text):
+            return _ENVIRONMENT.from_string(text).render
+        if _inner(text).strip() in self._names:
+            name = _inner(text).strip()
+            return lambda names: names[name]
+        evaluate = _ENVIRONMENT.compile_expression(_inner(text), undefined_to_none=False)
+
+        def render(names: Mapping[str, Any]) -> Any:
+            value = evaluate(names)
+            if isinstance(value, Undefined):
+                raise TemplateError(f"{text}: has no value")
+            return value
+
+        return render
+
+    def _note_steps(self, tree: nodes.Template, where: Location) -> None:
+        """See that every step that the template names is there, count what it takes, and note the parties it names."""
+        for named in tree.find_all(nodes.Getattr):
+            if _name_of(named.node) == "setup":
+                self._check_step(named.attr)
+        for indexed in tree.find_all(nodes.Getitem):
+            step = _constant(indexed.arg)
+            if _name_of(indexed.node) == "setup" and step is not None:
+                self._check_step(step)
+        for call in tree.find_all(nodes.Call):
+            function = _name_of(call.node)
+            if function == "party" and call.args:
+                name = _constant(call.args[0])
+                if name is not None:
+                    self.named_parties.setdefault(name, where)
+            if function not in ("take", "mine") or not call.args:
+                continue
+            step, *rest = map(_constant, call.args)
+            if step is None or (rest and rest[0] is None):
+                raise TemplateError(f"{function}(…) must be given its names as text, such as {function}('coins')")
+            self._check_step(step)
+            if function == "mine":
+                self.mine_steps.add(step)
+            else:
+                key = (step, rest[0] if rest else None)
+                self.takes[key] = self.takes.get(key, 0) + 1
+
+    def _check_step(self, step: str) -> None:
+        if step not in self._steps:
+            hint = _which(step, self._steps) if self._steps else ", no step of the set-up comes before"
+            raise TemplateError(f"unknown step {step!r}{hint}")
+
+
+def expression(text: str, names: Mapping[str, Any]) -> Any:
+    """The value of one ``{{ … }}``. Raises ``TemplateError``."""
+    try:
+        value = _ENVIRONMENT.compile_expression(_inner(text), undefined_to_none=False)(names)
+    except Exception as error:  # as in Arguments.render
+        raise TemplateError(f"{type(error).__name__}: {_message(error)}") from error
+    if isinstance(value, Undefined):
+        raise TemplateError(f"{text}: has no value")
+    return value
+
+
+def is_template(value: Any) -> bool:
+    """Whether ``value`` may change from request to request."""
+    if isinstance(value, dict):
+        return any(map(is_template, value.values()))
+    if isinstance(value, list):
+        return any(map(is_template, value))
+    return isinstance(value, str) and ("{{" in value or "{%" in value)
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+    # These draw from a random source that the seed does not rule.
+    del environment.filters["random"]
+    del environment.globals["lipsum"]
+    return environment
+
+
+_ENVIRONMENT = _environment()
+
+
+def _which(name: str, known: Collection[str]) -> str:
+    return did_you_mean(name, known) or f", known are {', '.join(known)}"
+
+
+def _name_of(node: nodes.Node) -> str | None:
+    return node.name if isinstance(node, nodes.Name) else None
+
+
+def _constant(node: nodes.Node) -> str | None:
+    return node.value if isinstance(node, nodes.Const) and isinstance(node.value, str) else None
+
+
+def _is_one_expression(tree: nodes.Template, text: str) -> bool:
+    """Whether the whole of ``text`` is one ``{{ … }}``."""
+    stripped = text.strip()
+    return (
+        len(tree.body) == 1
+        and isinstance(tree.body[0], nodes.Output)
+        and len(tree.body[0].nodes) == 1
+        and not isinstance(tree.body[0].nodes[0], nodes.TemplateData)
+        and stripped == text
+        and stripped.startswith("{{")
+        and stripped.endswith("}}")
+    )
+
+
+def _message(error: Exception) -> str:
+    """What ``error`` says, without the place in generated code that Jinja adds to it."""
+    return str(getattr(error, "message", error))
+
+
+def _inner(text: str) -> str:
+    """The expression within ``{{ … }}``, without Jinja's marks of whitespace control."""
+    return text[2:-2].removeprefix("-").removeprefix("+").removesuffix("-")

@@ -1,0 +1,95 @@
+"""What templates draw from: numbers decided by the seed, parties, and what the set-up prepared."""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from lab_workload.errors import TemplateError
+from lab_workload.names import did_you_mean
+from lab_workload.prepared import Prepared
+
+
+class Values:
+    """What templates draw from during one run.
+
+    ``node`` and ``counterparty`` are X.500 names, ``parties`` those of every party by its name; a counterparty of None
+    is a name that templates do not know. Workers have sequences of their own, and ``counter`` numbers of their own.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int,
+        node: str,
+        counterparty: str | None,
+        parties: Mapping[str, str] | None = None,
+        users: int = 1,
+        needed: int | None = None,
+        run_id: str = "",
+        prepared: Prepared | None = None,
+    ) -> None:
+        self._prepared = prepared or Prepared()
+        share = self._prepared.share
+        self._random = random.Random(seed if share.count == 1 else f"{seed}/{share.worker}")
+        self._count = 0
+        self._user = 1
+        self._parties = dict(parties or {})
+        self.names: dict[str, Any] = {
+            "counter": self._next_count,
+            "pick": self._pick,
+            "random_int": self._random_int,
+            "party": self._party,
+            "parties": [name for name in self._parties.values() if name != node],
+            "take": self._prepared.take,
+            "mine": self._mine,
+            "setup": _Steps(self._prepared),
+            "run_id": run_id,
+            "users": users,
+            "user": share.number(1),
+            "node": node,
+        }
+        if counterparty is not None:
+            self.names["counterparty"] = counterparty
+        if needed is not None:
+            self.names["needed"] = needed
+
+    def for_user(self, ordinal: int) -> "Values":
+        """The values of this worker's user ``ordinal``, from 1, until somebody else's are asked for."""
+        self._user = ordinal
+        self.names["user"] = self._prepared.share.number(ordinal)
+        return self
+
+    def _next_count(self) -> int:
+        self._count += 1
+        return self._prepared.share.number(self._count)
+
+    def _random_int(self, lowest: int, highest: int) -> int:
+        if type(lowest) is not int or type(highest) is not int:
+            raise TemplateError(f"random_int({lowest!r}, {highest!r}): both bounds must be whole numbers")
+        if lowest > highest:
+            raise TemplateError(f"random_int({lowest}, {highest}): the first bound is above the second")
+        return self._random.randint(lowest, highest)
+
+    def _pick(self, choices: list[Any]) -> Any:
+        if not isinstance(choices, (list, tuple)) or not choices:
+            raise TemplateError(f"pick({choices!r}): needs a list with at least one item")
+        return self._random.choice(choices)
+
+    def _party(self, name: str) -> str:
+        if name not in self._parties:
+            hint = did_you_mean(str(name), self._parties) or f"; there are {', '.join(self._parties)}"
+            raise TemplateError(f"party({name!r}): unknown party{hint}")
+        return self._parties[name]
+
+    def _mine(self, step: str, item: str | None = None) -> Any:
+        return self._prepared.mine(self._user, step, item)
+
+
+class _Steps:
+    """``setup.coins``: the results of a step. Not a dictionary, whose methods templates would find instead of steps."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+
+    def __getitem__(self, step: str) -> Any:
+        return self._prepared.results[step]

@@ -1,0 +1,370 @@
+"""Workload files: what the requests of a run start, what is prepared for them, and every mistake told at once.
+
+One workload is one file ``<name>.yaml``; ``docs/workloads.md`` describes the fields.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from lab_workload import overrides as settings
+from lab_workload.errors import TemplateError
+from lab_workload.names import canonical, did_you_mean
+from lab_workload.schema import (
+    AttachmentFields,
+    EntryFields,
+    Expect,
+    FlowFields,
+    OneFlow,
+    Requires,
+    SeveralFlows,
+    StepFields,
+    Unit,
+)
+from lab_workload.states import NODE_WORDS, Changes, by_node, changes_of, whole_number
+from lab_workload.templates import LOAD_NAMES, SETUP_NAMES, Arguments, TemplatesError
+from lab_workload.yaml_source import Location, Source, WorkloadError, line_of, read_fields
+
+STEP_NODE_WORDS = (*NODE_WORDS, "item")
+"""What can stand for the name of the node on which a step of the set-up runs."""
+
+__all__ = ["Part", "Source", "Step", "Workload", "WorkloadError", "load_workload", "workload_names"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One kind of request: a flow with its arguments, and what its success counts as."""
+
+    name: str
+    """Its name in the rows: the one given, or the flow's short class name."""
+    weight: int
+    """How often it is started beside the weights of the others."""
+    flow: str
+    """Class of the flow, full or short."""
+    args: Mapping[str, Any]
+    """Arguments as they are in the file; strings are templates."""
+    arguments: Arguments
+    """``args`` with their templates compiled."""
+    own_counterparty: str | None
+    """The other party of this part alone; None where it is the run's."""
+    unit: Unit
+    states_per_flow: int | None
+    """States that a success makes, for throughput in states per second; None where the workload does not say."""
+    changes: Changes
+    """What a success changes in the vaults, with words for node and counterparty."""
+    expect: Expect | None
+    """The failure that counts as what was wanted; None where every failure is an error."""
+    location: Location
+    """Where it is in the file: ``()`` for a workload of one flow."""
+
+    @property
+    def flow_short_name(self) -> str:
+        """The flow's class without its package."""
+        return self.flow.rpartition(".")[2]
+
+    def vault_changes(self, node: str, counterparty: str | None) -> dict[str, dict[str, int]]:
+        """By how much a success changes the number of unconsumed states, by class of state and name of node."""
+        return by_node(self.changes, node, counterparty)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the set-up: ``count`` starts of a flow, or attachments, once or for each of a list's items."""
+
+    name: str
+    node: str
+    """Name of the node on which it runs, or one of the words node, counterparty, item."""
+    each: Arguments | None
+    """Renders to ``{"each": [item, …]}``; None where the step is done once."""
+    flow: str | None
+    """Class of the flow; None where attachments are uploaded."""
+    args: Mapping[str, Any]
+    arguments: Arguments
+    megabytes: int | None
+    """Size of every attachment; None where a flow is started."""
+    count: Arguments
+    """Renders to ``{"count": number}``: starts of the flow or attachments, for each item."""
+    concurrency: int
+    timeout_seconds: int
+    """How long the whole step may take."""
+    location: Location
+
+    @property
+    def all_arguments(self) -> tuple[Arguments, ...]:
+        """Every template of the step."""
+        return tuple(filter(None, (self.arguments, self.count, self.each)))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload whose file is without mistakes."""
+
+    name: str
+    """The file's name without its suffix."""
+    description: str
+    """One sentence for people."""
+    node: str
+    """Name of the node that starts the flows when a run does not say another."""
+    counterparty: str | None
+    """Name of the other party when neither a part nor a run says another; None where the flows have none."""
+    requires: Requires | None
+    parts: tuple[Part, ...]
+    """What requests start; one part unless the file has a list of flows."""
+    setup: tuple[Step, ...]
+    """What is done before the load, in order."""
+    prepared: Mapping[str, int]
+    """How many items of a step one request takes at most: given, or counted in the templates."""
+    rate_max: float | None
+    """Most requests per second that a closed load is prepared for; None where none is said."""
+    source: Source
+    """Where it was written."""
+
+    @property
+    def takes(self) -> bool:
+        """Whether requests use prepared items up."""
+        return bool(self.prepared)
+
+    @property
+    def own_steps(self) -> set[str]:
+        """Steps of which every user has an item of its own."""
+        return {step for part in self.parts for step in part.arguments.mine_steps}
+
+
+def workload_names(directory: Path) -> list[str]:
+    """Names of the workloads in ``directory``, sorted; an absent directory has none."""
+    return sorted(path.stem for path in directory.glob("*.yaml") if not path.name.startswith("."))
+
+
+def load_workload(
+    directory: Path, name: str, node_names: Collection[str] = (), overrides: Mapping[str, str] | None = None
+) -> Workload:
+    """Read workload ``name``; ``node_names`` are the names that nodes in it may have (empty: any).
+
+    ``overrides`` are values by key that take the place of the file's. Raises ``WorkloadError`` with everything that is
+    wrong with the file.
+    """
+    names = workload_names(directory)
+    if not names:
+        raise WorkloadError([f"there is no workload file in {directory}"])
+    if name not in names:
+        hint = did_you_mean(name, names) or f"; there are {', '.join(names)}"
+        raise WorkloadError([f"unknown workload {name!r}{hint}"])
+    data, source = read_fields(directory / f"{name}.yaml")
+    problems = settings.apply(data, overrides or {})
+    model = SeveralFlows if "flows" in data else OneFlow
+    try:
+        fields: SeveralFlows | OneFlow | None = model.model_validate(data)
+    except ValidationError as error:
+        problems += [_schema_problem(detail, source, data) for detail in error.errors(include_url=False)]
+        fields = None
+    reader = _Reader(data, source, node_names, problems)
+    if fields is None:
+        reader.only_templates()
+    else:
+        workload = reader.workload(name, fields)
+    if fields is None or problems:
+        raise WorkloadError(sorted(dict.fromkeys(problems), key=line_of))
+    return workload
+
+
+class _Reader:
+    """Makes a ``Workload`` of fields that have the right types, and notes what is wrong with them together."""
+
+    def __init__(
+        self, data: Mapping[str, Any], source: Source, node_names: Collection[str], problems: list[str]
+    ) -> None:
+        self._data = data
+        self._source = source
+        self._node_names = node_names
+        self._problems = problems
+        requires = data.get("requires")
+        parties = requires.get("parties") if isinstance(requires, dict) else None
+        if isinstance(parties, int) and parties > len(node_names):
+            # What the file needs is said when it is seen what there is; the names that are missing then say nothing more.
+            self._node_names = ()
+
+    def workload(self, name: str, fields: OneFlow | SeveralFlows) -> Workload:
+        """The workload; worth something only when no problem was noted."""
+        steps = tuple(self._step(step, index, fields) for index, step in enumerate(fields.setup))
+        self._twice("setup", [step.name for step in steps])
+        step_names = [step.name for step in steps]
+        flows: list[tuple[Location, FlowFields]] = [((), fields)] if isinstance(fields, OneFlow) else []
+        if isinstance(fields, SeveralFlows):
+            flows = [(("flows", index), entry) for index, entry in enumerate(fields.flows)]
+        parts = tuple(self._part(flow, location, step_names) for location, flow in flows)
+        self._twice("flows", [part.name for part in parts])
+        self._node(fields.node, ("node",))
+        self._node(fields.counterparty, ("counterparty",))
+        for step in fields.prepared:
+            if step not in step_names:
+                hint = did_you_mean(step, step_names)
+                self._note(("prepared", step), f"there is no such step in setup{hint}")
+        prepared = {**_taken_by_requests(parts), **fields.prepared}
+        return Workload(
+            name=name,
+            description=fields.description,
+            node=fields.node,
+            counterparty=fields.counterparty,
+            requires=fields.requires,
+            parts=parts,
+            setup=steps,
+            prepared=prepared,
+            rate_max=fields.rate_max,
+            source=self._source,
+        )
+
+    def only_templates(self) -> None:
+        """Note the mistakes in the templates of fields that cannot be read otherwise."""
+        steps = list(_mappings(self._data.get("setup")))
+        names = [str(step.get("name")) for _, step in steps]
+        for index, step in steps:
+            self._arguments(step.get("args"), ("setup", index, "args"), SETUP_NAMES, names[:index])
+        for index, entry in _mappings(self._data.get("flows")):
+            self._arguments(entry.get("args"), ("flows", index, "args"), LOAD_NAMES, names)
+        self._arguments(self._data.get("args"), ("args",), LOAD_NAMES, names)
+
+    def _part(self, fields: FlowFields, location: Location, step_names: list[str]) -> Part:
+        entry = fields if isinstance(fields, EntryFields) else None
+        own_counterparty = entry.counterparty if entry else None
+        if fields.state and fields.states:
+            self._note((*location, "state"), "is the short form of states; give one of the two")
+        for state, nodes in fields.states.items():
+            for node in nodes:
+                self._node(node, (*location, "states", state, node), NODE_WORDS)
+        self._node(own_counterparty, (*location, "counterparty"))
+        changes: Changes = {}
+        states_per_flow = None
+        try:
+            where: Location = (*location, "states")
+            changes = changes_of(fields)
+            where = (*location, "states_per_flow")
+            states_per_flow = (
+                None if fields.states_per_flow is None else whole_number(fields.states_per_flow, fields.args)
+            )
+        except TemplateError as error:
+            self._note(where, f"template: {error}")
+        if fields.unit == "state" and fields.states_per_flow is None:
+            self._note((*location, "unit"), "is state, so say with states_per_flow how many a flow makes")
+        return Part(
+            name=(entry.name if entry else None) or fields.flow.rpartition(".")[2],
+            weight=entry.weight if entry else 1,
+            flow=fields.flow,
+            args=fields.args,
+            arguments=self._arguments(fields.args, (*location, "args"), LOAD_NAMES, step_names),
+            own_counterparty=own_counterparty,
+            unit=fields.unit,
+            states_per_flow=states_per_flow,
+            changes=changes,
+            expect=fields.expect,
+            location=location,
+        )
+
+    def _step(self, fields: StepFields, index: int, workload: OneFlow | SeveralFlows) -> Step:
+        location: Location = ("setup", index)
+        if (fields.flow is None) == (fields.attachments is None):
+            self._note(location, f"{fields.name}: give either flow or attachments")
+        if fields.attachments is not None:
+            for field in ("args", "count"):
+                if field in fields.model_fields_set:
+                    self._note((*location, field), "belongs to a flow, not to attachments")
+        words = STEP_NODE_WORDS if fields.each is not None else NODE_WORDS
+        self._node(fields.node, (*location, "node"), words)
+        if fields.node == "counterparty" and workload.counterparty is None:
+            self._note((*location, "node"), "is the counterparty, but none is given")
+        earlier = [step.name for step in workload.setup[:index]]
+        names = SETUP_NAMES if fields.each is not None else tuple(name for name in SETUP_NAMES if name != "item")
+        attachments = fields.attachments
+        count, where = (attachments.count, (*location, "attachments")) if attachments else (fields.count, location)
+        return Step(
+            name=fields.name,
+            node=fields.node or "node",
+            each=None
+            if fields.each is None
+            else self._arguments({"each": fields.each}, location, SETUP_NAMES, earlier),
+            flow=fields.flow,
+            args=fields.args,
+            arguments=self._arguments(fields.args, (*location, "args"), names, earlier),
+            megabytes=attachments.megabytes if attachments else None,
+            count=self._arguments({"count": count}, where, names, earlier),
+            concurrency=fields.concurrency,
+            timeout_seconds=fields.timeout_seconds,
+            location=location,
+        )
+
+    def _arguments(self, args: Any, location: Location, names: Collection[str], steps: Collection[str]) -> Arguments:
+        try:
+            return Arguments(args if isinstance(args, dict) else {}, names, steps)
+        except TemplatesError as error:
+            for where, text in error.problems:
+                self._note((*location, *where), text)
+        return Arguments({})
+
+    def _node(self, name: str | None, location: Location, words: Collection[str] = ()) -> None:
+        if name is None or not self._node_names or name in words or canonical(name, self._node_names) is not None:
+            return
+        self._note(location, f"unknown node {name!r}; there are {', '.join(self._node_names)}")
+
+    def _twice(self, field: str, names: list[str]) -> None:
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                self._note((field, index), f"there is another one named {name!r}; give each its own name")
+
+    def _note(self, location: Location, text: str) -> None:
+        self._problems.append(self._source.problem(location, text))
+
+
+def _mappings(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    return (
+        (index, item) for index, item in enumerate(value if isinstance(value, list) else []) if isinstance(item, dict)
+    )
+
+
+def _taken_by_requests(parts: Iterable[Part]) -> dict[str, int]:
+    """The most that one request takes of any list of a step, as its templates are written."""
+    most: dict[str, int] = {}
+    for part in parts:
+        for (step, _), count in part.arguments.takes.items():
+            most[step] = max(count, most.get(step, 0))
+    return most
+
+
+def _known_fields(location: Location, data: Mapping[str, Any]) -> Collection[str]:
+    """The fields that the mapping at ``location`` may have."""
+    model: type[BaseModel] = SeveralFlows if "flows" in data else OneFlow
+    match location:
+        case ("requires",):
+            model = Requires
+        case ("flows", int()):
+            model = EntryFields
+        case ("setup", int()):
+            model = StepFields
+        case (*_, "expect"):
+            model = Expect
+        case (*_, "attachments"):
+            model = AttachmentFields
+    return model.model_fields
+
+
+def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> str:
+    """One of pydantic's errors in the words of a workload file."""
+    location: Location = tuple(detail["loc"])
+    name = str(location[-1])
+    match detail["type"]:
+        case "missing":
+            return source.problem(location, "is missing")
+        case "extra_forbidden" if location == (name,) and name in FlowFields.model_fields:
+            return source.problem(location, "belongs to one flow: give it to an entry of flows")
+        case "extra_forbidden":
+            known = _known_fields(location[:-1], data)
+            hint = did_you_mean(name, known) or f", known are {', '.join(known)}"
+            return source.problem(location, f"unknown field{hint}")
+        case "string_pattern_mismatch":
+            kind = "a name of letters and digits" if name == "name" else "the name of a class"
+            return source.problem(location, f"{detail['input']!r} is not {kind}")
+        case "string_too_short":
+            return source.problem(location, "must not be empty")
+    expected = detail["msg"].removeprefix("Input should be ")
+    return source.problem(location, f"should be {expected}, is {detail['input']!r}")

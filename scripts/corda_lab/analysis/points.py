@@ -1,0 +1,313 @@
+"""The points of a sweep: steps that differ only in their repeat, with each figure's interval over them.
+
+A point's figures are made of its valid steps alone. Steps that only look for a rate (probes) and the longer ones that
+confirm it are points of their own: they are not measured alike.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from corda_lab.results.stored import StoredRun
+from corda_lab.stats import intervals
+from corda_lab.stats.intervals import Interval
+from corda_lab.text.words import DATABASES, judged_latency, parameter_name
+
+RATE = "load.rate"
+"""The parameter that a search for the highest rate varies by itself."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of a step that points are compared by."""
+
+    name: str
+    title: str
+    unit: str
+    higher_is: Literal["faster", "slower"]
+    of: Callable[[dict[str, Any]], float | None]
+
+    @property
+    def higher_is_better(self) -> bool:
+        return self.higher_is == "faster"
+
+
+def _latency(name: str) -> Callable[[dict[str, Any]], float | None]:
+    def of(step: dict[str, Any]) -> float | None:
+        value: float | None = judged_latency(step)[name]
+        return value
+
+    return of
+
+
+def _throughput(step: dict[str, Any]) -> float | None:
+    return float(step["throughput_per_second"])
+
+
+def _states(step: dict[str, Any]) -> float | None:
+    value: float | None = step["throughput_states_per_second"]
+    return value
+
+
+METRICS: dict[str, Metric] = {
+    "throughput": Metric("throughput", "throughput", "flows/s", "faster", _throughput),
+    "states": Metric("states", "throughput in states", "states/s", "faster", _states),
+    **{name: Metric(name, f"latency {name}", "ms", "slower", _latency(name)) for name in ("p50", "p95", "p99")},
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure of a point. ``low`` and ``high`` are None where fewer than two valid steps are behind it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    method: str | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """Steps of one load on one shape, and where they stand in the sweep's curves."""
+
+    workload: str
+    values: dict[str, Any]
+    phase: str
+    label: str
+    x: Any
+    group: dict[str, Any]
+    steps: tuple[dict[str, Any], ...]
+    confidence: float
+
+    @property
+    def key(self) -> str:
+        """What two sweeps have to share for their points to be the same."""
+        return json.dumps([self.workload, self.phase, self.values], sort_keys=True)
+
+    @property
+    def valid(self) -> list[dict[str, Any]]:
+        return [step for step in self.steps if step["validity"]["valid"]]
+
+    @property
+    def collapsed(self) -> list[dict[str, Any]]:
+        """The valid steps in which nothing was completed: that is an outcome, and counts as 0 flows per second."""
+        return [step for step in self.valid if step["throughput_per_second"] == 0]
+
+    @property
+    def group_label(self) -> str:
+        """The other varied parameters in words; empty where there is none."""
+        return ", ".join(value_words(name, value) for name, value in self.group.items())
+
+    def samples(self, metric: str) -> list[float]:
+        """The figure of each valid step that has it, in order of their repeats."""
+        found = (METRICS[metric].of(step) for step in sorted(self.valid, key=lambda step: int(step["repeat"])))
+        return [value for value in found if value is not None]
+
+    def estimate(self, metric: str) -> Estimate:
+        """The figure with its interval over the valid steps."""
+        values = self.samples(metric)
+        found: Interval | None = intervals.repeats_interval(values, self.confidence)
+        if found is not None:
+            return Estimate(found.estimate, found.low, found.high, found.n, found.method)
+        return Estimate(values[0] if values else None, None, None, len(values), None)
+
+
+def value_words(parameter: str, value: Any) -> str:
+    """``postgres``, ``heap 2g``, ``dev mode false``: a value, with its parameter where it does not speak for itself."""
+    name = parameter_name(parameter)
+    if parameter == "shape.database":
+        return DATABASES.get(value, str(value))
+    if parameter == "shape.corda":
+        return f"Corda {value}"
+    if isinstance(value, bool):
+        return f"{name} {str(value).lower()}"
+    if isinstance(value, str) and not value[:1].isdigit():
+        return value
+    return f"{value} {name}" if parameter.startswith("load.") else f"{name} {value}"
+
+
+def x_name(run: StoredRun) -> str | None:
+    """The parameter on the x axis; None where points stand side by side."""
+    if run.sweep.get("find_max"):
+        return RATE
+    name: str | None = run.sweep["x"]
+    return name
+
+
+def points(run: StoredRun) -> list[Point]:
+    """The points of a run, in the order in which the plan lists them, and otherwise of their first step."""
+    name = x_name(run)
+    steps_of: dict[str, list[dict[str, Any]]] = {}
+    for step in sorted(run.steps, key=lambda step: int(step["index"])):
+        key = json.dumps([step["workload"], step["phase"], step["point"], _probed_rate(run, step)], sort_keys=True)
+        steps_of.setdefault(key, []).append(step)
+    found = []
+    for steps in steps_of.values():
+        first = steps[0]
+        values = dict(first["point"])
+        if run.sweep.get("find_max"):
+            values[RATE] = first["load"]["rate_per_second"]
+        label = _label(run, first)
+        group = {key: value for key, value in values.items() if key != name}
+        found.append(
+            Point(
+                first["workload"],
+                values,
+                first["phase"],
+                label,
+                values.get(name) if name else label,
+                group if name else {},
+                tuple(steps),
+                float(run.sweep["confidence"]),
+            )
+        )
+    return sorted(found, key=lambda point: _listed_place(run, point))
+
+
+def _label(run: StoredRun, step: dict[str, Any]) -> str:
+    """The plan's label; a search gives all its steps the same one, so there the rate stands in front."""
+    label = str(step["label"] or step["workload"])
+    if not run.sweep.get("find_max"):
+        return label
+    rate = f"{step['load']['rate_per_second']:g}/s"
+    return f"{rate}, {label}" if step["point"] else rate
+
+
+def _probed_rate(run: StoredRun, step: dict[str, Any]) -> Any:
+    return step["load"]["rate_per_second"] if run.sweep.get("find_max") else None
+
+
+def _listed_place(run: StoredRun, point: Point) -> list[tuple[int, float]]:
+    """Where the plan lists the point's values; values that it does not list (of a search) come in ascending order."""
+    places = []
+    for name, value in point.values.items():
+        listed = list(run.sweep["vary"].get(name) or [])
+        number = float(value) if isinstance(value, int | float) else 0.0
+        # The x axis is the innermost order, whatever the plan's.
+        is_x = name == x_name(run)
+        place = (listed.index(value), number) if value in listed else (len(listed), number)
+        places.append((is_x, place))
+    return [place for _, place in sorted(places, key=lambda entry: entry[0])]
+
+
+def grouped(all_points: Sequence[Point]) -> dict[str, list[Point]]:
+    """Points by their group's label, in the order of the points."""
+    groups: dict[str, list[Point]] = {}
+    for point in all_points:
+        groups.setdefault(point.group_label, []).append(point)
+    return groups
+
+
+def strata(all_points: Sequence[Point]) -> list[list[Point]]:
+    """The points that may be compared with one another, those of a search's probes left out.
+
+    Flows of different workloads are different work, so each workload is by itself; unless the workload is all that varies.
+    """
+    by_workload: dict[str, list[Point]] = {}
+    measured = [point for point in all_points if point.phase != "probe"]
+    for point in measured:
+        by_workload.setdefault(point.workload, []).append(point)
+    if all(len(members) == 1 for members in by_workload.values()):
+        return [measured] if measured else []
+    return list(by_workload.values())
+
+
+def known_metrics(all_points: Sequence[Point]) -> list[str]:
+    """The metrics that the points have: states only where a workload says how many its flows make."""
+    knows_states = any(METRICS["states"].of(step) is not None for point in all_points for step in point.valid)
+    return [name for name in METRICS if name != "states" or knows_states]
+
+
+def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
+    """The metric that answers what the sweep asks: throughput, unless the sweep itself fixes that.
+
+    Where flows of one workload make more states at some points than at others: states per second. Open load of one rate
+    achieves what it is offered: there the p95 of its latency.
+    """
+    steps = [step for point in all_points for step in point.valid]
+    if run.sweep.get("find_max") or all(step["throughput_per_second"] == 0 for step in steps):
+        return "throughput"
+    if all(METRICS["states"].of(step) is not None for step in steps):
+        shares = {(step["workload"], tuple(part["states_per_flow"] for part in step["parts"])) for step in steps}
+        if len(shares) > len({workload for workload, _ in shares}):
+            return "states"
+    if all(step["open_load"] for step in steps) and len({step["load"]["rate_per_second"] for step in steps}) == 1:
+        return "p95"
+    return "throughput"
+
+
+def best(all_points: Sequence[Point], metric: str = "throughput") -> Point | None:
+    """The point with the best figure among those that have a valid step. Of a search only what was confirmed counts."""
+    known = [point for point in all_points if point.estimate(metric).value is not None]
+    known = [point for point in known if point.phase == "measure" or (point.phase == "confirm" and holds(point))]
+    # A point that fails at times is the best one only where every other does too.
+    known = [point for point in known if not point.collapsed] or known
+    sign = 1 if METRICS[metric].higher_is_better else -1
+    return max(known, key=lambda point: sign * (point.estimate(metric).value or 0.0), default=None)
+
+
+def holds(point: Point) -> bool:
+    """Whether every step of the point is valid and within the thresholds."""
+    return all(step["validity"]["valid"] and step["thresholds"]["passed"] for step in point.steps)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found for one combination of what varies; ``low`` and ``high`` are as in ``search.Outcome``."""
+
+    label: str
+    workload: str
+    group: dict[str, Any]
+    group_label: str
+    rate: float | None
+    low: float | None
+    high: float | None
+    reason: str | None
+    confirmed: Point | None
+    """The steps that confirmed the rate."""
+    failed: Point | None
+    """The lowest rate above it that was not sustained; without a confirmed rate, the lowest of all."""
+    members: tuple[Point, ...]
+
+    @property
+    def key(self) -> str:
+        """What two searches have to share to have searched the same."""
+        return json.dumps([self.workload, self.group], sort_keys=True)
+
+
+def searched(run: StoredRun, all_points: Sequence[Point]) -> list[Found]:
+    """What a search found, by the groups of its points: as it says itself, or from its steps where it was broken off."""
+    outcomes = (run.sweep.get("find_max") or {}).get("outcomes") or {}
+    by_group: dict[str, list[Point]] = {}
+    for point in all_points:
+        by_group.setdefault(json.dumps([point.workload, point.group]), []).append(point)
+    return [_found(members, outcomes) for members in by_group.values()]
+
+
+def _found(members: Sequence[Point], outcomes: dict[str, Any]) -> Found:
+    label = str(members[0].steps[0]["label"] or members[0].workload)
+    outcome = outcomes.get(label)
+    held = {phase: [p for p in members if p.phase == phase and holds(p)] for phase in ("probe", "confirm")}
+    if outcome and "rate" in outcome:
+        rate, low, high = outcome["rate"], outcome["low"], outcome["high"]
+    else:
+        rate = max((float(point.x) for point in held["confirm"]), default=None)
+        low = max((float(point.x) for point in held["probe"]), default=None)
+        above = [float(p.x) for p in members if p.phase == "probe" and not holds(p) and (low is None or p.x > low)]
+        high = min(above, default=None)
+    not_held = [point for point in members if not holds(point) and (rate is None or float(point.x) > rate)]
+    return Found(
+        label,
+        members[0].workload,
+        members[0].group,
+        members[0].group_label,
+        rate,
+        low,
+        high,
+        outcome["reason"] if outcome else None,
+        next((point for point in held["confirm"] if float(point.x) == rate), None),
+        min(not_held, key=lambda point: float(point.x), default=None),
+        tuple(members),
+    )

@@ -1,0 +1,193 @@
+"""What limited the system at a point: the resources that were used up there, each with its evidence.
+
+Whether something is used up is judged by fixed limits on means over the measuring windows of the point's valid steps.
+Nothing used up is an answer too: then flows waited for something that the lab does not watch, such as one another.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from corda_lab.analysis.points import Point
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import STOLEN_PERCENT_MAX
+from corda_lab.steps.rows import GENERATOR_CPU_PERCENT_MAX
+from corda_lab.text.words import amount, listed, percent
+
+BUSY_PERCENT_MIN = 90.0
+"""A processor that is busier is used up: what is left are moments in which nobody happened to be ready."""
+
+GC_PERCENT_MIN = 20.0
+QUEUE_GROWTH_MIN = 10.0
+PENDING_MIN = 1.0
+
+SERIES = ("artemis_queue_messages", "hikari_connections_pending")
+
+
+@dataclass(frozen=True)
+class Use:
+    """How much of one resource was used, and by which node where it is a node's. ``value`` is None where it is not known."""
+
+    resource: str
+    value: float | None
+    text: str
+    is_used_up: bool
+    evidence: str
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Mean of what is known."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def by_node(dictionaries: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Mean over steps of what each node used."""
+    names = dict.fromkeys(name for one in dictionaries for name in one)
+    return {name: mean([one.get(name) for one in dictionaries]) or 0.0 for name in names}
+
+
+def cores_in(cpuset: str) -> int:
+    """How many cores a set has: ``0-3`` has 4, ``0,2`` has 2."""
+    cores: set[int] = set()
+    for part in cpuset.split(","):
+        first, _, last = part.strip().partition("-")
+        cores.update(range(int(first), int(last or first) + 1))
+    return len(cores)
+
+
+def cores_of_nodes(environment: dict[str, Any]) -> float | None:
+    """Cores that all nodes share: those they are bound to, or all of the machine."""
+    cpuset, count = environment["shape"].get("NODE_CPUSET"), environment["host"]["cpu_count"]
+    return float(cores_in(cpuset)) if cpuset else float(count) if count else None
+
+
+def cores_of_node(environment: dict[str, Any]) -> float | None:
+    """Cores that one node may use: its own limit, but no more than all nodes share."""
+    limit, shared = float(environment["shape"].get("NODE_CORES") or 0), cores_of_nodes(environment)
+    return min(limit, shared) if limit and shared else limit or shared
+
+
+def node_cpu(point: Point, steps: Sequence[dict[str, Any]], environment: dict[str, Any]) -> Use:
+    """The busiest node's share of the cores that it may use; of nodes bound to some cores, all nodes' share of these if more."""
+    cores = by_node([step["resources"]["node_cpu_cores"] for step in steps])
+    allowed = cores_of_node(environment)
+    if not cores or not allowed:
+        return Use("node CPU", None, "–", False, "")
+    node = max(cores, key=lambda name: cores[name])
+    share = 100 * cores[node] / allowed
+    evidence = f"{node} used {cores[node]:.2f} of the {allowed:g} cores that a node may use"
+    cpuset, shared = environment["shape"].get("NODE_CPUSET"), cores_of_nodes(environment)
+    total = sum(cores.values())
+    if cpuset and shared and 100 * total / shared > share:
+        share = 100 * total / shared
+        evidence = f"all nodes together used {total:.2f} of the {shared:g} cores that they are bound to ({cpuset})"
+        return Use("node CPU", share, f"all nodes {total:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
+    return Use("node CPU", share, f"{node} {cores[node]:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
+
+
+def machine(steps: Sequence[dict[str, Any]], environment: dict[str, Any]) -> Use:
+    """The machine's processors, with who used them."""
+    busy = mean([step["resources"]["host_busy_percent"] for step in steps])
+    if busy is None:
+        return Use("machine", None, "–", False, "")
+    cores = by_node([{**step["resources"]["node_cpu_cores"], **step["resources"]["lab_cpu_cores"]} for step in steps])
+    first = sorted(cores, key=lambda name: -cores[name])[:3]
+    count = environment["host"]["cpu_count"]
+    users = listed([f"{name} {cores[name]:.2f}" for name in first])
+    of = f" of {count} cores" if count else " cores"
+    evidence = f"the machine was {percent(busy)} busy" + (f" ({users}{of})" if first else "")
+    stolen = mean([step["resources"]["host_stolen_percent"] for step in steps])
+    if stolen is not None and stolen > STOLEN_PERCENT_MAX:
+        evidence += f", {percent(stolen)} of its time taken by other guests"
+    return Use("machine", busy, percent(busy), busy >= BUSY_PERCENT_MIN, evidence)
+
+
+def collecting(steps: Sequence[dict[str, Any]]) -> Use:
+    """The node that spent most of its time collecting garbage."""
+    shares = by_node([step["resources"]["node_gc_share"] for step in steps])
+    if not shares:
+        return Use("GC", None, "–", False, "")
+    node = max(shares, key=lambda name: shares[name])
+    share = 100 * shares[node]
+    evidence = f"{node} spent {percent(share)} of the time collecting garbage"
+    return Use("GC", share, f"{node} {percent(share)}", share >= GC_PERCENT_MIN, evidence)
+
+
+def generator(steps: Sequence[dict[str, Any]]) -> Use:
+    """The generator's busiest process."""
+    share = mean([step["generator"]["cpu_percent_max"] for step in steps])
+    if share is None:
+        return Use("generator", None, "–", False, "")
+    evidence = f"the generator used {percent(share)} of its core"
+    return Use("generator", share, percent(share), share > GENERATOR_CPU_PERCENT_MAX, evidence)
+
+
+def queue(steps: Sequence[dict[str, Any]], samples: pl.DataFrame) -> Use:
+    """The inbound queue that grew most from the first third of the windows to the last."""
+    depths: dict[str, list[tuple[float, float]]] = {}
+    inbound = samples.filter((pl.col("name") == SERIES[0]) & (pl.col("labels").str.contains('"inbound"', literal=True)))
+    for step in steps:
+        window = step["window"]
+        third = (window["ended_at"] - window["started_at"]) / 3
+        own = (
+            inbound.filter(
+                (pl.col("step") == step["index"]) & pl.col("time").is_between(window["started_at"], window["ended_at"])
+            )
+            .group_by("node", maintain_order=True)
+            .agg(
+                pl.col("value").filter(pl.col("time") <= window["started_at"] + third).mean().alias("first"),
+                pl.col("value").filter(pl.col("time") >= window["ended_at"] - third).mean().alias("last"),
+            )
+            .drop_nulls()
+        )
+        for node, first, last in own.iter_rows():
+            depths.setdefault(node, []).append((first, last))
+    grown = {
+        node: (sum(a for a, _ in pairs) / len(pairs), sum(b for _, b in pairs) / len(pairs))
+        for node, pairs in depths.items()
+    }
+    if not grown:
+        return Use("queue", None, "–", False, "")
+    node = max(grown, key=lambda name: grown[name][1] - grown[name][0])
+    first, last = grown[node]
+    is_growing = last - first >= max(QUEUE_GROWTH_MIN, first)
+    evidence = f"the inbound queue of {node} grew from {amount(first)} to {amount(last)} messages while it was measured"
+    text = f"{node} {last - first:+.0f}" if last - first >= 0.5 else "no growth"
+    return Use("queue", last - first, text, is_growing, evidence)
+
+
+def connections(steps: Sequence[dict[str, Any]], samples: pl.DataFrame) -> Use:
+    """The node with most threads waiting for a database connection."""
+    means: dict[str, list[float]] = {}
+    pending = samples.filter(pl.col("name") == SERIES[1])
+    for step in steps:
+        window = step["window"]
+        own = pending.filter(
+            (pl.col("step") == step["index"]) & pl.col("time").is_between(window["started_at"], window["ended_at"])
+        )
+        for node, value in own.group_by("node", maintain_order=True).agg(pl.col("value").mean()).iter_rows():
+            means.setdefault(node, []).append(value)
+    waiting = {node: sum(values) / len(values) for node, values in means.items()}
+    if not waiting:
+        return Use("DB connections", None, "–", False, "")
+    node = max(waiting, key=lambda name: waiting[name])
+    evidence = f"{waiting[node]:.1f} threads of {node} waited for a database connection on average"
+    text = f"{node} {waiting[node]:.1f} waiting" if waiting[node] >= 0.05 else "none waiting"
+    return Use("DB connections", waiting[node], text, waiting[node] >= PENDING_MIN, evidence)
+
+
+def uses(run: StoredRun, point: Point, samples: pl.DataFrame) -> list[Use]:
+    """How much of each resource the point's valid steps used; of all its steps where none is valid."""
+    steps = point.valid or list(point.steps)
+    environment = run.environment(steps[0])
+    return [
+        generator(steps),
+        machine(steps, environment),
+        node_cpu(point, steps, environment),
+        collecting(steps),
+        connections(steps, samples),
+        queue(steps, samples),
+    ]

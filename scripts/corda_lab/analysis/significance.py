@@ -1,0 +1,166 @@
+"""Which points of a sweep differ: all of its comparisons, judged together once, so that nothing printed contradicts the rest.
+
+The family is every pair of points that may be compared, for a report that names the best point has looked at all of them. What
+the sweep was planned to compare gets at least half of the error that is allowed, all other pairs share the rest.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from corda_lab.analysis.points import METRICS, Point, best, judged_metric, strata, x_name
+from corda_lab.results.stored import StoredRun
+from corda_lab.stats import difference
+from corda_lab.stats.difference import Difference
+
+CANNOT_COMPARE = "cannot be compared"
+NOTHING_COMPLETED = "nothing completed"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A point against another, which comes first. ``difference`` is None where one of them has no figure above zero."""
+
+    first: Point
+    second: Point
+    difference: Difference | None
+
+    @property
+    def verdict(self) -> str:
+        """In words: a verdict of ``Difference``, or why there is none."""
+        if self.difference is not None:
+            return self.difference.verdict
+        never = self.second.valid and len(self.second.collapsed) == len(self.second.valid)
+        if never and self.first.valid and not self.first.collapsed:
+            return NOTHING_COMPLETED
+        return CANNOT_COMPARE
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the second is shown to be worse."""
+        return self.verdict in ("slower", NOTHING_COMPLETED)
+
+    def turned(self) -> "Compared":
+        """The first against the second."""
+        return Compared(self.second, self.first, self.difference.turned() if self.difference else None)
+
+
+def is_paired(run: StoredRun) -> bool:
+    """Whether repeats of different points were measured side by side, so that they can be compared in pairs."""
+    return bool(run.sweep["order"] == "interleaved")
+
+
+def compare_all(
+    pairs: Sequence[tuple[Point, Point]], metric: str, *, paired: bool, weights: Sequence[float] | None = None
+) -> list[Compared]:
+    """Compare the second of each pair with the first; the verdicts are those that stand when all are judged together."""
+    found = [_difference(first, second, metric, paired=paired) for first, second in pairs]
+    known = [(one, weight) for one, weight in zip(found, weights or [1.0] * len(pairs), strict=True) if one is not None]
+    judged = iter(difference.holm([one for one, _ in known], [weight for _, weight in known]))
+    return [
+        Compared(first, second, None if one is None else next(judged))
+        for (first, second), one in zip(pairs, found, strict=True)
+    ]
+
+
+def _difference(first: Point, second: Point, metric: str, *, paired: bool) -> Difference | None:
+    a, b = _by_repeat(first, metric), _by_repeat(second, metric)
+    # A ratio needs two figures above zero.
+    if not a or not b or first.collapsed or second.collapsed or min([*a.values(), *b.values()]) <= 0:
+        return None
+    higher_is, confidence = METRICS[metric].higher_is, first.confidence
+    if paired and a.keys() & b.keys():
+        return difference.paired(a, b, higher_is=higher_is, confidence=confidence)
+    return difference.unpaired(list(a.values()), list(b.values()), higher_is=higher_is, confidence=confidence)
+
+
+def _by_repeat(point: Point, metric: str) -> dict[int, float]:
+    values = ((int(step["repeat"]), METRICS[metric].of(step)) for step in point.valid)
+    return {repeat: value for repeat, value in values if value is not None}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A comparison that the sweep was made for: the same but for one parameter, whose first value comes first."""
+
+    parameter: str
+    compared: Compared
+
+
+def planned_pairs(run: StoredRun, stratum: Sequence[Point]) -> list[tuple[str, Point, Point]]:
+    """Every point with the one that differs from it in one parameter, which has its first value there.
+
+    A parameter of numbers on the x axis gives a curve and no such comparison.
+    """
+    found = []
+    for name in dict.fromkeys(name for point in stratum for name in point.values):
+        if name == x_name(run) and all(_is_number(point.values.get(name)) for point in stratum):
+            continue
+        first_of: dict[str, Point] = {}
+        for point in stratum:
+            base = first_of.setdefault(_without(point, name), point)
+            if base is not point:
+                found.append((name, base, point))
+    return found
+
+
+def _without(point: Point, name: str) -> str:
+    others: dict[str, Any] = {key: value for key, value in point.values.items() if key != name}
+    return json.dumps([point.phase, others], sort_keys=True)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All comparisons of a run by one metric. ``tops`` are the best points, one of each stratum that has a figure."""
+
+    metric: str
+    strata: list[list[Point]]
+    tops: list[Point]
+    planned: list[Planned]
+    pairs: dict[tuple[str, str], Compared]
+
+    def between(self, first: Point, second: Point) -> Compared:
+        """The comparison of two points of one stratum."""
+        found = self.pairs.get((first.key, second.key))
+        return found if found is not None else self.pairs[second.key, first.key].turned()
+
+    def stratum_of(self, point: Point) -> list[Point]:
+        """The points that a point may be compared with, itself among them."""
+        return next(stratum for stratum in self.strata if any(one is point for one in stratum))
+
+    def against(self, point: Point) -> list[Compared]:
+        """Every other point of its stratum that has a valid step against a point."""
+        return [self.between(point, other) for other in self.stratum_of(point) if other is not point and other.valid]
+
+    def sees_difference(self, stratum: Sequence[Point]) -> bool:
+        """Whether any comparison within a stratum shows one."""
+        return any(
+            self.between(first, second).verdict in ("faster", "slower", NOTHING_COMPLETED)
+            for first, second in combinations(stratum, 2)
+        )
+
+
+def judge(run: StoredRun, all_points: Sequence[Point]) -> Judged:
+    """Compare what may be compared of a run, by the metric that answers what it asks."""
+    metric, layers = judged_metric(run, all_points), strata(all_points)
+    wanted = [entry for stratum in layers for entry in planned_pairs(run, stratum)]
+    pairs = [pair for stratum in layers for pair in combinations(stratum, 2)]
+    chosen = {frozenset((first.key, second.key)) for _, first, second in wanted}
+    rest = len(pairs) - len(chosen)
+    weight = max(1.0, rest / len(chosen)) if chosen else 1.0
+    weights = [weight if frozenset((first.key, second.key)) in chosen else 1.0 for first, second in pairs]
+    compared = compare_all(pairs, metric, paired=is_paired(run), weights=weights)
+    found = Judged(
+        metric,
+        layers,
+        [top for top in (best(stratum, metric) for stratum in layers) if top is not None],
+        [],
+        {(one.first.key, one.second.key): one for one in compared},
+    )
+    return replace(found, planned=[Planned(name, found.between(first, second)) for name, first, second in wanted])

@@ -1,0 +1,63 @@
+"""``lab status``: what runs, how it fares, and what is still going on."""
+
+from typing import Any
+
+from rich.table import Table
+
+from corda_lab.clients.bridge import Bridge
+from corda_lab.errors import LabError
+from corda_lab.host import engine
+from corda_lab.lab import lifecycle, shape
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings
+from corda_lab.text import ui
+
+COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
+
+
+def gather(settings: Settings) -> dict[str, Any]:
+    """The state of the lab as ``--json`` prints it."""
+    if engine.probe().state is not engine.EngineState.READY:
+        lifecycle.require_engine()
+    compose = Compose(settings)
+    services = {service.name: service.condition for service in compose.services()}
+    settings = shape.of_running(settings)
+    expected = lifecycle.services_of(settings)
+    nodes: dict[str, dict[str, Any]] = {}
+    if services.get("bridge") == "healthy":
+        try:
+            nodes = {
+                node.name: {"ready": node.is_ready, "outstanding_flows": node.outstanding_flows}
+                for node in Bridge(settings.url("BRIDGE_PORT")).nodes().values()
+            }
+        except LabError as error:
+            ui.error_console.print(error.message, markup=False)
+    absent = [name for name in expected if name not in services]
+    return {
+        "ready": bool(nodes) and all(node["ready"] for node in nodes.values()),
+        "project": settings.project,
+        "services": {name: services.get(name, "not started") for name in expected},
+        "nodes": nodes,
+        "load_containers": compose.load_containers(),
+        "urls": lifecycle.urls(settings, without=absent) if services else {},
+    }
+
+
+def show(state: dict[str, Any]) -> None:
+    """Print the state for people."""
+    if not state["urls"]:
+        ui.console.print("The lab is not up. Start it with `scripts/lab up`.", markup=False)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("service", "state", "flows in flight"):
+        table.add_column(column)
+    in_flight = {name.lower(): str(node["outstanding_flows"]) for name, node in state["nodes"].items()}
+    for name, condition in state["services"].items():
+        colour = COLOURS.get(condition, "yellow" if condition == "not started" else "red")
+        table.add_row(name, f"[{colour}]{condition}[/{colour}]", in_flight.get(name, ""))
+    ui.console.print(table)
+    ui.console.print()
+    for name, address in state["urls"].items():
+        ui.console.print(f"{name:<11} {address}", markup=False)
+    for container in state["load_containers"]:
+        ui.console.print(f"A run is under way: {container}", markup=False)

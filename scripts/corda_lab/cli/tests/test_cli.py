@@ -1,0 +1,203 @@
+"""The command line as a person meets it: one clear line, the right status, never a stack trace."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from corda_lab.lab.doctor import free_ports
+from corda_lab.paths import ROOT
+from corda_lab.results import folders
+from corda_lab.testing.commands import PYTHONPATH
+
+VERBS = (
+    "quickstart",
+    "doctor",
+    "up",
+    "down",
+    "status",
+    "run",
+    "sweep",
+    "report",
+    "compare",
+    "list",
+    "test",
+    "bench bridge",
+    "flows",
+    "workload new",
+    "workload check",
+)
+
+
+def lab(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command line with no engine within reach, so that nothing on this machine is touched."""
+    unreachable = {"DOCKER_HOST": f"tcp://127.0.0.1:{free_ports(1)[0]}", "COLUMNS": "200"}
+    return subprocess.run(
+        [sys.executable, "-m", "corda_lab", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": PYTHONPATH, **unreachable, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
+    done = lab(*verb.split(), "--help")
+    assert done.returncode == 0
+    assert f"scripts/lab {verb.split()[0]}" in done.stdout
+    assert "Example" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rnu"], "Did you mean 'run'?"),
+        (["run", "iou", "--user", "3"], "No such option: --user, did you mean '--users'?"),
+        (["run"], "Missing argument 'WORKLOAD'"),
+        (["run", "iou", "--users", "many"], "--users"),
+        (["run", "iou", "--users", "0"], "--users"),
+        (["run", "iou", "--duration", "soon"], "--duration: 'soon' is not a length of time"),
+        (["run", "iou", "--duration", "0s"], "--duration: '0s' is too short"),
+        (["run", "iou", "--pacing", "-1"], "--pacing"),
+        (["run", "iou", "--name", "a/b"], "--name: 'a/b' cannot be a run's name"),
+        (["run", "iuo"], "unknown workload 'iuo', did you mean 'iou'?"),
+        (["run", "../../etc/passwd"], "unknown workload"),
+        (["up", "--images", "cloud"], "--images"),
+        (["sweep"], "FILE: is missing"),
+        (["sweep", "smok"], "FILE: there is no sweep 'smok', did you mean 'smoke'?"),
+        (["sweep", "smoke", "--resume", "--finish"], "only one of them can be given"),
+        (["sweep", "--resume"], "There is no unfinished sweep"),
+        (["sweep", "--finish"], "There is no unfinished sweep"),
+        (["up", "--parties", "1"], "PARTIES: '1' is not a number of parties; set it from 2 to 10"),
+        (["up", "--corda", "4.2"], "CORDA_VERSION: '4.2' is not there; choose from 3.3, 4.0, 4.1, 4.3"),
+        (["up", "--database", "oracle"], "DATABASE: 'oracle' is not there; choose from h2, postgres"),
+        (["up", "--notary", "jpa"], "NOTARY: jpa keeps its records in PostgreSQL; add --database postgres"),
+        (["up", "--preset", "fast"], "NODE_PRESET: 'fast' is not there; choose from"),
+        (["up", "--cores", "999"], "NODE_CORES: 999 cores are wanted, and this machine has"),
+        (["up", "--link", "partya-partyb=40"], "LINKS: 'partya-partyb=40' is not a link"),
+        (["up", "--size", "huge"], "--size: 'huge' is not there"),
+        (["run", "iou", "--rate", "5"], "--rate: belongs to open load"),
+        (["run", "iou", "--arrivals", "poisson"], "--rate: is missing"),
+        (["run", "iou", "--arrivals", "sometimes"], "--arrivals"),
+        (["run", "iou", "--workers", "99"], "--workers: 99 is out of range"),
+        (["run", "iou", "--set", "iouValue"], "--set: 'iouValue' is not key=value"),
+        (["run", "iou", "--set", "iouVlaue=3"], "--set: "),
+        (["workload", "chekc"], "Did you mean 'check'?"),
+        (["report", "never"], "There is no run 'never'"),
+        (["compare", "latest"], "A B: two runs are needed"),
+        (["compare", "never", "latest"], "There is no run 'never'"),
+        (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a share"),
+        (["down", "everything"], "unexpected extra argument"),
+    ],
+)
+def test_bad_input_is_one_clear_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+    done = lab(*arguments, LAB_RESULTS_DIR=str(tmp_path))
+    assert done.returncode == 2
+    assert words in done.stderr.splitlines()[0]
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("arguments", [["run", "iou"], ["status"], ["down"]])
+def test_without_an_engine_there_is_one_error_with_a_remedy(arguments: list[str], tmp_path: Path) -> None:
+    done = lab(*arguments, LAB_RESULTS_DIR=str(tmp_path))
+    assert done.returncode == 2
+    assert "engine" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_doctor_names_what_is_missing_and_fails() -> None:
+    done = lab("doctor")
+    assert done.returncode == 2
+    assert "failure" in done.stdout
+
+
+def test_a_broken_env_variable_is_named() -> None:
+    done = lab("status", COMPOSE_PROJECT_NAME="Not A Name")
+    assert done.returncode == 2
+    assert "COMPOSE_PROJECT_NAME" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["flows", "PartyA"], ["workload", "new", "--node", "PartyA", "--flow", "Iou"]])
+def test_without_a_bridge_there_is_one_error_with_a_remedy(arguments: list[str]) -> None:
+    done = lab(*arguments, BRIDGE_PORT=str(free_ports(1)[0]))
+    assert done.returncode == 2
+    assert "does not answer" in done.stderr
+    assert "scripts/lab up" in done.stderr
+
+
+def test_checks_every_workload_without_a_lab_too() -> None:
+    done = lab("workload", "check", BRIDGE_PORT=str(free_ports(1)[0]))
+    assert done.returncode == 0, done.stdout
+    assert "iou: ok" in done.stdout
+    assert "The lab is not up" in done.stdout
+
+
+def test_all_problems_of_workloads_are_told_at_once() -> None:
+    done = lab("workload", "check", "iuo", "emtpy", "iou", BRIDGE_PORT=str(free_ports(1)[0]))
+    assert done.returncode == 2
+    for words in ("did you mean 'iou'", "did you mean 'empty'", "iou: ok"):
+        assert words in done.stdout
+
+
+def test_lists_and_renders_stored_runs(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    environment = {"LAB_RESULTS_DIR": str(run.parent)}
+    listed = lab("list", **environment)
+    assert listed.returncode == 0
+    assert run.name in listed.stdout
+    assert "agree" in listed.stdout
+    (run / "report.html").unlink()
+    rendered = lab("report", **environment)
+    assert rendered.returncode == 0
+    assert str(run / "report.html") in rendered.stdout
+    assert (run / "report.html").is_file()
+
+
+def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    # Nothing that the lab writes looks like this, so no command looks for it.
+    (run / "steps.json").write_text(json.dumps({"schema": folders.SCHEMA, "steps": [{}]}), encoding="utf-8")
+    done = lab("report", LAB_RESULTS_DIR=str(run.parent))
+    assert done.returncode == 70
+    first, second = done.stderr.splitlines()
+    assert first.startswith("error: This is a defect of the lab: KeyError: ")
+    log = Path(second.rpartition("the file ")[2].rstrip("."))
+    assert "Traceback" in log.read_text(encoding="utf-8")
+    log.unlink()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from corda_lab import __main__ as main\n"
+        "from corda_lab.cli import app as cli\n"
+        "def wait() -> None:\n"
+        f"    os.kill(os.getpid(), {int(number)})\n"
+        "    signal.pause()\n"
+        "cli.app.command('wait')(wait)\n"
+        "sys.argv = ['lab', 'wait']\n"
+        "main.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 130
+    assert done.stderr == "Interrupted. Nothing is left half written; a lab that was up is still up.\n"

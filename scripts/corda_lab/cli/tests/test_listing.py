@@ -1,0 +1,62 @@
+"""What stands in the lines of ``lab list``."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from corda_lab.analysis import listing, points
+from corda_lab.cli import app
+from corda_lab.results import folders, stored
+from corda_lab.testing.sweeps import Simulated, store_sweep
+
+
+def test_a_sweep_is_listed_with_its_best_point_and_not_its_best_step(tmp_path: Path) -> None:
+    folder = store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}))
+    steps = folders.read_json(folder / "steps.json")["steps"]
+    steps[0]["throughput_per_second"] *= 1.5
+    folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": steps})
+    (found,) = listing.summaries(results_folder=tmp_path)
+    best = points.best(points.points(stored.read(folder)))
+    assert best is not None
+    assert (found["label"], found["throughput_per_second"]) == ("8 users", best.estimate("throughput").value)
+
+
+def test_a_search_is_listed_with_the_rates_that_it_confirmed(tmp_path: Path) -> None:
+    databases = Simulated(vary={"shape.database": ["h2", "postgres"]}, x=None)
+    folder = store_sweep(tmp_path, databases, find_max=True)
+    (found,) = listing.summaries(results_folder=tmp_path)
+    outcomes = stored.read(folder).sweep["find_max"]["outcomes"]
+    assert found["rates_confirmed_per_second"] == {label: outcome["rate"] for label, outcome in outcomes.items()}
+    rates = ", ".join(f"{outcome['rate']:g}/s" for outcome in outcomes.values())
+    assert app._load_words(found) == f"highest: {rates}"
+
+
+def test_nothing_valid_has_no_figures(tmp_path: Path) -> None:
+    store_sweep(tmp_path, Simulated(vary={"load.users": [2]}, repeats=1, invalid={1: "it broke"}))
+    (found,) = listing.summaries(results_folder=tmp_path)
+    assert (found["throughput_per_second"], found["p50_ms"], found["label"]) == (None, None, None)
+    assert app._load_words(found) == "nothing valid"
+
+
+def test_open_load_is_listed_with_its_latency_from_the_intended_start(stored_open_run: Callable[..., Path]) -> None:
+    run = stored_open_run(rate=20, service_seconds=0.1, pool=5)
+    step = stored.read(run).steps[0]
+    (found,) = listing.summaries(results_folder=run.parent)
+    assert found["p99_ms"] == step["latency_intended_ms"]["p99"] != step["latency_ms"]["p99"]
+
+
+CURRENT, OLD = f'{{"schema": {folders.SCHEMA}, "steps": ', f'{{"schema": {folders.SCHEMA - 1}, "steps": '
+
+
+@pytest.mark.parametrize("text", ["{", CURRENT + "[]}", OLD + "[{}]}", CURRENT + "[{}]}"])
+def test_a_damaged_run_is_marked_and_hides_no_other(stored_run: Callable[..., Path], text: str) -> None:
+    run = stored_run()
+    broken = run.parent / "20260101T000000Z-broken"
+    broken.mkdir()
+    (broken / "run.json").write_text((run / "run.json").read_text(encoding="utf-8"), encoding="utf-8")
+    (broken / "steps.json").write_text(text, encoding="utf-8")
+    first, second = listing.summaries(results_folder=run.parent)
+    assert first["damaged"]
+    assert second["run"] == run.name
+    assert app._table_of_runs([first, second]).row_count == 2

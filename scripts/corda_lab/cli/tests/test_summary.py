@@ -1,0 +1,47 @@
+"""What a run prints when it has ended."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corda_lab.cli import app
+from corda_lab.results import folders
+from corda_lab.testing.runs import part
+
+
+def printed(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    step: dict[str, Any] = folders.read_json(run / "steps.json")["steps"][0]
+    capsys.readouterr()
+    app._show_run(run, step)
+    return capsys.readouterr().out
+
+
+def test_a_closed_run_is_told_in_a_few_lines(
+    stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(stored_run(), capsys)
+    for words in ("flows/s over 60 s", "four counts", "they agree", "consensus", "report.html"):
+        assert words in text
+    assert "arrivals" not in text
+
+
+def test_a_mix_has_a_line_for_every_part(stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(stored_run(parts=(part("Iou", states_per_flow=1), part("IouUpdate"))), capsys)
+    assert "states/s" in text
+    assert "IouUpdate " in text
+
+
+def test_an_open_run_tells_of_its_arrivals(
+    stored_open_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(stored_open_run(rate=20, service_seconds=0.1, pool=5), capsys)
+    assert "1500 offered at 20/s" in text
+    assert "from the intended start p50" in text
+    assert "note: all 5 places of the pool were taken" in text
+
+
+def test_expected_failures_are_no_errors(stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(stored_run(error_every=50, failure="expected"), capsys)
+    assert "expected failures, 0 errors" in text

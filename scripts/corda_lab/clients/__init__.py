@@ -1,0 +1,1 @@
+"""HTTP clients of the lab: the bridge and Prometheus."""

@@ -1,0 +1,132 @@
+"""The bridge's answers, read from a real HTTP server."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from corda_lab.clients.bridge import Bridge, Parameter, parse_metrics
+from corda_lab.errors import LabError
+from corda_lab.lab.doctor import free_ports
+
+NOTARY = "O=Notary,L=London,C=GB"
+ANSWERS: dict[str, tuple[int, object]] = {
+    "/v1/nodes": (
+        200,
+        {
+            "nodes": [
+                {
+                    "name": "Notary",
+                    "x500Name": NOTARY,
+                    "platformVersion": 12,
+                    "ready": True,
+                    "notary": True,
+                    "notaries": [NOTARY],
+                    "cordapps": [],
+                    "outstandingFlows": 0,
+                },
+                {
+                    "name": "PartyA",
+                    "x500Name": "O=PartyA,L=London,C=GB",
+                    "platformVersion": 12,
+                    "ready": True,
+                    "notaries": [NOTARY],
+                    "cordapps": [],
+                    "outstandingFlows": 3,
+                },
+                {"name": "PartyB", "x500Name": None, "ready": False, "notaries": None, "outstandingFlows": 0},
+            ]
+        },
+    ),
+    "/v1/nodes/PartyA/flows": (
+        200,
+        {
+            "flows": [
+                {
+                    "flow": "org.cordalab.flows.Iou",
+                    "shortName": "Iou",
+                    "parameters": [[{"name": "iouValue", "type": "int"}, {"name": "otherParty", "type": "Party"}]],
+                },
+                {"flow": "org.cordalab.flows.Empty", "shortName": "Empty", "parameters": [[]]},
+            ]
+        },
+    ),
+    "/v1/nodes/PartyA/vault/count": (200, {"unconsumed": 4, "consumed": 1, "total": 5}),
+    "/v1/nodes/PartyZ/flows": (404, {"title": "Unknown node", "detail": "there is no node PartyZ", "status": 404}),
+    "/health/ready": (503, {"ready": False}),
+}
+METRICS = """# HELP bridge_flows_completed_total Flows.
+# TYPE bridge_flows_completed_total counter
+bridge_flows_completed_total{node="PartyA",flow="Iou",} 12.0
+bridge_flows_failed_total{node="PartyA",reason="a \\"quoted\\" one"} 1
+process_cpu_seconds_total 1.5e3
+not a sample
+"""
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        status, body = (200, METRICS) if path == "/metrics" else ANSWERS[path]
+        content = (body if isinstance(body, str) else json.dumps(body)).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+        pass
+
+
+@pytest.fixture
+def bridge() -> Iterator[Bridge]:
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield Bridge(f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+        thread.join()
+
+
+def test_knows_nodes_that_answer_and_those_that_do_not(bridge: Bridge) -> None:
+    nodes = bridge.nodes()
+    assert [node.is_notary for node in nodes.values()] == [True, False, False]
+    assert nodes["PartyA"].outstanding_flows == 3
+    assert nodes["PartyA"].notary_x500_names == (NOTARY,)
+    assert not nodes["PartyB"].is_ready
+    assert not bridge.is_ready()
+
+
+def test_knows_flows_and_vaults(bridge: Bridge) -> None:
+    empty, iou = bridge.flow_definitions("PartyA")
+    assert (empty.name, empty.constructors) == ("org.cordalab.flows.Empty", ((),))
+    assert iou.constructors == ((Parameter("iouValue", "int"), Parameter("otherParty", "Party")),)
+    assert bridge.vault_unconsumed("PartyA", "org.cordalab.states.IouState") == 4
+
+
+def test_passes_on_what_the_bridge_says_is_wrong(bridge: Bridge) -> None:
+    with pytest.raises(LabError, match=r"there is no node PartyZ \(HTTP 404\)"):
+        bridge.flow_definitions("PartyZ")
+
+
+def test_reads_the_metrics_page(bridge: Bridge) -> None:
+    samples = {sample.name: sample for sample in bridge.metrics()}
+    assert samples["bridge_flows_completed_total"].labels == {"node": "PartyA", "flow": "Iou"}
+    assert samples["bridge_flows_completed_total"].value == 12
+    assert samples["bridge_flows_failed_total"].labels["reason"] == 'a "quoted" one'
+    assert samples["process_cpu_seconds_total"].value == 1500
+    assert len(samples) == 3
+
+
+def test_a_bridge_that_is_not_there_is_an_error_with_a_remedy() -> None:
+    bridge = Bridge(f"http://127.0.0.1:{free_ports(1)[0]}")
+    assert not bridge.is_ready()
+    with pytest.raises(LabError, match="does not answer") as caught:
+        bridge.nodes()
+    assert "scripts/lab up" in caught.value.remedy
+
+
+def test_an_empty_page_has_no_samples() -> None:
+    assert list(parse_metrics("")) == []

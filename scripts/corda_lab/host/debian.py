@@ -1,0 +1,268 @@
+"""What the lab asks of a Debian or Ubuntu host: packages by apt, and single programs from Debian's newest packages.
+
+Nothing here is done unless the user agreed (see ``may_change_system``). No archive's address is written down: the
+host's own apt sources say where packages come from, so a company's mirror is used where there is one.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from corda_lab.errors import LabError
+from corda_lab.text import ui
+
+OS_RELEASE = Path("/etc/os-release")
+APT_ETC = Path("/etc/apt")
+
+APT_UPDATE_SECONDS_MAX = 300
+APT_INSTALL_SECONDS_MAX = 900
+DOWNLOAD_SECONDS_MAX = 600
+
+_ROLLING_SUITES = frozenset({"stable", "oldstable", "testing", "unstable", "sid"})
+
+
+@dataclass(frozen=True)
+class Platform:
+    """The operating system as ``os-release`` describes it; ``id`` is empty where there is no such file."""
+
+    id: str
+    id_like: tuple[str, ...]
+    codename: str
+
+    @property
+    def is_debian(self) -> bool:
+        return self.id == "debian"
+
+    @property
+    def has_apt(self) -> bool:
+        """Debian, Ubuntu and what is made from them."""
+        return bool({"debian", "ubuntu"} & {self.id, *self.id_like})
+
+
+def parse_os_release(text: str) -> Platform:
+    """Read the ``KEY=value`` lines of an ``os-release`` file."""
+    values = {
+        key.strip(): value.strip().strip("\"'")
+        for key, separator, value in (line.partition("=") for line in text.splitlines())
+        if separator
+    }
+    return Platform(
+        id=values.get("ID", ""),
+        id_like=tuple(values.get("ID_LIKE", "").split()),
+        codename=values.get("VERSION_CODENAME", ""),
+    )
+
+
+def host_platform() -> Platform:
+    """The platform of this host."""
+    try:
+        return parse_os_release(OS_RELEASE.read_text(encoding="utf-8"))
+    except OSError:
+        return Platform(id="", id_like=(), codename="")
+
+
+def can_install() -> bool:
+    """Whether packages can be installed here: apt is there and we are root."""
+    return host_platform().has_apt and os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def may_change_system(question: str, *, install: bool | None) -> bool:
+    """Whether the user agrees to a change of the operating system.
+
+    ``install`` is the answer when it was given on the command line. Otherwise a person at the terminal is asked,
+    and where there is nobody to ask (CI, a pipe) the answer is yes.
+    """
+    if install is not None:
+        return install
+    if not sys.stdin.isatty():
+        return True
+    ui.console.print(f"    {question} [Y/n] ", end="", markup=False)
+    answer = sys.stdin.readline()
+    # The end of the input, with not even a line break, is no answer.
+    return answer != "" and answer.strip().lower() in {"", "y", "yes"}
+
+
+def tail(text: str, line_count: int = 5) -> str:
+    """The last lines that say anything, joined into one line, for an error message."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " | ".join(lines[-line_count:])
+
+
+def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | None = None) -> str:
+    """Run a command of the package system and return what it prints; a failure is a LabError with its last words."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds_max,
+            env=environment,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise LabError(
+            f"{what} did not end within {seconds_max:.0f} s", "Check the network and the apt sources of this host."
+        ) from None
+    except OSError as error:
+        raise LabError(f"{what} could not start: {error}", "Install apt and dpkg, or use an image registry.") from None
+    if done.returncode != 0:
+        raise LabError(
+            f"{what} failed with status {done.returncode}: {tail(done.stderr or done.stdout)}",
+            f"Run `{' '.join(command)}` by hand to see all of it.",
+        )
+    return done.stdout
+
+
+def apt_install(packages: Iterable[str]) -> None:
+    """Install packages with what they depend on, from the host's own apt sources. Needs root."""
+    wanted = list(packages)
+    ui.note(f"installing with apt-get: {' '.join(wanted)}")
+    options = ["-qq", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Use-Pty=0"]
+    _run(["apt-get", *options, "update"], seconds_max=APT_UPDATE_SECONDS_MAX, what="apt-get update")
+    _run(
+        ["apt-get", *options, "install", "--yes", "--no-install-recommends", *wanted],
+        seconds_max=APT_INSTALL_SECONDS_MAX,
+        what=f"apt-get install {' '.join(wanted)}",
+    )
+
+
+def _stanzas(text: str) -> list[dict[str, str]]:
+    """The paragraphs of a deb822 file; a field of several lines keeps its line breaks."""
+    stanzas: list[dict[str, str]] = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        fields: dict[str, str] = {}
+        last = ""
+        for line in paragraph.splitlines():
+            if line.startswith("#"):
+                continue
+            if line[:1] in {" ", "\t"} and last:
+                fields[last] += "\n" + line
+            elif ":" in line:
+                name, _, value = line.partition(":")
+                last = name.strip().lower()
+                fields[last] = value.strip()
+        if fields:
+            stanzas.append(fields)
+    return stanzas
+
+
+_ONE_LINE = re.compile(r"^deb\s+(?P<options>\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)$")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The archive that a host's release comes from: its addresses and how its signature is checked."""
+
+    uris: str
+    signed_by: str
+
+    def with_suite(self, suite: str) -> str:
+        """This archive's main component of another suite, as the text of a ``.sources`` file."""
+        text = f"Types: deb\nURIs: {self.uris}\nSuites: {suite}\nComponents: main\n"
+        return text + (f"Signed-By: {self.signed_by}\n" if self.signed_by else "")
+
+
+def find_source(files: Mapping[str, str], codename: str) -> Source | None:
+    """Find the archive of the release ``codename`` in a host's apt sources.
+
+    ``files`` maps each file's name to its text; both of apt's formats are understood. Security and update suites do
+    not count, nor what is disabled or has no main component. ``None`` when there is no such source.
+    """
+    suites = _ROLLING_SUITES | {codename}
+    for name, text in sorted(files.items()):
+        if name.endswith(".sources"):
+            for stanza in _stanzas(text):
+                if (
+                    stanza.get("enabled", "yes").lower() not in {"no", "false", "off", "0"}
+                    and "deb" in stanza.get("types", "").split()
+                    and suites & set(stanza.get("suites", "").split())
+                    and "main" in stanza.get("components", "").split()
+                    and stanza.get("uris")
+                ):
+                    return Source(stanza["uris"], stanza.get("signed-by", ""))
+        elif name.endswith(".list"):
+            for line in text.splitlines():
+                match = _ONE_LINE.match(line.partition("#")[0].strip())
+                if match and match["suite"] in suites and "main" in match["components"].split():
+                    signed = re.search(r"signed-by=([^\s\]]+)", match["options"] or "", re.IGNORECASE)
+                    return Source(match["uri"], signed[1].replace(",", " ") if signed else "")
+    return None
+
+
+def host_source() -> Source | None:
+    """The archive that this host's own release comes from."""
+    paths = [APT_ETC / "sources.list", *sorted((APT_ETC / "sources.list.d").glob("*"))]
+    files = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()}
+    return find_source(files, host_platform().codename)
+
+
+def private_apt_config(directory: Path) -> str:
+    """A configuration that keeps every list, cache and source of an apt run inside ``directory``.
+
+    It is given with ``--config-file`` and so read after the host's own: proxies set there still hold, hooks and extra
+    indexes are switched off. A list of a rolling suite may be older than it promises to be (a mirror, a machine kept
+    offline); its signature is still checked.
+    """
+    return f"""\
+Dir::Etc::SourceList "{directory}/debian.sources";
+Dir::Etc::SourceParts "/dev/null";
+Dir::Etc::Preferences "/dev/null";
+Dir::Etc::PreferencesParts "/dev/null";
+Dir::State::Lists "{directory}/lists";
+Dir::Cache "{directory}/cache";
+Acquire::Check-Valid-Until "false";
+Acquire::Languages "none";
+APT::Sandbox::User "root";
+#clear Acquire::IndexTargets::deb::DEP-11;
+#clear Acquire::IndexTargets::deb::DEP-11-icons-small;
+#clear Acquire::IndexTargets::deb::DEP-11-icons;
+#clear Acquire::IndexTargets::deb::DEP-11-icons-hidpi;
+#clear Acquire::IndexTargets::deb::DEP-11-icons-large;
+#clear Acquire::IndexTargets::deb::DEP-11-icons-large-hidpi;
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+"""
+
+
+def unpack_from_sid(packages: Sequence[str], directory: Path) -> Path:
+    """Download Debian sid's packages and unpack them below ``directory`` without installing anything.
+
+    Returns the folder that holds their files. The system's apt sources and package state stay as they are.
+    """
+    source = host_source()
+    if source is None:
+        raise LabError(
+            f"No Debian archive is among this host's apt sources, so {' and '.join(packages)} cannot be had from it",
+            "Add the Debian archive to /etc/apt/sources.list.d, or install Docker's own packages.",
+        )
+    for folder in ("lists/partial", "cache/archives/partial", "download", "unpacked"):
+        (directory / folder).mkdir(parents=True, exist_ok=True)
+    (directory / "debian.sources").write_text(source.with_suite("sid"), encoding="utf-8")
+    config = directory / "apt.conf"
+    config.write_text(private_apt_config(directory), encoding="utf-8")
+    apt_get = ["apt-get", "-qq", f"--config-file={config}"]
+    _run([*apt_get, "update"], seconds_max=APT_UPDATE_SECONDS_MAX, what="apt-get update for Debian sid")
+    download = directory / "download"
+    _run(
+        [*apt_get, "download", *packages],
+        seconds_max=DOWNLOAD_SECONDS_MAX,
+        what=f"Download of {' and '.join(packages)} from Debian sid",
+        cwd=download,
+    )
+    for archive in sorted(download.glob("*.deb")):
+        _run(
+            ["dpkg-deb", "--extract", str(archive), str(directory / "unpacked")],
+            seconds_max=DOWNLOAD_SECONDS_MAX,
+            what=f"Unpacking {archive.name}",
+        )
+    return directory / "unpacked"

@@ -1,0 +1,94 @@
+"""``run.json``: everything that a run's numbers depend on, and the command that makes them again."""
+
+import json
+import platform
+import re
+import subprocess
+import sys
+from typing import Any
+
+from corda_lab.host import engine, machine
+from corda_lab.lab import images, lifecycle
+from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.settings import SHAPE_VARIABLES, Settings
+from corda_lab.paths import ROOT
+
+
+def git_state() -> dict[str, Any]:
+    """Commit of the checkout, and whether it holds changes that the commit does not; None outside a repository."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=30, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    changes = git("status", "--porcelain")
+    return {"commit": git("rev-parse", "HEAD"), "has_changes": None if changes is None else bool(changes)}
+
+
+def image_ids(compose: Compose) -> dict[str, dict[str, str]]:
+    """Name and id of the image that each service's container really runs on."""
+    containers = [service for service in compose.services() if service.state in {"running", "exited"}]
+    if not containers:
+        return {}
+    done = run_docker(["container", "inspect", *(service.container for service in containers)])
+    by_name = {item["Name"].lstrip("/"): item for item in json.loads(done.stdout or "[]")}
+    return {
+        service.name: {"name": by_name[service.container]["Config"]["Image"], "id": by_name[service.container]["Image"]}
+        for service in sorted(containers, key=lambda service: service.name)
+        if service.container in by_name
+    }
+
+
+def parse_java_version(text: str) -> str:
+    """The quoted version in the output of ``java -version``; empty when there is none."""
+    match = re.search(r'version "([^"]+)"', text)
+    return match[1] if match else ""
+
+
+def java_versions(compose: Compose) -> dict[str, str]:
+    """Version of the Java that runs the nodes and the bridge."""
+    versions = {}
+    for name, service in (("node", "partya"), ("bridge", "bridge")):
+        done = compose.run("exec", "-T", service, "java", "-version", check=False)
+        versions[name] = parse_java_version(done.stderr + done.stdout)
+    return versions
+
+
+def versions(settings: Settings, compose: Compose) -> dict[str, Any]:
+    """Versions of what ran."""
+    info = engine.engine_info()
+    return {
+        "corda": settings["CORDA_VERSION"],
+        "java": java_versions(compose),
+        "engine": info.server_version,
+        "compose": info.compose_version,
+        "python": platform.python_version(),
+    }
+
+
+def environment(settings: Settings) -> dict[str, Any]:
+    """The part of the manifest that does not depend on the run: taken before the load, so that it costs the load nothing."""
+    compose = Compose(settings)
+    return {
+        "git": git_state(),
+        "versions": versions(settings, compose),
+        "images": image_ids(compose),
+        "stand_ins": list(images.standins_present(settings)),
+        "host": machine.describe(),
+        "shape": {name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.node_image},
+        "links_measured": lifecycle.measure_links(compose) if settings.values.get("LINKS") else [],
+        "settings": settings.public(),
+    }
+
+
+def command_line() -> str:
+    """The command as it was typed, with the launcher's name in front."""
+    words = ["scripts/lab", *sys.argv[1:]]
+    return " ".join(
+        word if re.fullmatch(r"[\w@%+=:,./-]+", word) else "'" + word.replace("'", "'\\''") + "'" for word in words
+    )

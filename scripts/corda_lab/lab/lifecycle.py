@@ -1,0 +1,314 @@
+"""Bring the lab up and down, and tell how it stands."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from corda_lab.errors import LabError
+from corda_lab.host import engine
+from corda_lab.lab import cordapps, doctor, images, ownership, shape
+from corda_lab.lab.compose import Compose, Service, last_lines, last_words
+from corda_lab.lab.settings import PARTIES, Settings
+from corda_lab.paths import CACHE
+from corda_lab.text import ui
+
+BUILD_SECONDS_MAX = 1800.0
+UP_SECONDS_MAX = 600.0
+DOWN_SECONDS_MAX = 180.0
+POLL_SECONDS = 3.0
+"""How often a wait says how it goes. Each look runs the Docker client, which takes processor time from what starts."""
+REPORT_EVERY_SECONDS = 15.0
+
+ImageChoice = Literal["registry", "local"]
+
+BASE_SERVICES = ("bridge", "locust", "prometheus", "grafana")
+
+
+def services_of(settings: Settings) -> tuple[str, ...]:
+    """Every service of the lab, in the order in which they start."""
+    return ("bootstrap", *settings.extra_services, *(node.lower() for node in settings.nodes), *BASE_SERVICES)
+
+
+def require_engine() -> None:
+    """An engine and Compose have to be there; nothing is installed or started. Raises LabError with the remedy."""
+    engine.ensure_engine(install=False)
+    engine.ensure_compose(install=False)
+
+
+def prepare_engine() -> None:
+    """Make sure of the engine and Compose, installing and starting what is missing where that can be done."""
+    with ui.phase("Docker engine and Compose"):
+        version = engine.ensure_engine()
+        compose = engine.ensure_compose()
+        ui.note(f"engine {version}, compose {compose}")
+
+
+def prepare_images(settings: Settings, forced: ImageChoice | None) -> None:
+    """Make sure of the third-party images that the builds and services need."""
+    with ui.phase("Third-party images"):
+        names = images.image_names(settings)
+        images.ensure_images(images.choose_source(names, forced), names)
+
+
+def left_out() -> tuple[str, ...]:
+    """Services that cannot start here: Grafana, where its image could not be had."""
+    return () if images.grafana_present() else ("grafana",)
+
+
+def check_machine(settings: Settings) -> None:
+    """Stop before anything starts when the machine is not fit for it."""
+    with ui.phase("Checking this machine"):
+        checks = doctor.check_start(settings, without=left_out())
+        for check in checks:
+            if check.level is doctor.Level.WARNING:
+                ui.warn(f"{check.name}: {check.finding}")
+        error = doctor.blocking_error(checks)
+        if error:
+            raise error
+        ui.note("; ".join(f"{check.name}: {check.finding}" for check in checks if "port" not in check.name))
+
+
+@contextmanager
+def child(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """A background command that never outlives the block: on Ctrl-C it is asked to end, then ended."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def follow(
+    process: subprocess.Popen[bytes], tell: Callable[[], str], *, seconds_max: float, every_seconds: float
+) -> int | None:
+    """Wait for a background command and say how it goes; None when it did not end within the limit."""
+    started = time.monotonic()
+    with child(process), ui.Ticker(every_seconds=every_seconds) as ticker:
+        while True:
+            try:
+                return process.wait(timeout=POLL_SECONDS)
+            except subprocess.TimeoutExpired:
+                elapsed = time.monotonic() - started
+                if elapsed > seconds_max:
+                    return None
+                ticker.show(f"{elapsed:.0f} s: {tell()}")
+
+
+def last_line(log: Path) -> str:
+    """What the last line of a log says; "starting" while there is none."""
+    with log.open("rb") as stream:
+        stream.seek(max(0, log.stat().st_size - 4096))
+        lines = last_lines(stream.read().decode(errors="replace"), 1)
+    return shorten_build_line(lines[0]) if lines else "starting"
+
+
+def shorten_build_line(line: str) -> str:
+    """What a line of the builder says, without its number, cache mounts and padding."""
+    return " ".join(re.sub(r"^#\d+ |--mount=\S+", "", line).split())[:100]
+
+
+def build(settings: Settings) -> None:
+    """Build the lab's own images; quick when nothing has changed."""
+    with ui.phase("Building the lab's images"):
+        compose = Compose(settings)
+        log = CACHE / "build.log"
+        ui.note(compose.shown("build"))
+        status = follow(
+            compose.start("build", log=log),
+            lambda: last_line(log),
+            seconds_max=BUILD_SECONDS_MAX,
+            every_seconds=REPORT_EVERY_SECONDS,
+        )
+        if status != 0:
+            for line in last_lines(log.read_text(encoding="utf-8", errors="replace"), 20):
+                ui.note(f"| {line}")
+            reason = f"did not end within {BUILD_SECONDS_MAX:.0f} s" if status is None else "failed"
+            raise LabError(
+                f"Building the images {reason}", f"See the lines above, and all of them in {log}.", exit_code=1
+            )
+
+
+@dataclass
+class Progress:
+    """How far each service has come, told when it changes."""
+
+    compose: Compose
+    expected: tuple[str, ...]
+    started: float = field(default_factory=time.monotonic)
+    conditions: dict[str, str] = field(default_factory=dict)
+
+    def tell(self) -> str:
+        """Look, note what became ready or failed since the last look, and sum up what is awaited."""
+        # Compose answers an error while it replaces a container; the next look will tell.
+        with contextlib.suppress(LabError, ValueError):
+            for service in self.compose.services():
+                known = self.conditions.get(service.name)
+                if service.name in self.expected and service.condition != known:
+                    self.conditions[service.name] = service.condition
+                    if service.condition in {"healthy", "done"} or service.has_failed:
+                        ui.note(f"{time.monotonic() - self.started:6.1f} s  {service.name:<11} {service.condition}")
+        waiting = [name for name in self.expected if self.conditions.get(name) not in {"healthy", "done"}]
+        starting = [name for name in waiting if self.conditions.get(name) in {"starting", "running"}]
+        later = [name for name in waiting if name not in starting]
+        parts = [f"starting: {', '.join(starting)}"] if starting else []
+        parts += [f"to come: {', '.join(later)}"] if later else []
+        return "; ".join(parts) or "all services are ready"
+
+
+def check_services(config: Mapping[str, Any], expected: Iterable[str]) -> None:
+    """Compose has to know every service that is to start, or fewer parties than wanted would come up. Raises LabError."""
+    missing = [name for name in expected if name not in config["services"]]
+    if missing:
+        raise LabError(
+            f"compose.yaml: has no service {', '.join(missing)} among those that COMPOSE_PROFILES turns on",
+            "Give fewer --parties, or restore the repository's own compose.yaml.",
+        )
+
+
+def whole(settings: Settings) -> Settings:
+    """The settings with every service that any shape has, for commands that stop them."""
+    return settings.with_values({"PARTIES": str(len(PARTIES)), "NOTARY": "bft", "DATABASE": "postgres", "LINKS": "any"})
+
+
+def stop_surplus(settings: Settings) -> None:
+    """Stop the services that the wanted shape does not have, which Compose leaves running; their ledgers stay."""
+    compose = Compose(whole(settings))
+    wanted = services_of(settings)
+    surplus = [service.name for service in compose.services() if service.name not in wanted]
+    if surplus:
+        ui.note(compose.shown("rm", "--stop", "--force", *surplus))
+        compose.run("rm", "--stop", "--force", *surplus)
+
+
+def start(settings: Settings) -> None:
+    """``docker compose up`` and wait until every service is healthy; a failure shows the failing service's own words."""
+    with ui.phase("Starting the lab"):
+        compose = Compose(settings)
+        out = left_out()
+        # Compose pulls the image of a service scaled to 0 too, so what is to start is named where something is left out.
+        services = services_of(settings)
+        check_services(compose.config(), services)
+        stop_surplus(settings)
+        named = [name for name in services if name not in out and name != "bootstrap"] if out else []
+        arguments = ["up", "--detach", "--wait", *named]
+        ui.note(compose.shown(*arguments))
+        log = CACHE / "up.log"
+        progress = Progress(compose, tuple(name for name in services if name not in out))
+        try:
+            status = follow(
+                compose.start(*arguments, log=log),
+                progress.tell,
+                seconds_max=UP_SECONDS_MAX,
+                every_seconds=REPORT_EVERY_SECONDS,
+            )
+        except KeyboardInterrupt:
+            ui.note("what was started still runs: `scripts/lab up` goes on from here, `scripts/lab down` stops it")
+            raise
+        progress.tell()
+        if status != 0:
+            raise start_error(compose, compose.services(), log, timed_out=status is None)
+
+
+def measure_links(compose: Compose) -> list[dict[str, Any]]:
+    """Round trips of every link, directly and through its proxy, in milliseconds. Raises LabError."""
+    done = compose.run("exec", "-T", "links", "/opt/corda-lab/measure")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def show_links(settings: Settings) -> None:
+    """Say what the links really add, if there are any."""
+    if not settings.values.get("LINKS"):
+        return
+    for link in measure_links(Compose(settings)):
+        ui.note(
+            f"{link['name']:<20} round trip {link['through_ms']:.1f} ms, {link['direct_ms']:.1f} ms without"
+            f" (+{link['wanted_ms']} ms wanted)"
+        )
+
+
+def start_error(compose: Compose, services: Iterable[Service], log: Path, *, timed_out: bool) -> LabError:
+    """Find the service that failed, show its last log lines, and say what to do."""
+    failed = [service for service in services if service.has_failed]
+    for service in failed[:2]:
+        ui.note(f"last lines of {service.name} ({service.condition}):")
+        for line in compose.log_tail(service.name):
+            ui.note(f"| {line}")
+    if failed:
+        names = ", ".join(f"{service.name} {service.condition}" for service in failed)
+        remedy = f"All of it: {compose.shown('logs', failed[0].name)}. Mend it and run `scripts/lab up` again."
+        return LabError(f"The lab did not start: {names}", remedy, exit_code=1)
+    words = last_words(log.read_text(encoding="utf-8", errors="replace"))
+    reason = f"it was not ready within {UP_SECONDS_MAX:.0f} s" if timed_out else words
+    return LabError(f"The lab did not start: {reason}", f"The output of Compose is in {log}.", exit_code=1)
+
+
+def urls(settings: Settings, *, without: Iterable[str] = ()) -> dict[str, str]:
+    """Where a browser finds each part."""
+    addresses = {
+        "Locust": settings.url("LOCUST_PORT"),
+        "Grafana": settings.url("GRAFANA_PORT"),
+        "Prometheus": settings.url("PROMETHEUS_PORT"),
+        "Bridge": settings.url("BRIDGE_PORT") + "/v1/nodes",
+    }
+    return {name: address for name, address in addresses.items() if name.lower() not in set(without)}
+
+
+def print_urls(settings: Settings) -> None:
+    """Print the address of each part."""
+    for name, address in urls(settings, without=left_out()).items():
+        ui.note(f"{name:<11} {address}")
+
+
+def check_extra_cordapps(settings: Settings) -> None:
+    """Stop before anything is built or started when a node would not take a jar of ``cordapps/extra/``."""
+    count = cordapps.require_sound(settings["CORDA_VERSION"])
+    if count:
+        ui.note(f"{count} CorDapps of your own in cordapps/extra/")
+
+
+def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = None) -> None:
+    """From whatever is there to a lab that is ready; ``mark`` says meanwhile whose it is."""
+    shape.require_possible(settings)
+    check_extra_cordapps(settings)
+    prepare_engine()
+    prepare_images(settings, forced)
+    check_machine(settings)
+    build(settings)
+    ownership.mark(settings.project, mark)
+    start(settings)
+    show_links(settings)
+
+
+def down(settings: Settings, *, volumes: bool, mark: str | None = None) -> None:
+    """Stop the lab; with ``volumes`` also forget ledgers, identities and metrics. ``mark`` says whose the rest is."""
+    ownership.mark(settings.project, mark)
+    with ui.phase("Stopping the lab" + (" and removing its volumes" if volumes else "")):
+        # Whatever shape was started: Compose stops no service of a profile that is not on.
+        compose = Compose(whole(settings))
+        arguments = ["down", "--remove-orphans", *(["--volumes"] if volumes else [])]
+        ui.note(compose.shown(*arguments))
+        log = CACHE / "down.log"
+        status = follow(
+            compose.start(*arguments, log=log),
+            lambda: "stopping the containers",
+            seconds_max=DOWN_SECONDS_MAX,
+            every_seconds=REPORT_EVERY_SECONDS,
+        )
+        if status != 0:
+            words = last_words(log.read_text(encoding="utf-8", errors="replace"))
+            raise LabError(f"`{compose.shown(*arguments)}` failed: {words}", "Run it again by hand.", exit_code=1)

@@ -1,0 +1,279 @@
+"""The shape of a lab: the knobs of ``.env`` that decide what network runs, their options of ``lab up``, and what fits together.
+
+Nodes carry their shape as a label, so that every later command knows it, however the lab was started.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import run_docker
+from corda_lab.lab.cordapps import platform_version
+from corda_lab.lab.settings import CORDA_VERSIONS, PARTIES, PARTIES_MIN, Settings, parse_size
+from corda_lab.paths import CONFIGS
+
+LABEL = "org.cordalab.shape"
+
+OPTIONS = {
+    "parties": "PARTIES",
+    "corda": "CORDA_VERSION",
+    "database": "DATABASE",
+    "notary": "NOTARY",
+    "preset": "NODE_PRESET",
+    "dev_mode": "DEV_MODE",
+    "heap": "NODE_HEAP",
+    "cores": "NODE_CORES",
+    "cpuset": "NODE_CPUSET",
+    "link": "LINKS",
+}
+"""The options of ``lab up`` that each set one variable; ``size`` sets two."""
+
+KEPT = {"corda": "CORDA_VERSION", "database": "DATABASE", "notary": "NOTARY", "dev-mode": "DEV_MODE"}
+"""What kept volumes are bound to: name in the bootstrapper's file ``shape``, and the variable."""
+
+NOTARY_PLATFORM_MIN = {"jpa": 8, "raft": 4, "bft": 4}
+"""Platform version from which the lab runs a kind of notary; configs/notaries/ says the same to the bootstrapper."""
+
+MEMORY_BESIDE_HEAP_MIN = 1024**3
+"""Metaspace, code cache, direct buffers and threads of a node."""
+
+MAINTENANCE_CONNECTIONS = 10
+"""Connections to PostgreSQL besides the nodes' pools: its exporter, health checks, a person."""
+
+LAB_IMAGES = "corda-lab/node:"
+"""How the names of the node images begin that the lab builds."""
+
+_LINK = re.compile(
+    r"([a-z][a-z0-9]*)-([a-z][a-z0-9]*)=(?:\+\d{1,4}ms|(?:\+\d{1,4}ms,)?(?![0.]+[km])\d{1,6}(?:\.\d+)?[km]bit)"
+)
+_CPUSET = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_WORD = re.compile(r"([A-Z_]+)=(?:'([^']*)'|(\S*))")
+
+
+@dataclass(frozen=True)
+class Size:
+    """A published size of node: heap, and cores of the node."""
+
+    heap: str
+    cores: int
+
+
+SIZES = {"small": Size("1g", 1), "medium": Size("4g", 8), "large": Size("32g", 32)}
+"""The sizes of R3's sizing guide."""
+
+
+def parse_label(text: str) -> dict[str, str]:
+    """The knobs in a label such as ``CORDA_VERSION=4.10 … LINKS='partya-partyb=+40ms'``."""
+    return {match[1]: match[2] if match[2] is not None else match[3] for match in _WORD.finditer(text)}
+
+
+def running(project: str) -> dict[str, str]:
+    """The shape of the lab whose containers are there, running or stopped; empty when there are none."""
+    filters = [f"label=com.docker.compose.project={project}", "label=com.docker.compose.service=partya"]
+    done = run_docker(
+        [
+            "ps",
+            "--all",
+            *(word for each in filters for word in ("--filter", each)),
+            "--format",
+            f'{{{{.Label "{LABEL}"}}}}',
+        ]
+    )
+    return parse_label(done.stdout) if done.returncode == 0 else {}
+
+
+def of_running(settings: Settings) -> Settings:
+    """The settings with the shape of the lab that runs, if one does, whatever ``.env`` says now."""
+    return settings.with_values(running(settings.project))
+
+
+def describe(values: Mapping[str, str]) -> str:
+    """A shape in one line, for people: ``Corda 4.10, h2, simple notary, 3 parties, production mode, preset stock, heap 1g``."""
+    return ", ".join(_traits(values))
+
+
+def describe_all(shapes: Sequence[Mapping[str, str]]) -> str:
+    """Several shapes in one line, what they share told once: ``h2; postgres; each with Corda 4.10, simple notary, …``."""
+    told = list({describe(values): _traits(values) for values in shapes}.values())
+    if len(told) == 1:
+        return ", ".join(told[0])
+    shared = [trait for trait in told[0] if all(trait in traits for traits in told)]
+    own = [", ".join(trait for trait in traits if trait not in shared) or "nothing else" for traits in told]
+    return "; ".join([*own, f"each with {', '.join(shared)}"] if shared else own)
+
+
+def _traits(values: Mapping[str, str]) -> list[str]:
+    cores = values["NODE_CORES"]
+    words = [
+        f"Corda {values['CORDA_VERSION']}",
+        values["DATABASE"],
+        f"{values['NOTARY']} notary",
+        f"{values['PARTIES']} parties",
+        "development mode" if values["DEV_MODE"] == "true" else "production mode",
+        f"preset {values['NODE_PRESET']}",
+        f"heap {values['NODE_HEAP']}",
+    ]
+    words += [f"{cores} core{'' if float(cores) == 1 else 's'} a node"] if float(cores) else []
+    words += [f"on cores {values['NODE_CPUSET']}"] if values["NODE_CPUSET"] else []
+    words += [f"image {values['CORDA_IMAGE']}"] if not values["CORDA_IMAGE"].startswith(LAB_IMAGES) else []
+    words += [f"link {link}" for link in values["LINKS"].split()]
+    return words
+
+
+def memory_for(heap: str) -> str:
+    """Memory limit of a node's container for a heap: a quarter more, and at least 1 GiB more."""
+    heap_bytes = parse_size(heap, option="--heap")
+    return f"{(heap_bytes + max(MEMORY_BESIDE_HEAP_MIN, heap_bytes // 4)) // 1024**2}m"
+
+
+def names(folder: str) -> tuple[str, ...]:
+    """What configs/<folder>/ has to choose from."""
+    return tuple(sorted(path.stem for path in (CONFIGS / folder).glob("*.conf")))
+
+
+def is_enterprise(preset: str) -> bool:
+    """Whether a preset says of itself that it needs Corda Enterprise."""
+    path = CONFIGS / "nodes" / f"{preset}.conf"
+    return path.exists() and bool(re.search(r"^enterprise = true$", path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def problems(settings: Settings, *, cores: int | None = None) -> list[str]:
+    """What cannot be, a line each with its remedy. ``cores`` are the host's."""
+    cores = cores or os.cpu_count() or 1
+    found = []
+    for variable, folder in (("DATABASE", "databases"), ("NOTARY", "notaries"), ("NODE_PRESET", "nodes")):
+        if settings[variable] not in names(folder):
+            found.append(
+                f"{variable}: {settings[variable]!r} is not there; choose from {', '.join(names(folder))} (configs/{folder}/)."
+            )
+    if is_enterprise(settings["NODE_PRESET"]) and settings.node_image.startswith(LAB_IMAGES):
+        found.append(
+            f"NODE_PRESET: {settings['NODE_PRESET']} sets what only Corda Enterprise has; choose another, or set CORDA_IMAGE."
+        )
+    found += _version_problems(settings)
+    if settings["DEV_MODE"] not in ("true", "false"):
+        found.append(f"DEV_MODE: {settings['DEV_MODE']!r} is neither true nor false.")
+    text = settings.values.get("PARTIES", "")
+    if not text.isdecimal() or not PARTIES_MIN <= int(text) <= len(PARTIES):
+        found.append(f"PARTIES: {text!r} is not a number of parties; set it from {PARTIES_MIN} to {len(PARTIES)}.")
+    if settings["NOTARY"] == "jpa" and settings["DATABASE"] != "postgres":
+        found.append("NOTARY: jpa keeps its records in PostgreSQL; add --database postgres.")
+    found += _pool_problems(settings)
+    found += _processor_problems(settings, cores)
+    found += _memory_problems(settings)
+    return found + _link_problems(settings)
+
+
+def _pool_problems(settings: Settings) -> list[str]:
+    if settings["DATABASE"] != "postgres":
+        return []
+    sizes = {}
+    for name in ("POSTGRES_POOL_SIZE", "POSTGRES_MAX_CONNECTIONS"):
+        if not re.fullmatch(r"[1-9]\d{0,4}", settings[name]):
+            return [f"{name}: {settings[name]!r} is not a number of connections; write it like 10."]
+        sizes[name] = int(settings[name])
+    try:
+        nodes = len(settings.nodes)
+    except LabError:
+        # The number of parties is a problem of its own.
+        return []
+    needed = nodes * sizes["POSTGRES_POOL_SIZE"] + MAINTENANCE_CONNECTIONS
+    if needed > sizes["POSTGRES_MAX_CONNECTIONS"]:
+        return [f"POSTGRES_POOL_SIZE: {nodes} nodes need {needed} connections; set POSTGRES_MAX_CONNECTIONS={needed}."]
+    return []
+
+
+def _version_problems(settings: Settings) -> list[str]:
+    version = settings["CORDA_VERSION"]
+    if version not in CORDA_VERSIONS:
+        return [f"CORDA_VERSION: {version!r} is not there; choose from {', '.join(CORDA_VERSIONS)}."]
+    needed = NOTARY_PLATFORM_MIN.get(settings["NOTARY"], 0)
+    if (platform_version(version) or 0) < needed:
+        first = next(name for name in CORDA_VERSIONS if (platform_version(name) or 0) >= needed)
+        return [f"NOTARY: the lab runs no {settings['NOTARY']} notary on Corda {version}; take Corda {first} or newer."]
+    return []
+
+
+def _processor_problems(settings: Settings, cores: int) -> list[str]:
+    found = []
+    text = settings["NODE_CORES"]
+    if not re.fullmatch(r"\d+(\.\d+)?", text):
+        found.append(f"NODE_CORES: {text!r} is not a number of cores; write it like 2 or 0.5, or 0 for all.")
+    elif float(text) > cores:
+        found.append(f"NODE_CORES: {text} cores are wanted, and this machine has {cores}; set at most {cores}.")
+    cpuset = settings["NODE_CPUSET"]
+    if cpuset and not _CPUSET.fullmatch(cpuset):
+        found.append(f"NODE_CPUSET: {cpuset!r} is not a set of cores; write it like 0-3 or 0,2.")
+    elif cpuset and max(int(number) for number in re.findall(r"\d+", cpuset)) >= cores:
+        found.append(f"NODE_CPUSET: {cpuset} names a core beyond the last of this machine, {cores - 1}.")
+    return found
+
+
+def _memory_problems(settings: Settings) -> list[str]:
+    sizes = {}
+    for name in ("NODE_HEAP", "NODE_MEMORY"):
+        try:
+            sizes[name] = settings.size(name)
+        except LabError as error:
+            return [f"{error.message}. {error.remedy}"]
+        if not re.fullmatch(r"\d+[kmgKMG]", settings[name]):
+            return [f"{name}: {settings[name]!r} is no size for a JVM; write it like 1536m or 2g."]
+    if sizes["NODE_HEAP"] >= sizes["NODE_MEMORY"]:
+        heap, memory = settings["NODE_HEAP"], settings["NODE_MEMORY"]
+        return [f"NODE_HEAP: {heap} leaves no room in NODE_MEMORY={memory}; set NODE_MEMORY={memory_for(heap)}."]
+    return []
+
+
+def _link_problems(settings: Settings) -> list[str]:
+    found = []
+    try:
+        hosts = [node.lower() for node in settings.nodes]
+    except LabError:
+        # The number of parties is a problem of its own.
+        return []
+    seen: set[str] = set()
+    for word in settings["LINKS"].split():
+        match = _LINK.fullmatch(word)
+        if not match:
+            found.append(
+                f"LINKS: {word!r} is not a link; write it like partya-partyb=+40ms, partya-partyb=10mbit or"
+                " partya-postgres=+8ms,10mbit."
+            )
+            continue
+        if match[1].startswith("notary") and match[2].startswith("notary"):
+            found.append(
+                f"LINKS: {word} is between members of the notary, whose consensus goes another way; leave it out."
+            )
+        if match[1] == match[2] or word.partition("=")[0] in seen:
+            found.append(f"LINKS: {word} has one end twice, or is the second for its ends; leave it out.")
+        seen.add(word.partition("=")[0])
+        if match[2] == "postgres" and settings["DATABASE"] != "postgres":
+            found.append(f"LINKS: {word} needs PostgreSQL; add --database postgres.")
+        ends = (match[1], *(() if match[2] == "postgres" else (match[2],)))
+        found += [
+            f"LINKS: {word} has the end {end!r}; there are {', '.join(hosts)} and, as the second end, postgres."
+            for end in ends
+            if end not in hosts
+        ]
+    return found
+
+
+def require_possible(settings: Settings) -> None:
+    """Raises LabError with everything that cannot be, at once."""
+    found = problems(settings)
+    if found:
+        raise LabError("\n".join(found))
+
+
+def with_options(settings: Settings, options: Mapping[str, str | None], *, size: str | None) -> Settings:
+    """The settings with the options of ``lab up`` that were given, by variable. A heap brings its memory limit along."""
+    values = {name: value for name, value in options.items() if value is not None}
+    if size is not None:
+        if size not in SIZES:
+            raise LabError(f"--size: {size!r} is not there", f"Choose from {', '.join(SIZES)}.")
+        values = {"NODE_HEAP": SIZES[size].heap, "NODE_CORES": str(SIZES[size].cores), **values}
+    if "NODE_HEAP" in values and "NODE_MEMORY" not in values:
+        values["NODE_MEMORY"] = memory_for(values["NODE_HEAP"])
+    return settings.with_values(values)

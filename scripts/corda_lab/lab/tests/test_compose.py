@@ -1,0 +1,58 @@
+"""What Compose prints, and what is made of it."""
+
+import json
+
+import pytest
+
+from corda_lab.lab.compose import Compose, Service, lab_environment, last_lines, parse_services
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+
+HEALTHY = {"Service": "bridge", "Name": "corda-lab-bridge-1", "State": "running", "Health": "healthy", "ExitCode": 0}
+DONE = {"Service": "bootstrap", "Name": "corda-lab-bootstrap-1", "State": "exited", "Health": "", "ExitCode": 0}
+FAILED = {"Service": "partya", "Name": "corda-lab-partya-1", "State": "exited", "Health": "", "ExitCode": 137}
+STOPPED = {"Service": "postgres", "Name": "corda-lab-postgres-1", "State": "exited", "Health": "", "ExitCode": 0}
+SICK = {"Service": "partyb", "Name": "corda-lab-partyb-1", "State": "running", "Health": "unhealthy", "ExitCode": 0}
+STARTING = {"Service": "notary", "Name": "corda-lab-notary-1", "State": "running", "Health": "starting", "ExitCode": 0}
+
+
+@pytest.mark.parametrize("newest", [True, False])
+def test_reads_lines_of_new_versions_and_the_array_of_old_ones(newest: bool) -> None:
+    items = [HEALTHY, DONE]
+    text = "\n".join(map(json.dumps, items)) + "\n" if newest else json.dumps(items)
+    assert [service.name for service in parse_services(text)] == ["bridge", "bootstrap"]
+    assert parse_services("\n") == []
+
+
+@pytest.mark.parametrize(
+    ("item", "condition", "is_ready", "has_failed"),
+    [
+        (HEALTHY, "healthy", True, False),
+        (DONE, "done", True, False),
+        (FAILED, "exited with 137", False, True),
+        (STOPPED, "exited with 0", False, False),
+        (SICK, "unhealthy", False, True),
+        (STARTING, "starting", False, False),
+    ],
+)
+def test_judges_a_service(item: dict[str, object], condition: str, is_ready: bool, has_failed: bool) -> None:
+    service: Service = parse_services(json.dumps(item))[0]
+    assert (service.condition, service.is_ready, service.has_failed) == (condition, is_ready, has_failed)
+
+
+def test_shows_the_command_that_a_person_would_type() -> None:
+    compose = Compose(load_settings(ENV_FILE, {}))
+    assert compose.shown("up", "--detach") == "docker compose up --detach"
+    assert compose.arguments("up")[-3:] == ["--project-name", "corda-lab", "up"]
+
+
+def test_last_lines_leave_blank_ones_out() -> None:
+    assert last_lines("a\n\n b \n  \nc\n", 2) == [" b", "c"]
+
+
+def test_compose_is_told_the_parties_and_keeps_other_profiles() -> None:
+    settings = load_settings(ENV_FILE, {"COMPOSE_PROFILES": "tracing,partyc"}).with_values({"PARTIES": "2"})
+    assert lab_environment(settings)["PARTIES"] == "2"
+    assert lab_environment(settings)["COMPOSE_PROFILES"] == "tracing,partya,partyb"
+    environment = Compose(load_settings(ENV_FILE, {}).with_values({"PARTIES": "4"})).environment
+    assert environment["COMPOSE_PROFILES"] == "partya,partyb,partyc,partyd"

@@ -1,0 +1,133 @@
+"""What the doctor finds, and how it judges."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from corda_lab.lab import cordapps, doctor
+from corda_lab.lab.doctor import GIB, Level
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.paths import ENV_FILE
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def settings_with(**changes: str) -> Settings:
+    values = dict(load_settings(ENV_FILE, {}).values)
+    ports = dict(zip(doctor.PORTS, map(str, doctor.free_ports(len(doctor.PORTS))), strict=True))
+    return Settings({**values, **ports, **changes})
+
+
+def test_free_ports_are_free_and_different() -> None:
+    ports = doctor.free_ports(8)
+    assert len(set(ports)) == 8
+    assert all(doctor.port_is_free(port) for port in ports)
+
+
+def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: int) -> None:
+    checks = doctor.check_ports(settings_with(BRIDGE_PORT=str(taken_port)), published={})
+    taken = checks[0]
+    assert taken.level is Level.FAILURE
+    assert f"(process {os.getpid()})" in taken.finding
+    assert "BRIDGE_PORT=" in taken.remedy
+    assert [check.level for check in checks[1:]] == [Level.OK] * 3
+
+
+def test_names_the_container_that_holds_a_port(taken_port: int) -> None:
+    settings = settings_with(LOCUST_PORT=str(taken_port))
+    checks = doctor.check_ports(settings, published={taken_port: ("shop", "shop-web-1")})
+    assert checks[1].finding == "taken by the container shop-web-1"
+
+
+def test_a_port_that_this_lab_itself_holds_is_fine(taken_port: int) -> None:
+    settings = settings_with(LOCUST_PORT=str(taken_port))
+    checks = doctor.check_ports(settings, published={taken_port: (settings.project, "corda-lab-locust-1")})
+    assert checks[1].level is Level.OK
+
+
+def test_two_services_cannot_have_one_port() -> None:
+    port = str(doctor.free_ports(1)[0])
+    checks = doctor.check_ports(settings_with(BRIDGE_PORT=port, GRAFANA_PORT=port), published={})
+    assert [check.level for check in checks] == [Level.OK, Level.OK, Level.OK, Level.FAILURE]
+    assert "GRAFANA_PORT" in checks[3].remedy
+
+
+def test_reads_which_container_publishes_what() -> None:
+    text = (
+        "corda-lab\tcorda-lab-bridge-1\t127.0.0.1:8080->8080/tcp\n"
+        "\tdb\t0.0.0.0:5432->5432/tcp, :::5432->5432/tcp\n"
+        "x\tquiet\t9404/tcp\n"
+    )
+    assert doctor.parse_published(text) == {8080: ("corda-lab", "corda-lab-bridge-1"), 5432: ("", "db")}
+
+
+@pytest.mark.parametrize(
+    ("available", "level"), [(4 * GIB, Level.FAILURE), (8 * GIB, Level.WARNING), (20 * GIB, Level.OK)]
+)
+def test_judges_memory_by_what_the_lab_uses(available: int, level: Level) -> None:
+    check = doctor.judge_memory(10 * GIB, available, 24 * GIB)
+    assert check.level is level
+    assert level is Level.OK or "NODE_HEAP" in check.remedy
+
+
+def test_the_limits_of_the_whole_lab_are_those_of_the_settings() -> None:
+    settings = settings_with(NODE_MEMORY="2g", BRIDGE_MEMORY="1g", LOCUST_MEMORY="1g")
+    assert doctor.memory_limits(settings, ["notary", "partya", "partyb", "partyc", "bridge", "locust"]) == 10 * GIB
+
+
+@pytest.mark.parametrize(
+    ("free", "present", "level"),
+    [
+        (5 * GIB, True, Level.OK),
+        (5 * GIB, False, Level.FAILURE),
+        (GIB, True, Level.FAILURE),
+        (50 * GIB, False, Level.OK),
+    ],
+)
+def test_judges_disk_by_whether_images_must_be_built(free: int, present: bool, level: Level) -> None:
+    assert doctor.judge_disk(free, images_present=present).level is level
+
+
+def test_finds_volumes_of_another_configuration() -> None:
+    settings = settings_with(CORDA_VERSION="4.10", DATABASE="postgres")
+    kept = "corda=4.10 database=postgres notary=simple dev-mode=false\n"
+    assert doctor.judge_shape(kept, settings) == []
+    assert doctor.judge_shape("", settings) == []
+    assert doctor.judge_shape(kept.replace("4.10", "4.9"), settings) == ["corda 4.9, but 4.10 is configured"]
+    assert doctor.judge_shape(kept.replace("postgres", "h2").replace("simple", "raft"), settings) == [
+        "database h2, but postgres is configured",
+        "notary raft, but simple is configured",
+    ]
+
+
+def test_one_error_tells_all_that_is_in_the_way() -> None:
+    assert doctor.blocking_error([doctor.ok("a", "fine"), doctor.Check("b", Level.WARNING, "hm")]) is None
+    error = doctor.blocking_error(
+        [doctor.failure("disk", "full", "free some"), doctor.failure("port 1", "taken", "stop it")]
+    )
+    assert error is not None
+    assert error.exit_code == 2
+    assert error.message.split("\n") == ["disk: full", "       free some", "port 1: taken", "       stop it"]
+
+
+def test_an_unreadable_process_table_only_means_that_the_owner_is_unknown(tmp_path: Path) -> None:
+    assert doctor.port_owner(80, proc=tmp_path) == ""
+
+
+def test_every_bad_jar_is_a_failure_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.jar", "b.jar"):
+        (tmp_path / name).write_bytes(name.encode())
+    monkeypatch.setattr(cordapps, "extra_jars", lambda: sorted(tmp_path.glob("*.jar")))
+    checks = doctor.check_extra_cordapps(settings_with())
+    assert [check.level for check in checks] == [Level.FAILURE] * 2
+    assert "b.jar: is not a jar" in checks[1].finding
+    (tmp_path / "a.jar").unlink()
+    (tmp_path / "b.jar").unlink()
+    assert doctor.check_extra_cordapps(settings_with())[0].finding == "none in cordapps/extra/"

@@ -1,0 +1,92 @@
+"""Background commands: followed to their end, and never left behind."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.lab import cordapps, lifecycle
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+
+
+def python(code: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_returns_the_status_of_a_command() -> None:
+    status = lifecycle.follow(python("raise SystemExit(3)"), lambda: "", seconds_max=30, every_seconds=60)
+    assert status == 3
+
+
+def test_a_command_that_takes_too_long_is_ended() -> None:
+    process = python("import time; time.sleep(600)")
+    assert lifecycle.follow(process, lambda: "", seconds_max=0, every_seconds=60) is None
+    assert not is_alive(process.pid)
+
+
+def test_ctrl_c_ends_the_command_and_goes_on_to_the_caller() -> None:
+    process = python("import time; time.sleep(600)")
+
+    def interrupt() -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lifecycle.follow(process, interrupt, seconds_max=60, every_seconds=60)
+    assert not is_alive(process.pid)
+
+
+def test_grafana_has_no_address_where_it_is_left_out() -> None:
+    settings = load_settings(ENV_FILE, {})
+    assert lifecycle.urls(settings)["Grafana"] == "http://127.0.0.1:3000"
+    assert "Grafana" not in lifecycle.urls(settings, without=["grafana"])
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (
+            "#43 [bootstrap cordapps 8/8] RUN --mount=type=cache,target=/root/.m2     mvn --quiet",
+            "[bootstrap cordapps 8/8] RUN mvn --quiet",
+        ),
+        ("#56 27.63 Logs can be found", "27.63 Logs can be found"),
+    ],
+)
+def test_a_builder_s_line_is_made_short(line: str, text: str) -> None:
+    assert lifecycle.shorten_build_line(line) == text
+
+
+def test_the_services_follow_the_number_of_parties() -> None:
+    settings = load_settings(ENV_FILE, {})
+    assert lifecycle.services_of(settings.with_values({"PARTIES": "2"}))[:4] == (
+        "bootstrap",
+        "notary",
+        "partya",
+        "partyb",
+    )
+    assert len(lifecycle.services_of(settings.with_values({"PARTIES": "5"}))) == 11
+
+
+def test_a_jar_that_is_no_cordapp_stops_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken.jar").write_bytes(b"no zip")
+    monkeypatch.setattr(cordapps, "extra_jars", lambda: sorted(tmp_path.glob("*.jar")))
+    with pytest.raises(LabError, match=r"broken\.jar: is not a jar"):
+        lifecycle.up(load_settings(ENV_FILE, {}), None)
+
+
+def test_a_party_that_compose_does_not_know_is_named_before_the_start() -> None:
+    config: dict[str, dict[str, dict[str, str]]] = {"services": {"bootstrap": {}, "notary": {}, "partya": {}}}
+    lifecycle.check_services(config, ["notary", "partya"])
+    with pytest.raises(LabError, match=r"^compose\.yaml: has no service partyd"):
+        lifecycle.check_services(config, ["notary", "partya", "partyd"])

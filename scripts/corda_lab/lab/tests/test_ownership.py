@@ -1,0 +1,123 @@
+"""Which lab a sweep may replace: the one that a sweep started last, and none that a person started since."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from corda_lab import paths
+from corda_lab.errors import FinalError, LabError
+from corda_lab.lab import lifecycle, ownership
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.sweeps import execute, plan
+from corda_lab.sweeps.schema import read_sweep
+
+PROJECT = "lab"
+SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": PROJECT})
+
+
+class Engine:
+    """What is there: PartyA's container, and volumes by name with when they were made."""
+
+    def __init__(self) -> None:
+        self.container = ""
+        self.volumes: dict[str, str] = {}
+
+    def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        said = {
+            "ps": self.container,
+            "volume ls": "\n".join(self.volumes),
+            "volume inspect": "\n".join(f"{name} {made}" for name, made in self.volumes.items()),
+        }
+        text = next(text for verb, text in said.items() if " ".join(arguments).startswith(verb))
+        return subprocess.CompletedProcess([], 0, text, "")
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    found = Engine()
+    monkeypatch.setattr(ownership, "run_docker", found.run)
+    return found
+
+
+def test_where_nothing_is_there_is_nothing_to_lose(engine: Engine) -> None:
+    assert ownership.is_replaceable(PROJECT)
+
+
+def test_a_sweep_replaces_the_lab_that_a_sweep_started_and_no_other(engine: Engine) -> None:
+    engine.container = "first"
+    assert not ownership.is_replaceable(PROJECT)
+    ownership.mark(PROJECT, ownership.present(PROJECT))
+    assert ownership.is_replaceable(PROJECT)
+    engine.container = "second"
+    assert not ownership.is_replaceable(PROJECT)
+    ownership.mark(PROJECT, ownership.STARTING)
+    assert ownership.is_replaceable(PROJECT)
+    assert not ownership.is_replaceable("another")
+
+
+def test_volumes_that_were_made_anew_are_not_those_of_the_sweep(engine: Engine) -> None:
+    engine.volumes = {"lab_ledger": "2026-01-02T03:04:05Z"}
+    ownership.mark(PROJECT, ownership.present(PROJECT))
+    assert ownership.is_replaceable(PROJECT)
+    engine.volumes = {"lab_ledger": "2026-01-02T03:05:06Z"}
+    assert not ownership.is_replaceable(PROJECT)
+
+
+def first_step(folder: Path) -> plan.Step:
+    file = folder / "own.yaml"
+    text = "description: One.\nworkload: iou\nwarm_up: {min: 1s, max: 1s}\nmeasure: {min: 4s, max: 4s}\n"
+    file.write_text(text, encoding="utf-8")
+    return plan.plan_steps(read_sweep(file), SETTINGS)[0]
+
+
+def stub_start(monkeypatch: pytest.MonkeyPatch, engine: Engine, error: BaseException) -> None:
+    """A start that goes as far as PartyA's container, and then breaks."""
+
+    def break_off(*arguments: object) -> None:
+        engine.container = "half-started"
+        raise error
+
+    for name in ("check_extra_cordapps", "prepare_engine", "prepare_images", "check_machine", "build"):
+        monkeypatch.setattr(lifecycle, name, lambda *arguments: None)
+    monkeypatch.setattr(lifecycle, "start", break_off)
+
+
+@pytest.mark.parametrize("error", [LabError("The lab did not start", exit_code=1), KeyboardInterrupt()])
+def test_a_lab_that_a_person_starts_after_a_sweep_s_start_broke_is_the_person_s(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    stub_start(monkeypatch, engine, error)
+    with pytest.raises(type(error)):
+        execute.Lab(SETTINGS, None, fresh="shape").prepare(first_step(tmp_path))
+    assert ownership.is_replaceable(PROJECT)
+    engine.container = "started by docker compose"
+    assert not ownership.is_replaceable(PROJECT)
+
+
+def test_a_lab_that_a_person_starts_after_a_sweep_was_killed_is_the_person_s(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ownership.mark(PROJECT, ownership.STARTING)
+    stub_start(monkeypatch, engine, LabError("not ready yet", exit_code=1))
+    with pytest.raises(LabError):
+        lifecycle.up(SETTINGS, None)
+    assert not ownership.is_replaceable(PROJECT)
+
+
+def test_a_machine_that_is_not_fit_ends_the_sweep_before_its_first_lab(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub_start(monkeypatch, engine, LabError("There is not enough memory", "Close something."))
+    lab = execute.Lab(SETTINGS, None, fresh="shape")
+    with pytest.raises(FinalError, match="not enough memory"):
+        lab.prepare(first_step(tmp_path))
+    # Later that is what steps have done to it.
+    lab.starts = 1
+    monkeypatch.setattr(lifecycle, "down", lambda *arguments, **options: None)
+    with pytest.raises(LabError) as caught:
+        lab.prepare(first_step(tmp_path))
+    assert not isinstance(caught.value, FinalError)

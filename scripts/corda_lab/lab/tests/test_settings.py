@@ -1,0 +1,88 @@
+"""Reading ``.env`` as Compose does."""
+
+from pathlib import Path
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.lab.settings import Settings, load_settings, parse_env_file, parse_size
+from corda_lab.paths import ENV_FILE
+
+
+def test_reads_the_repository_s_own_file() -> None:
+    settings = load_settings(ENV_FILE, {})
+    assert settings.project == "corda-lab"
+    assert settings.url("BRIDGE_PORT") == "http://127.0.0.1:8080"
+    assert settings.size("NODE_MEMORY") > settings.size("NODE_HEAP")
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("BRIDGE_PORT=8080\n", encoding="utf-8")
+    settings = load_settings(file, {"BRIDGE_PORT": "18080", "UNRELATED": "x", "COMPOSE_PROJECT_NAME": "other"})
+    assert settings.port("BRIDGE_PORT") == 18080
+    assert settings.project == "other"
+    assert "UNRELATED" not in settings.values
+
+
+def test_understands_comments_quotes_and_export() -> None:
+    text = "# comment\n\nA=1 # why\nexport B='two words'\nC=\"x # not a comment\"\nD=\nE=a#b\n"
+    expected = {"A": "1", "B": "two words", "C": "x # not a comment", "D": "", "E": "a#b"}
+    assert parse_env_file(text, name=".env") == expected
+
+
+def test_names_the_line_that_is_wrong() -> None:
+    with pytest.raises(LabError, match=r"^\.env, line 2: 'NODE_HEAP 1g' is not NAME=value$"):
+        parse_env_file("A=1\nNODE_HEAP 1g\n", name=".env")
+
+
+@pytest.mark.parametrize("value", ["http", "0", "65536", "-1", ""])
+def test_names_the_variable_that_holds_no_port(value: str) -> None:
+    with pytest.raises(LabError, match=r"^GRAFANA_PORT: "):
+        Settings({"GRAFANA_PORT": value}).port("GRAFANA_PORT")
+
+
+def test_names_a_missing_file_and_a_missing_variable(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"^\.env: cannot be read"):
+        load_settings(tmp_path / ".env", {})
+    with pytest.raises(LabError, match="NODE_HEAP is missing"):
+        _ = Settings({})["NODE_HEAP"]
+
+
+def test_refuses_a_project_name_that_compose_would_refuse(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("", encoding="utf-8")
+    with pytest.raises(LabError, match=r"^COMPOSE_PROJECT_NAME: "):
+        load_settings(tmp_path / ".env", {"COMPOSE_PROJECT_NAME": "My Lab"})
+
+
+def test_leaves_secrets_out_of_what_is_public() -> None:
+    settings = load_settings(ENV_FILE, {})
+    assert "CORDA_VERSION" in settings.public()
+    assert not [name for name in settings.public() if "PASSWORD" in name]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("1g", 2**30), ("512m", 2**29), ("1.5G", 3 * 2**29), ("100", 100), ("2GiB", 2**31)]
+)
+def test_reads_sizes(text: str, count: int) -> None:
+    assert parse_size(text, option="X") == count
+
+
+@pytest.mark.parametrize("text", ["", "g", "-1g", "1x"])
+def test_refuses_what_is_no_size(text: str) -> None:
+    with pytest.raises(LabError, match=r"^NODE_HEAP: "):
+        parse_size(text, option="NODE_HEAP")
+
+
+def test_the_parties_are_the_first_of_the_alphabet() -> None:
+    settings = load_settings(ENV_FILE, {}).with_values({"PARTIES": "5"})
+    assert settings.parties == ("PartyA", "PartyB", "PartyC", "PartyD", "PartyE")
+    assert settings.nodes[0] == "Notary"
+    assert Settings({}).parties == ("PartyA", "PartyB", "PartyC")
+    assert Settings({"PARTIES": "10"}).parties[-1] == "PartyJ"
+
+
+@pytest.mark.parametrize("count", ["1", "11", "many", "-3"])
+def test_names_the_number_of_parties_that_makes_no_network(count: str) -> None:
+    with pytest.raises(LabError, match=r"^PARTIES: "):
+        _ = Settings({"PARTIES": count}).parties

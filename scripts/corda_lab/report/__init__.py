@@ -1,0 +1,1 @@
+"""Pages, charts and summaries, made from stored files alone: nothing here touches the running lab."""

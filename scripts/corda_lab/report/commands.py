@@ -1,0 +1,58 @@
+"""The commands that start a step's lab and its load again, from what its run has stored."""
+
+import re
+from typing import Any
+
+from corda_lab.text.durations import format_duration
+
+
+def quoted(words: list[str]) -> str:
+    """A command line that a shell reads as these words."""
+    return " ".join(
+        word if re.fullmatch(r"[\w@%+=:,./-]+", word) else "'" + word.replace("'", "'\\''") + "'" for word in words
+    )
+
+
+def up(shape: dict[str, str]) -> str:
+    """The ``lab up`` of a shape, every option written out, so that it does not depend on the reader's .env."""
+    words = ["scripts/lab", "up"]
+    for option, variable in (
+        ("--parties", "PARTIES"),
+        ("--corda", "CORDA_VERSION"),
+        ("--database", "DATABASE"),
+        ("--notary", "NOTARY"),
+        ("--preset", "NODE_PRESET"),
+        ("--heap", "NODE_HEAP"),
+        ("--cores", "NODE_CORES"),
+        ("--cpuset", "NODE_CPUSET"),
+    ):
+        if shape.get(variable):
+            words += [option, str(shape[variable])]
+    words.append("--dev-mode" if shape.get("DEV_MODE") == "true" else "--no-dev-mode")
+    for link in shape.get("LINKS", "").split():
+        words += ["--link", link]
+    own_image = shape.get("CORDA_IMAGE", "")
+    is_own = own_image and own_image != f"corda-lab/node:{shape.get('CORDA_VERSION')}"
+    return (f"CORDA_IMAGE={own_image} " if is_own else "") + quoted(words)
+
+
+def run(step: dict[str, Any]) -> str:
+    """The ``lab run`` of a step's load. Its window is as long as this step's was, its warm-up too."""
+    load, window = step["load"], step["window"]
+    words = ["scripts/lab", "run", step["workload"], "--users", str(load["users"])]
+    words += ["--duration", format_duration(round(window["seconds"]))]
+    words += ["--warm-up", format_duration(round(window["warm_up_seconds"]))]
+    words += ["--node", step["node"]]
+    if step["counterparty"] and "," not in step["counterparty"]:
+        words += ["--counterparty", step["counterparty"]]
+    if load["model"] == "open":
+        words += ["--arrivals", load["arrivals"], "--rate", f"{load['rate_per_second']:g}"]
+        words += ["--late-max", format_duration(load["late_max_seconds"])]
+    elif load["pacing_seconds"]:
+        words += ["--pacing", format_duration(load["pacing_seconds"])]
+    if load["workers"]:
+        words += ["--workers", str(load["workers"])]
+    words += ["--seed", str(load["seed"])]
+    for name, value in load["overrides"].items():
+        words += ["--set", f"{name}={value}"]
+    return quoted(words)

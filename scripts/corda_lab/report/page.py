@@ -1,0 +1,73 @@
+"""The report of a run of either kind: ``report.html``, one file that opens offline, and summaries beside it.
+
+Everything is made from the stored files of the run and from nothing else.
+"""
+
+import importlib.resources
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from corda_lab.report import charts_run, summaries, sweep
+from corda_lab.report import run as report_run
+from corda_lab.results import stored
+from corda_lab.results.stored import StoredRun
+from corda_lab.text import words
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def plotly_js() -> str:
+    """The drawing library, from the installed package."""
+    return (importlib.resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
+
+
+def html(template: str, content: Mapping[str, Any]) -> str:
+    """A page: a template filled with its content, style, script and drawing library inlined."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update({name: getattr(words, name) for name in words.FOR_TEMPLATES})
+    return environment.get_template(template).render(
+        **{**content, "data": charts_run.to_script(content["data"])},
+        plotly=plotly_js(),
+        style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        script=(TEMPLATES / "report.js").read_text(encoding="utf-8"),
+    )
+
+
+def page(run: StoredRun) -> str:
+    """The report's text."""
+    if run.is_sweep:
+        return html("sweep.html", {"run": run.manifest, **sweep.content(run)})
+    return html("run.html", {"run": run.manifest, **report_run.content(run)})
+
+
+def render(folder: Path) -> Path:
+    """Write ``report.html`` of a run and its summaries, each whole or not at all, and return the report's path."""
+    run = stored.read(folder)
+    texts: dict[str, Callable[[], str]] = {"report.html": partial(page, run), **summaries.writers(run)}
+    # All are made before the first is replaced: a defect leaves the old ones as they were.
+    made = {name: make() for name, make in texts.items()}
+    for name, text in made.items():
+        replace_text(folder / name, text)
+    return folder / "report.html"
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file whole, in place of what was there."""
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, prefix=".report-", delete=False, encoding="utf-8", newline=""
+    ) as file:
+        file.write(text)
+    staged = Path(file.name)
+    staged.chmod(0o644)
+    staged.replace(path)

@@ -1,0 +1,270 @@
+"""``--figures``: the main charts of a report as PNG and SVG, for papers. They are drawn from the report's own series.
+
+matplotlib is imported when a figure is drawn and not before: it takes a second that no other command should wait for.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corda_lab.errors import LabError
+from corda_lab.report import run as report_run
+from corda_lab.report import sweep
+from corda_lab.report.charts_sweep import PATTERNS
+from corda_lab.results.stored import StoredRun
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DPI = 300
+WIDTH_INCHES, HEIGHT_INCHES = 5.2, 3.4
+WIDE_INCHES = 7.2
+
+COLOURS = {
+    "group-0": "#0067a8",
+    "group-1": "#c44e00",
+    "group-2": "#00805b",
+    "group-3": "#a23b7a",
+    "group-4": "#8a6a00",
+    "group-5": "#4b4fa6",
+    "group-6": "#5f6b7a",
+    "group-7": "#16202c",
+    "main": "#1f6fb5",
+    "second": "#c4560a",
+    "third": "#8a3ca8",
+    "faint": "#8b98a8",
+    "good": "#11734b",
+    "bad": "#b3261e",
+    "node-notary": "#5f6b7a",
+    "node-partya": "#1f6fb5",
+    "node-partyb": "#c4560a",
+    "node-partyc": "#11806a",
+    "node-partyd": "#8a3ca8",
+    "node-partye": "#8a6a00",
+    "node-partyf": "#4b4fa6",
+    "node-partyg": "#b1386a",
+    "node-partyh": "#4f7a1d",
+    "node-partyi": "#7a4a2a",
+    "node-partyj": "#16202c",
+    "node-bridge": "#0d7f94",
+    "node-locust": "#a64ca6",
+    "node-prometheus": "#6f7d00",
+    "node-postgresql": "#336791",
+}
+"""The report's palette on white paper."""
+
+DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.6)), "dashdot": "-.", "longdash": (0, (9, 3))}
+MARKERS = {
+    "circle": "o",
+    "square": "s",
+    "diamond": "D",
+    "triangle-up": "^",
+    "triangle-down": "v",
+    "pentagon": "p",
+    "star": "*",
+    "x": "X",
+    "cross": "P",
+}
+HATCHES = {"": "", "/": "//", ".": "..", "x": "xx", "\\": "\\\\", "-": "--", "|": "||", "+": "++"}
+
+RUN_CHARTS = ("throughput", "latency-histogram", "latency-ecdf")
+"""The charts of a single run that become figures."""
+
+STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e7ec",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "hatch.linewidth": 0.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "corda-lab",
+}
+
+
+def charts_of(run: StoredRun) -> list[dict[str, Any]]:
+    """The charts of a run that become figures."""
+    if not run.is_sweep:
+        drawn = report_run.content(run)["charts"]
+        return [chart for chart in drawn if chart["id"] in RUN_CHARTS and chart["traces"]]
+    content = sweep.content(run)
+    return [chart for chart in content["search"] + content["curves"] + content["breakdown"] if chart["traces"]]
+
+
+def write(run: StoredRun, folder: Path) -> list[Path]:
+    """Draw every figure into a folder, as PNG and as SVG, and return their paths. Raises LabError without matplotlib."""
+    try:
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise LabError(f"--figures: matplotlib cannot be imported ({error})", "Remove .venv and start again.") from None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return draw_all(run, folder, pyplot, mpl)
+    except OSError as error:
+        raise LabError(f"--figures: {folder} cannot be written ({error})", "Give a folder of your own.") from None
+
+
+def draw_all(run: StoredRun, folder: Path, pyplot: Any, mpl: Any) -> list[Path]:
+    """Draw every figure; the modules are matplotlib's."""
+    paths = []
+    with mpl.rc_context(STYLE):
+        for chart in charts_of(run):
+            is_wide = chart["width"] == "wide"
+            figure, axes = pyplot.subplots(
+                figsize=(WIDE_INCHES if is_wide else WIDTH_INCHES, HEIGHT_INCHES), layout="constrained"
+            )
+            draw(axes, chart)
+            for suffix in ("png", "svg"):
+                path = folder / f"{chart['id']}.{suffix}"
+                # Without a date the same run gives the same file.
+                metadata = {"Date": None} if suffix == "svg" else None
+                figure.savefig(path, dpi=DPI, metadata=metadata)
+                paths.append(path)
+            pyplot.close(figure)
+    return paths
+
+
+def draw(axes: "Axes", chart: Mapping[str, Any]) -> None:
+    """One chart."""
+    axes.set_xlabel(chart["x_title"])
+    # Without a title above it the axis has to say which latency it is.
+    axes.set_ylabel(f"{chart['title']}, ms" if chart["id"].startswith("curve-p") else chart["y_title"])
+    places = categories(chart)
+    bottoms: dict[Any, float] = {}
+    for trace in chart["traces"]:
+        x = [places.get(value, value) for value in trace["x"]]
+        if trace["kind"] == "bars":
+            bars(axes, chart, trace, x, bottoms)
+        elif trace["kind"] in ("points", "intervals"):
+            points(axes, trace, x)
+        elif trace["kind"] in ("marks", "dots", "points-only"):
+            size = 7 if trace["kind"] == "points-only" or trace.get("symbol") == "x" else 3.5
+            axes.plot(
+                x,
+                numbers(trace["y"]),
+                MARKERS.get(trace.get("symbol", "circle"), "o"),
+                color=colour(trace),
+                markersize=size,
+                alpha=0.6 if trace["kind"] == "dots" else 1,
+                label=trace["name"],
+                markeredgewidth=0,
+                # What is invalid must not hide behind a mean.
+                zorder=5 if trace.get("symbol") in ("x", "cross") else 2,
+            )
+        else:
+            drawstyle = "steps-post" if trace["kind"] == "steps" else "default"
+            axes.plot(
+                x,
+                numbers(trace["y"]),
+                color=colour(trace),
+                linestyle=DASHES.get(trace.get("dash", "solid"), "-"),
+                linewidth=1.4,
+                drawstyle=drawstyle,
+                label=trace["name"],
+            )
+    if places:
+        turned = sum(len(str(name)) for name in places) > 60
+        axes.set_xticks(
+            list(places.values()), list(places), rotation=30 if turned else 0, ha="right" if turned else "center"
+        )
+    elif chart["axis"] == "log":
+        axes.set_xscale("log")
+    if chart.get("ticks") and not places:
+        axes.set_xticks(chart["ticks"], [f"{tick:g}" for tick in chart["ticks"]])
+        axes.minorticks_off()
+    if chart["axis"] == "zero":
+        axes.set_xlim(left=0)
+    if chart["is_y_from_zero"]:
+        axes.set_ylim(bottom=0)
+    if chart["x_max"] is not None:
+        axes.set_xlim(0, chart["x_max"])
+    if chart["y_max"] is not None:
+        axes.set_ylim(0, chart["y_max"])
+    if len(chart["traces"]) > 1:
+        count = len(chart["traces"])
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=min(count, 4), fontsize=8)
+
+
+def categories(chart: Mapping[str, Any]) -> dict[Any, float]:
+    """Where each category stands on an axis of categories; empty for an axis of numbers."""
+    if chart["axis"] != "category":
+        return {}
+    return {name: float(place) for place, name in enumerate(dict.fromkeys(x for t in chart["traces"] for x in t["x"]))}
+
+
+def colour(trace: Mapping[str, Any]) -> str:
+    """A trace's colour on paper."""
+    return COLOURS.get(trace["colour"], COLOURS["faint"])
+
+
+def numbers(values: Sequence[float | None]) -> list[float]:
+    """Values with a gap where there is none."""
+    return [float("nan") if value is None else value for value in values]
+
+
+def points(axes: "Axes", trace: Mapping[str, Any], x: Sequence[Any]) -> None:
+    """Points with their intervals; a hollow one has none."""
+    axes.errorbar(
+        x,
+        numbers(trace["y"]),
+        xerr=around(trace, "x", x),
+        yerr=around(trace, "y", trace["y"]),
+        color=colour(trace),
+        linestyle=DASHES.get(trace["dash"], "-") if trace["kind"] == "points" else "none",
+        linewidth=1.4,
+        marker=MARKERS.get(trace["symbol"], "o"),
+        markersize=5,
+        elinewidth=1.1,
+        capsize=2.5,
+        label=trace["name"],
+    )
+    hollow = [place for place, is_hollow in enumerate(trace["hollow"]) if is_hollow]
+    axes.plot(
+        [x[place] for place in hollow],
+        [trace["y"][place] for place in hollow],
+        MARKERS.get(trace["symbol"], "o"),
+        color=colour(trace),
+        markersize=5,
+        markerfacecolor="white",
+    )
+
+
+def around(trace: Mapping[str, Any], axis: str, middle: Sequence[Any]) -> list[list[float]] | None:
+    """How far an interval reaches below and above."""
+    low, high = trace.get(f"{axis}_low"), trace.get(f"{axis}_high")
+    if low is None or high is None:
+        return None
+    below = [0.0 if end is None else max(0.0, value - end) for value, end in zip(middle, low, strict=True)]
+    above = [0.0 if end is None else max(0.0, end - value) for value, end in zip(middle, high, strict=True)]
+    return [below, above]
+
+
+def bars(
+    axes: "Axes", chart: Mapping[str, Any], trace: Mapping[str, Any], x: Sequence[Any], bottoms: dict[Any, float]
+) -> None:
+    """Bars, stacked on what stands there already where the chart stacks them."""
+    values = numbers(trace["y"])
+    # A bin without anything in it is left out, so neighbours may be further apart than a bin is wide.
+    width = 0.7 if chart["axis"] == "category" else min((b - a for a, b in pairwise(x)), default=1.0)
+    bottom = [bottoms.get(place, 0.0) if chart["is_stacked"] else 0.0 for place in x]
+    hatch = HATCHES.get(trace.get("pattern", PATTERNS[0]), "")
+    axes.bar(
+        x,
+        values,
+        width,
+        bottom=bottom,
+        color=colour(trace),
+        hatch=hatch,
+        edgecolor="white",
+        linewidth=0.3,
+        label=trace["name"],
+    )
+    for place, value in zip(x, values, strict=True):
+        bottoms[place] = bottoms.get(place, 0.0) + value

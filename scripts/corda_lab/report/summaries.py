@@ -1,0 +1,138 @@
+"""What stands beside a report: ``summary.md`` for a pull request, ``summary.csv`` (a row per point), ``summary.json``."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from corda_lab.analysis import conclusions, saturation
+from corda_lab.analysis.points import METRICS, Point, known_metrics, points
+from corda_lab.lab import shape
+from corda_lab.report import run as report_run
+from corda_lab.report.charts_sweep import shown, with_interval
+from corda_lab.results.folders import SCHEMA
+from corda_lab.results.stored import StoredRun
+from corda_lab.text.words import machine
+
+FILES = ("summary.md", "summary.csv", "summary.json")
+
+
+def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
+    """The files beside the report, each with what makes its text."""
+    return {
+        "summary.md": partial(markdown, run),
+        "summary.csv": partial(table, run),
+        "summary.json": partial(data, run),
+    }
+
+
+def told(run: StoredRun) -> tuple[str, list[str], list[str]]:
+    """Headline, sentences and what to beware of, of a run of either kind."""
+    if not run.is_sweep:
+        step = run.steps[0]
+        beware = [f"Failed: {reason}" for reason in step["verdict"]["reasons"]]
+        beware += [f"Invalid: {reason}" for reason in step["validity"]["reasons"]]
+        beware += [f"Doubtful: {flag}" for flag in step["flags"]]
+        return report_run.headline(step), report_run.sentences(run.environment(step), step), beware
+    samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
+    found = conclusions.conclude(run, points(run), samples)
+    return found.headline, [f"**{name}:** {text}" for name, text in found.sentences], found.notes
+
+
+def cell(text: str) -> str:
+    """Text that cannot end a cell of a Markdown table."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def markdown(run: StoredRun) -> str:
+    """A few lines for a pull request."""
+    headline, sentences, beware = told(run)
+    environment = run.environment(run.steps[0])
+    lines = [f"### {run.identity}", "", headline, "", *(f"- {text}" for text in sentences)]
+    lines += [f"- ⚠ {text}" for text in beware]
+    metrics = known_metrics(points(run))
+    titles = " | ".join(METRICS[name].title.removeprefix("latency ") for name in metrics)
+    lines += ["", f"| point | {titles} | valid steps |", f"|---|{'---|' * len(metrics)}---|"]
+    for point in points(run):
+        figures = " | ".join(cell(with_interval(point, name)) for name in metrics)
+        lines.append(f"| {cell(point.label)} | {figures} | {len(point.valid)} of {len(point.steps)} |")
+    git = environment["git"]
+    commit = (git["commit"] or "unknown")[:12] + (" with uncommitted changes" if git["has_changes"] else "")
+    shapes = shape.describe_all([one["shape"] for one in run.manifest["environments"]])
+    lines += [
+        "",
+        f"{shapes}. Commit {commit}. {machine(environment)}.",
+        "",
+        f"`{run.manifest['command']}`",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def names(run: StoredRun) -> list[str]:
+    """Every parameter that a point of the run names."""
+    return list(dict.fromkeys(name for point in points(run) for name in point.values))
+
+
+def table(run: StoredRun) -> str:
+    """A row per point; latencies in milliseconds, rates per second, intervals empty where there are none."""
+    parameters = names(run)
+    units = {name: "ms" if METRICS[name].unit == "ms" else "per_second" for name in known_metrics(points(run))}
+    columns = ["run", "workload", "phase", "label", *parameters, "steps", "steps_valid", "errors"]
+    columns += [f"{name}_{unit}{part}" for name, unit in units.items() for part in ("", "_low", "_high")]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([*columns, "confidence"])
+    for point in points(run):
+        figures: list[Any] = []
+        for name in units:
+            found = point.estimate(name)
+            figures += ["" if value is None else f"{value:.6g}" for value in (found.value, found.low, found.high)]
+        errors = sum(step["requests"]["errors"] for step in point.steps)
+        values = [point.values.get(name, "") for name in parameters]
+        row = [
+            run.identity,
+            point.workload,
+            point.phase,
+            point.label,
+            *values,
+            len(point.steps),
+            len(point.valid),
+            errors,
+        ]
+        writer.writerow([*row, *figures, point.confidence])
+    return buffer.getvalue()
+
+
+def data(run: StoredRun) -> str:
+    """The same for programs."""
+    headline, sentences, beware = told(run)
+    content = {
+        "schema": SCHEMA,
+        "id": run.identity,
+        "kind": run.manifest["kind"],
+        "command": run.manifest["command"],
+        "headline": headline,
+        "sentences": sentences,
+        "notes": beware,
+        "points": [point_data(point) for point in points(run)],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def point_data(point: Point) -> dict[str, Any]:
+    """A point with every figure's interval."""
+    return {
+        "label": point.label,
+        "workload": point.workload,
+        "phase": point.phase,
+        "point": point.values,
+        "steps": [step["index"] for step in point.steps],
+        "steps_valid": [step["index"] for step in point.valid],
+        "confidence": point.confidence,
+        "figures": conclusions.figures_of(point),
+        "shown": {name: shown(point.estimate(name).value, name) for name in known_metrics([point])},
+    }

@@ -1,0 +1,438 @@
+"""The report of a sweep: the conclusion, the curves, the whole run over time, and every step behind them."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from corda_lab.analysis import conclusions, saturation
+from corda_lab.analysis.conclusions import Conclusion
+from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
+from corda_lab.analysis.significance import Judged, is_paired
+from corda_lab.lab import shape
+from corda_lab.report import charts_sweep, commands
+from corda_lab.report.charts_run import Chart
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps import costs
+from corda_lab.text.words import (
+    STAGE_MEANINGS,
+    amount,
+    judged_latency,
+    length,
+    listed,
+    load_facts,
+    machine,
+    milliseconds,
+    per_second,
+    percent,
+    plural,
+    size,
+)
+
+METRIC_NAMES = (
+    "node_cpu_cores",
+    "node_heap_used_bytes",
+    "node_gc_share",
+    *saturation.SERIES,
+)
+"""Series that the report of a sweep needs."""
+
+COSTS = (
+    ("cpu_seconds_per_flow", "CPU per flow", lambda value: f"{amount(1000 * value)} ms"),
+    ("allocated_bytes_per_flow", "allocated per flow", size),
+    ("sent_bytes_per_flow", "sent per flow", size),
+    ("database_bytes_per_flow", "database per flow", size),
+    ("database_bytes_per_state", "database per state", size),
+)
+
+
+def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
+    """The figures at the top, each with what it is."""
+    valid = sum(step["validity"]["valid"] for step in run.steps)
+    agree = sum(step["counts"]["agree"] for step in run.steps)
+    errors, total = (sum(step["requests"][name] for step in run.steps) for name in ("errors", "total"))
+    count = len(run.steps)
+
+    def tile(name: str, value: str, unit: str, detail: str, state: str = "") -> dict[str, str]:
+        return {"name": name, "value": value, "unit": unit, "detail": detail, "state": state}
+
+    found = [tile(*words) for words in top_tiles(conclusion.judged)]
+    return [
+        *found,
+        tile(
+            "valid steps",
+            f"{valid} / {count}",
+            "",
+            "the others are in no average",
+            "good" if valid == count else "doubt",
+        ),
+        tile("errors", f"{errors:,}", "", f"of {plural(total, 'request')}", "bad" if errors else "good"),
+        tile(
+            "four counts",
+            f"{agree} / {count}",
+            "agree",
+            "steps in which nothing was lost",
+            "good" if agree == count else "bad",
+        ),
+    ]
+
+
+def top_tiles(judged: Judged) -> list[tuple[str, str, str, str]]:
+    """The best figures: of the only best point its latencies too."""
+
+    def words(name: str, top: Point, metric: str, detail: str) -> tuple[str, str, str, str]:
+        value = charts_sweep.shown(top.estimate(metric).value, metric)
+        figure, _, unit = value.partition(" ")
+        return name, figure, unit, detail
+
+    metric = judged.metric
+    name = {"ms": f"lowest {metric}"}.get(METRICS[metric].unit, f"best {METRICS[metric].title}")
+    found = []
+    for top in judged.tops:
+        is_search = top.phase == "confirm"
+        detail = f"{top.label}: {interval_words(top, metric)}"
+        found.append(words("throughput confirmed" if is_search else name, top, metric, detail))
+    if len(judged.tops) == 1:
+        (top,) = judged.tops
+        others = [other for other in known_metrics(judged.tops) if other != metric]
+        found += [words(f"{METRICS[other].title} there", top, other, interval_words(top, other)) for other in others]
+    return found
+
+
+def interval_words(point: Point, metric: str) -> str:
+    """An interval in few words."""
+    found = point.estimate(metric)
+    if found.low is None or found.high is None:
+        return "one valid step, no interval" if found.n else charts_sweep.without_figure(point)
+    return f"{charts_sweep.bare(found.low, metric)} to {charts_sweep.bare(found.high, metric)}"
+
+
+def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
+    """The table of points."""
+    metrics = known_metrics(all_points)
+    return [
+        {
+            "label": point.label,
+            "phase": point.phase,
+            "is_best": conclusion.is_top(point),
+            "figures": [
+                {
+                    "value": charts_sweep.bare(point.estimate(name).value, name),
+                    "interval": interval_words(point, name),
+                }
+                for name in metrics
+            ],
+            "valid": len(point.valid),
+            "total": len(point.steps),
+            "errors": sum(step["requests"]["errors"] for step in point.steps),
+            "steps": [step["index"] for step in point.steps],
+            "holds": holds(point),
+        }
+        for point in all_points
+    ]
+
+
+def use_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
+    """What each point used of each resource."""
+    return [
+        {"label": point.label, "is_best": conclusion.is_top(point), "uses": conclusion.uses[point.key]}
+        for point in all_points
+    ]
+
+
+def cost_rows(all_points: Sequence[Point]) -> list[dict[str, Any]]:
+    """What a flow cost at each point: over all nodes and their database, and for each of these and of the lab's own parts."""
+    found = []
+    for point in all_points:
+        by_name = {name: charts_sweep.costs_of(point, name) for name, _, _ in COSTS}
+        if not any(by_name.values()):
+            continue
+        # What was measured of no node is not known, and not zero.
+        tested = {name: charts_sweep.under_test(nodes) for name, nodes in by_name.items()}
+        totals = [write(sum(tested[name].values())) if tested[name] else "–" for name, _, write in COSTS]
+        nodes = list(dict.fromkeys(node for found in by_name.values() for node in found))
+        found.append(
+            {
+                "label": point.label,
+                "totals": totals,
+                "nodes": [
+                    (node, [write(by_name[name][node]) if node in by_name[name] else "–" for name, _, write in COSTS])
+                    for node in nodes
+                ],
+            }
+        )
+    return found
+
+
+def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
+    """What the costs say of PostgreSQL, where it ran: its processor time, or that this was not measured."""
+    steps = [step for point in all_points for step in point.valid]
+    steps = [step for step in steps if run.environment(step)["shape"]["DATABASE"] == "postgres"]
+    if not steps:
+        return ""
+    if all(costs.DATABASE in step["costs"].get("cpu_seconds_per_flow", {}) for step in steps):
+        return "PostgreSQL's processor time is of the whole load too."
+    return (
+        "PostgreSQL's own processor time was not measured and is in no figure: against H2, which runs inside the nodes, it looks "
+        "cheaper than it is."
+    )
+
+
+def step_rows(run: StoredRun) -> list[dict[str, Any]]:
+    """The table of steps, in the order of execution, with what the step's own details show."""
+    origin = charts_sweep.origin_of(run)
+    found = []
+    for step in sorted(run.steps, key=lambda step: int(step["index"])):
+        latency, warm_up, law = judged_latency(step), step["warm_up"], step["littles_law"]
+        found.append(
+            {
+                "step": step,
+                "index": step["index"],
+                "label": step["label"] or step["workload"],
+                "repeat": step["repeat"],
+                "phase": step["phase"],
+                "at": length(step["window"]["load_started_at"] - origin),
+                "warm_up": f"{warm_up['cut_seconds']:.0f} s" + ("" if warm_up["found"] else " (no end found)"),
+                "seconds": f"{step['window']['seconds']:.0f} s",
+                "precision": precision_words(step["precision"]),
+                "throughput": per_second(step["throughput_per_second"]),
+                "latencies": [milliseconds(latency[name]) for name in ("p50", "p95", "p99")],
+                "errors": step["requests"]["errors"],
+                "is_valid": step["validity"]["valid"],
+                "held": step["thresholds"]["passed"],
+                "reasons": reasons_of(step),
+                "counts": count_words(step),
+                "law": law,
+                "load": load_facts(step["load"]),
+                "uses": step["resources"],
+                "run_command": commands.run(step),
+                "up_command": commands.up(run.environment(step)["shape"]),
+            }
+        )
+    return found
+
+
+def reasons_of(step: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is wrong with a step, each reason once, with what it made of the step."""
+    invalid, broken = step["validity"]["reasons"], step["thresholds"]["reasons"]
+    missed = "Threshold" if step["phase"] == "measure" else "Did not hold"
+    return [
+        *(("Failed", reason) for reason in step["verdict"]["reasons"]),
+        *(("Invalid", reason) for reason in invalid),
+        *((missed, reason) for reason in broken if reason not in invalid),
+    ]
+
+
+def precision_words(precision: dict[str, Any]) -> str:
+    """How narrow the step's own interval became, and whether that ended it."""
+    reached = precision["reached"]
+    if reached is None:
+        return "–"
+    return f"±{100 * reached:.1f} %" + (", ended early" if precision["ended_early"] else "")
+
+
+def count_words(step: dict[str, Any]) -> list[str]:
+    """The four counts: generator, bridge, node, vaults."""
+    counted = step["counts"]
+    vaults = ", ".join(f"{node} {count:,}" for node, count in counted["vaults"].items()) or "–"
+    return [f"{counted[name]:,}" for name in ("generator", "bridge", "node")] + [vaults]
+
+
+def link_facts(environments: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The round trips of every link, over all starts of a lab."""
+    measured: dict[str, list[dict[str, Any]]] = {}
+    for link in (link for environment in environments for link in environment["links_measured"]):
+        measured.setdefault(link["name"], []).append(link)
+    for name, links in measured.items():
+        through, direct = (
+            sorted({f"{link[key]:.1f}" for link in links}, key=float) for key in ("through_ms", "direct_ms")
+        )
+        yield f"Link {name}", f"round trip {ends(through)} ms, {ends(direct)} ms without"
+
+
+def ends(texts: Sequence[str]) -> str:
+    """The first and the last of what is in order; one alone by itself."""
+    return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
+
+
+def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
+    """What ran, for each shape of the lab, with the steps that ran on it; links are measured anew at every start."""
+    alike: dict[str, list[int]] = {}
+    for number, environment in enumerate(run.manifest["environments"]):
+        rest = {name: value for name, value in environment.items() if name != "links_measured"}
+        alike.setdefault(json.dumps(rest, sort_keys=True), []).append(number)
+    found = []
+    for numbers in alike.values():
+        environments = [run.manifest["environments"][number] for number in numbers]
+        environment = environments[0]
+        versions, git = environment["versions"], environment["git"]
+        java = ", ".join(f"{name} {version}" for name, version in versions["java"].items())
+        steps = [str(step["index"]) for step in run.steps if step["environment"] in numbers]
+        commit = (git["commit"] or "unknown")[:12] + (" with uncommitted changes" if git["has_changes"] else "")
+        found.append(
+            {
+                "steps": conclusions.steps_words(steps) if steps else "no step",
+                "up_command": commands.up(environment["shape"]),
+                "facts": [
+                    ("Shape of the lab", shape.describe(environment["shape"])),
+                    *link_facts(environments),
+                    ("Corda", f"{versions['corda']} (Java: {java})"),
+                    ("Docker", f"engine {versions['engine']}, Compose {versions['compose']}"),
+                    ("Commit", commit),
+                    ("Stand-ins for images", ", ".join(environment["stand_ins"]) or "none: official images"),
+                    ("Machine", machine(environment)),
+                ],
+                "images": environment["images"],
+                "settings": environment["settings"],
+            }
+        )
+    return found
+
+
+LABS = {
+    "repeat": "a new one for every repeat of a shape",
+    "shape": "a new one for every shape only: what differs between two starts of one shape is not in the intervals",
+    "step": "a new one for every step",
+}
+"""When a lab was started, in words, by ``fresh`` of the sweep file."""
+
+
+def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
+    """How the sweep was planned."""
+    sweep = run.sweep
+    methods = listed(list(dict.fromkeys(step["warm_up"]["method"] for step in run.steps)))
+    found = [
+        ("Order", f"{sweep['order']}, seed {sweep['seed']}; {plural(sweep['repeats'], 'repeat')} of each point"),
+        ("Labs", LABS[sweep["fresh"]]),
+        ("Warm-up", f"{span(sweep['warm_up'])}, its end by {methods}"),
+        ("Measured", until(sweep["measure"])),
+        *(
+            (f"{heading}, {name}", words(own[part]))
+            for name, own in sweep["own_spans"].items()
+            for part, heading, words in (("warm_up", "Warm-up", span), ("measure", "Measured", until))
+            if part in own
+        ),
+        ("Intervals", interval_method(run)),
+        ("Compared", "in pairs of the same repeat" if is_paired(run) else "unpaired: repeats were not interleaved"),
+    ]
+    if sweep["thresholds"]:
+        found.append(("Thresholds", ", ".join(f"{name} {value}" for name, value in sweep["thresholds"].items())))
+    if sweep.get("find_max"):
+        search = {name: value for name, value in sweep["find_max"].items() if name != "outcomes"}
+        found.append(("Search", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in search.items())))
+        outcomes = sweep["find_max"]["outcomes"]
+        found += [(f"Outcome, {label}", outcome["reason"]) for label, outcome in outcomes.items()]
+    return found
+
+
+def span(planned: dict[str, Any]) -> str:
+    """How long something may last: ``60s to 180s``, or ``60s``."""
+    least, most = length(planned["seconds_min"]), length(planned["seconds_max"])
+    return least if least == most else f"{least} to {most}"
+
+
+def until(planned: dict[str, Any]) -> str:
+    """How long a step measured, and what ended it earlier."""
+    precision = planned["precision"]
+    return span(planned) + (f", ended early when throughput was known to ±{100 * precision:g} %" if precision else "")
+
+
+def interval_method(run: StoredRun) -> str:
+    """How the intervals were made, in the words of whoever made them."""
+    methods = {point.estimate(name).method for point in points(run) for name in METRICS}
+    known = sorted(method for method in methods if method)
+    return (
+        f"{conclusions.confidence_words(run)} of the geometric mean over the repeats (of the arithmetic one where a repeat is "
+        f"0): {listed(known) or 'none, one repeat each'}"
+    )
+
+
+def difference_rows(judged: Judged) -> list[dict[str, str]]:
+    """What was planned to be compared, and the best points against the others."""
+    compared = [one.compared for one in judged.planned]
+    told = {(one.first.key, one.second.key) for one in compared}
+    compared += [
+        one
+        for top in judged.tops
+        for one in judged.against(top)
+        if not {(one.first.key, one.second.key), (one.second.key, one.first.key)} & told
+    ]
+    return [
+        {
+            "second": one.second.label,
+            "first": one.first.label,
+            "ratio": conclusions.ratio_words(one),
+            "p": "–" if one.difference is None or one.difference.p_value is None else f"{one.difference.p_value:.3g}",
+            "n": "–" if one.difference is None else f"{one.difference.n_b} / {one.difference.n_a}",
+            "verdict": one.verdict,
+        }
+        for one in compared
+    ]
+
+
+def badge(run: StoredRun) -> tuple[str, str]:
+    """State and words of the mark at the top."""
+    count = len(run.steps)
+    failed = sum(bool(conclusions.failures(step)) for step in run.steps)
+    if failed:
+        return "bad", f"{failed} of {plural(count, 'step')} failed"
+    if run.sweep.get("find_max") and not all(found.rate for found in searched(run, points(run))):
+        return "bad", "no rate was confirmed"
+    valid = sum(step["validity"]["valid"] for step in run.steps)
+    return (
+        ("good", "every step is valid")
+        if valid == count
+        else ("doubt", f"{valid} of {plural(count, 'step')} are valid")
+    )
+
+
+def content(run: StoredRun) -> dict[str, Any]:
+    """What the template of a sweep needs."""
+    all_points = points(run)
+    rows = run.table("requests", charts_sweep.ROW_COLUMNS)
+    samples = run.table("metrics").filter(pl.col("name").is_in(METRIC_NAMES))
+    conclusion = conclusions.conclude(run, all_points, samples)
+    curves = charts_sweep.curves(run, all_points)
+    is_search = bool(run.sweep.get("find_max"))
+    breakdown = [
+        chart for chart in (charts_sweep.stage_chart(all_points), charts_sweep.cost_chart(all_points)) if chart
+    ]
+    over_time = charts_sweep.over_the_run(run, rows, samples)
+    drawn: list[Chart] = [*([charts_sweep.search_path(run)] if is_search else []), *curves, over_time, *breakdown]
+    by_step = {part["step"][0]: part for part in rows.partition_by("step")}
+    empty = rows.clear()
+    steps = {
+        str(step["index"]): charts_sweep.step_charts(step, by_step.get(step["index"], empty)) for step in run.steps
+    }
+    return {
+        "sweep": run.sweep,
+        "conclusion": conclusion,
+        "tiles": tiles(run, conclusion),
+        "search": [chart.as_dict() for chart in drawn if chart.id == "search"],
+        "curves": [chart.as_dict() for chart in curves],
+        "over_time": over_time.as_dict(),
+        "breakdown": [chart.as_dict() for chart in breakdown],
+        "stage_meanings": STAGE_MEANINGS,
+        "point_rows": point_rows(all_points, conclusion),
+        "use_rows": use_rows(all_points, conclusion),
+        "point_titles": [
+            METRICS[name].unit if METRICS[name].unit != "ms" else name for name in known_metrics(all_points)
+        ],
+        "judged_title": conclusions.metric_words(conclusion.judged),
+        "star": "the highest rate that was confirmed"
+        if is_search
+        else f"the best {METRICS[conclusion.judged.metric].title}",
+        "badge": badge(run),
+        "difference_rows": [] if is_search else difference_rows(conclusion.judged),
+        "cost_names": [title for _, title, _ in COSTS],
+        "cost_rows": cost_rows(all_points),
+        "cost_hint": database_hint(run, all_points),
+        "step_rows": step_rows(run),
+        "environments": environment_rows(run),
+        "plan_facts": plan_facts(run),
+        "has_stage_rows": (run.folder / "stages.parquet").is_file(),
+        "is_open": any(step["open_load"] for step in run.steps),
+        "busy": percent,
+        "data": {"charts": [chart.as_dict() for chart in drawn], "spans": charts_sweep.spans(run), "steps": steps},
+    }

@@ -1,0 +1,59 @@
+"""Figures for papers: drawn without a screen, from the report's own series, and the same every time."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.report import charts_sweep, page, print_charts
+from corda_lab.results import stored
+from corda_lab.testing.sweeps import Simulated, store_sweep
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_sweep_s_main_charts_become_png_and_svg(tmp_path: Path) -> None:
+    run = stored.read(store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=2)))
+    paths = print_charts.write(run, tmp_path / "figures")
+    names = {path.name for path in paths}
+    assert {"curve-throughput.png", "curve-p99.svg", "throughput-latency.svg", "stages.png", "cost.svg"} <= names
+    for path in paths:
+        content = path.read_bytes()
+        assert content.startswith(PNG) if path.suffix == ".png" else b"</svg>" in content
+    again = print_charts.write(run, tmp_path / "again")
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in paths]
+
+
+def test_a_single_run_has_figures_too(stored_run: Callable[..., Path], tmp_path: Path) -> None:
+    names = {path.stem for path in print_charts.write(stored.read(stored_run()), tmp_path / "figures")}
+    assert names == set(print_charts.RUN_CHARTS)
+
+
+def test_every_part_of_the_largest_lab_has_a_colour_of_its_own_on_screen_and_paper() -> None:
+    parts = ["notary", *(f"party{letter}" for letter in "abcdefghij"), "bridge", "locust", "prometheus", "postgresql"]
+    names = [f"node-{part}" for part in parts]
+    colours = [print_charts.COLOURS[name] for name in names]
+    looks = {
+        (colour, charts_sweep.PATTERNS[place % len(charts_sweep.PATTERNS)]) for place, colour in enumerate(colours)
+    }
+    assert len(looks) == len(parts)
+    style = (page.TEMPLATES / "report.css").read_text(encoding="utf-8")
+    assert [name for name in names if style.count(f"--{name}:") != 2] == []
+
+
+def test_bars_are_as_wide_as_a_bin_where_bins_are_left_out() -> None:
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    axes = Figure().subplots()
+    chart = {"axis": "linear", "is_stacked": False}
+    print_charts.bars(axes, chart, {"y": [3.0, 1.0, 2.0], "name": "requests", "colour": "main"}, [0.0, 40.0, 50.0], {})
+    assert {patch.get_bbox().width for patch in axes.patches if isinstance(patch, Rectangle)} == {10.0}
+
+
+def test_a_place_that_cannot_be_written_is_named(stored_run: Callable[..., Path], tmp_path: Path) -> None:
+    taken = tmp_path / "figures"
+    taken.write_text("mine", encoding="utf-8")
+    with pytest.raises(LabError, match=r"^--figures: .* cannot be written"):
+        print_charts.write(stored.read(stored_run()), taken)

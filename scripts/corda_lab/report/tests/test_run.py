@@ -1,0 +1,175 @@
+"""The report: complete, offline, and made from the stored files alone."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.report import page
+from corda_lab.results import folders
+from corda_lab.testing.pages import chart_data, without_scripts
+from corda_lab.testing.runs import part
+from corda_lab.text import words
+
+
+def test_says_in_words_what_was_achieved(stored_run: Callable[..., Path]) -> None:
+    text = without_scripts((stored_run() / "report.html").read_text(encoding="utf-8"))
+    assert re.search(r"20 users achieved [\d.]+ Iou flows per second on PartyA with PartyB", text)
+    assert "No request failed. All counts agree" in text
+    assert "2 cores of A processor of some kind, 24 GiB" in text
+    assert "97 % busy: the processor was the limit" in text
+
+
+def test_loads_nothing_from_anywhere(stored_run: Callable[..., Path]) -> None:
+    text = (stored_run() / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"<(?:script|img|iframe|link)[^>]+(?:src|href)=\"(?!data:)", text)
+    assert not re.search(r"(?:@import|url\()", without_scripts(text))
+    assert text.count("plotly.js v") == 1, "the drawing library is inlined once"
+
+
+def test_every_chart_has_data(stored_run: Callable[..., Path]) -> None:
+    text = (stored_run() / "report.html").read_text(encoding="utf-8")
+    charts = chart_data(text)["charts"]
+    assert [chart["id"] for chart in charts if not any(trace["x"] for trace in chart["traces"])] == []
+    assert {f'id="{chart["id"]}"' for chart in charts} <= set(re.findall(r'id="[a-z-]+"', text))
+
+
+def test_the_chart_of_throughput_adds_up_to_the_rows(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    data = chart_data((run / "report.html").read_text(encoding="utf-8"))
+    completed = next(trace for trace in data["charts"][0]["traces"] if trace["name"].startswith("completed"))
+    width = completed["x"][1] - completed["x"][0]
+    drawn = sum(rate * width for rate in completed["y"])
+    assert drawn == pytest.approx(pl.read_parquet(run / "requests.parquet").height, rel=0.03)
+
+
+def test_says_what_failed(stored_run: Callable[..., Path]) -> None:
+    text = without_scripts((stored_run(error_every=50) / "report.html").read_text(encoding="utf-8"))
+    assert re.search(r"<b>Failed:</b> \d+ requests ended in an error", text)
+    assert "flow-failed: the responder refused to sign" in text
+    assert "No request failed" not in text
+
+
+def test_is_made_again_from_the_stored_files(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    first = (run / "report.html").read_text(encoding="utf-8")
+    (run / "report.html").unlink()
+    assert page.render(run) == run / "report.html"
+    assert (run / "report.html").read_text(encoding="utf-8") == first
+    assert sorted(path.name for path in run.iterdir()) == sorted([*folders.RUN_FILES, "stages.parquet"])
+
+
+def test_shows_an_error_s_text_as_text(stored_run: Callable[..., Path]) -> None:
+    run = stored_run(error_every=50)
+    steps = folders.read_json(run / "steps.json")
+    steps["steps"][0]["errors"][0]["error"] = "</script><b>bold"
+    folders.write_json(run / "steps.json", steps)
+    text = without_scripts(page.render(run).read_text(encoding="utf-8"))
+    assert "&lt;/script&gt;&lt;b&gt;bold" in text
+
+
+def test_a_run_without_an_answer_still_has_a_report(stored_run: Callable[..., Path]) -> None:
+    run = stored_run(error_every=1)
+    text = without_scripts((run / "report.html").read_text(encoding="utf-8"))
+    assert "no flow was completed in the measuring window" in text
+    assert "Doubtful" in text or "Failed" in text
+
+
+def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    (run / "metrics.parquet").write_bytes(b"not parquet")
+    with pytest.raises(LabError, match="its tables cannot be read"):
+        page.render(run)
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "–"), (3.04, "3.0 ms"), (250.6, "251 ms"), (1534.0, "1.53 s")])
+def test_latencies_are_written_for_people(value: float | None, text: str) -> None:
+    assert words.milliseconds(value) == text
+
+
+def text_of(run: Path) -> str:
+    return " ".join(without_scripts((run / "report.html").read_text(encoding="utf-8")).split())
+
+
+def test_the_stage_table_adds_up_to_the_requests_time(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    text = text_of(run)
+    assert "Stages of a flow" in text
+    assert "collect signatures" in text
+    assert re.search(
+        r"the generator timed the same requests at [\d.]+ (m?s) on average \(the sum differs from it by", text
+    )
+    assert "Consensus latency" in text
+    assert "within 30.0 ms of the notary's signature" in text.replace("&#39;", "'")
+    charts = chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]
+    assert "consensus-latency" in {chart["id"] for chart in charts}
+
+
+def test_a_run_without_stage_rows_says_why_and_has_no_table(stored_run: Callable[..., Path]) -> None:
+    run = stored_run(with_stages=False)
+    text = text_of(run)
+    assert "No stage table. The nodes wrote no stage row during the run." in text
+    assert "collect signatures" not in text
+    assert not (run / "stages.parquet").exists()
+    assert "stages.parquet" not in text
+
+
+def test_a_mix_shows_every_part_and_counts_each_flow(stored_run: Callable[..., Path]) -> None:
+    parts = (part("Iou", states_per_flow=1, weight=2), part("IouUpdate"))
+    text = text_of(stored_run(parts=parts))
+    assert "flows per second, a mix of Iou and IouUpdate, on PartyA with PartyB" in text
+    assert "The parts of this mix" in text
+    assert "IouUpdate: completions on PartyA" in text
+    assert "states/s" in text
+
+
+def test_expected_failures_are_shown_apart_from_errors(stored_run: Callable[..., Path]) -> None:
+    text = text_of(stored_run(error_every=50, failure="expected"))
+    assert "failed as the workload expects, none otherwise." in text
+    assert "<h2>Expected failures</h2>" in text
+    assert "<p>None.</p>" in text
+    assert ">passed<" in text
+
+
+def test_open_load_tells_arrivals_lag_and_both_latencies(stored_open_run: Callable[..., Path]) -> None:
+    run = stored_open_run(rate=20, service_seconds=0.1, pool=5)
+    text = text_of(run)
+    assert re.search(r"Of 20 constant arrivals per second the lab achieved 10\.\d+ Iou flows per second", text)
+    assert "from the intended start, 1 in 100" in text
+    assert "latency from the intended start" in text
+    assert "latency from the real start" in text
+    assert "dropped: no place of the pool within 1 s" in text
+    assert "The system did not keep up" in text
+    assert "a user waits" not in text, "what is said of closed load only"
+    charts = {chart["id"]: chart for chart in chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]}
+    assert charts["lag"]["traces"]
+    assert len(charts["latency-ecdf"]["traces"]) == 2
+
+
+def test_a_single_run_tells_its_limit_its_costs_and_how_to_start_its_lab(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    steps = folders.read_json(run / "steps.json")
+    steps["steps"][0]["costs"]["cpu_seconds_per_flow"] = {"PartyA": 0.05, "locust": 0.01}
+    folders.write_json(run / "steps.json", steps)
+    page.render(run)
+    text = text_of(run)
+    assert re.search(r"<h2>What limited it</h2> <p>The machine was 97 % busy", text)
+    assert "<h2>What a flow costs</h2>" in text
+    assert '<th scope="row">iou</th><td class="number">50 ms</td>' in text
+    assert "scripts/lab up --parties 3 --corda 4.10 --database h2" in text
+
+
+def test_open_load_that_kept_its_rate_had_no_limit(stored_open_run: Callable[..., Path]) -> None:
+    kept = text_of(stored_open_run(rate=8, service_seconds=0.1, pool=5))
+    assert "The rate was kept; nothing was the limit." in kept
+
+
+def test_a_run_of_another_version_is_refused_in_words(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    steps = folders.read_json(run / "steps.json")
+    folders.write_json(run / "steps.json", {**steps, "schema": 1})
+    with pytest.raises(LabError, match="measured by another version of the lab"):
+        page.render(run)

@@ -1,0 +1,19 @@
+"""What a run keeps of its steps."""
+
+import polars as pl
+
+from corda_lab.results.files import Measured, stage_table
+
+
+def measured(index: int, stage_rows: pl.DataFrame | None) -> Measured:
+    return Measured({"index": index}, pl.DataFrame(), pl.DataFrame(), stage_rows, {}, "iou", "")
+
+
+def test_steps_of_different_workloads_have_different_stages() -> None:
+    first = pl.DataFrame({"client_id": ["a"], "collect_signatures_ms": [1.5]})
+    second = pl.DataFrame({"client_id": ["b"], "select_ms": [2.5], "notarise_ms": [None]})
+    found = stage_table([measured(1, first), measured(2, None), measured(3, second)])
+    assert found.to_dicts() == [
+        {"step": 1, "client_id": "a", "collect_signatures_ms": 1.5, "select_ms": None, "notarise_ms": None},
+        {"step": 3, "client_id": "b", "collect_signatures_ms": None, "select_ms": 2.5, "notarise_ms": None},
+    ]

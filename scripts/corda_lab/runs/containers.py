@@ -1,0 +1,361 @@
+"""The containers that generate a run's load: started, held until the counters are read, watched, collected and removed.
+
+One container drives the load: alone, or as the master of workers in containers of their own. It does the set-up, says so in
+``<run id>.ready.json`` and waits for ``<run id>.go``, so that whatever the set-up did is not counted with the load.
+"""
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from corda_lab.clients.bridge import Bridge
+from corda_lab.errors import BAD_INPUT, LabError
+from corda_lab.host import machine
+from corda_lab.lab.compose import Compose, last_lines, run_docker
+from corda_lab.runs import interrupts
+from corda_lab.runs.early_stop import Watch
+from corda_lab.stats import steady
+from corda_lab.steps import counts, rows
+from corda_lab.steps.load import WORKERS_CONNECT_SECONDS_MAX, Plan
+from corda_lab.steps.rows import Window
+from corda_lab.text import ui
+
+ROWS_DIRECTORY = "/var/lib/corda-lab/rows"
+RUN_LABEL = "org.cordalab.run"
+LOAD_START_SECONDS_MAX = 60
+SETUP_START_SECONDS_MAX = 120
+WORKERS_START_SECONDS_MAX = 120
+WORKERS_END_SECONDS_MAX = 60
+RATE_SECONDS = 5
+POLL_SECONDS = 3.0
+"""How often a run looks how it goes: each look runs the Docker client, on the processors that are being measured."""
+SETUP_POLL_SECONDS = 1.0
+
+
+@dataclass
+class Timeline:
+    """Readings of the host while the load ran, (unix seconds, reading), and what the load was ended for."""
+
+    cpu: list[tuple[float, machine.CpuTime]] = field(default_factory=list)
+    swapped: list[tuple[float, int]] = field(default_factory=list)
+    warm_up: steady.WarmUp | None = None
+    """Where the warm-up ended, in a load that was ended because it had been measured for long enough."""
+
+    def note(self) -> None:
+        """Take a reading now."""
+        now, reading, pages = time.time(), machine.cpu_time(), machine.swapped_pages()
+        if reading is not None:
+            self.cpu.append((now, reading))
+        if pages is not None:
+            self.swapped.append((now, pages))
+
+    def swapped_pages(self, window: Window) -> int | None:
+        """Pages that the host moved to and from its swap over the window."""
+        within = [pages for at, pages in self.swapped if window.started_at <= at <= window.ended_at]
+        return within[-1] - within[0] if len(within) > 1 else None
+
+    def cpu_between(self, window: Window) -> tuple[machine.CpuTime | None, machine.CpuTime | None]:
+        """The first and the last reading of the host's processors in the window; None where there are not two."""
+        within = [reading for at, reading in self.cpu if window.started_at <= at <= window.ended_at]
+        return (within[0], within[-1]) if len(within) > 1 else (None, None)
+
+
+@dataclass(frozen=True)
+class LoadContainers:
+    """Names of the containers of one run: the one that drives the load, and its workers in the order of their index."""
+
+    driver: str
+    workers: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """The driver first."""
+        return (self.driver, *self.workers)
+
+
+def container_names(project: str, plan: Plan) -> LoadContainers:
+    """What the containers of a run are called."""
+    driver = f"{project}-load-{plan.identity}"
+    return LoadContainers(
+        driver, tuple(f"{driver}-worker-{index}" for index in range(1, (plan.options.workers or 0) + 1))
+    )
+
+
+@contextmanager
+def load_containers(compose: Compose, plan: Plan) -> Iterator[LoadContainers]:
+    """The containers that generate the load. They and their files are gone after the block, however that ends."""
+    names = container_names(compose.project, plan)
+    label = f"{RUN_LABEL}={plan.identity}"
+    common = ("run", "--detach", "--no-deps", "--label", label)
+    try:
+        # Prometheus scrapes whoever answers to the service's name; the driver does, its workers do not.
+        arguments = [*common, "--use-aliases", "--name", names.driver, "locust", *plan.driver_arguments()]
+        ui.note(compose.shown(*arguments))
+        start(compose, arguments)
+        for index, worker in enumerate(names.workers, start=1):
+            start(compose, [*common, "--name", worker, "locust", *plan.worker_arguments(index, names.driver)])
+        await_workers(names)
+        yield names
+    finally:
+        # Nor may a second Ctrl-C leave one behind that goes on sending load.
+        with interrupts.held_back():
+            labelled = run_docker(["ps", "--all", "--quiet", "--filter", f"label={label}"]).stdout.split()
+            run_docker(["rm", "--force", *names.all, *labelled])
+            remove = f"rm -f {ROWS_DIRECTORY}/{plan.identity}.*"
+            compose.run("exec", "-T", "locust", "sh", "-c", remove, check=False)
+
+
+def start(compose: Compose, arguments: list[str]) -> None:
+    """Start one container; a client that is ended while it asks for one may leave one that starts later."""
+    with interrupts.held_back():
+        compose.run(*arguments)
+
+
+def exit_codes(names: tuple[str, ...]) -> dict[str, int | None]:
+    """Exit status of every container by its name; None while it runs. Raises LabError for one that is gone."""
+    form = "{{.Name}} {{.State.Status}} {{.State.ExitCode}}"
+    done = run_docker(["container", "inspect", "--format", form, *names])
+    codes: dict[str, int | None] = {}
+    for line in done.stdout.splitlines():
+        name, status, code = line.split()
+        codes[name.lstrip("/")] = int(code) if status in {"exited", "dead"} else None
+    gone = [name for name in names if name not in codes]
+    if gone:
+        raise LabError(f"The load container {gone[0]} is gone", "Was it removed by hand? Run again.", exit_code=1)
+    return codes
+
+
+def await_workers(names: LoadContainers) -> None:
+    """Wait until every worker's container runs. Raises LabError when one has ended, or has not started in time."""
+    deadline = time.monotonic() + WORKERS_START_SECONDS_MAX
+    while names.workers:
+        form = "{{.State.Status}}"
+        states = run_docker(["container", "inspect", "--format", form, *names.workers]).stdout.split()
+        if states == ["running"] * len(names.workers):
+            ui.note(f"{len(names.workers)} workers run beside their master")
+            return
+        check_workers(names, exit_codes(names.workers))
+        if time.monotonic() > deadline:
+            raise LabError(
+                f"{states.count('running')} of {len(names.workers)} workers run after {WORKERS_START_SECONDS_MAX} s",
+                "Does the machine have the memory for so many? Give fewer --workers.",
+                exit_code=1,
+            )
+        time.sleep(SETUP_POLL_SECONDS)
+
+
+def check_workers(names: LoadContainers, codes: dict[str, int | None]) -> None:
+    """A worker that ends before its master has taken its share of the load with it. Raises LabError."""
+    for worker in names.workers:
+        if codes.get(worker) is not None:
+            show_log(worker)
+            raise LabError(f"The worker {worker} ended early", "Its last lines are above.", exit_code=1)
+
+
+def show_log(container: str) -> list[str]:
+    """Print the last lines that a container wrote, and return them."""
+    done = run_docker(["logs", "--tail", "40", container])
+    lines = last_lines(done.stdout + done.stderr, 12)
+    for line in lines:
+        ui.note(f"| {line}")
+    return lines
+
+
+def generator_error(container: str, code: int) -> LabError:
+    """Why the generator ended before its load, in its own words when it gave them."""
+    done = run_docker(["logs", "--tail", "40", container])
+    # The generator's last words are its error, a line for each problem.
+    _, mark, said = (done.stdout + done.stderr).rpartition("locust: error: ")
+    if mark:
+        return LabError("\n       ".join(last_lines(said, 12)), exit_code=BAD_INPUT if code == BAD_INPUT else 1)
+    show_log(container)
+    return LabError(
+        f"The load generator ended with status {code} before its load", "Its last lines are above.", exit_code=1
+    )
+
+
+def setup_seconds_max(plan: Plan) -> float:
+    """How long the set-up may take: the limits of its steps, one after another."""
+    return SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
+
+
+def await_setup(compose: Compose, plan: Plan, names: LoadContainers) -> list[dict[str, Any]]:
+    """Wait until the generator has done its set-up and holds: what each step prepared. Raises LabError."""
+    limit = setup_seconds_max(plan)
+    started = time.monotonic()
+    ready = f"{ROWS_DIRECTORY}/{plan.identity}.ready.json"
+    with ui.Ticker(every_seconds=15) as ticker:
+        while True:
+            done = compose.run("exec", "-T", "locust", "cat", ready, check=False)
+            if done.returncode == 0:
+                prepared: list[dict[str, Any]] = json.loads(done.stdout)["setup"]
+                return prepared
+            codes = exit_codes(names.all)
+            code = codes[names.driver]
+            if code is not None:
+                raise generator_error(names.driver, code)
+            check_workers(names, codes)
+            elapsed = time.monotonic() - started
+            if elapsed > limit:
+                show_log(names.driver)
+                raise LabError(
+                    f"The set-up was not done within {limit:.0f} s", "Its last lines are above.", exit_code=1
+                )
+            ticker.show(f"set-up: {elapsed:.0f} s")
+            time.sleep(SETUP_POLL_SECONDS)
+
+
+def let_go(compose: Compose, plan: Plan) -> None:
+    """Tell the generator to begin the load."""
+    compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.go")
+
+
+class LiveRate:
+    """Completions and errors as the bridge counts them, for the line that shows how a run goes.
+
+    Of a workload that ``expects_failures`` these are work done, too.
+    """
+
+    def __init__(self, bridge: Bridge, subject: counts.Subject, *, expects_failures: bool) -> None:
+        self._bridge = bridge
+        self._subject = subject
+        self._expects_failures = expects_failures
+        self._seen: deque[tuple[float, float]] = deque()
+        self._first: tuple[float, float] | None = None
+
+    def _read(self) -> tuple[float, float, float]:
+        totals = {"bridge_flows_completed_total": 0.0, "bridge_flows_failed_total": 0.0, "bridge_flows_in_flight": 0.0}
+        for sample in self._bridge.metrics():
+            if sample.name in totals and sample.labels.get("node") == self._subject.node:
+                totals[sample.name] += sample.value
+            elif sample.name == "bridge_flows_rejected_total":
+                totals["bridge_flows_failed_total"] += sample.value
+        completed, failed, in_flight = totals.values()
+        return completed, failed, in_flight
+
+    @property
+    def done(self) -> float:
+        """Flows that were done from the first look to the last."""
+        return self._seen[-1][1] - self._done(*self._first) if self._first else 0.0
+
+    def _done(self, completed: float, failed: float) -> float:
+        return completed + failed if self._expects_failures else completed
+
+    def tell(self) -> str:
+        """Rate over the last seconds, completions, failures and flows in flight since the first look."""
+        try:
+            completed, failed, in_flight = self._read()
+        except LabError:
+            return "the bridge is too busy to tell"
+        now = time.monotonic()
+        self._first = self._first or (completed, failed)
+        self._seen.append((now, self._done(completed, failed)))
+        while now - self._seen[0][0] > RATE_SECONDS and len(self._seen) > 2:
+            self._seen.popleft()
+        seconds = now - self._seen[0][0]
+        rate = (self._seen[-1][1] - self._seen[0][1]) / seconds if seconds > 0 else 0.0
+        successes, failures = completed - self._first[0], failed - self._first[1]
+        return f"{rate:5.1f} flows/s, {successes:.0f} completed, {failures:.0f} failed, {in_flight:.0f} in flight"
+
+
+def end_early(compose: Compose, plan: Plan) -> None:
+    """Tell the generator that the load has been seen for long enough."""
+    compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.stop")
+
+
+def generate_load(compose: Compose, plan: Plan, bridge: Bridge, names: LoadContainers) -> Timeline:
+    """Wait for the end of the load, and show how it goes. Raises LabError when it does not end, or a worker ends early."""
+    timeline = Timeline()
+    watch = Watch(plan.options)
+    live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.parts))
+    started = time.monotonic()
+    total = plan.options.total_seconds
+    limit = LOAD_START_SECONDS_MAX + total + plan.flow_timeout_seconds
+    limit += WORKERS_CONNECT_SECONDS_MAX if names.workers else 0
+    with ui.Ticker(every_seconds=15) as ticker:
+        while True:
+            codes = exit_codes(names.all)
+            elapsed = time.monotonic() - started
+            if codes[names.driver] is not None:
+                await_end(names)
+                return timeline
+            # Workers end with their master, so towards the end one may be gone a little before it.
+            if elapsed < total and timeline.warm_up is None:
+                check_workers(names, codes)
+            if elapsed > limit:
+                raise LabError(
+                    f"The load did not end within {limit:.0f} s", "See `docker compose logs bridge`.", exit_code=1
+                )
+            timeline.note()
+            stage = (
+                "stopping"
+                if timeline.warm_up is not None or elapsed >= total
+                else "measuring"
+                if elapsed >= plan.options.warm_up_seconds_min
+                else "warm-up"
+            )
+            at_most = "at most " if plan.options.stopping else ""
+            ticker.show(f"{stage}: {live.tell()}, {at_most}{max(0.0, total - elapsed):.0f} s left")
+            watch.note(elapsed, live.done)
+            if timeline.warm_up is None and (enough := watch.enough):
+                timeline.warm_up = enough
+                end_early(compose, plan)
+            time.sleep(POLL_SECONDS)
+
+
+def await_end(names: LoadContainers) -> None:
+    """Wait until every worker has ended and its rows are whole. Raises LabError when one has not in time."""
+    deadline = time.monotonic() + WORKERS_END_SECONDS_MAX
+    while names.workers:
+        running = [name for name, code in exit_codes(names.workers).items() if code is None]
+        if not running:
+            return
+        if time.monotonic() > deadline:
+            raise LabError(
+                f"{len(running)} workers still ran {WORKERS_END_SECONDS_MAX} s after their master had ended",
+                f"See `docker logs {running[0]}` of the next such run.",
+                exit_code=1,
+            )
+        time.sleep(SETUP_POLL_SECONDS)
+
+
+def rows_files(plan: Plan) -> dict[int, str]:
+    """Name of every rows file by worker index; a single process has index 0."""
+    workers = plan.options.workers
+    if not workers:
+        return {0: f"{plan.identity}.ndjson"}
+    return {index: f"{plan.identity}.{index}.ndjson" for index in range(1, workers + 1)}
+
+
+def collect(
+    compose: Compose, plan: Plan, names: LoadContainers, directory: Path
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """The generator's rows, of all workers, and its closing words. Raises LabError when it did not end well."""
+    files = rows_files(plan)
+    for name in (f"{plan.identity}.end.json", *files.values()):
+        copied = compose.run("cp", f"locust:{ROWS_DIRECTORY}/{name}", str(directory / name), check=False)
+        if copied.returncode != 0:
+            code = exit_codes((names.driver,))[names.driver]
+            raise generator_error(names.driver, code if code is not None else 1)
+    end: dict[str, Any] = json.loads((directory / f"{plan.identity}.end.json").read_text(encoding="utf-8"))
+    frame = rows.read_rows([directory / name for name in files.values()])
+    check_row_counts(frame, end)
+    return frame, end
+
+
+def check_row_counts(frame: pl.DataFrame, end: dict[str, Any]) -> None:
+    """Every row that a worker says it wrote has to be there, once. Raises LabError."""
+    found = {str(worker): int(count) for worker, count in frame.group_by("worker").len().iter_rows()}
+    for worker, written in end.get("rows", {}).items():
+        if found.get(worker, 0) != written:
+            who = "the generator" if worker == "0" else f"worker {worker}"
+            raise LabError(
+                f"{who} wrote {written} rows, and {found.get(worker, 0)} were found", "Run again.", exit_code=1
+            )

@@ -1,0 +1,173 @@
+"""The containers of a run: named, removed whatever happens, and their rows counted.
+
+Docker itself is a small program here that writes down how it was called: what it would do is tested on the real lab.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from corda_lab.clients.bridge import Bridge, Sample
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.runs import containers
+from corda_lab.steps import rows, stages
+from corda_lab.steps.load import LoadOptions, Plan
+from corda_lab.testing import simulation
+from corda_lab.testing.runs import RUN_IDENTITY, plan_of
+
+OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
+TWO_WORKERS = replace(OPTIONS, workers=2)
+DRIVER = f"corda-lab-load-{RUN_IDENTITY}"
+
+
+@pytest.fixture
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], Path]:
+    """Put a docker on PATH that notes its arguments, a JSON list per line, and answers by what they contain."""
+
+    def install(answers: dict[str, str]) -> Path:
+        calls, program = tmp_path / "calls", tmp_path / "bin" / "docker"
+        program.parent.mkdir()
+        program.write_text(
+            "#!/usr/bin/env python3\n"
+            "import json, sys\n"
+            f"with open({str(calls)!r}, 'a') as file: file.write(json.dumps(sys.argv[1:]) + '\\n')\n"
+            f"answers = {answers!r}\n"
+            "said = ' '.join(sys.argv[1:])\n"
+            "found = [text for part, text in answers.items() if part in said]\n"
+            "print(found[0] if found else '')\n"
+            "sys.exit(1 if found and found[0] == 'FAIL' else 0)\n",
+            encoding="utf-8",
+        )
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+        return calls
+
+    return install
+
+
+def called(calls: Path) -> list[list[str]]:
+    return [json.loads(line) for line in calls.read_text(encoding="utf-8").splitlines()]
+
+
+def compose() -> Compose:
+    return Compose(load_settings(ENV_FILE, {}))
+
+
+def plan(options: LoadOptions = OPTIONS) -> Plan:
+    return plan_of(options)
+
+
+def test_one_process_is_one_container_and_workers_stand_beside_their_master() -> None:
+    assert containers.container_names("corda-lab", plan()).all == (DRIVER,)
+    names = containers.container_names("corda-lab", plan(TWO_WORKERS))
+    assert names.all == (DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2")
+    assert containers.rows_files(plan()) == {0: f"{RUN_IDENTITY}.ndjson"}
+    assert containers.rows_files(plan(TWO_WORKERS)) == {1: f"{RUN_IDENTITY}.1.ndjson", 2: f"{RUN_IDENTITY}.2.ndjson"}
+
+
+def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: Callable[[dict[str, str]], Path]) -> None:
+    calls = docker({"State.Status": "running\nrunning", "ps --all": "strange"})
+    with pytest.raises(KeyboardInterrupt), containers.load_containers(compose(), plan(TWO_WORKERS)):
+        raise KeyboardInterrupt
+    said = called(calls)
+    started = [call for call in said if "run" in call]
+    assert [call[call.index("--name") + 1] for call in started] == list(
+        containers.container_names("corda-lab", plan(TWO_WORKERS)).all
+    )
+    assert all(f"org.cordalab.run={RUN_IDENTITY}" in call for call in started)
+    assert ["--use-aliases" in call for call in started] == [True, False, False]
+    (removed,) = [call for call in said if call[:2] == ["rm", "--force"]]
+    # By name and by label: also one that the client started but was not there to tell of.
+    assert removed[2:] == [DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2", "strange"]
+    assert f"rm -f /var/lib/corda-lab/rows/{RUN_IDENTITY}.*" in said[-1]
+
+
+def test_containers_are_removed_when_a_worker_does_not_start(docker: Callable[[dict[str, str]], Path]) -> None:
+    inspected = f"/{DRIVER}-worker-1 exited 1\n/{DRIVER}-worker-2 running 0"
+    calls = docker({"{{.Name}}": inspected, "{{.State.Status}}": "exited\nrunning"})
+    with (
+        pytest.raises(LabError, match="worker-1 ended early"),
+        containers.load_containers(compose(), plan(TWO_WORKERS)),
+    ):
+        pytest.fail("the block must not be entered")
+    assert [call for call in called(calls) if call[:2] == ["rm", "--force"]]
+
+
+def test_tells_what_the_set_up_prepared(docker: Callable[[dict[str, str]], Path]) -> None:
+    ready = {"setup": [{"name": "coins", "items": 500, "seconds": 2.5}]}
+    docker({"ready.json": json.dumps(ready)})
+    names = containers.container_names("corda-lab", plan())
+    assert containers.await_setup(compose(), plan(), names) == ready["setup"]
+
+
+def test_a_set_up_that_fails_is_told_in_the_generator_s_words(docker: Callable[[dict[str, str]], Path]) -> None:
+    docker(
+        {
+            "ready.json": "FAIL",
+            "inspect": f"/{DRIVER} exited 2",
+            "logs": "x\nlocust: error: rate_max: is missing\nnode: too",
+        }
+    )
+    with pytest.raises(LabError, match=r"^rate_max: is missing\n +node: too$") as caught:
+        containers.await_setup(compose(), plan(), containers.container_names("corda-lab", plan()))
+    assert caught.value.exit_code == 2
+
+
+def test_a_container_that_is_gone_is_an_error(docker: Callable[[dict[str, str]], Path]) -> None:
+    docker({"inspect": f"/{DRIVER} running 0"})
+    with pytest.raises(LabError, match="worker-1 is gone"):
+        containers.exit_codes(containers.container_names("corda-lab", plan(TWO_WORKERS)).all)
+
+
+def test_stage_rows_of_a_node_that_is_gone_are_left_out(
+    docker: Callable[[dict[str, str]], Path], tmp_path: Path
+) -> None:
+    docker({"partyb": "FAIL", "partya": "{}"})
+    paths = stages.collect(compose(), {"PartyA": 0, "PartyB": 7}, tmp_path)
+    assert [path.name for path in paths] == ["stages.partya.ndjson"]
+
+
+def test_stage_rows_are_copied_from_where_they_stood(docker: Callable[[dict[str, str]], Path], tmp_path: Path) -> None:
+    calls = docker({"wc -c": "1234", "tail -c": "new"})
+    before = stages.offsets(compose(), ["PartyA"])
+    assert before == {"PartyA": 1234}
+    (path,) = stages.collect(compose(), before, tmp_path)
+    assert path.read_text(encoding="utf-8") == "new\n"
+    assert called(calls)[-1][-1] == "1235"
+
+
+def test_a_node_without_a_stage_file_is_left_out(docker: Callable[[dict[str, str]], Path]) -> None:
+    docker({"exec": "off"})
+    assert stages.offsets(compose(), ["PartyA"]) == {}
+
+
+def test_every_worker_s_rows_have_to_be_there(tmp_path: Path) -> None:
+    content = [simulation.row(number, number, number + 1, worker=1 + number % 2) for number in range(6)]
+    frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    containers.check_row_counts(frame, {"rows": {"1": 3, "2": 3}})
+    with pytest.raises(LabError, match="worker 2 wrote 4 rows, and 3 were found"):
+        containers.check_row_counts(frame, {"rows": {"1": 3, "2": 4}})
+
+
+@pytest.mark.parametrize(("expects_failures", "done"), [(False, 3.0), (True, 10.0)])
+def test_failures_that_a_workload_expects_are_work_done(
+    monkeypatch: pytest.MonkeyPatch, expects_failures: bool, done: float
+) -> None:
+    bridge = Bridge("http://127.0.0.1:1")
+    live = containers.LiveRate(bridge, plan().subject, expects_failures=expects_failures)
+    labels = {"node": "PartyA"}
+    for completed, failed in ((100.0, 50.0), (103.0, 57.0)):
+        samples = [
+            Sample("bridge_flows_completed_total", labels, completed),
+            Sample("bridge_flows_failed_total", labels, failed),
+        ]
+        monkeypatch.setattr(Bridge, "metrics", lambda _, found=samples: found)
+        said = live.tell()
+    assert live.done == done
+    assert "3 completed, 7 failed" in said

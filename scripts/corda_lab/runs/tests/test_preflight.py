@@ -1,0 +1,167 @@
+"""What is checked before a run starts; the load itself is tested on the real lab."""
+
+from pathlib import Path
+
+import pytest
+
+from corda_lab.clients.bridge import Bridge, Flow, Node, Parameter
+from corda_lab.errors import LabError
+from corda_lab.lab.settings import PARTIES
+from corda_lab.paths import WORKLOADS
+from corda_lab.runs.execute import (
+    describe,
+    find_flow,
+    find_node,
+    lab_problems,
+    read_workload,
+    resolve_subject,
+    title_of,
+)
+from corda_lab.steps.load import LoadOptions
+from corda_lab.testing.runs import part, plan_of
+from corda_lab.testing.simulation import nodes
+from corda_lab.workloads.check import problems_of
+from lab_workload.workload import Workload, load_workload
+
+IOU = "org.cordalab.flows.Iou"
+FLOWS = [
+    Flow(IOU, "Iou", ((Parameter("iouValue", "int"), Parameter("otherParty", "Party")),)),
+    Flow("org.cordalab.flows.Empty", "Empty", ((),)),
+]
+
+
+def test_names_an_unknown_workload_and_what_was_probably_meant() -> None:
+    with pytest.raises(LabError, match="unknown workload 'iuo', did you mean 'iou'") as caught:
+        read_workload("iuo")
+    assert caught.value.exit_code == 2
+
+
+def test_every_workload_of_the_repository_can_be_read() -> None:
+    for path in WORKLOADS.glob("*.yaml"):
+        assert read_workload(path.stem).name == path.stem
+
+
+def test_names_a_node_that_is_not_there_and_what_to_do() -> None:
+    assert find_node("partya", nodes(), field_name="--node").name == "PartyA"
+    with pytest.raises(LabError, match=r"^--node: unknown node 'PartyX'"):
+        find_node("PartyX", nodes(), field_name="--node")
+    with pytest.raises(LabError, match=r"^--node: Notary is a notary"):
+        find_node("Notary", nodes(), field_name="--node")
+    with pytest.raises(LabError, match="unknown node 'PartyE'") as caught:
+        find_node("PartyE", nodes(), field_name="--counterparty")
+    assert "scripts/lab up --parties 5" in caught.value.remedy
+
+
+def test_finds_a_flow_by_either_name_and_refuses_others_with_the_line() -> None:
+    workload = read_workload("iou")
+    node = nodes()["PartyA"]
+    assert find_flow(workload, workload.parts[0], node, FLOWS).name == IOU
+    with pytest.raises(LabError, match=r"iou\.yaml:\d+: flow: PartyA has no flow 'org.cordalab.flows.Iou'"):
+        find_flow(workload, workload.parts[0], node, FLOWS[1:])
+
+
+def test_arguments_that_the_flow_does_not_take_are_told_with_their_lines() -> None:
+    workload = read_workload("iou")
+    flows = [Flow(IOU, "Iou", ((Parameter("value", "int"), Parameter("otherParty", "Party")),))]
+    with pytest.raises(LabError) as caught:
+        find_flow(workload, workload.parts[0], nodes()["PartyA"], flows)
+    first, second = caught.value.message.split("\n       ")
+    assert "args.iouValue: is no parameter" in first
+    assert "args.value: is missing" in second
+
+
+def test_says_in_a_line_what_will_run() -> None:
+    plan = plan_of(LoadOptions("iou", 20, 60, 15), part("Iou"), part("IouUpdate"))
+    assert describe(plan) == "iou: Iou, IouUpdate, PartyA → PartyB"
+    assert title_of(plan.options) == "Load: 20 users for 15 s + 60 s"
+    opened = LoadOptions("iou", 50, 60, 15, arrivals="poisson", rate=5, workers=2)
+    assert title_of(opened) == "Load: poisson arrivals, 5 per second, pool of 50 on 2 workers for 15 s + 60 s"
+
+
+class KnownBridge(Bridge):
+    """A bridge whose answers are known beforehand; no server is asked."""
+
+    def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:9")
+
+    def nodes(self) -> dict[str, Node]:
+        return nodes()
+
+    def flow_definitions(self, node: str) -> list[Flow]:
+        return FLOWS
+
+
+def workload_of(tmp_path: Path, text: str) -> Workload:
+    (tmp_path / "own.yaml").write_text(text, encoding="utf-8")
+    return load_workload(tmp_path, "own", ("Notary", *PARTIES))
+
+
+def test_a_sound_workload_has_no_problem_on_the_lab() -> None:
+    assert lab_problems(read_workload("iou"), KnownBridge()) == []
+
+
+def test_every_part_s_problems_are_told_with_their_lines(tmp_path: Path) -> None:
+    text = """\
+description: Two parts, both wrong.
+node: PartyA
+counterparty: PartyB
+flows:
+  - flow: org.cordalab.flows.Iuo
+  - flow: org.cordalab.flows.Iou
+    args: {iouValue: many, otherParty: "{{ counterparty }}"}
+"""
+    first, second = lab_problems(workload_of(tmp_path, text), KnownBridge())
+    assert "own.yaml:5: " in first
+    assert "did you mean 'org.cordalab.flows.Iou'" in first
+    assert "own.yaml:7: " in second
+    assert "'many' is no int" in second
+
+
+@pytest.mark.parametrize(
+    ("requires", "words"),
+    [
+        ("{parties: 5}", "needs 5 parties, the network has 3"),
+        ("{platform: 13}", "needs platform version 13, PartyA has 12"),
+    ],
+)
+def test_what_a_workload_requires_is_compared_with_the_network(tmp_path: Path, requires: str, words: str) -> None:
+    text = f"description: x\nnode: PartyA\nrequires: {requires}\nflow: org.cordalab.flows.Empty\n"
+    (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge())
+    assert words in problem
+    assert "own.yaml:3: requires" in problem
+
+
+def test_a_part_s_own_counterparty_comes_before_the_run_s(tmp_path: Path) -> None:
+    text = """\
+description: Two parties.
+node: PartyA
+counterparty: PartyB
+flows:
+  - {name: own, flow: org.cordalab.flows.Empty, counterparty: PartyC, states: {com.example.S: {counterparty: 2}}}
+  - {name: usual, flow: org.cordalab.flows.Empty, states: {com.example.S: {node: 1, counterparty: 1}}}
+"""
+    options = LoadOptions("own", 1, 1, 0)
+    subject = resolve_subject(options, workload_of(tmp_path, text), KnownBridge(), nodes())
+    assert [part.counterparty for part in subject.parts] == ["PartyC", "PartyB"]
+    assert subject.parts[0].changes == {"com.example.S": {"PartyC": 2}}
+    expected = subject.vault_expected({"own": 10, "usual": 3})
+    assert expected == {
+        ("com.example.S", "PartyC"): 20,
+        ("com.example.S", "PartyA"): 3,
+        ("com.example.S", "PartyB"): 3,
+    }
+
+
+def test_states_at_a_node_that_is_not_there_are_named(tmp_path: Path) -> None:
+    text = "description: x\nnode: PartyA\nflow: org.cordalab.flows.Empty\nstates: {com.example.S: {PartyE: 1}}\n"
+    (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge())
+    assert "own.yaml:4: states" in problem
+    assert "unknown node 'PartyE'" in problem
+
+
+def test_checks_all_files_of_a_folder_at_once(tmp_path: Path) -> None:
+    workload_of(tmp_path, "description: x\nnode: PartyA\nflow: org.cordalab.flows.Empty\n")
+    (tmp_path / "bad.yaml").write_text("description: x\nnod: PartyA\n", encoding="utf-8")
+    found = problems_of(tmp_path, (), lambda workload: lab_problems(workload, KnownBridge()))
+    assert found["own"] == []
+    assert len(found["bad"]) >= 2

@@ -1,0 +1,409 @@
+"""How often intervals, comparisons and early ends are right: the tables of ``docs/methodology.md``, by simulation.
+
+``PYTHONPATH=scripts .venv/bin/python -m corda_lab.selftest.interval_coverage`` prints them as Markdown in about six minutes, the same every time.
+Nothing of it runs in the lab; the bootstraps are here only to be measured.
+"""
+
+import itertools
+import math
+import random
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+from corda_lab.analysis import significance
+from corda_lab.analysis.points import Point
+from corda_lab.analysis.significance import Judged
+from corda_lab.results.stored import StoredRun
+from corda_lab.stats import steady, student
+from corda_lab.stats.difference import Difference, holm, paired, unpaired
+from corda_lab.stats.intervals import CONFIDENCE, around_mean, repeats_interval
+
+SIMULATIONS = 2000
+RESAMPLES = 999
+REPEATS = (3, 5, 10)
+ALPHA = 1 - CONFIDENCE
+
+Noise = Callable[[random.Random], float]
+Ends = tuple[float, float]
+
+
+def lognormal(cv: float) -> Noise:
+    """Factors with mean 1 and this coefficient of variation."""
+    sigma = math.sqrt(math.log1p(cv * cv))
+    return lambda source: source.lognormvariate(-sigma * sigma / 2, sigma)
+
+
+def skewed(source: random.Random) -> float:
+    """Mean 1, cv 10 %, skewness 2: an exponential tail, as of a latency on a machine that others use."""
+    return 0.9 + source.expovariate(10)
+
+
+NOISES: dict[str, Noise] = {
+    "lognormal, cv 3 %": lognormal(0.03),
+    "lognormal, cv 8 %": lognormal(0.08),
+    "lognormal, cv 15 %": lognormal(0.15),
+    "exponential tail, cv 10 %": skewed,
+}
+
+
+@dataclass(frozen=True)
+class Resamples:
+    """The bootstrap means of one sample and their t, each with its weight; all resamples up to n = 5, random ones beyond."""
+
+    values: Sequence[float]
+    means: list[tuple[float, int]]
+    ts: list[tuple[float, int]]
+
+
+def index_sets(n: int) -> list[tuple[tuple[int, ...], int]]:
+    """Resamples as indexes, with the number of orders in which each can be drawn."""
+    if n > 5:
+        source = random.Random(n)
+        return [(tuple(source.choices(range(n), k=n)), 1) for _ in range(RESAMPLES)]
+    sets = itertools.combinations_with_replacement(range(n), n)
+    return [
+        (one, math.factorial(n) // math.prod(math.factorial(times) for times in Counter(one).values())) for one in sets
+    ]
+
+
+def resample(values: Sequence[float], sets: Sequence[tuple[tuple[int, ...], int]]) -> Resamples:
+    n, mean = len(values), statistics.fmean(values)
+    means, ts = [], []
+    for indexes, weight in sets:
+        drawn = [values[index] for index in indexes]
+        middle = sum(drawn) / n
+        squares = sum([(value - middle) ** 2 for value in drawn])
+        means.append((middle, weight))
+        error = math.sqrt(squares / (n - 1) / n)
+        ts.append(((middle - mean) / error if error > 1e-12 else math.copysign(math.inf, middle - mean), weight))
+    return Resamples(values, sorted(means), sorted(ts))
+
+
+def weighted_quantile(ordered: Sequence[tuple[float, int]], share: float) -> float:
+    wanted, passed = share * sum(weight for _, weight in ordered), 0
+    for value, weight in ordered:
+        passed += weight
+        if passed >= wanted:
+            return value
+    return ordered[-1][0]
+
+
+def percentile(drawn: Resamples) -> Ends:
+    return weighted_quantile(drawn.means, ALPHA / 2), weighted_quantile(drawn.means, 1 - ALPHA / 2)
+
+
+def expanded_percentile(drawn: Resamples) -> Ends:
+    """Hesterberg (2015): percentiles so far out that for the mean of normal values they would be Student's interval."""
+    n = len(drawn.values)
+    outer = NormalDist().cdf(-math.sqrt(n / (n - 1)) * student.quantile(CONFIDENCE, n - 1))
+    return weighted_quantile(drawn.means, outer), weighted_quantile(drawn.means, 1 - outer)
+
+
+def bca(drawn: Resamples) -> Ends:
+    """Bias-corrected and accelerated (Efron 1987); the acceleration of a mean from its jackknife."""
+    normal, mean = NormalDist(), statistics.fmean(drawn.values)
+    total = sum(weight for _, weight in drawn.means)
+    below = sum(weight * (1.0 if value < mean else 0.5 if value == mean else 0.0) for value, weight in drawn.means)
+    bias = normal.inv_cdf(min(max(below / total, 1 / (total + 1)), total / (total + 1)))
+    deviations = [value - mean for value in drawn.values]
+    acceleration = sum(one**3 for one in deviations) / (6 * sum(one**2 for one in deviations) ** 1.5)
+
+    def share(nominal: float) -> float:
+        shifted = bias + normal.inv_cdf(nominal)
+        return normal.cdf(bias + shifted / (1 - acceleration * shifted))
+
+    return weighted_quantile(drawn.means, share(ALPHA / 2)), weighted_quantile(drawn.means, share(1 - ALPHA / 2))
+
+
+def bootstrap_t(drawn: Resamples) -> Ends:
+    n, mean = len(drawn.values), statistics.fmean(drawn.values)
+    error = statistics.stdev(drawn.values) / math.sqrt(n)
+    low, high = weighted_quantile(drawn.ts, ALPHA / 2), weighted_quantile(drawn.ts, 1 - ALPHA / 2)
+    return mean - high * error, mean - low * error
+
+
+def student_on_values(drawn: Resamples) -> Ends:
+    low, _, high = around_mean(drawn.values, CONFIDENCE)
+    return low, high
+
+
+def student_on_logarithms(drawn: Resamples) -> Ends:
+    interval = repeats_interval(drawn.values)
+    if interval is None:
+        raise ValueError("a single repeat")
+    return interval.low, interval.high
+
+
+METHODS: dict[str, Callable[[Resamples], Ends]] = {
+    "percentile bootstrap": percentile,
+    "BCa bootstrap": bca,
+    "expanded percentile bootstrap": expanded_percentile,
+    "bootstrap-t": bootstrap_t,
+    "Student's t": student_on_values,
+    "**Student's t on logarithms**": student_on_logarithms,
+}
+
+
+def interval_rows() -> Iterator[list[str]]:
+    """Coverage of the true mean, and the median half width in percent of it."""
+    yield ["noise", "method", *(f"n = {n}" for n in REPEATS)]
+    for noise_name, noise in NOISES.items():
+        cells: dict[str, list[str]] = {name: [] for name in METHODS}
+        for n in REPEATS:
+            source, sets = random.Random(n), index_sets(n)
+            samples = [resample([noise(source) for _ in range(n)], sets) for _ in range(SIMULATIONS)]
+            for name, method in METHODS.items():
+                ends = [method(sample) for sample in samples]
+                held = sum(low <= 1 <= high for low, high in ends) / SIMULATIONS
+                half = statistics.median((high - low) / 2 for low, high in ends)
+                width = "no end" if math.isinf(half) else f"±{100 * half:.1f}"
+                cells[name].append(f"{100 * held:.1f} ({width})")
+        for name, row in cells.items():
+            yield [noise_name, name, *row]
+
+
+def compare(source: random.Random, noise: Noise, n: int, factor: float) -> dict[str, Difference]:
+    """The same repeats compared in both ways."""
+    a, b = [noise(source) for _ in range(n)], [factor * noise(source) for _ in range(n)]
+    return {
+        "paired": paired(dict(enumerate(a)), dict(enumerate(b)), higher_is="faster"),
+        "Welch": unpaired(a, b, higher_is="faster"),
+    }
+
+
+def comparison_rows() -> Iterator[list[str]]:
+    """How often a difference is seen where there is none, in one comparison and in any of ten; and slowdowns found."""
+    factors = {"A/A": 1.0, "5 % slower": 0.95, "10 % slower": 0.90, "15 % slower": 0.85}
+    yield ["noise", "n", "test", *factors, "ten A/A, Holm"]
+    for noise_name, noise in NOISES.items():
+        for n in REPEATS:
+            seen: dict[str, Counter[str]] = {"paired": Counter(), "Welch": Counter()}
+            for name, factor in factors.items():
+                source = random.Random(n)
+                for _ in range(SIMULATIONS):
+                    for test, one in compare(source, noise, n, factor).items():
+                        seen[test][name] += (
+                            one.verdict == "slower" if factor < 1 else one.verdict != "no difference seen"
+                        )
+            source = random.Random(n)
+            for _ in range(SIMULATIONS // 2):
+                points = [compare(source, noise, n, 1.0) for _ in range(10)]
+                for test, counts in seen.items():
+                    judged = holm([point[test] for point in points])
+                    counts["Holm"] += 2 * any(one.verdict != "no difference seen" for one in judged)
+            for test, counts in seen.items():
+                shares = [f"{100 * counts[name] / SIMULATIONS:.1f}" for name in (*factors, "Holm")]
+                yield [noise_name, str(n), test, *shares]
+
+
+def report_of(source: random.Random, noise: Noise, *, points: int, repeats: int, order: str, is_curve: bool) -> Judged:
+    """The comparisons of a sweep's report, as ``judging`` makes them, of points that are all the same system."""
+    name = "load.users" if is_curve else "shape.corda"
+    values = [number if is_curve else f"4.{number}" for number in range(1, points + 1)]
+    sweep = {"order": order, "x": name if is_curve else None, "vary": {name: values}, "confidence": CONFIDENCE}
+    run = StoredRun(Path(), {"kind": "sweep", "sweep": sweep}, [])
+    same = [
+        Point(
+            "iou", {name: value}, "measure", str(value), value, {}, tuple(steps_of(source, noise, repeats)), CONFIDENCE
+        )
+        for value in values
+    ]
+    return significance.judge(run, same)
+
+
+def steps_of(source: random.Random, noise: Noise, repeats: int) -> Iterator[dict[str, Any]]:
+    """As much of the steps of a point as comparing needs."""
+    for repeat in range(1, repeats + 1):
+        yield {
+            "repeat": repeat,
+            "validity": {"valid": True},
+            "throughput_per_second": 20 * noise(source),
+            "throughput_states_per_second": None,
+            "open_load": None,
+        }
+
+
+def report_alarms(noise: Noise, *, simulations: int, **about: Any) -> float:
+    """The share of reports of equal points (``report_of``) that show any difference."""
+    source = random.Random(7)
+    reports = (report_of(source, noise, **about) for _ in range(simulations))
+    return sum(any(report.sees_difference(stratum) for stratum in report.strata) for report in reports) / simulations
+
+
+def report_rows() -> Iterator[list[str]]:
+    """Reports of seven equal points that show any difference, in % of reports."""
+    yield ["noise", "n", "curve, paired", "curve, Welch", "against the first, paired", "against the first, Welch"]
+    for noise_name, noise in NOISES.items():
+        for repeats in (3, 5):
+            shares = [
+                report_alarms(
+                    noise, simulations=SIMULATIONS // 2, points=7, repeats=repeats, order=order, is_curve=is_curve
+                )
+                for is_curve in (True, False)
+                for order in ("interleaved", "listed")
+            ]
+            yield [noise_name, str(repeats), *(f"{100 * share:.1f}" for share in shares)]
+
+
+def poisson(source: random.Random, mean: float) -> int:
+    """A Poisson count, by exponential gaps."""
+    count, passed = -1, 0.0
+    while passed < mean:
+        count, passed = count + 1, passed + source.expovariate(1)
+    return max(0, count)
+
+
+def swings(memory: float, size: float) -> Callable[[random.Random, int], list[int]]:
+    """20 completions a second whose rate wanders: first-order autoregression, ``memory`` from second to second."""
+
+    def series(source: random.Random, seconds: int) -> list[int]:
+        counts, state = [], source.gauss(0, size / math.sqrt(1 - memory**2))
+        for _ in range(seconds):
+            state = memory * state + source.gauss(0, size)
+            counts.append(poisson(source, max(0.5, 20 * (1 + state))))
+        return counts
+
+    return series
+
+
+def pauses(source: random.Random, seconds: int) -> list[int]:
+    """20 completions a second; once in 22 seconds, at random, three seconds with 4."""
+    counts: list[int] = []
+    left = 0
+    for _ in range(seconds):
+        left = left - 1 if left else 3 if source.random() < 1 / 20 else 0
+        counts.append(poisson(source, 4 if left else 20))
+    return counts
+
+
+def independent(source: random.Random, seconds: int) -> list[int]:
+    return [poisson(source, 20) for _ in range(seconds)]
+
+
+PROCESSES: Mapping[str, tuple[Callable[[random.Random, int], list[int]], float]] = {
+    "independent": (independent, 20.0),
+    "pauses": (pauses, (19 * 20 + 3 * 4) / 22),
+    "short swings": (swings(0.7, 0.10), 20.0),
+    "long swings": (swings(0.9, 0.08), 20.0),
+}
+
+
+def warming(mean: float, scale: float) -> Callable[[random.Random], list[int]]:
+    """Three minutes of a load that begins at 40 % of its throughput and nears it exponentially, in so many seconds."""
+    share = [1 - 0.6 * math.exp(-second / scale) if scale else 1.0 for second in range(180)]
+    return lambda source: [poisson(source, mean * one) for one in share]
+
+
+def warm_up_rows(simulations: int = 300) -> Iterator[list[str]]:
+    """What MSER-5 with a floor of 10 and a ceiling of 60 seconds leaves of a slow start, against both fixed cuts."""
+    yield ["flows/s", "time constant", "found", "cut", "error after it", "error after 10 s", "error after 60 s"]
+    for mean, scale in ((2, 0), (20, 0), (100, 0), (2, 10), (20, 10), (100, 10), (20, 30), (100, 30), (100, 90)):
+        source, make, found = random.Random(1), warming(mean, scale), 0
+        cuts: list[float] = []
+        errors: dict[str, list[float]] = {"cut": [], "floor": [], "ceiling": []}
+        for _ in range(simulations):
+            series = make(source)
+            times = [second + 0.5 for second, count in enumerate(series) for _ in range(count)]
+            end = steady.warm_up_end(times, started_at=0, stopped_at=180, seconds_min=10, seconds_max=60)
+            found += end.found
+            cuts.append(end.cut_seconds)
+            for name, cut in (("cut", int(end.cut_seconds)), ("floor", 10), ("ceiling", 60)):
+                errors[name].append(100 * (statistics.fmean(series[cut:]) / mean - 1))
+        shown = [f"{statistics.fmean(each):+.1f} ± {statistics.stdev(each):.1f} %" for each in errors.values()]
+        start = f"{scale} s" if scale else "steady at once"
+        yield [str(mean), start, f"{100 * found / simulations:.0f} %", f"{statistics.fmean(cuts):.0f} s", *shown]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """One simulated measurement: when it ended, and whether the truth lay in its interval and within the precision wanted."""
+
+    seconds: int
+    early: bool
+    held: bool
+    within: bool
+
+
+def in_looks(series: Sequence[float]) -> list[float]:
+    """A series of counts by seconds as one by looks."""
+    size = int(steady.LOOK_SECONDS)
+    return [sum(series[start : start + size]) for start in range(0, len(series) - size + 1, size)]
+
+
+def early_ends(process: str, *, precision: float, simulations: int, seed: int, seconds_max: int = 480) -> list[Ended]:
+    """Measurements that are looked at every three seconds, as the lab looks, and end when they may."""
+    make, mean = PROCESSES[process]
+    source, ended = random.Random(seed), []
+    for _ in range(simulations):
+        series = make(source, seconds_max)
+        looks = range(int(steady.ENDING_SECONDS_MIN), seconds_max, int(steady.LOOK_SECONDS))
+        seconds = next(
+            (
+                look
+                for look in looks
+                if steady.may_end(in_looks(series[:look]), precision, bin_seconds=steady.LOOK_SECONDS)
+            ),
+            seconds_max,
+        )
+        estimate = statistics.fmean(series[:seconds])
+        half = steady.relative_half_width(series[:seconds]) or 0.0
+        error = abs(mean - estimate) / estimate
+        ended.append(Ended(seconds, seconds < seconds_max, error <= half, error <= precision))
+    return ended
+
+
+def early_end_rows(simulations: int = 400) -> Iterator[list[str]]:
+    yield [
+        "series",
+        "precision",
+        "held after 60 s",
+        "180 s",
+        "480 s",
+        "ended early",
+        "after",
+        "held then",
+        "within precision",
+    ]
+    for name, (make, mean) in PROCESSES.items():
+        fixed = []
+        for seconds in (60, 180, 480):
+            source, held = random.Random(seconds), 0
+            for _ in range(simulations):
+                series = make(source, seconds)
+                estimate = statistics.fmean(series)
+                held += abs(mean - estimate) <= (steady.relative_half_width(series) or 0.0) * estimate
+            fixed.append(f"{100 * held / simulations:.1f}")
+        for precision in (0.05, 0.10):
+            ended = early_ends(name, precision=precision, simulations=simulations, seed=1)
+            early = [one for one in ended if one.early]
+            yield [
+                name,
+                f"±{100 * precision:.0f} %",
+                *fixed,
+                f"{100 * len(early) / simulations:.0f}",
+                f"{statistics.fmean(one.seconds for one in ended):.0f} s",
+                f"{100 * statistics.fmean(one.held for one in early):.1f}" if early else "–",
+                f"{100 * statistics.fmean(one.within for one in early):.1f}" if early else "–",
+            ]
+
+
+def show(title: str, rows: Iterator[list[str]]) -> None:
+    """Print one table as Markdown."""
+    print(f"\n{title}\n")
+    for number, row in enumerate(rows):
+        print("| " + " | ".join(row) + " |", flush=True)
+        if number == 0:
+            print("|" + "---|" * len(row))
+
+
+if __name__ == "__main__":
+    show("Coverage of a 95 % interval in % (median half width in % of the mean)", interval_rows())
+    show("Differences seen, % of comparisons", comparison_rows())
+    show("Reports of seven equal points that show any difference, % of reports", report_rows())
+    show("Warm-up, error of the throughput as mean ± standard deviation", warm_up_rows())
+    show("Throughput of one measurement, 95 % interval: % of measurements", early_end_rows())

@@ -1,0 +1,99 @@
+"""``lab test --matrix``: every database with every version of Corda, each started from nothing and measured for a moment."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from rich.table import Table
+
+from corda_lab.errors import LabError
+from corda_lab.lab import doctor, lifecycle, shape
+from corda_lab.lab.settings import CORDA_VERSIONS, Settings, load_settings
+from corda_lab.paths import CACHE
+from corda_lab.runs import execute
+from corda_lab.steps.load import LoadOptions
+from corda_lab.text import ui
+
+PROJECT = "corda-lab-matrix"
+WORKLOAD = "iou"
+USERS = 4
+SECONDS = 20.0
+WARM_UP_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination, and what was seen of it."""
+
+    database: str
+    version: str
+    seconds: float
+    seen: str
+    is_ok: bool
+
+
+@contextmanager
+def own_project(name: str, results: Path) -> Iterator[Settings]:
+    """Settings of a lab of its own, on free ports; the environment is put back afterwards."""
+    own = {"COMPOSE_PROJECT_NAME": name, "LAB_RESULTS_DIR": str(results)}
+    ports = doctor.free_ports(len(doctor.PORTS))
+    own.update({variable: str(port) for variable, port in zip(doctor.PORTS, ports, strict=True)})
+    with environment(own):
+        yield load_settings()
+
+
+@contextmanager
+def environment(values: Mapping[str, str]) -> Iterator[None]:
+    """The process's environment with some variables set, and as it was afterwards."""
+    kept = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def check(settings: Settings, images: lifecycle.ImageChoice | None) -> tuple[str, bool]:
+    """Start the shape, run the workload, and say what was seen. The lab is gone afterwards."""
+    options = LoadOptions(workload=WORKLOAD, users=USERS, duration_seconds=SECONDS, warm_up_seconds=WARM_UP_SECONDS)
+    try:
+        lifecycle.up(settings, images)
+        _, step = execute.execute(options, settings)
+    except LabError as error:
+        return error.message.splitlines()[0], False
+    finally:
+        lifecycle.down(settings, volumes=True)
+    counted = step["counts"]
+    agree = "the counts agree" if counted["agree"] else "the counts differ"
+    return f"{step['requests']['ok']} ok, {step['requests']['errors']} errors; {agree}", step["verdict"]["passed"]
+
+
+def run_all(images: lifecycle.ImageChoice | None) -> list[Cell]:
+    """Every combination, one after the other; each is told when it is done."""
+    cells = []
+    with own_project(PROJECT, CACHE / "matrix-results") as settings:
+        lifecycle.down(settings, volumes=True)
+        for database, version in product(shape.names("databases"), CORDA_VERSIONS):
+            started = time.monotonic()
+            wanted = settings.with_values({"DATABASE": database, "CORDA_VERSION": version})
+            seen, is_ok = check(wanted, images)
+            cells.append(Cell(database, version, time.monotonic() - started, seen, is_ok))
+            ui.note(f"{'ok' if is_ok else 'failed'}  Corda {version} on {database}: {seen}")
+    return cells
+
+
+def show(cells: list[Cell]) -> None:
+    """The table of docs/operations.md."""
+    table = Table("database", "Corda", "command", "seen", box=None, pad_edge=False, header_style="bold")
+    for cell in cells:
+        command = f"scripts/lab up --database {cell.database} --corda {cell.version}"
+        table.add_row(cell.database, cell.version, command, cell.seen, style=None if cell.is_ok else "red")
+    ui.console.print(table)

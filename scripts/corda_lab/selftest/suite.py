@@ -1,0 +1,290 @@
+"""``lab test``: every check and test of the project, summed up in one closing line."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from corda_lab.errors import LabError
+from corda_lab.lab import lifecycle
+from corda_lab.lab.compose import last_lines
+from corda_lab.lab.settings import Settings
+from corda_lab.paths import CACHE, ROOT
+from corda_lab.selftest import matrix
+from corda_lab.text import ui
+
+TEST_PROJECT = "corda-lab-test"
+REQUIREMENTS = ROOT / "scripts" / "requirements-dev.txt"
+SKIPPED_FOLDERS = {".git", ".venv", ".cache", "target", "node_modules", "__pycache__"}
+CHECK_SECONDS_MAX = 1800.0
+END_TO_END_SECONDS_MAX = 2400.0
+OUTPUT_LINES_MAX = 60
+REPORT_EVERY_SECONDS = 60.0
+
+JAVA_BUILDS = (
+    ("network maker", "nodes/Dockerfile", "nodes-test", "."),
+    ("CorDapps", "nodes/Dockerfile", "cordapps-test", "."),
+    ("bridge", "loadgen/bridge/Dockerfile", "test", "loadgen/bridge"),
+)
+"""Java is formatted and tested inside image builds: name, Dockerfile, target, build context."""
+
+
+@dataclass
+class Totals:
+    """How many checks and tests passed and failed so far."""
+
+    passed: int = 0
+    failed: int = 0
+
+    def add(self, passed: int, failed: int) -> None:
+        self.passed += passed
+        self.failed += failed
+
+    @property
+    def closing_line(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one command of the suite came to."""
+
+    passed: int
+    failed: int
+    output: str
+
+
+def sources() -> Iterator[Path]:
+    """Files of the project, relative to its root; what tools made is left out."""
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and not name.endswith("_cache"))
+        if Path(folder) == ROOT and "results" in folders:
+            folders.remove("results")
+        for name in sorted(files):
+            yield (Path(folder) / name).relative_to(ROOT)
+
+
+def is_shell_script(path: Path) -> bool:
+    """Whether a file is a script for a shell, by its name or its first line."""
+    if path.suffix in {".sh", ".bash"}:
+        return True
+    with (ROOT / path).open("rb") as file:
+        first = file.readline(80)
+    return re.match(rb"#!\s*(/usr/bin/env\s+|/bin/|/usr/bin/)(ba|da|k)?sh\b", first) is not None
+
+
+def tool(name: str) -> str:
+    """Path of a program that came with the virtual environment."""
+    return str(Path(sys.executable).parent / name)
+
+
+def run_check(command: Sequence[str], *, seconds_max: float = CHECK_SECONDS_MAX) -> Outcome:
+    """Run a command that counts as one check."""
+    code, output = execute(command, seconds_max=seconds_max)
+    return Outcome(int(code == 0), int(code != 0), output)
+
+
+def execute(command: Sequence[str], *, seconds_max: float) -> tuple[int, str]:
+    """Run a command in the project's root, showing its last line now and then, and return its status and all of its output."""
+    with tempfile.NamedTemporaryFile() as log:
+        path = Path(log.name)
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        status = lifecycle.follow(
+            process,
+            lambda: lifecycle.last_line(path),
+            seconds_max=seconds_max,
+            every_seconds=REPORT_EVERY_SECONDS,
+        )
+        output = path.read_text(encoding="utf-8", errors="replace")
+    if status is None:
+        return 124, output + f"\nnot done within {seconds_max:.0f} s"
+    return status, output
+
+
+def parse_junit(text: str) -> tuple[int, int]:
+    """Passed and failed tests of a JUnit report; a skipped test has not passed, and this project skips none."""
+    passed = failed = 0
+    for testsuite in ElementTree.fromstring(text).iter("testsuite"):
+        numbers = {name: int(testsuite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
+        bad = numbers["failures"] + numbers["errors"] + numbers["skipped"]
+        failed += bad
+        passed += numbers["tests"] - bad
+    return passed, failed
+
+
+def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> Outcome:
+    """Run pytest, its report in ``<name>.xml`` of the cache, and count its tests.
+
+    A run that breaks off counts as one failure more.
+    """
+    xml = CACHE / f"{name}.xml"
+    xml.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "-v", f"--junit-xml={xml}", *arguments]
+    code, output = execute(command, seconds_max=seconds_max)
+    passed, failed = parse_junit(xml.read_text(encoding="utf-8")) if xml.exists() else (0, 0)
+    if code != 0 and failed == 0:
+        failed = 1
+    return Outcome(passed, failed, output)
+
+
+def record(totals: Totals, name: str, check: Callable[[], Outcome]) -> None:
+    """Run one part of the suite, print how it went, and add it up."""
+    started = time.monotonic()
+    outcome = check()
+    seconds = time.monotonic() - started
+    totals.add(outcome.passed, outcome.failed)
+    counted = f"{outcome.passed} passed, {outcome.failed} failed" if outcome.passed + outcome.failed != 1 else ""
+    if outcome.failed:
+        for line in last_lines(outcome.output, OUTPUT_LINES_MAX):
+            ui.note(f"| {line}")
+        ui.console.print(f"    failed  {name} ({seconds:.1f} s) {counted}", style="red", markup=False)
+    else:
+        ui.note(f"ok      {name} ({seconds:.1f} s) {counted}".rstrip())
+
+
+def ensure_tools() -> None:
+    """Install what the tests need besides into the same virtual environment, once for each version of the list."""
+    marker = Path(sys.prefix) / "complete-dev"
+    wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+    if marker.is_file() and marker.read_text(encoding="ascii") == wanted:
+        return
+    with ui.phase("Installing the test tools (once)"):
+        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--requirement"]
+        code, output = execute([*pip, str(REQUIREMENTS)], seconds_max=CHECK_SECONDS_MAX)
+        if code != 0:
+            for line in last_lines(output, 8):
+                ui.note(f"| {line}")
+            raise LabError(
+                "Installing scripts/requirements-dev.txt failed", "Is the package index reachable? See the lines above."
+            )
+        marker.write_text(wanted, encoding="ascii")
+
+
+def lint(totals: Totals) -> None:
+    """Formatters and linters; each counts as one check."""
+    files = list(sources())
+    yaml = [str(path) for path in files if path.suffix in {".yaml", ".yml"}]
+    shell = [str(path) for path in files if is_shell_script(path)]
+    dockerfiles = [str(path) for path in files if path.name == "Dockerfile"]
+    with ui.phase("Format and lint"):
+        record(totals, "ruff format", lambda: run_check([tool("ruff"), "format", "--check", "--diff", "."]))
+        record(totals, "ruff", lambda: run_check([tool("ruff"), "check", "."]))
+        record(totals, "mypy", lambda: run_check([sys.executable, "-m", "mypy"]))
+        record(totals, "yamllint", lambda: run_check([sys.executable, "-m", "yamllint", "--strict", *yaml]))
+        record(totals, "shellcheck", lambda: run_check([tool("shellcheck"), *shell]))
+        record(totals, "hadolint", lambda: run_check([tool("hadolint"), *dockerfiles]))
+
+
+def python_tests(totals: Totals) -> None:
+    """Unit and structure tests; those of the locustfile need Python 3.11, as Locust does. Many wait, so they run side by side."""
+    arguments = ["--ignore=tests/e2e", "--numprocesses=auto", "--maxprocesses=8", "--dist=worksteal"]
+    with ui.phase("Python tests"):
+        if sys.version_info < (3, 11):
+            ui.warn("Locust needs Python 3.11 or newer: the tests that run it are left out here")
+            arguments.append("--ignore-glob=loadgen/locust/test_*.py")
+        record(totals, "pytest", lambda: run_pytest("unit", arguments, seconds_max=CHECK_SECONDS_MAX))
+
+
+def build_command(settings: Settings, name: str, dockerfile: str, target: str, context: str) -> list[str]:
+    """``docker build`` of one test stage, with the variables of ``.env`` that its Dockerfile takes."""
+    taken = re.findall(r"^ARG (\w+)", (ROOT / dockerfile).read_text(encoding="utf-8"), re.MULTILINE)
+    arguments = [f"--build-arg={name}={settings[name]}" for name in dict.fromkeys(taken) if name in settings.values]
+    tag = f"--tag=corda-lab/test-{name.lower().replace(' ', '-')}"
+    return [
+        "docker",
+        "build",
+        "--progress=plain",
+        f"--file={dockerfile}",
+        f"--target={target}",
+        tag,
+        *arguments,
+        context,
+    ]
+
+
+def java_tests(totals: Totals, settings: Settings) -> None:
+    """Format and tests of all Java, inside the image builds."""
+    with ui.phase("Java format and tests (inside image builds)"):
+        for name, dockerfile, target, context in JAVA_BUILDS:
+            command = build_command(settings, name, dockerfile, target, context)
+            record(totals, name, lambda command=command: run_check(command))  # type: ignore[misc]
+
+
+def monitoring_check(totals: Totals, settings: Settings) -> None:
+    """Prometheus's own opinion of its configuration."""
+    folder = ROOT / "monitoring" / "prometheus"
+    mount = f"--volume={folder}:/etc/prometheus:ro"
+    command = ["docker", "run", "--rm", "--network=none", mount, "--entrypoint=promtool", settings["PROMETHEUS_IMAGE"]]
+    with ui.phase("Monitoring configuration"):
+        record(
+            totals,
+            "promtool check config",
+            lambda: run_check([*command, "check", "config", "/etc/prometheus/prometheus.yml"]),
+        )
+
+
+@contextmanager
+def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
+    """A lab of its own, on free ports and with volumes of its own, that is gone afterwards.
+
+    A user's own lab is neither stopped nor counted; both fit into memory only where there is enough of it, which the
+    checks before the start see to.
+    """
+    shutil.rmtree(CACHE / "test-results", ignore_errors=True)
+    with matrix.own_project(TEST_PROJECT, CACHE / "test-results") as settings:
+        try:
+            # What an interrupted earlier test has left would not be a fresh lab.
+            lifecycle.down(settings, volumes=True)
+            lifecycle.up(settings, images)
+            yield settings
+        finally:
+            lifecycle.down(settings, volumes=True)
+
+
+def end_to_end_tests(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
+    """Tests on real nodes. A lab that does not start is one failure."""
+    try:
+        with test_lab(images), ui.phase("End-to-end tests"):
+            arguments = ["tests/e2e", "--tb=short"]
+            record(totals, "pytest", lambda: run_pytest("e2e", arguments, seconds_max=END_TO_END_SECONDS_MAX))
+    except LabError as error:
+        ui.print_error(error)
+        totals.add(0, 1)
+
+
+def run(settings: Settings, *, unit: bool, end_to_end: bool, images: lifecycle.ImageChoice | None) -> Totals:
+    """Run the chosen parts and return the sum. Prepares the engine and the images itself."""
+    totals = Totals()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    ensure_tools()
+    if unit:
+        lint(totals)
+    lifecycle.prepare_engine()
+    lifecycle.prepare_images(settings, images)
+    if unit:
+        # Some of the Python tests ask a real Prometheus, so they need the engine too.
+        python_tests(totals)
+        java_tests(totals, settings)
+        monitoring_check(totals, settings)
+    if end_to_end:
+        end_to_end_tests(totals, images)
+    return totals
+
+
+def run_matrix(images: lifecycle.ImageChoice | None) -> Totals:
+    """Every database with every version of Corda; a combination counts as one test."""
+    lifecycle.prepare_engine()
+    cells = matrix.run_all(images)
+    matrix.show(cells)
+    return Totals(sum(cell.is_ok for cell in cells), sum(not cell.is_ok for cell in cells))

@@ -1,0 +1,1 @@
+"""Statistics: intervals, differences, the end of a warm-up."""

@@ -1,0 +1,165 @@
+"""Whether two points differ: the ratio of their figures with its interval, and one of three words.
+
+Both tests are Student's on logarithms, as the interval of a single point is. *Paired* where repeats were interleaved: repeat 1 of
+both, then repeat 2 of both, so that a machine that gets slower meets both alike and leaves the ratio alone. *Welch's* (1947)
+where they were not: the two may vary differently, and every repeat counts for itself.
+
+"No difference seen" is not "equal": the interval says how large a difference could have gone unseen.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Literal
+
+from corda_lab.stats.intervals import CONFIDENCE, LOGARITHM_MAX
+from corda_lab.stats.student import quantile, tail
+
+Verdict = Literal["no difference seen", "faster", "slower", "cannot tell"]
+Word = Literal["faster", "slower"]
+
+PAIRED = "paired t on logarithms"
+WELCH = "Welch's t on logarithms"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The ratio b ÷ a, its interval at ``confidence``, and what may be said of b.
+
+    ``p_value`` is two-sided, and after ``holm`` the adjusted one. Interval, p-value and degrees of freedom are None, and the
+    verdict is "cannot tell", where fewer than two repeats (or pairs) are there. ``n_a`` and ``n_b`` are the repeats used.
+    """
+
+    ratio: float
+    low: float | None
+    high: float | None
+    p_value: float | None
+    verdict: Verdict
+    confidence: float
+    n_a: int
+    n_b: int
+    method: str
+    higher_is: Word
+    standard_error: float | None
+    freedom: float | None
+
+    def turned(self) -> "Difference":
+        """The same comparison seen from the other side: a ÷ b."""
+        words: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
+        other = replace(
+            self, ratio=1 / self.ratio, verdict=words.get(self.verdict, self.verdict), n_a=self.n_b, n_b=self.n_a
+        )
+        low, high = _ends(other, self.confidence)
+        return replace(other, low=low, high=high)
+
+
+def paired(
+    a: Mapping[int, float], b: Mapping[int, float], *, higher_is: Word, confidence: float = CONFIDENCE
+) -> Difference:
+    """Compare figures whose repeats were interleaved, by number of repeat; a repeat that one side lacks is left out.
+
+    ``higher_is`` says what a higher figure means: "faster" for throughput, "slower" for a latency. Raises ValueError
+    where no repeat is common or a figure is not positive.
+    """
+    common = sorted(a.keys() & b.keys())
+    logs = _logarithms([b[repeat] / a[repeat] if a[repeat] > 0 else math.nan for repeat in common])
+    n = len(logs)
+    error, freedom = (statistics.stdev(logs) / math.sqrt(n), n - 1.0) if n > 1 else (None, None)
+    return _judge(statistics.fmean(logs), error, freedom, confidence, n, n, PAIRED, higher_is)
+
+
+def unpaired(a: Sequence[float], b: Sequence[float], *, higher_is: Word, confidence: float = CONFIDENCE) -> Difference:
+    """Compare figures whose repeats have nothing to do with one another. As ``paired`` otherwise."""
+    logs_a, logs_b = _logarithms(a), _logarithms(b)
+    error, freedom = None, None
+    if len(a) > 1 and len(b) > 1:
+        part_a, part_b = statistics.variance(logs_a) / len(a), statistics.variance(logs_b) / len(b)
+        error = math.sqrt(part_a + part_b)
+        # Welch & Satterthwaite; without any spread there is none to share out.
+        spread = part_a**2 / (len(a) - 1) + part_b**2 / (len(b) - 1)
+        freedom = (part_a + part_b) ** 2 / spread if spread > 0 else len(a) + len(b) - 2.0
+    ratio_log = statistics.fmean(logs_b) - statistics.fmean(logs_a)
+    return _judge(ratio_log, error, freedom, confidence, len(a), len(b), WELCH, higher_is)
+
+
+def holm(differences: Sequence[Difference], weights: Sequence[float] | None = None) -> list[Difference]:
+    """The same comparisons judged together: a false alarm in any of them is as improbable as it was in a single one.
+
+    Holm (1979), *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics 6, of which the
+    weights are too: a comparison of twice the weight gets twice the share of the error that is allowed. The p-values
+    become the adjusted ones. Every interval is taken at the confidence at which Holm's procedure decided about it, never
+    less than before, so that it never contradicts the verdict: it excludes 1 exactly where a difference is seen.
+    """
+    confidences = {one.confidence for one in differences}
+    if len(confidences) > 1:
+        raise ValueError(f"comparisons at different confidences cannot be judged together: {sorted(confidences)}")
+    shares = list(weights) if weights is not None else [1.0] * len(differences)
+    testable = sorted(
+        (one.p_value / share, index)
+        for index, (one, share) in enumerate(zip(differences, shares, strict=True))
+        if one.p_value is not None
+    )
+    # What is still undecided, from the end, so that equal weights add up exactly.
+    undecided = list(accumulate(shares[index] for _, index in reversed(testable)))[::-1]
+    judged, adjusted, stake = list(differences), 0.0, 1.0
+    for (relative, index), left in zip(testable, undecided, strict=True):
+        one = differences[index]
+        alpha = 1 - one.confidence
+        if adjusted <= alpha:  # the first that is not rejected ends the procedure; the others are decided at its level
+            stake = left
+        adjusted = min(1.0, max(adjusted, left * relative))
+        confidence = 1 - alpha * shares[index] / stake
+        low, high = _ends(one, confidence)
+        judged[index] = replace(
+            one,
+            low=low,
+            high=high,
+            p_value=adjusted,
+            confidence=confidence,
+            verdict=_verdict(one.ratio, adjusted, alpha, one.higher_is),
+        )
+    return judged
+
+
+def _logarithms(values: Sequence[float]) -> list[float]:
+    if not values or any(not 0 < value < math.inf for value in values):
+        raise ValueError(f"nothing to take the ratio of: {values}")
+    return [math.log(value) for value in values]
+
+
+def _judge(
+    ratio_log: float,
+    error: float | None,
+    freedom: float | None,
+    confidence: float,
+    n_a: int,
+    n_b: int,
+    method: str,
+    higher_is: Word,
+) -> Difference:
+    ratio = math.exp(ratio_log)
+    undecided = Difference(
+        ratio, None, None, None, "cannot tell", confidence, n_a, n_b, method, higher_is, error, freedom
+    )
+    if error is None or freedom is None:
+        return undecided
+    p_value = tail(ratio_log / error, freedom) if error > 0 else float(ratio_log == 0)
+    low, high = _ends(undecided, confidence)
+    verdict = _verdict(ratio, p_value, 1 - confidence, higher_is)
+    return replace(undecided, low=low, high=high, p_value=p_value, verdict=verdict)
+
+
+def _ends(one: Difference, confidence: float) -> tuple[float | None, float | None]:
+    if one.standard_error is None or one.freedom is None:
+        return None, None
+    middle, half = math.log(one.ratio), quantile(confidence, one.freedom) * one.standard_error
+    return math.exp(max(-LOGARITHM_MAX, middle - half)), math.exp(min(LOGARITHM_MAX, middle + half))
+
+
+def _verdict(ratio: float, p_value: float, alpha: float, higher_is: Word) -> Verdict:
+    if p_value > alpha:
+        return "no difference seen"
+    lower_is: Word = "slower" if higher_is == "faster" else "faster"
+    return higher_is if ratio > 1 else lower_is

@@ -1,0 +1,161 @@
+"""Within one step: where its warm-up ends, and whether its throughput is known well enough to end it early.
+
+Both look at a series of counts: completions per bin of, as a rule, one second (``completions_per_bin``).
+"""
+
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from corda_lab.stats.intervals import CONFIDENCE
+from corda_lab.stats.student import quantile
+
+WARM_UP_METHOD = "MSER-5 (White 1997)"
+
+BINS_PER_BATCH = 5
+WARM_UP_BATCHES_MIN = 10
+"""Fewer batches say nothing about where a warm-up ends: with bins of one second, the first 50 seconds."""
+
+LAST_BATCHES = 3
+"""So many batches must remain: the statistic of two that happen to be alike is small by chance. With five, as is often advised, a
+change of throughput in the last third of a minute would go unseen."""
+
+BATCH_COUNTS = (30, 20, 15, 10)
+"""Numbers of batches to try, in order, where there are as many bins. Beyond 30 little is won, below 10 much is lost (Schmeiser
+1982, *Batch Size Effects in the Analysis of Simulation Output*, Operations Research 30)."""
+
+BINS_MIN = 20
+BINS_WANTED = 60
+BIN_SECONDS_MIN = 0.2
+CORRELATION_MAX = 0.9
+
+ENDING_SECONDS_MIN = 60.0
+ENDING_LOOKS = 3
+LOOK_SECONDS = 3.0
+"""How often a load is looked at, and so the shortest bins that do not show the looking. A load begins within it of the first."""
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Seconds from the begin of the load that are warm-up; not ``found`` means that they are the ceiling, for want of better."""
+
+    cut_seconds: float
+    found: bool
+
+
+def bin_seconds_for(seconds: float) -> float:
+    """Length of the bins for a load of so many seconds: a second, and less where that would leave too few of them."""
+    return min(1.0, max(BIN_SECONDS_MIN, seconds / BINS_WANTED))
+
+
+def completions_per_bin(
+    times_of_completion: Sequence[float], *, started_at: float, stopped_at: float, bin_seconds: float
+) -> list[int]:
+    """How many requests ended in each whole bin from ``started_at`` on; what is left over at the end is left out."""
+    # Rounding guards against 3 / 0.1 = 29.999999999999996.
+    counts = [0] * max(0, math.floor(round((stopped_at - started_at) / bin_seconds, 9)))
+    for time in times_of_completion:
+        number = math.floor((time - started_at) / bin_seconds)
+        if 0 <= number < len(counts):
+            counts[number] += 1
+    return counts
+
+
+def warm_up_end(
+    times_of_completion: Sequence[float],
+    *,
+    started_at: float,
+    stopped_at: float,
+    seconds_min: float,
+    seconds_max: float,
+    bin_seconds: float = 1.0,
+) -> WarmUp:
+    """Where the load that began at ``started_at`` and is known until ``stopped_at`` had warmed up, by MSER-5.
+
+    White (1997), *An Effective Truncation Heuristic for Bias Reduction in Simulation Output*, Simulation 69; with batches of
+    five, White, Cobb & Spratt (2000), *A Comparison of Five Steady-State Truncation Heuristics for Simulation*, WSC: of all
+    cuts take the one that leaves the smallest Σ(z − z̄)² / m² over the m batch means that remain. As White says, a cut in the
+    second half is none: the load was too short to tell. It is none either beyond ``seconds_max``; one before ``seconds_min`` is
+    raised to it.
+
+    "Found" is not "steady": a warm-up longer than the load looks like a slope with noise. And a load without any warm-up is
+    told "not found" once in five times, by noise. Ask again with more of the load.
+    """
+    series = completions_per_bin(
+        times_of_completion, started_at=started_at, stopped_at=stopped_at, bin_seconds=bin_seconds
+    )
+    batches = _batch_means(series, len(series) // BINS_PER_BATCH, start=0)
+    if len(batches) >= WARM_UP_BATCHES_MIN:
+        errors = _marginal_errors(batches)
+        best = min(range(len(batches) - LAST_BATCHES + 1), key=errors.__getitem__)
+        cut = best * BINS_PER_BATCH * bin_seconds
+        if best <= len(batches) / 2 and cut <= seconds_max:
+            return WarmUp(max(seconds_min, cut), True)
+    return WarmUp(seconds_max, False)
+
+
+def relative_half_width(series: Sequence[float], confidence: float = CONFIDENCE) -> float | None:
+    """Half the width of the interval of the mean of an autocorrelated series, as a share of that mean.
+
+    Batch means with Student's t. Batches are enlarged, from 30 of them down to 10, until neighbours seem independent: their
+    lag-1 correlation is at most half a standard error above what independent ones would have. What is left at 10 enters
+    the variance as that of a first-order autoregression does, by (1 + r) / (1 − r). None where there are fewer than 20 bins or
+    nothing happened in any.
+    """
+    if len(series) < BINS_MIN or not any(series):
+        return None
+    for count in (count for count in BATCH_COUNTS if count <= len(series)):
+        batches = _batch_means(series, count, start=len(series) % count)
+        correlation = _lag_1_correlation(batches)
+        if correlation <= -1 / count + 0.5 / math.sqrt(count):
+            break
+    unbiased = min(CORRELATION_MAX, correlation + 1 / count)
+    inflation = (1 + unbiased) / (1 - unbiased) if correlation > 0 else 1.0
+    error = math.sqrt(statistics.variance(batches) * inflation / count)
+    return quantile(confidence, count - 1) * error / statistics.fmean(batches)
+
+
+def may_end(
+    series: Sequence[float], precision: float, *, bin_seconds: float = 1.0, confidence: float = CONFIDENCE
+) -> bool:
+    """Whether a measurement may end early: its mean is known to ± ``precision`` (0.05: 5 %), and not by luck.
+
+    Who looks often and stops at the first interval that is narrow enough picks those that are narrow by chance. So nothing
+    ends before ``ENDING_SECONDS_MIN`` seconds, and the last ``ENDING_LOOKS`` looks, ``LOOK_SECONDS`` apart, must all agree; they
+    are taken from the series itself, so the answer does not depend on who asked before. What the rule does is measured by
+    ``python -m corda_lab.selftest.interval_coverage`` and stands in ``docs/methodology.md``.
+    """
+    if len(series) * bin_seconds < ENDING_SECONDS_MIN:
+        return False
+    step = max(1, round(LOOK_SECONDS / bin_seconds))
+    for look in range(ENDING_LOOKS):
+        half = relative_half_width(series[: len(series) - look * step], confidence)
+        if half is None or half > precision:
+            return False
+    return True
+
+
+def _batch_means(series: Sequence[float], count: int, *, start: int) -> list[float]:
+    size = (len(series) - start) // count if count else 0
+    return [sum(series[start + number * size : start + (number + 1) * size]) / size for number in range(count)]
+
+
+def _marginal_errors(batches: Sequence[float]) -> list[float]:
+    """The statistic of MSER for every number of batches cut off, in one pass from the end."""
+    errors, total, squares = [], 0.0, 0.0
+    middle = statistics.fmean(batches)  # keeps the sums small, so that their difference keeps its digits
+    for left, batch in enumerate(reversed(batches), start=1):
+        total += batch - middle
+        squares += (batch - middle) ** 2
+        errors.append(max(0.0, squares - total * total / left) / (left * left))
+    return errors[::-1]
+
+
+def _lag_1_correlation(batches: Sequence[float]) -> float:
+    mean = statistics.fmean(batches)
+    deviations = [batch - mean for batch in batches]
+    squares = sum(deviation * deviation for deviation in deviations)
+    products = sum(one * following for one, following in itertools.pairwise(deviations))
+    return products / squares if squares > 0 else 0.0

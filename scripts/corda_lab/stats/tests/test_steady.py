@@ -1,0 +1,144 @@
+"""The end of warm-up and the early end of a measurement, on series whose truth is known."""
+
+import math
+import random
+import statistics
+import time
+
+import pytest
+
+from corda_lab.selftest import interval_coverage
+from corda_lab.stats.steady import (
+    ENDING_SECONDS_MIN,
+    WarmUp,
+    completions_per_bin,
+    may_end,
+    relative_half_width,
+    warm_up_end,
+)
+
+ORIGIN = 1_795_000_000.0
+
+
+def completions(rates: list[float], source: random.Random) -> list[float]:
+    """Times of completion with so many per second in each second, noisy as Poisson's."""
+    return [
+        ORIGIN + second + source.random()
+        for second, rate in enumerate(rates)
+        for _ in range(interval_coverage.poisson(source, rate))
+    ]
+
+
+def cut_of(rates: list[float], source: random.Random, seconds_min: float = 5, seconds_max: float = 60) -> WarmUp:
+    return warm_up_end(
+        completions(rates, source),
+        started_at=ORIGIN,
+        stopped_at=ORIGIN + len(rates),
+        seconds_min=seconds_min,
+        seconds_max=seconds_max,
+    )
+
+
+def test_counts_what_ended_in_each_whole_bin() -> None:
+    times = [9.99, 10.0, 10.49, 10.5, 11.2, 11.6, 99.0]
+    assert completions_per_bin(times, started_at=10, stopped_at=11.7, bin_seconds=0.5) == [2, 1, 1]
+    assert completions_per_bin([], started_at=0, stopped_at=3, bin_seconds=0.1) == [0] * 30
+    assert completions_per_bin([], started_at=5, stopped_at=4, bin_seconds=1) == []
+
+
+def test_cuts_where_a_step_in_throughput_lies() -> None:
+    source = random.Random(1)
+    found = [cut_of([20.0] * 25 + [100.0] * 125, source) for _ in range(100)]
+    assert sum(one.found for one in found) >= 70
+    assert min(one.cut_seconds for one in found) == 25  # never before the step
+    assert statistics.median(one.cut_seconds for one in found) <= 40
+
+
+def test_a_cut_takes_the_bias_of_a_slow_start_away() -> None:
+    source = random.Random(2)
+    rates = [40 * (1 - 0.6 * math.exp(-second / 15)) for second in range(180)]
+    raw, cut = [], []
+    for _ in range(100):
+        warm_up = cut_of(rates, source)
+        series = completions_per_bin(
+            completions(rates, source), started_at=ORIGIN, stopped_at=ORIGIN + 180, bin_seconds=1
+        )
+        raw.append(statistics.fmean(series))
+        cut.append(statistics.fmean(series[int(warm_up.cut_seconds) :]))
+    assert statistics.fmean(raw) < 0.96 * 40
+    assert statistics.fmean(cut) == pytest.approx(40, rel=0.01)
+
+
+def test_a_load_without_warm_up_loses_little_more_than_the_floor() -> None:
+    source = random.Random(3)
+    found = [cut_of([20.0] * 180, source) for _ in range(200)]
+    assert sum(one.found for one in found) >= 150
+    assert statistics.median(one.cut_seconds for one in found) == 5
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        [20.0] * 70 + [100.0] * 110,  # becomes steady after the ceiling
+        [20.0] * 40 + [100.0] * 20,  # and in the second half
+        [100.0] * 49,  # too short to tell
+        [],
+    ],
+)
+def test_without_a_good_cut_the_ceiling_is_taken_and_said_so(rates: list[float]) -> None:
+    assert cut_of(rates, random.Random(4)) == WarmUp(60, False)
+
+
+def test_the_half_width_of_independent_bins_is_that_of_the_textbook() -> None:
+    source = random.Random(5)
+    widths = []
+    for _ in range(200):
+        half = relative_half_width([source.gauss(100, 20) for _ in range(400)])
+        assert half is not None
+        widths.append(half)
+    assert statistics.median(widths) == pytest.approx(1.96 * 0.2 / math.sqrt(400), rel=0.1)
+
+
+@pytest.mark.parametrize(("process", "held_min"), [("independent", 0.93), ("pauses", 0.90), ("short swings", 0.90)])
+def test_the_half_width_holds_for_series_that_remember(process: str, held_min: float) -> None:
+    source, held = random.Random(6), 0
+    make, mean = interval_coverage.PROCESSES[process]
+    for _ in range(300):
+        series = make(source, 180)
+        half = relative_half_width(series)
+        assert half is not None
+        held += abs(statistics.fmean(series) - mean) <= half * statistics.fmean(series)
+    assert held / 300 >= held_min
+
+
+def test_too_little_has_no_half_width() -> None:
+    assert relative_half_width([5.0] * 19) is None
+    assert relative_half_width([0.0] * 100) is None
+    assert relative_half_width([5.0] * 100) == 0
+
+
+def test_does_not_end_before_a_minute_nor_on_a_single_look() -> None:
+    steady = [10.0, 10.1] * 100
+    assert not may_end(steady[: int(ENDING_SECONDS_MIN) - 1], 0.05)
+    assert may_end(steady[: int(ENDING_SECONDS_MIN)], 0.05)
+    assert not may_end(steady[:100], 0.05, bin_seconds=0.5)
+    source = random.Random(7)
+    series: list[float] = [interval_coverage.poisson(source, 20) for _ in range(600)]
+    ends = [seconds for seconds in range(60, 600, 3) if may_end(series[:seconds], 0.05)]
+    narrow = [seconds for seconds in range(60, 600, 3) if (relative_half_width(series[:seconds]) or 1) <= 0.05]
+    assert ends[0] >= narrow[0] + 6
+    assert set(ends) == {seconds for seconds in narrow if {seconds - 3, seconds - 6} <= set(narrow)}
+
+
+@pytest.mark.parametrize(("process", "within_min"), [("independent", 0.94), ("short swings", 0.92), ("pauses", 0.94)])
+def test_an_early_end_is_as_precise_as_was_asked(process: str, within_min: float) -> None:
+    ended = interval_coverage.early_ends(process, precision=0.10, simulations=150, seed=8)
+    assert sum(one.within for one in ended) / len(ended) >= within_min
+
+
+def test_an_hour_of_bins_is_looked_at_in_no_time() -> None:
+    source = random.Random(9)
+    series = [source.random() for _ in range(3600)]
+    started = time.process_time()
+    may_end(series, 0.05)
+    assert time.process_time() - started < 0.1

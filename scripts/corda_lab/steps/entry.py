@@ -1,0 +1,310 @@
+"""The entry of ``steps.json``: every figure of one load on one shape of the lab, what makes it doubtful, and the verdict."""
+
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from corda_lab.errors import LabError
+from corda_lab.host import machine
+from corda_lab.runs.containers import Timeline
+from corda_lab.stats import steady
+from corda_lab.steps import costs, counts, open_load, rows, stages
+from corda_lab.steps.load import LoadOptions, Plan
+from corda_lab.steps.rows import Window
+
+CONFIDENCE_DEFAULT = 0.95
+
+SWAPPED_PAGES_MAX = 256
+"""1 MiB: a machine that swaps more than that while it measures measures its disk."""
+
+CHANCE_DEVIATIONS = 2.0
+"""Standard deviations of a difference of counts, were every arrival by chance, within which nothing is made of it."""
+
+OTHERS_SHARE_MAX = 0.25
+"""Share of the machine's processors that others than the lab may use: Docker, the health checks and the network need some."""
+
+STOLEN_PERCENT_MAX = 5.0
+"""Share of the machine's processor time that its hypervisor may give to other guests before a step is doubtful."""
+
+STOLEN_PERCENT_VALID = 25.0
+"""The same share beyond which a step shows how much the other guests wanted, and nothing of the system."""
+
+StageFigures = Callable[[Window], dict[str, Any]]
+"""The figures of the stages over a measuring window."""
+
+
+def warm_up_of(
+    options: LoadOptions, requests: pl.DataFrame, end: dict[str, Any], decided: steady.WarmUp | None
+) -> dict[str, Any]:
+    """The entry ``warm_up`` of the step: how long it took, by which rule, and whether that found its end.
+
+    ``decided`` is where the load was seen to have warmed up when it was ended for that; only a load that went on to its limit is
+    looked at anew.
+    """
+    least, most = options.warm_up_seconds_min, options.warm_up_seconds
+    if options.stopping is None or least == most:
+        return {"method": "fixed", "seconds_min": most, "seconds_max": most, "cut_seconds": most, "found": True}
+    times = requests.filter(rows.is_done())["ended_at"].sort().to_list()
+    started_at, stopped_at = float(end["started_at"]), float(end["stop_at"])
+    found = decided or steady.warm_up_end(
+        times,
+        started_at=started_at,
+        stopped_at=stopped_at,
+        seconds_min=least,
+        seconds_max=most,
+        bin_seconds=steady.bin_seconds_for(stopped_at - started_at),
+    )
+    return {
+        "method": steady.WARM_UP_METHOD,
+        "seconds_min": least,
+        "seconds_max": most,
+        "cut_seconds": found.cut_seconds,
+        "found": found.found,
+    }
+
+
+def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: dict[str, Any]) -> dict[str, Any]:
+    """The entry ``precision`` of the step: how closely its own mean throughput is known."""
+    stopping = options.stopping
+    series = steady.completions_per_bin(
+        requests.filter(rows.is_done())["ended_at"].to_list(),
+        started_at=window.started_at,
+        stopped_at=window.ended_at,
+        bin_seconds=steady.bin_seconds_for(window.seconds),
+    )
+    return {
+        "wanted": stopping.precision if stopping else None,
+        "reached": steady.relative_half_width(series, stopping.confidence if stopping else CONFIDENCE_DEFAULT),
+        # A load that is told to stop may have been measured for all the time there was, after a short warm-up.
+        "ended_early": end.get("exit_reason") == "enough" and window.seconds < options.duration_seconds,
+    }
+
+
+def has_changed(step: dict[str, Any]) -> bool:
+    """Whether the throughput of the window's halves differs by more than the limit."""
+    halves = step["steadiness"]
+    if halves["change_percent"] is None:
+        return bool(halves["second_half_per_second"] > 0)
+    return bool(abs(halves["change_percent"]) > rows.DRIFT_PERCENT_MAX)
+
+
+def change_words(step: dict[str, Any]) -> str:
+    """How the throughput of the window's halves differs."""
+    change = step["steadiness"]["change_percent"]
+    if change is None:
+        return "nothing was completed in the first half of the window"
+    return f"throughput changed by {change:+.0f} % from the first to the second half of the window"
+
+
+def is_beyond_chance(step: dict[str, Any]) -> bool:
+    """Whether the halves of the window differ by more than flows that come by chance would."""
+    halves = step["steadiness"]
+    counted = [
+        halves[name] * step["window"]["seconds"] / 2 for name in ("first_half_per_second", "second_half_per_second")
+    ]
+    return bool(abs(counted[1] - counted[0]) > CHANCE_DEVIATIONS * math.sqrt(sum(counted)))
+
+
+def is_unsteady(step: dict[str, Any]) -> bool:
+    """Whether throughput changed, and not by chance. Not asked without a warm-up: that is to show how a node warms up."""
+    return has_changed(step) and step["warm_up"]["seconds_max"] > 0 and is_beyond_chance(step)
+
+
+def machine_trouble(step: dict[str, Any]) -> list[str]:
+    """What the machine itself did while it measured, a sentence each: no other load would have fared better at that time."""
+    found = []
+    swapped = step["resources"]["host_swapped_pages"]
+    if swapped is not None and swapped > SWAPPED_PAGES_MAX:
+        found.append(f"the machine swapped {swapped} pages while it was measured")
+    stolen = step["resources"]["host_stolen_percent"]
+    if stolen is not None and stolen > STOLEN_PERCENT_VALID:
+        found.append(f"other guests took {stolen:.0f} % of this machine's processor time while it was measured")
+    return found
+
+
+def invalidity(step: dict[str, Any]) -> list[str]:
+    """Why a step says nothing of the system, a sentence each: it is shown, and left out of every mean."""
+    found = generator_limits(step) + machine_trouble(step)
+    if is_unsteady(step):
+        how = "" if step["warm_up"]["found"] else "; no end of the warm-up was found"
+        found.append(change_words(step) + how)
+    if step["counts"]["disagreements"]:
+        found.append("the counts do not agree")
+    return found
+
+
+def measuring_window(end: dict[str, Any], warm_up_seconds: float) -> Window:
+    """After the warm-up until the load was told to stop."""
+    window = Window(float(end["started_at"]) + warm_up_seconds, float(end["stop_at"]))
+    if window.seconds <= 0:
+        raise LabError("The load stopped before the warm-up was over", "Was Locust stopped by hand?", exit_code=1)
+    return window
+
+
+def mean_in_window(metrics: pl.DataFrame, name: str, window: Window, *, label: str | None = None) -> dict[str, float]:
+    """Mean over the window of one named series, by node or by another label."""
+    samples = metrics.filter(
+        (pl.col("name") == name) & (pl.col("time") >= window.started_at) & (pl.col("time") <= window.ended_at)
+    )
+    key = pl.col("labels").str.json_path_match(f"$.{label}") if label else pl.col("node")
+    means = samples.group_by(key.alias("key")).agg(pl.col("value").mean()).drop_nulls("key").sort("key")
+    return {str(found): float(value) for found, value in means.iter_rows()}
+
+
+def others_cpu_cores(step: dict[str, Any]) -> float | None:
+    """Cores that the machine spent on something else than the lab; None where that is not known."""
+    resources = step["resources"]
+    busy, stolen = resources["host_busy_percent"], resources["host_stolen_percent"]
+    if busy is None or stolen is None:
+        return None
+    own: list[float] = [*resources["node_cpu_cores"].values(), *resources["lab_cpu_cores"].values()]
+    database = step["costs"]["cpu_seconds_per_flow"].get(costs.DATABASE, 0.0) * step["throughput_per_second"]
+    return max(0.0, float(busy - stolen) / 100 * (os.cpu_count() or 1) - sum(own) - float(database))
+
+
+def generator_cpu_percent(end: dict[str, Any]) -> float | None:
+    """The highest share of one core that a process of the generator used: the busiest worker's, where there are several."""
+    shares = [worker.get("cpu_percent_max") for worker in end.get("workers") or []] + [end.get("cpu_percent_max")]
+    known = [float(share) for share in shares if share is not None]
+    return max(known, default=None)
+
+
+def generator_limits(step: dict[str, Any]) -> list[str]:
+    """Why the generator itself may have been what limited the load, a sentence each."""
+    found = []
+    cpu = step["generator"]["cpu_percent_max"]
+    if cpu is not None and cpu > rows.GENERATOR_CPU_PERCENT_MAX:
+        found.append(f"the generator used up to {cpu:.0f} % of its core and may have been the limit itself")
+    reason = open_load.generator_was_limit(step["open_load"]) if step["open_load"] else None
+    if reason:
+        found.append(f"the generator was the limit: {reason}")
+    return found
+
+
+def flags(step: dict[str, Any]) -> list[str]:
+    """What makes the figures of a step doubtful, a sentence each."""
+    found = []
+    law = step["littles_law"]
+    if not law["holds"]:
+        deviation = law["deviation_percent"]
+        off = "cannot be checked" if deviation is None else f"is off by {deviation:+.1f} %"
+        found.append(f"Little's law {off}: the load was not steady, or requests were lost")
+    found += generator_limits(step)
+    behind = open_load.system_could_not_keep_up(step["open_load"]) if step["open_load"] else None
+    if behind:
+        found.append(behind)
+    others, cores = step["resources"]["others_cpu_cores"], os.cpu_count() or 1
+    if others is not None and others > OTHERS_SHARE_MAX * cores:
+        found.append(f"something else used {others:.1f} of this machine's {cores} cores")
+    stolen = step["resources"]["host_stolen_percent"]
+    if stolen is not None and stolen > STOLEN_PERCENT_MAX:
+        found.append(f"other guests took {stolen:.0f} % of this machine's processor time")
+    # Users who wait for one another come far more evenly than by chance.
+    if has_changed(step) and (not step["open_load"] or is_beyond_chance(step)):
+        found.append(f"{change_words(step)}: not steady yet")
+    if not step["warm_up"]["found"]:
+        found.append(f"no end of the warm-up was found within its longest time of {step['warm_up']['seconds_max']:g} s")
+    spawned_at = step["window"]["spawned_at"]
+    if spawned_at is None or spawned_at > step["window"]["started_at"]:
+        found.append("users were still starting when the measuring window began")
+    return found + stages.doubts(step["stages"])
+
+
+def verdict(step: dict[str, Any]) -> list[str]:
+    """Why a run has failed, a sentence each; nothing when it has not."""
+    reasons = []
+    requests = step["requests"]
+    if step["throughput_per_second"] == 0:
+        reasons.append("no flow was completed while it was measured")
+    if requests["errors"]:
+        reasons.append(f"{requests['errors']} requests ended in an error")
+    if step["generator"]["exit_reason"] == "failed":
+        reasons.append("the generator broke the load off")
+    if step["counts"]["disagreements"]:
+        reasons.append("the counts do not agree: " + "; ".join(step["counts"]["disagreements"]))
+    return reasons
+
+
+def with_parts(figures: dict[str, Any], subject: counts.Subject) -> dict[str, Any]:
+    """The figures of the rows, each part with its flow, its weight and its unit in front."""
+    by_name = {part.name: part for part in subject.parts}
+    described = []
+    for entry in figures["parts"]:
+        part = by_name[entry["name"]]
+        about = {
+            "name": part.name,
+            "flow": part.flow,
+            "counterparty": part.counterparty,
+            "weight": part.weight,
+            "unit": part.unit,
+            "states_per_flow": part.states_per_flow,
+        }
+        described.append({**about, **entry})
+    return {**figures, "parts": described}
+
+
+def build_step(
+    plan: Plan,
+    requests: pl.DataFrame,
+    metrics: pl.DataFrame,
+    end: dict[str, Any],
+    counted: counts.Counts,
+    timeline: Timeline,
+    stage_figures: StageFigures,
+    readings: tuple[costs.Reading, costs.Reading],
+) -> dict[str, Any]:
+    """The entry of ``steps.json``; ``docs/methodology.md`` defines every figure in it."""
+    options, subject = plan.options, plan.subject
+    warm_up = warm_up_of(options, requests, end, timeline.warm_up)
+    window = measuring_window(end, warm_up["cut_seconds"])
+    in_flight = mean_in_window(metrics, "bridge_flows_in_flight", window).get(subject.node)
+    states = {part.name: part.states_per_flow for part in subject.parts}
+    step: dict[str, Any] = {
+        "name": plan.workload.name,
+        "workload": plan.workload.name,
+        "flow": " + ".join(subject.flows),
+        "node": subject.node,
+        "counterparty": ", ".join(subject.counterparties) or None,
+        "load": options.as_dict(),
+        "setup": end.get("setup") or [],
+        "window": {
+            "load_started_at": end["started_at"],
+            "spawned_at": end.get("spawned_at"),
+            "started_at": window.started_at,
+            "ended_at": window.ended_at,
+            "load_ended_at": end["ended_at"],
+            "warm_up_seconds": warm_up["cut_seconds"],
+            "seconds": window.seconds,
+        },
+        "warm_up": warm_up,
+        "precision": precision_of(options, requests, window, end),
+        **with_parts(rows.request_figures(requests, window, states, bridge_in_flight=in_flight), subject),
+        "open_load": open_load.open_load_figures(requests, window, end, options.users) if options.is_open else None,
+        "stages": stage_figures(window),
+        "counts": counted.as_dict(),
+        "generator": {
+            "cpu_percent_max": generator_cpu_percent(end),
+            "exit_reason": end.get("exit_reason"),
+            "workers": end.get("workers") or [],
+        },
+        "resources": {
+            "host_busy_percent": machine.busy_percent(*timeline.cpu_between(window)),
+            "host_stolen_percent": machine.stolen_percent(*timeline.cpu_between(window)),
+            "host_swapped_pages": timeline.swapped_pages(window),
+            "node_cpu_cores": mean_in_window(metrics, "node_cpu_cores", window),
+            "node_heap_used_bytes": mean_in_window(metrics, "node_heap_used_bytes", window),
+            "node_gc_share": mean_in_window(metrics, "node_gc_share", window),
+            "lab_cpu_cores": mean_in_window(metrics, "lab_cpu_cores", window, label="job"),
+        },
+    }
+    step["costs"] = costs.figures(step, metrics, *readings)
+    step["resources"]["others_cpu_cores"] = others_cpu_cores(step)
+    step["flags"] = flags(step)
+    invalid = invalidity(step)
+    step["validity"] = {"valid": not invalid, "reasons": invalid, "machine": machine_trouble(step)}
+    reasons = verdict(step)
+    step["verdict"] = {"passed": not reasons, "reasons": reasons}
+    return step

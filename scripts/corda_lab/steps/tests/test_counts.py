@@ -1,0 +1,112 @@
+"""The four counts, and when they agree."""
+
+from pathlib import Path
+
+import pytest
+
+from corda_lab.steps import rows
+from corda_lab.steps.counts import Counts, FlowCount, Part, Snapshot, Subject, difference, succeeded_by_part
+from corda_lab.testing import simulation
+
+IOU, PAY = "org.cordalab.flows.Iou", "org.cordalab.flows.CashRepeatedPay"
+IOU_STATE, CASH = "org.cordalab.states.IouState", "org.cordalab.states.CashState"
+IOU_PART = Part("iou", IOU, "Iou", "PartyB", changes={IOU_STATE: {"PartyA": 1, "PartyB": 1}})
+PAY_PART = Part("pay", PAY, "CashRepeatedPay", "PartyC", changes={CASH: {"PartyA": 0, "PartyC": 10}})
+SUBJECT = Subject("PartyA", (IOU_PART,))
+MIXED = Subject("PartyA", (IOU_PART, PAY_PART))
+BEFORE = Snapshot({IOU: 5}, {"PartyA": {IOU: 7}, "Notary": {}}, {(IOU_STATE, "PartyA"): 7, (IOU_STATE, "PartyB"): 9})
+
+
+def after(bridge: int, node: int, at_a: int, at_b: int) -> Snapshot:
+    return Snapshot(
+        {IOU: bridge},
+        {"PartyA": {IOU: node}, "PartyB": {"org.cordalab.flows.IouResponder": 100}, "Notary": {}},
+        {(IOU_STATE, "PartyA"): at_a, (IOU_STATE, "PartyB"): at_b},
+    )
+
+
+def test_differences_over_a_run_agree() -> None:
+    counted = difference(BEFORE, after(105, 107, 107, 109), SUBJECT, succeeded={"iou": 100})
+    assert counted.flows == (FlowCount(IOU, 100, 100, 100),)
+    assert counted.node_flows == {"PartyA": {IOU: 100}, "PartyB": {"org.cordalab.flows.IouResponder": 100}}
+    stored = counted.as_dict()
+    assert stored["agree"]
+    assert (stored["generator"], stored["vaults"]) == (100, {"PartyA": 100, "PartyB": 100})
+
+
+def test_a_counter_that_did_not_exist_before_starts_at_zero() -> None:
+    first = Snapshot({}, {}, {(IOU_STATE, "PartyA"): 0, (IOU_STATE, "PartyB"): 0})
+    assert not difference(first, after(3, 3, 3, 3), SUBJECT, succeeded={"iou": 3}).disagreements
+
+
+@pytest.mark.parametrize(
+    ("seen", "sentence"),
+    [
+        (after(14, 17, 17, 19), "bridge 9, generator 10"),
+        (after(15, 16, 17, 19), "node 9, generator 10"),
+        (after(15, 17, 17, 20), "vault of PartyB +11 IouState, expected +10"),
+        # A node that was restarted begins again at zero.
+        (after(15, 4, 17, 19), "node -3, generator 10"),
+    ],
+)
+def test_says_which_count_differs(seen: Snapshot, sentence: str) -> None:
+    assert difference(BEFORE, seen, SUBJECT, succeeded={"iou": 10}).disagreements == [sentence]
+
+
+def test_a_mix_is_counted_by_flow_class_and_by_state_and_node() -> None:
+    before = Snapshot({}, {}, dict.fromkeys(MIXED.vault_places, 0))
+    seen = Snapshot(
+        {IOU: 4, PAY: 2},
+        {"PartyA": {IOU: 4, PAY: 2}},
+        {(IOU_STATE, "PartyA"): 4, (IOU_STATE, "PartyB"): 4, (CASH, "PartyA"): 0, (CASH, "PartyC"): 20},
+    )
+    counted = difference(before, seen, MIXED, succeeded={"iou": 4, "pay": 2})
+    assert counted.disagreements == []
+    assert counted.as_dict()["generator"] == 6
+    lost = difference(before, seen, MIXED, succeeded={"iou": 4, "pay": 3})
+    assert lost.disagreements == [
+        "bridge 2 CashRepeatedPay, generator 3",
+        "node 2 CashRepeatedPay, generator 3",
+        "vault of PartyC +20 CashState, expected +30",
+    ]
+
+
+def test_parts_that_start_the_same_flow_are_counted_together() -> None:
+    other = Part("iou to PartyC", IOU, "Iou", "PartyC", changes={IOU_STATE: {"PartyA": 1, "PartyC": 1}})
+    subject = Subject("PartyA", (IOU_PART, other))
+    before = Snapshot({}, {}, dict.fromkeys(subject.vault_places, 0))
+    seen = Snapshot(
+        {IOU: 5},
+        {"PartyA": {IOU: 5}},
+        {(IOU_STATE, "PartyA"): 5, (IOU_STATE, "PartyB"): 3, (IOU_STATE, "PartyC"): 2},
+    )
+    counted = difference(before, seen, subject, succeeded={"iou": 3, "iou to PartyC": 2})
+    assert counted.disagreements == []
+    assert counted.flows == (FlowCount(IOU, 5, 5, 5),)
+
+
+def test_states_that_a_flow_consumes_count_down() -> None:
+    spend = Part("spend", IOU, "Iou", changes={IOU_STATE: {"PartyA": -1}})
+    subject = Subject("PartyA", (spend,))
+    before = Snapshot({IOU: 0}, {}, {(IOU_STATE, "PartyA"): 50})
+    seen = Snapshot({IOU: 20}, {"PartyA": {IOU: 20}}, {(IOU_STATE, "PartyA"): 30})
+    assert difference(before, seen, subject, succeeded={"spend": 20}).disagreements == []
+
+
+def test_a_flow_without_a_state_has_nothing_to_count_in_vaults() -> None:
+    empty = "org.cordalab.flows.Empty"
+    subject = Subject("PartyA", (Part("empty", empty, "Empty"),))
+    assert subject.vault_places == ()
+    seen = Snapshot({empty: 2}, {"PartyA": {empty: 2}}, {})
+    assert difference(Snapshot({}, {}, {}), seen, subject, succeeded={"empty": 2}).as_dict()["agree"]
+
+
+def test_expected_failures_are_no_successes(tmp_path: Path) -> None:
+    content = simulation.closed_rows(2, 10, simulation.fixed(0.5), error_every=4, failure="expected")
+    frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    assert succeeded_by_part(frame) == {"Iou": len(content) - len(content) // 4}
+
+
+def test_counts_read_before_rest_do_not_agree() -> None:
+    counted = Counts((FlowCount(IOU, 1, 1, 1),), at_rest=False, rest_seconds=120.0)
+    assert counted.disagreements == ["flows were still outstanding 120 s after the load had ended"]

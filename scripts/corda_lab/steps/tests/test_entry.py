@@ -1,0 +1,199 @@
+"""A step's figures, what makes them doubtful, and the verdict."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.host import machine
+from corda_lab.runs.containers import Timeline
+from corda_lab.stats.steady import WarmUp
+from corda_lab.steps import costs
+from corda_lab.steps.counts import Counts, FlowCount, VaultCount
+from corda_lab.steps.entry import (
+    flags,
+    generator_cpu_percent,
+    invalidity,
+    mean_in_window,
+    measuring_window,
+    others_cpu_cores,
+    precision_of,
+    warm_up_of,
+)
+from corda_lab.steps.load import LoadOptions, Stopping
+from corda_lab.steps.rows import Window
+from corda_lab.testing import simulation
+
+IOU = "org.cordalab.flows.Iou"
+
+
+def step_of(run: Path) -> dict[str, Any]:
+    step: dict[str, Any] = json.loads((run / "steps.json").read_text(encoding="utf-8"))["steps"][0]
+    return step
+
+
+def test_a_steady_run_without_loss_passes(stored_run: Callable[..., Path]) -> None:
+    step = step_of(stored_run())
+    assert step["verdict"] == {"passed": True, "reasons": []}
+    assert step["window"]["seconds"] == pytest.approx(60)
+    assert step["littles_law"]["bridge_in_flight_mean"] == pytest.approx(20, rel=0.05)
+    assert set(step["resources"]["node_cpu_cores"]) == set(simulation.NODES)
+    assert set(step["resources"]["lab_cpu_cores"]) == {"bridge", "locust", "prometheus"}
+
+
+def test_errors_and_counts_that_differ_fail_a_run(stored_run: Callable[..., Path]) -> None:
+    counted = Counts((FlowCount(IOU, 10, 10, 9),), (VaultCount(simulation.IOU_STATE, "PartyA", 10, 10),))
+    step = step_of(stored_run(error_every=100, counted=counted))
+    errors = step["requests"]["errors"]
+    assert step["verdict"]["reasons"] == [
+        f"{errors} requests ended in an error",
+        "the counts do not agree: node 9, generator 10",
+    ]
+
+
+def test_doubtful_figures_are_flagged(stored_run: Callable[..., Path]) -> None:
+    step = step_of(stored_run())
+    assert flags(step) == step["flags"]
+    step["generator"]["cpu_percent_max"] = 97.0
+    step["steadiness"]["change_percent"] = 45.0
+    step["littles_law"].update(holds=False, deviation_percent=-12.0)
+    step["window"]["spawned_at"] = step["window"]["started_at"] + 1
+    words = " ".join(flags(step))
+    for part in ("-12.0 %", "97 % of its core", "+45 %", "still starting"):
+        assert part in words
+
+
+def test_the_window_begins_after_the_warm_up_and_ends_with_the_load() -> None:
+    end = {"started_at": 100.0, "stop_at": 175.0}
+    assert measuring_window(end, 15) == Window(115.0, 175.0)
+    with pytest.raises(LabError, match="before the warm-up was over"):
+        measuring_window({"started_at": 100.0, "stop_at": 110.0}, 15)
+
+
+def test_what_others_did_on_the_machine_is_told(
+    stored_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    step = step_of(stored_run())
+    step["resources"].update(
+        host_busy_percent=100.0,
+        host_stolen_percent=10.0,
+        node_cpu_cores={"PartyA": 1.0, "PartyB": 0.8},
+        lab_cpu_cores={"bridge": 0.2},
+    )
+    step["costs"]["cpu_seconds_per_flow"] = {costs.DATABASE: 0.05}
+    step["throughput_per_second"] = 10.0
+    step["resources"]["others_cpu_cores"] = others_cpu_cores(step)
+    assert step["resources"]["others_cpu_cores"] == pytest.approx(1.1)
+    assert "something else used 1.1 of this machine's 4 cores" in flags(step)
+    assert "other guests took 10 % of this machine's processor time" in flags(step)
+    step["resources"]["host_busy_percent"] = None
+    assert others_cpu_cores(step) is None
+
+
+@pytest.mark.parametrize(
+    ("resources", "reasons"),
+    [
+        ({"host_stolen_percent": 25.0, "host_swapped_pages": 256}, []),
+        (
+            {"host_stolen_percent": 61.0},
+            ["other guests took 61 % of this machine's processor time while it was measured"],
+        ),
+        ({"host_swapped_pages": 257}, ["the machine swapped 257 pages while it was measured"]),
+    ],
+)
+def test_a_step_on_a_machine_that_did_something_else_is_not_valid(
+    stored_run: Callable[..., Path], resources: dict[str, float], reasons: list[str]
+) -> None:
+    step = step_of(stored_run())
+    step["resources"].update(resources)
+    assert invalidity(step) == reasons
+
+
+def test_a_window_that_begins_with_nothing_is_not_steady(stored_run: Callable[..., Path]) -> None:
+    step = step_of(stored_run())
+    step["steadiness"] = {"first_half_per_second": 0.0, "second_half_per_second": 5.0, "change_percent": None}
+    assert invalidity(step) == ["nothing was completed in the first half of the window"]
+    assert "nothing was completed in the first half of the window: not steady yet" in flags(step)
+    step["steadiness"]["second_half_per_second"] = 0.0
+    assert invalidity(step) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds", "ended_early"), [("enough", 70, True), ("enough", 60, False), ("time", 70, False)]
+)
+def test_only_a_measuring_that_was_cut_short_ended_early(reason: str, seconds: float, ended_early: bool) -> None:
+    options = LoadOptions("iou", 8, seconds, 10)
+    frame = pl.DataFrame({"ended_at": [1.0], "outcome": ["ok"]})
+    assert precision_of(options, frame, Window(0, 60), {"exit_reason": reason})["ended_early"] is ended_early
+
+
+def test_a_load_that_was_ended_early_is_cut_where_that_was_decided() -> None:
+    options = LoadOptions("iou", 8, 180, 120, stopping=Stopping(20, 60, 0.05, 0.95))
+    end = {"started_at": 100.0, "stop_at": 200.0}
+    found = warm_up_of(options, pl.DataFrame({"ended_at": [], "outcome": []}), end, WarmUp(35.0, True))
+    assert (found["cut_seconds"], found["found"]) == (35.0, True)
+
+
+def test_means_are_of_the_window_only() -> None:
+    metrics = pl.DataFrame(
+        {
+            "name": ["cpu"] * 4 + ["other"],
+            "node": ["PartyA", "PartyA", "PartyA", "PartyB", "PartyA"],
+            "labels": ["{}"] * 5,
+            "time": [5.0, 10.0, 20.0, 10.0, 10.0],
+            "value": [99.0, 1.0, 2.0, 7.0, 50.0],
+        }
+    )
+    assert mean_in_window(metrics, "cpu", Window(10, 20)) == {"PartyA": 1.5, "PartyB": 7.0}
+
+
+def test_the_host_s_load_is_that_of_the_window() -> None:
+    readings = [
+        (0.0, machine.CpuTime(0, 0)),
+        (10.0, machine.CpuTime(1, 20, 0.5)),
+        (20.0, machine.CpuTime(19, 40, 3.5)),
+        (30.0, machine.CpuTime(19, 60)),
+    ]
+    assert machine.busy_percent(*Timeline(readings).cpu_between(Window(10, 20))) == pytest.approx(90)
+    assert machine.stolen_percent(*Timeline(readings).cpu_between(Window(10, 20))) == pytest.approx(15)
+    assert Timeline([]).cpu_between(Window(10, 20)) == (None, None)
+
+
+def test_the_busiest_worker_is_the_generator_s_processor() -> None:
+    workers = [{"index": 1, "cpu_percent_max": 40.0}, {"index": 2, "cpu_percent_max": 95.0}]
+    assert generator_cpu_percent({"cpu_percent_max": 12.0, "workers": workers}) == 95.0
+    assert generator_cpu_percent({"cpu_percent_max": None}) is None
+
+
+def test_expected_failures_alone_pass(stored_run: Callable[..., Path]) -> None:
+    step = step_of(stored_run(error_every=1, failure="expected"))
+    assert step["verdict"]["passed"]
+    assert step["requests"]["ok"] == 0
+    assert step["throughput_per_second"] > 0
+
+
+def test_an_open_load_that_the_system_carries_is_not_doubtful(stored_open_run: Callable[..., Path]) -> None:
+    step = step_of(stored_open_run(rate=10, service_seconds=0.05))
+    assert step["flags"] == []
+    assert step["open_load"]["offered"] == 750
+    assert step["load"]["model"] == "open"
+    assert step["load"]["pacing_seconds"] is None
+
+
+def test_a_generator_that_starts_late_is_named_as_the_limit(stored_open_run: Callable[..., Path]) -> None:
+    step = step_of(stored_open_run(rate=10, service_seconds=0.05, lag_seconds=0.05))
+    assert "the generator was the limit" in " ".join(step["flags"])
+
+
+def test_a_system_that_does_not_keep_up_is_not_blamed_on_the_generator(stored_open_run: Callable[..., Path]) -> None:
+    step = step_of(stored_open_run(rate=20, service_seconds=0.1, pool=5))
+    words = " ".join(step["flags"])
+    assert "The system did not keep up" in words
+    assert "the generator was the limit" not in words
+    assert step["open_load"]["dropped"] > 0

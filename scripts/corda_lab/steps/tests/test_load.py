@@ -1,0 +1,87 @@
+"""The shape of a load: what is refused, and what the generator is told."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.steps.load import LoadOptions, check_options, parse_overrides
+from corda_lab.testing.runs import plan_of
+
+OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
+OPEN = replace(OPTIONS, arrivals="poisson", rate=5.0)
+
+
+def test_users_start_within_five_seconds_or_a_shorter_warm_up() -> None:
+    assert OPTIONS.spawn_per_second == 4
+    assert replace(OPTIONS, warm_up_seconds=0).spawn_per_second == 20
+    assert replace(OPTIONS, users=1).spawn_per_second == 1
+    assert OPTIONS.total_seconds == 75
+
+
+@pytest.mark.parametrize(
+    ("change", "option"),
+    [
+        ({"users": 0}, "--users"),
+        ({"users": 10_001}, "--users"),
+        ({"duration_seconds": 1.5}, "--duration"),
+        ({"warm_up_seconds": 0.5}, "--warm-up"),
+        ({"seed": 2**63}, "--seed"),
+        ({"workers": 0}, "--workers"),
+        ({"workers": 17}, "--workers"),
+        ({"workers": 3, "users": 2}, "--workers"),
+        ({"rate": 5.0}, "--rate"),
+        ({"late_max_seconds": 1.0}, "--late-max"),
+        ({"arrivals": "constant"}, "--rate"),
+        ({"arrivals": "constant", "rate": 0.0}, "--rate"),
+        ({"arrivals": "constant", "rate": float("nan")}, "--rate"),
+        ({"arrivals": "poisson", "rate": 1.0, "late_max_seconds": 61.0}, "--late-max"),
+        ({"arrivals": "poisson", "rate": 1.0, "pacing_seconds": 1.0}, "--pacing"),
+    ],
+)
+def test_names_the_option_that_is_wrong(change: dict[str, Any], option: str) -> None:
+    with pytest.raises(LabError, match=f"^{option}: "):
+        check_options(replace(OPTIONS, **change))
+
+
+def test_sound_options_pass() -> None:
+    for options in (OPTIONS, OPEN, replace(OPEN, workers=2, late_max_seconds=0.0)):
+        check_options(options)
+
+
+def test_a_closed_load_is_told_its_pacing_and_an_open_one_its_rate() -> None:
+    closed = plan_of(replace(OPTIONS, pacing_seconds=0.5)).driver_arguments()
+    assert closed[closed.index("--pacing") + 1] == "0.5"
+    assert "--rate" not in closed
+    opened = plan_of(OPEN).driver_arguments()
+    assert opened[opened.index("--arrivals") + 1] == "poisson"
+    assert (opened[opened.index("--rate") + 1], opened[opened.index("--late-max") + 1]) == ("5", "1")
+    assert "--pacing" not in opened
+
+
+def test_a_single_process_has_no_master_and_workers_know_theirs() -> None:
+    assert "--master" not in plan_of(OPTIONS).driver_arguments()
+    plan = plan_of(replace(OPTIONS, workers=2))
+    driver = plan.driver_arguments()
+    assert driver[driver.index("--expect-workers") + 1] == "2"
+    worker = plan.worker_arguments(2, "lab-load-x")
+    assert worker[worker.index("--master-host") + 1] == "lab-load-x"
+    assert worker[worker.index("--worker-index") + 1] == "2"
+    assert "--hold" in driver
+    assert "--hold" not in worker
+    assert worker[worker.index("--run-id") + 1] == driver[driver.index("--run-id") + 1]
+
+
+def test_overrides_reach_the_generator_and_the_manifest() -> None:
+    plan = plan_of(replace(OPTIONS, overrides=parse_overrides(["iouValue=7", "note=a=b"])))
+    arguments = plan.driver_arguments()
+    given = [arguments[place + 1] for place, word in enumerate(arguments) if word == "--set"]
+    assert given == ["iouValue=7", "note=a=b"]
+    assert plan.options.as_dict()["overrides"] == {"iouValue": "7", "note": "a=b"}
+
+
+@pytest.mark.parametrize("settings", [["iouValue"], ["=3"], ["a=1", "a=2"]])
+def test_an_override_that_is_none_is_refused(settings: list[str]) -> None:
+    with pytest.raises(LabError, match=r"^--set: "):
+        parse_overrides(settings)

@@ -1,0 +1,126 @@
+"""Open load: whose lag it was."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from corda_lab.steps.open_load import (
+    generator_was_limit,
+    max_in_flight,
+    open_load_figures,
+    system_could_not_keep_up,
+    with_lag,
+)
+from corda_lab.steps.rows import Window, read_rows
+from corda_lab.testing import simulation
+
+WINDOW = Window(simulation.ORIGIN + 5, simulation.ORIGIN + 60)
+
+
+def frame(tmp_path: Path, content: list[dict[str, Any]]) -> pl.DataFrame:
+    return read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+
+
+def figures(tmp_path: Path, pool: int, rate: float, **about: Any) -> dict[str, Any]:
+    service = simulation.fixed(about.pop("service_seconds"))
+    content, dropped = simulation.open_rows(rate, 60, service, pool=pool, **about)
+    end = simulation.end_words(content, pool, 60, rate=rate, dropped=dropped)
+    return open_load_figures(frame(tmp_path, content), WINDOW, end, pool)
+
+
+def test_a_load_below_capacity_is_neither_late_nor_dropped(tmp_path: Path) -> None:
+    found = figures(tmp_path, 10, 10, service_seconds=0.05)
+    assert (found["offered"], found["late"], found["dropped"]) == (600, 0, 0)
+    assert found["offered_per_second"] == 10
+    assert found["lag_ms"]["max"] == pytest.approx(0, abs=0.001)
+    assert not found["pool_was_full"]
+    assert generator_was_limit(found) is None
+    assert system_could_not_keep_up(found) is None
+
+
+def test_above_capacity_arrivals_wait_for_the_pool_and_are_dropped(tmp_path: Path) -> None:
+    # One server that takes 100 ms does 10 a second; of 20 a second half cannot be served.
+    found = figures(tmp_path, 5, 20, service_seconds=0.1)
+    assert found["dropped"] == pytest.approx(600 - 10, abs=30)
+    assert found["pool_was_full"]
+    assert found["lag_ms"]["p99"] > 500
+    assert generator_was_limit(found) is None
+    assert "The system did not keep up" in str(system_could_not_keep_up(found))
+
+
+def test_lag_behind_a_free_place_is_the_generator_s(tmp_path: Path) -> None:
+    found = figures(tmp_path, 50, 10, service_seconds=0.05, lag_seconds=0.025)
+    assert found["generator_lag_ms_p99"] == pytest.approx(25, abs=0.1)
+    assert "550 of 550 requests started more than 10 ms late although a place was free" in str(
+        generator_was_limit(found)
+    )
+
+
+def test_lag_that_is_small_beside_the_latency_changes_no_figure(tmp_path: Path) -> None:
+    found = figures(tmp_path, 50, 1, service_seconds=0.5, lag_seconds=0.025)
+    assert found["generator_lag_ms_max"] == pytest.approx(0.05 * 525, abs=0.1)
+    assert generator_was_limit(found) is None
+
+
+def test_one_late_start_among_few_says_nothing(tmp_path: Path) -> None:
+    content = [simulation.row(n, n, n + 0.1, intended=n) for n in range(20)]
+    for late, is_limit in ((1, False), (2, True)):
+        moved = [{**row, "started_at": row["started_at"] + 0.02} for row in content[:late]] + content[late:]
+        end = simulation.end_words(moved, 5, 60, rate=1, dropped=0)
+        found = open_load_figures(frame(tmp_path, moved), Window(simulation.ORIGIN, simulation.ORIGIN + 60), end, 5)
+        assert (found["generator_late"], found["requests_in_window"]) == (late, 20)
+        assert (generator_was_limit(found) is not None) == is_limit
+
+
+def test_a_few_late_starts_before_the_pool_fills_do_not_blame_the_generator(tmp_path: Path) -> None:
+    content, dropped = simulation.open_rows(20, 60, simulation.fixed(0.1), pool=5, lag_seconds=0.02)
+    end = simulation.end_words(content, 5, 60, rate=20, dropped=dropped)
+    found = open_load_figures(frame(tmp_path, content), WINDOW, end, 5)
+    assert found["generator_lag_ms_p99"] == 0
+    assert generator_was_limit(found) is None
+
+
+def test_arrivals_dropped_while_places_were_free_are_the_generator_s(tmp_path: Path) -> None:
+    content, _ = simulation.open_rows(10, 60, simulation.fixed(0.05), pool=10)
+    end = simulation.end_words(content, 10, 60, rate=10, dropped=3)
+    found = open_load_figures(frame(tmp_path, content), WINDOW, end, 10)
+    assert generator_was_limit(found) == "3 arrivals were dropped while places of the pool were free"
+    # One was due just before the load was told to stop.
+    assert generator_was_limit({**found, "dropped": 1}) is None
+
+
+def test_every_worker_has_its_own_share_of_the_pool(tmp_path: Path) -> None:
+    # Worker 1 has both its places taken when its third request is due; worker 2 sits idle.
+    content = [
+        simulation.row(1, 0.0, 2.0, intended=0.0, worker=1),
+        simulation.row(2, 0.1, 2.1, intended=0.1, worker=1),
+        simulation.row(3, 2.0, 3.0, intended=1.0, worker=1),
+        simulation.row(4, 5.0, 6.0, intended=5.0, worker=2),
+    ]
+    timed = with_lag(frame(tmp_path, content), pool=4)
+    assert timed["pool_was_free"].to_list() == [True, True, False, True]
+    assert timed["lag_ms"].to_list() == pytest.approx([0, 0, 1000, 0], abs=0.01)
+
+
+def test_a_run_without_a_row_has_no_lag(tmp_path: Path) -> None:
+    empty = frame(tmp_path, [])
+    end = {
+        "started_at": 0.0,
+        "stop_at": 10.0,
+        "spawned_at": None,
+        "rate": 1.0,
+        "offered": 0,
+        "late": 0,
+        "dropped": 0,
+        "lag_p99_ms": None,
+    }
+    found = open_load_figures(empty, WINDOW, end, 5)
+    assert found["generator_lag_ms_p99"] is None
+    assert generator_was_limit(found) is None
+
+
+def test_one_that_ends_as_another_starts_has_left_its_place(tmp_path: Path) -> None:
+    content = [simulation.row(1, 0.0, 1.0), simulation.row(2, 1.0, 2.0), simulation.row(3, 1.5, 2.0)]
+    assert max_in_flight(frame(tmp_path, content)) == 2

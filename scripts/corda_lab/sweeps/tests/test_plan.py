@@ -1,0 +1,216 @@
+"""From a file to steps: which, in what order, on which lab."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.results import folders
+from corda_lab.sweeps import plan
+from corda_lab.sweeps.command import SWEEPS
+from corda_lab.sweeps.schema import Fresh, SweepFile, read_sweep
+
+HEAD = """\
+description: A sweep.
+warm_up: {min: 5s, max: 15s}
+measure: {min: 10s, max: 30s, precision: 5%}
+"""
+
+
+def sweep_of(tmp_path: Path, text: str) -> SweepFile:
+    path = tmp_path / "own.yaml"
+    path.write_text(HEAD + text, encoding="utf-8")
+    return read_sweep(path)
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return load_settings(ENV_FILE, {})
+
+
+def keys(steps: list[plan.Step]) -> list[str]:
+    return [step.key for step in steps]
+
+
+def restarts(steps: list[plan.Step]) -> int:
+    return sum(one.lab_key("shape") != other.lab_key("shape") for one, other in pairwise(steps)) + 1
+
+
+@pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))
+def test_every_sweep_of_the_repository_can_be_planned(path: Path, settings: Settings) -> None:
+    sweep = read_sweep(path)
+    points = plan.points_of(sweep)
+    assert points
+    # What this machine is too small for is told when it is planned, and no mistake of the file.
+    large = settings.with_values({"NODE_CORES": "0"})
+    assert [point.label for point in points] == list(dict.fromkeys(point.label for point in points))
+    if all(point.variables.get("NODE_CORES", "0") == "0" for point in points):
+        plan.check_points(sweep, points, large)
+
+
+def test_everything_that_varies_is_combined(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: iou\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
+    steps = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    assert keys(steps) == [
+        "database-h2_users-2_r1",
+        "database-h2_users-8_r1",
+        "database-postgres_users-2_r1",
+        "database-postgres_users-8_r1",
+    ]
+    assert [step.label for step in steps][1:3] == ["H2, 8 users", "PostgreSQL, 2 users"]
+    assert steps[1].options("x").users == 8
+    assert plan.settings_of(steps[2].variables, settings)["DATABASE"] == "postgres"
+    assert [step.index for step in steps] == [1, 2, 3, 4]
+
+
+def test_named_steps_lie_over_the_whole_sweep(tmp_path: Path, settings: Settings) -> None:
+    text = """\
+workload: iou
+load: {users: 4}
+steps:
+  - {name: stock}
+  - {name: tuned, shape: {preset: tuned}, load: {users: 6}, set: {iouValue: 7}}
+vary: {load.pacing: [0s, 100ms]}
+"""
+    steps = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    assert [step.label for step in steps][:2] == ["stock, pacing=0s", "stock, pacing=100ms"]
+    tuned = steps[3].options("x")
+    assert (tuned.users, tuned.pacing_seconds, tuned.overrides) == (6, 0.1, {"iouValue": "7"})
+    assert steps[3].variables == {"NODE_PRESET": "tuned"}
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("listed", ["h2-2", "h2-2", "h2-8", "h2-8", "postgres-2", "postgres-2", "postgres-8", "postgres-8"]),
+        ("interleaved", ["h2-2", "h2-8", "postgres-2", "postgres-8", "postgres-8", "postgres-2", "h2-8", "h2-2"]),
+    ],
+)
+def test_the_order_is_the_one_that_is_asked_for(
+    tmp_path: Path, settings: Settings, order: str, expected: list[str]
+) -> None:
+    vary = "vary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
+    steps = plan.plan_steps(sweep_of(tmp_path, f"workload: iou\nrepeats: 2\norder: {order}\n{vary}"), settings)
+    assert ["-".join(str(value) for value in step.point.values()) for step in steps] == expected
+
+
+def test_a_random_order_is_that_of_its_seed_and_starts_the_lab_as_seldom_as_can_be(
+    tmp_path: Path, settings: Settings
+) -> None:
+    text = "workload: iou\nfresh: shape\nrepeats: 4\norder: randomised\n"
+    text += "vary:\n  shape.database: [h2, postgres]\n  load.users: [1, 2, 4]\n"
+    steps = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    assert keys(steps) == keys(plan.plan_steps(sweep_of(tmp_path, text), settings))
+    other = plan.plan_steps(sweep_of(tmp_path, text.replace("repeats", "seed: 2\nrepeats")), settings)
+    assert keys(steps) != keys(other)
+    assert sorted(keys(steps)) == sorted(keys(other))
+    # One shape after the other in every repeat, and none at the turns.
+    assert restarts(steps) == 5
+    assert [step.repeat for step in steps] == sorted(step.repeat for step in steps)
+
+
+def test_a_random_order_of_new_labs_is_random_at_the_turns_too(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: iou\nrepeats: 20\norder: randomised\nvary:\n  shape.database: [h2, postgres]\n"
+    first = [step.point["shape.database"] for step in plan.plan_steps(sweep_of(tmp_path, text), settings)][::2]
+    turns = [before == after for before, after in pairwise(first)]
+    assert {True, False} == set(turns)
+
+
+def test_repeats_have_seeds_of_their_own_and_share_them_between_points(tmp_path: Path, settings: Settings) -> None:
+    steps = plan.plan_steps(
+        sweep_of(tmp_path, "workload: iou\nseed: 5\nrepeats: 2\nvary: {load.users: [1, 2]}\n"), settings
+    )
+    assert {(step.repeat, step.seed) for step in steps} == {(1, 5), (2, 6)}
+
+
+def test_what_cannot_be_is_told_of_every_point_before_anything_starts(tmp_path: Path, settings: Settings) -> None:
+    text = """\
+workload: settlement-4
+vary:
+  shape.parties: [3, 5]
+  shape.notary: [simple, jpa]
+"""
+    with pytest.raises(LabError) as caught:
+        plan.plan_steps(sweep_of(tmp_path, text), settings)
+    lines = caught.value.message.splitlines()
+    assert ["3 parties, notary simple" in line for line in lines] == [True, False, False, False]
+    assert "needs 5 parties, the shape has 3" in lines[0]
+    assert ["add --database postgres" in line for line in lines] == [False, True, False, True]
+
+
+def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:
+    (step,) = plan.plan_steps(sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5}\n"), settings)
+    assert plan.Step.of(step.as_dict()) == step
+    options = step.options("x")
+    assert (options.rate, options.users, options.warm_up_seconds_min, options.warm_up_seconds) == (5, 200, 5, 15)
+    assert options.stopping is not None
+    assert (options.stopping.duration_seconds_min, options.duration_seconds, options.stopping.precision) == (
+        10,
+        30,
+        0.05,
+    )
+
+
+def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: iou\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
+    steps = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    found = plan.estimate(steps, settings, fresh="shape")
+    assert found.starts == 2
+    assert found.seconds_max - found.seconds_min == 4 * (10 + 20)
+    assert plan.estimate(steps, settings, fresh="step").starts == 4
+
+
+def test_every_repeat_of_a_shape_has_a_lab_of_its_own_by_default(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: iou\nrepeats: 3\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
+    sweep = sweep_of(tmp_path, text)
+    assert sweep.fields.fresh == "repeat"
+    steps = plan.plan_steps(sweep, settings)
+    starts: dict[Fresh, int] = {"repeat": 6, "shape": 4, "step": 12}
+    for fresh, count in starts.items():
+        assert plan.estimate(steps, settings, fresh=fresh).starts == count
+        # The first two steps of each are of one shape and one repeat.
+        assert plan.estimate(steps[1:], settings, fresh=fresh, before=steps[0]).starts == count - 1
+
+
+def test_a_name_that_leaves_no_room_for_a_step_s_number_is_refused_in_the_plan(
+    tmp_path: Path, settings: Settings
+) -> None:
+    sweep = sweep_of(tmp_path, "workload: iou\n")
+    for length, is_possible in ((55, True), (56, False)):
+        named = replace(sweep, name="a" * length)
+        if is_possible:
+            assert len(f"{named.name}-{plan.plan_steps(named, settings)[0].index:04d}") == folders.NAME_LENGTH_MAX
+            continue
+        with pytest.raises(LabError, match="cannot be a run's name"):
+            plan.plan_steps(named, settings)
+
+
+def test_a_long_list_of_values_still_gives_names_that_files_can_have(tmp_path: Path, settings: Settings) -> None:
+    links = [f"party{one}-party{other}=+40ms,10mbit" for one in "abcd" for other in "abcd" if one < other]
+    text = f"workload: iou\nshape: {{parties: 4}}\nvary:\n  shape.link: [{links}, {links[:-1]}, {links[1:]}]\n"
+    found = keys(plan.plan_steps(sweep_of(tmp_path, text), settings))
+    assert len(set(found)) == 3
+    assert all(len(key) <= plan.KEY_LENGTH_MAX + len("_r1") for key in found)
+
+
+def test_a_named_step_can_have_a_warm_up_and_a_time_of_its_own(tmp_path: Path, settings: Settings) -> None:
+    text = """\
+workload: iou
+steps:
+  - {name: cold, warm_up: {min: 0s, max: 0s}, measure: {min: 60s, max: 60s}}
+  - {name: warm}
+"""
+    cold, warm = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    assert (cold.warm_up, cold.measure, cold.precision) == ((0, 0), (60, 60), None)
+    assert (warm.warm_up, warm.measure, warm.precision) == ((5, 15), (10, 30), 0.05)
+    options = cold.options("x")
+    assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (0, 0, 60)
+
+
+def test_smoke_takes_three_and_a_half_minutes_at_most(settings: Settings) -> None:
+    found = plan.estimate(plan.plan_steps(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
+    assert found.seconds_max <= 215

@@ -1,0 +1,113 @@
+"""What several tests of the command line share: a plan, and a simulated run stored as a real one is."""
+
+from pathlib import Path
+from typing import Any
+
+from corda_lab.paths import WORKLOADS
+from corda_lab.results import files, folders
+from corda_lab.runs.containers import Timeline
+from corda_lab.steps import costs, rows, stages
+from corda_lab.steps import entry as step
+from corda_lab.steps.counts import Counts, Part, Subject
+from corda_lab.steps.load import LoadOptions, Plan
+from corda_lab.testing import simulation
+from lab_workload.workload import load_workload
+
+RUN_IDENTITY = "20260102T030405Z-iou"
+
+ENVIRONMENT: dict[str, Any] = {
+    "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "has_changes": True},
+    "versions": {
+        "corda": "4.10",
+        "java": {"node": "1.8.0_452", "bridge": "21.0.7"},
+        "engine": "20.10.24",
+        "compose": "2.40.3",
+        "python": "3.11.7",
+    },
+    "images": {"partya": {"name": "corda-lab/node:4.10", "id": "sha256:" + "ab" * 32}},
+    "stand_ins": ["python:3.13.3-slim-bookworm"],
+    "host": {
+        "cpu_model": "A processor of some kind",
+        "cpu_count": 2,
+        "memory_bytes": 24 * 1024**3,
+        "kernel": "Linux 6.1",
+        "architecture": "x86_64",
+    },
+    "shape": {
+        "CORDA_VERSION": "4.10",
+        "CORDA_IMAGE": "corda-lab/node:4.10",
+        "DATABASE": "h2",
+        "NOTARY": "simple",
+        "PARTIES": "3",
+        "DEV_MODE": "false",
+        "NODE_PRESET": "stock",
+        "NODE_HEAP": "1g",
+        "NODE_MEMORY": "2g",
+        "NODE_CORES": "0",
+        "NODE_CPUSET": "",
+        "LINKS": "",
+    },
+    "links_measured": [],
+    "settings": {"CORDA_VERSION": "4.10", "NODE_HEAP": "1g"},
+}
+
+
+IOU = "org.cordalab.flows.Iou"
+
+
+def part(name: str, **about: Any) -> Part:
+    """A part of the simulated workload: the flow of its name, which adds an IOU to two vaults."""
+    changes = {simulation.IOU_STATE: {"PartyA": 1, "PartyB": 1}}
+    return Part(name, f"org.cordalab.flows.{name}", name, "PartyB", changes=changes, **about)
+
+
+def plan_of(options: LoadOptions, *parts: Part) -> Plan:
+    """The plan of a run of the repository's own workload, or of a mix in its name."""
+    workload = load_workload(WORKLOADS, "iou", simulation.NODES)
+    return Plan(RUN_IDENTITY, options, workload, Subject("PartyA", parts or (part("Iou"),)), flow_timeout_seconds=300)
+
+
+def measured_of(
+    folder: Path,
+    plan: Plan,
+    simulated: list[dict[str, Any]],
+    end: dict[str, Any],
+    *,
+    counted: Counts | None = None,
+    with_stages: bool = True,
+) -> files.Measured:
+    """What a simulated load measures; ``folder`` takes its files on the way."""
+    frame = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", simulated)])
+    metrics = simulation.metrics_frame(simulated, end)
+    stage_frame = (
+        stages.read_stages(simulation.write_stage_rows(folder, simulated), simulation.nodes()) if with_stages else None
+    )
+    flows = {one.name: one.flow for one in plan.subject.parts}
+    entry = step.build_step(
+        plan,
+        frame,
+        metrics,
+        end,
+        counted or simulation.agreeing_counts(simulated),
+        Timeline(),
+        lambda window: stages.stage_figures(frame, stage_frame, window, flows, is_on=True, dropped={}),
+        (costs.Reading({}, {}), costs.Reading({}, {})),
+    )
+    entry["resources"].update(host_busy_percent=97.3, host_stolen_percent=0.0)
+    return files.Measured(entry, frame, metrics, stage_frame, ENVIRONMENT, plan.workload.name, "workload: iou\n")
+
+
+def store(
+    folder: Path,
+    plan: Plan,
+    simulated: list[dict[str, Any]],
+    end: dict[str, Any],
+    *,
+    counted: Counts | None = None,
+    with_stages: bool = True,
+) -> Path:
+    """Store a simulated run as a real one is stored, and return its folder."""
+    measured = measured_of(folder, plan, simulated, end, counted=counted, with_stages=with_stages)
+    with folders.new_run(plan.identity, results=folder / "results") as run_folder:
+        files.write_run(run_folder, files.single(plan.identity, measured), [measured])
+    return folder / "results" / plan.identity

@@ -1,0 +1,312 @@
+"""A simulated run in the true formats, for tests: queueing systems whose figures are known beforehand.
+
+Closed: ``users`` send requests, one at a time each, to one server that works through them in order. With a fixed service
+time s the system is exactly solvable: throughput 1 / s, and every latency users × s once the queue has filled. Open:
+requests arrive at a constant rate, and the same server works through them as long as a pool has a place.
+"""
+
+import heapq
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from corda_lab.clients.bridge import Node
+from corda_lab.clients.prometheus import METRICS_SCHEMA
+from corda_lab.steps.counts import Counts, FlowCount, VaultCount
+
+ORIGIN = 1_700_000_000.0
+NODES = ("Notary", "PartyA", "PartyB", "PartyC")
+X500_NAMES = {
+    "Notary": "O=Notary,L=London,C=GB",
+    "PartyA": "O=PartyA,L=London,C=GB",
+    "PartyB": "O=PartyB,L=New York,C=US",
+    "PartyC": "O=PartyC,L=Paris,C=FR",
+}
+IOU_STATE = "org.cordalab.states.IouState"
+
+
+def fixed(seconds: float) -> Callable[[float], float]:
+    """A service time that never changes."""
+    return lambda _at: seconds
+
+
+def warming(seconds: float, seed: int) -> Callable[[float], float]:
+    """A service time that scatters, and that halves over the first 15 seconds as a cold JVM's does."""
+    source = random.Random(seed)
+    return lambda at: seconds * (1 + math.exp(-at / 8)) * source.lognormvariate(0, 0.5)
+
+
+def row(
+    number: int,
+    started: float,
+    ended: float,
+    *,
+    user: int = 0,
+    part: str = "Iou",
+    outcome: str = "ok",
+    intended: float | None = None,
+    worker: int = 0,
+) -> dict[str, Any]:
+    """One row; times in seconds since the load began."""
+    failed = outcome != "ok"
+    return {
+        "request_id": number,
+        "user_id": user,
+        "workload": "iou",
+        "part": part,
+        "node": "PartyA",
+        "flow": f"org.cordalab.flows.{part}",
+        "worker": worker,
+        "intended_at": None if intended is None else ORIGIN + intended,
+        "started_at": ORIGIN + started,
+        "ended_at": ORIGIN + ended,
+        "latency_ms": (ended - started) * 1000,
+        "latency_intended_ms": None if intended is None else (ended - intended) * 1000,
+        "outcome": outcome,
+        "status": 502 if failed else 200,
+        "error": "flow-failed: the responder refused to sign" if failed else None,
+        "flow_id": f"00000000-0000-0000-0000-{number:012}",
+        "tx_id": None if failed else f"{number:064X}",
+        "client_id": f"client-{number}",
+        "bridge_rpc_ms": 3.0,
+        "bridge_flow_ms": (ended - started) * 1000 - 2,
+    }
+
+
+def closed_rows(
+    users: int,
+    total_seconds: float,
+    service: Callable[[float], float],
+    *,
+    error_every: int = 0,
+    failure: str = "error",
+    parts: Sequence[str] = ("Iou",),
+) -> list[dict[str, Any]]:
+    """Rows of a closed run of ``total_seconds``; flows under way at its end are finished.
+
+    Every n-th request fails with the outcome ``failure``. The parts of a mix take turns.
+    """
+    ready = [(user * 0.05, user) for user in range(users)]
+    heapq.heapify(ready)
+    server_free_at = 0.0
+    rows: list[dict[str, Any]] = []
+    while ready and ready[0][0] < total_seconds:
+        started, user = heapq.heappop(ready)
+        ended = max(started, server_free_at) + service(started)
+        server_free_at = ended
+        number = len(rows) + 1
+        failed = bool(error_every) and number % error_every == 0
+        part = parts[number % len(parts)]
+        rows.append(row(number, started, ended, user=user, part=part, outcome=failure if failed else "ok"))
+        heapq.heappush(ready, (ended, user))
+    return rows
+
+
+def open_rows(
+    rate: float,
+    total_seconds: float,
+    service: Callable[[float], float],
+    *,
+    pool: int,
+    late_max_seconds: float = 1.0,
+    lag_seconds: float = 0.0,
+) -> tuple[list[dict[str, Any]], int]:
+    """Rows of an open run with constant arrivals, and how many arrivals were dropped.
+
+    ``lag_seconds`` is what the generator itself adds to every start. An arrival that finds the pool full waits for the
+    next place, and is dropped when that is more than ``late_max_seconds`` away.
+    """
+    places: list[float] = []
+    server_free_at, dropped = 0.0, 0
+    rows: list[dict[str, Any]] = []
+    for number in range(int(rate * total_seconds)):
+        intended = number / rate
+        while places and places[0] <= intended:
+            heapq.heappop(places)
+        started = (intended if len(places) < pool else places[0]) + lag_seconds
+        if started - intended > late_max_seconds:
+            dropped += 1
+            continue
+        if len(places) >= pool:
+            heapq.heappop(places)
+        ended = max(started, server_free_at) + service(started)
+        server_free_at = ended
+        heapq.heappush(places, ended)
+        rows.append(row(len(rows) + 1, started, ended, intended=intended))
+    return rows, dropped
+
+
+STAGE_SHARES = {
+    "wait": 0.02,
+    "build": 0.03,
+    "verify": 0.05,
+    "sign": 0.05,
+    "collect_signatures": 0.45,
+    "finalise": 0.38,
+    "other": 0.02,
+}
+"""Share of a flow's time that each stage takes in simulated stage rows."""
+
+COMMIT_SECONDS = 0.030
+"""Consensus latency of every simulated transaction."""
+
+
+def stage_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Stage rows as the nodes write them, each with the name of its node: an initiator's and a responder's per success."""
+    for one in rows:
+        if one["outcome"] != "ok":
+            continue
+        created, ended = one["started_at"] + 0.001, one["ended_at"] - 0.001
+        seconds = ended - created
+        notarised = created + seconds / 2
+        common = {"tx_id": one["tx_id"], "outcome": "ok", "created_at": created, "started_at": created}
+        yield (
+            "PartyA",
+            {
+                **common,
+                "flow_id": one["flow_id"],
+                "flow": one["flow"],
+                "role": "initiator",
+                "node": X500_NAMES["PartyA"],
+                "ended_at": ended,
+                "notarised_at": notarised,
+                "recorded_at": notarised + COMMIT_SECONDS / 2,
+                "stages": {name: share * seconds * 1000 for name, share in STAGE_SHARES.items()},
+            },
+        )
+        yield (
+            "PartyB",
+            {
+                **common,
+                "flow_id": one["flow_id"].replace("0000-", "1111-", 1),
+                "flow": f"{one['flow']}Responder",
+                "role": "responder",
+                "node": X500_NAMES["PartyB"],
+                "ended_at": ended,
+                "notarised_at": None,
+                "recorded_at": notarised + COMMIT_SECONDS,
+                "stages": {"sign": seconds * 400, "record": seconds * 500},
+            },
+        )
+
+
+def write_stage_rows(directory: Path, rows: list[dict[str, Any]]) -> list[Path]:
+    """Write stage rows as the nodes do: a file per node, one JSON object per line."""
+    paths = {node: directory / f"stages.{node.lower()}.ndjson" for node in ("PartyA", "PartyB")}
+    texts: dict[str, list[str]] = {node: [] for node in paths}
+    for node, stage_row in stage_rows(rows):
+        texts[node].append(json.dumps(stage_row) + "\n")
+    for node, path in paths.items():
+        path.write_text("".join(texts[node]), encoding="utf-8")
+    return list(paths.values())
+
+
+def nodes() -> dict[str, Node]:
+    """The nodes of the simulated lab, as the bridge tells of them."""
+    return {
+        name: Node(name, X500_NAMES[name], 12, True, name == "Notary", 0, (X500_NAMES["Notary"],)) for name in NODES
+    }
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write rows as the generator does: one JSON object per line."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def end_words(
+    rows: list[dict[str, Any]],
+    users: int,
+    total_seconds: float,
+    *,
+    rate: float | None = None,
+    dropped: int = 0,
+) -> dict[str, Any]:
+    """The generator's closing words; with a ``rate`` those of open load."""
+    lags = sorted((one["started_at"] - one["intended_at"]) * 1000 for one in rows if one["intended_at"] is not None)
+    is_open = rate is not None
+    return {
+        "started_at": ORIGIN,
+        "spawned_at": ORIGIN if is_open else ORIGIN + 0.05 * users,
+        "stop_at": ORIGIN + total_seconds,
+        "ended_at": max(one["ended_at"] for one in rows) + 0.1,
+        "users": users,
+        "requests": len(rows),
+        "errors": sum(one["outcome"] == "error" for one in rows),
+        "expected": sum(one["outcome"] == "expected" for one in rows),
+        "rows": {"0": len(rows)},
+        "model": "open" if is_open else "closed",
+        "rate": rate,
+        "offered": len(rows) + dropped if is_open else None,
+        "late": sum(lag > 10 for lag in lags) if is_open else None,
+        "dropped": dropped if is_open else None,
+        "lag_p99_ms": lags[int(len(lags) * 0.99)] if lags else None,
+        "setup": [],
+        "pool_free_min": None,
+        "workers": [{"index": 0, "cpu_percent_max": 6.0, "rows": len(rows)}],
+        "cpu_percent_max": 6.0,
+        "exit_reason": "completed",
+    }
+
+
+def metric_rows(rows: list[dict[str, Any]], end: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Samples every five seconds of every series the report draws, shaped like a real lab's."""
+    source = random.Random(7)
+    scale = {"Notary": 0.25, "PartyA": 1.0, "PartyB": 0.6, "PartyC": 0.02}
+    at = ORIGIN - 15
+    while at <= end["ended_at"] + 10:
+        loaded = ORIGIN <= at <= end["ended_at"]
+        flying = sum(row["started_at"] <= at < row["ended_at"] for row in rows)
+
+        def sample(name: str, node: str | None, value: float, at: float = at, **labels: str) -> dict[str, Any]:
+            return {
+                "name": name,
+                "node": node,
+                "labels": json.dumps(labels, sort_keys=True),
+                "time": at,
+                "value": value,
+            }
+
+        yield sample("bridge_flows_in_flight", "PartyA", float(flying))
+        for node in NODES:
+            share = scale[node] if loaded else 0.01
+            yield sample("node_cpu_cores", node, share * source.uniform(0.8, 1.0))
+            yield sample("node_heap_used_bytes", node, (250 + 300 * share + 120 * math.sin(at / 6 + share)) * 1024**2)
+            yield sample("node_gc_share", node, 0.06 * share * source.uniform(0.5, 1.5))
+            yield sample("node_flows_in_flight", node, round(flying * scale[node]))
+            yield sample(
+                "artemis_queue_messages", node, float(round(3 * share * source.random())), broker="P2P", queue="inbound"
+            )
+            yield sample(
+                "artemis_queue_messages", node, float(round(source.random() * share)), broker="P2P", queue="peer"
+            )
+        for job, cores in (("bridge", 0.11), ("locust", 0.05), ("prometheus", 0.02)):
+            yield sample("lab_cpu_cores", None, cores * source.uniform(0.8, 1.2) * (1 if loaded else 0.3), job=job)
+        at += 5
+
+
+def metrics_frame(rows: list[dict[str, Any]], end: dict[str, Any]) -> pl.DataFrame:
+    """``metrics.parquet`` of a simulated run."""
+    return pl.DataFrame(list(metric_rows(rows, end)), schema=METRICS_SCHEMA)
+
+
+def agreeing_counts(rows: list[dict[str, Any]]) -> Counts:
+    """Counts of a run that lost nothing."""
+    flows = dict.fromkeys(one["flow"] for one in rows)
+    succeeded = {flow: sum(one["outcome"] == "ok" and one["flow"] == flow for one in rows) for flow in flows}
+    total = sum(succeeded.values())
+    return Counts(
+        flows=tuple(FlowCount(flow, count, count, count) for flow, count in succeeded.items()),
+        vaults=tuple(VaultCount(IOU_STATE, node, total, total) for node in ("PartyA", "PartyB")),
+        node_flows={
+            "PartyA": succeeded,
+            "PartyB": {f"{flow}Responder": count for flow, count in succeeded.items()},
+            "Notary": {"net.corda.node.services.transactions.NonValidatingNotaryFlow": total},
+        },
+        rest_seconds=4.2,
+    )

@@ -1,0 +1,408 @@
+"""Sweeps that were never measured: folders as ``lab sweep`` leaves them, with rows and series of a system whose answers
+are known beforehand. Planning, searching, judging and keeping are the true ones; only the load is simulated. The rows are made in
+polars, so that a million of them take seconds.
+
+The simulated system completes ``capacity × users ÷ (users + half)`` flows per second: it saturates as real ones do.
+"""
+
+import json
+import math
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+from corda_lab.clients.prometheus import METRICS_SCHEMA
+from corda_lab.results import files, folders
+from corda_lab.results.files import Measured
+from corda_lab.runs.containers import Timeline
+from corda_lab.steps import costs, rows
+from corda_lab.steps import entry as step
+from corda_lab.steps.counts import Counts, FlowCount, VaultCount
+from corda_lab.sweeps import execute, plan
+from corda_lab.sweeps.judge import failings
+from corda_lab.sweeps.plan import Step
+from corda_lab.sweeps.schema import SweepFields, SweepFile, read_sweep
+from corda_lab.testing import simulation
+from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
+
+IDENTITY = "20260102T030405Z-users-and-databases"
+GAP_SECONDS = 12.0
+"""Set-up and counting between two steps."""
+
+STAGE_SHARES = {"wait": 0.3, "build": 0.03, "verify": 0.05, "sign": 0.05, "collect_signatures": 0.3, "notarise": 0.1}
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What to simulate. ``vary`` is the plan's; ``invalid`` are indices of steps that break, with the reason."""
+
+    vary: Mapping[str, Sequence[Any]] = field(
+        default_factory=lambda: {"load.users": [1, 4, 16], "shape.database": ["h2", "postgres"]}
+    )
+    x: str | None = "load.users"
+    repeats: int = 3
+    seconds: float = 60.0
+    warm_up_seconds: float = 15.0
+    rows_per_step: int | None = None
+    noise: float = 0.02
+    factors: Mapping[Any, float] = field(default_factory=lambda: {"postgres": 0.8})
+    invalid: Mapping[int, str] = field(default_factory=dict)
+    measured_again: Sequence[int] = ()
+    """Indices of steps that the machine spoilt at first."""
+    collapsed: Sequence[int] = ()
+    """Indices of steps of which every request fails."""
+    load: Mapping[str, Any] = field(default_factory=dict)
+    thresholds: Mapping[str, Any] = field(default_factory=dict)
+    confidence: float = 0.95
+    states_by: str | None = None
+    """The varied parameter that says how many states a flow makes."""
+    errors_every: int = 0
+    with_stages: bool = True
+    order: str = "interleaved"
+    busy_percent: float = 97.0
+    stolen_percent: float = 0.0
+    speed: float = 1.0
+    identity: str = IDENTITY
+    environment: Mapping[str, Any] = field(default_factory=dict)
+
+
+LARGEST = Simulated(
+    vary={"load.users": [1, 2, 4, 8, 16], "shape.database": ["h2", "postgres"]},
+    repeats=5,
+    seconds=300,
+    rows_per_step=20_000,
+)
+"""Fifty steps with a million rows: the largest report whose time, memory and size are promised."""
+
+
+def uniform(count: int, seed: int) -> pl.Series:
+    """Numbers in (0, 1) that look random and are the same every time."""
+    hashed = pl.int_range(count, eager=True).hash(seed=seed)
+    return (hashed.cast(pl.Float64) / 2.0**64).clip(1e-9, 1 - 1e-9)
+
+
+def normal(count: int, seed: int) -> pl.Series:
+    """Standard normal numbers (Box and Muller 1958)."""
+    radius = (-2 * uniform(count, seed).log()).sqrt()
+    return radius * (2 * math.pi * uniform(count, seed + 7919)).cos()
+
+
+def noise(seed: int) -> float:
+    """One standard normal number."""
+    return float(normal(8, seed)[3])
+
+
+def request_rows(
+    index: int, origin: float, seconds: float, rate: float, latency_ms: float, *, errors_every: int, is_open: bool
+) -> pl.DataFrame:
+    """Rows of one step: evenly spread ends, lognormal latencies, a warm-up at the begin of which half the rate is done."""
+    count = max(1, round(rate * seconds))
+    share = (pl.int_range(count, eager=True).cast(pl.Float64) + uniform(count, index)) / count
+    # The integral of a rate that rises from a half to one over the first tenth or so.
+    ended = (seconds * (share + 0.06 * (1 - share) * (-share * 12).exp())).sort()
+    latency = latency_ms / 1000 * (0.35 * normal(count, index + 101) - 0.06).exp()
+    number = pl.int_range(1, count + 1, eager=True)
+    failed = number % errors_every == 0 if errors_every else pl.repeat(False, count, eager=True)
+    tags = number.cast(pl.String)
+    return pl.DataFrame(
+        {
+            "request_id": number,
+            "ended_at": origin + 0.3 + ended,
+            "started_at": (origin + 0.3 + ended - latency).clip(origin),
+            "failed": failed,
+            "tag": tags,
+        }
+    ).select(
+        "request_id",
+        (pl.col("request_id") % 8).alias("user_id"),
+        pl.lit("iou").alias("workload"),
+        pl.lit("Iou").alias("part"),
+        pl.lit("PartyA").alias("node"),
+        pl.lit(IOU).alias("flow"),
+        pl.lit(0, pl.Int64).alias("worker"),
+        (pl.col("started_at") - 0.001 if is_open else pl.lit(None, pl.Float64)).alias("intended_at"),
+        "started_at",
+        "ended_at",
+        ((pl.col("ended_at") - pl.col("started_at")) * 1000).alias("latency_ms"),
+        ((pl.col("ended_at") - pl.col("started_at")) * 1000 + 1 if is_open else pl.lit(None, pl.Float64)).alias(
+            "latency_intended_ms"
+        ),
+        pl.when("failed").then(pl.lit("error")).otherwise(pl.lit("ok")).alias("outcome"),
+        pl.when("failed").then(502).otherwise(200).cast(pl.Int64).alias("status"),
+        pl.when("failed").then(pl.lit("flow-failed: the responder refused to sign")).alias("error"),
+        pl.format("flow-{}-{}", pl.lit(index), "tag").alias("flow_id"),
+        pl.format("tx-{}-{}", pl.lit(index), "tag").alias("tx_id"),
+        pl.format("client-{}-{}", pl.lit(index), "tag").alias("client_id"),
+        pl.lit(3.0).alias("bridge_rpc_ms"),
+        ((pl.col("ended_at") - pl.col("started_at")) * 1000 - 2).alias("bridge_flow_ms"),
+    )
+
+
+def series(index: int, origin: float, seconds: float, load: float, *, queue_growth: float) -> Iterator[dict[str, Any]]:
+    """Samples every five seconds around one step; ``load`` is how much of its capacity the system gives."""
+    scale = {"Notary": 0.25, "PartyA": 1.0, "PartyB": 0.6, "PartyC": 0.02}
+    at, number = origin - 10, index * 1000
+    while at <= origin + seconds + 5:
+        number += 1
+        is_loaded = origin <= at <= origin + seconds
+        wobble = 1 + 0.08 * noise(number)
+
+        def sample(name: str, node: str | None, value: float, at: float = at, **labels: str) -> dict[str, Any]:
+            text = json.dumps(labels, sort_keys=True)
+            return {"name": name, "node": node, "labels": text, "time": at, "value": value}
+
+        for node, share in scale.items():
+            used = share * load if is_loaded else 0.01
+            yield sample("node_cpu_cores", node, used * wobble)
+            yield sample("node_heap_used_bytes", node, (250 + 300 * used + 120 * math.sin(at / 6 + share)) * 1024**2)
+            yield sample("node_gc_share", node, 0.06 * used * wobble)
+            yield sample("hikari_connections_pending", node, 0.0)
+            grown = queue_growth * (at - origin) / seconds if is_loaded and node == "PartyB" else 0.0
+            yield sample("artemis_queue_messages", node, max(0.0, grown + 3 * used), broker="P2P", queue="inbound")
+        for job, cores in (("bridge", 0.11), ("locust", 0.05), ("prometheus", 0.02)):
+            yield sample("lab_cpu_cores", None, cores * (load if is_loaded else 0.3), job=job)
+        at += 5
+
+
+def stage_entry(latency_ms: float, count: int) -> dict[str, Any]:
+    """The entry ``stages`` of a step whose waiting grows with its latency."""
+    inside = max(latency_ms - 3, 1.0)
+    shares = {**STAGE_SHARES, "finalise": 0.15, "other": 0.02}
+    spread = rows.distribution(pl.Series([1.5] * max(count, 1)))
+    return {
+        "reason": None,
+        "rows_dropped": {},
+        "flows": [
+            {
+                "part": "Iou",
+                "flow": IOU,
+                "requests": count,
+                "rows": count,
+                "stages": [
+                    {
+                        "stage": name,
+                        "mean_ms": share * inside,
+                        "p50_ms": share * inside,
+                        "p95_ms": 2 * share * inside,
+                        "share_percent": 100 * share,
+                    }
+                    for name, share in shares.items()
+                ],
+                "start_ms": spread,
+                "end_ms": spread,
+                "start_share_percent": 1.0,
+                "end_share_percent": 1.0,
+                "sum_ms_mean": latency_ms,
+                "request_ms_mean": latency_ms,
+                "bridge_flow_ms_mean": latency_ms - 2,
+                "difference_percent": 0.0,
+            }
+        ],
+        "responders": [],
+        "consensus_latency_ms": rows.distribution(pl.Series([], dtype=pl.Float64)),
+        "consensus_left_out": 0,
+    }
+
+
+NO_STAGES: dict[str, Any] = {
+    "reason": "The nodes wrote no stage row during the run.",
+    "rows_dropped": {},
+    "flows": [],
+    "responders": [],
+    "consensus_latency_ms": rows.distribution(pl.Series([], dtype=pl.Float64)),
+    "consensus_left_out": 0,
+}
+
+
+def agreeing(succeeded: int) -> Counts:
+    """Counts of a load that lost nothing."""
+    vaults = tuple(VaultCount(simulation.IOU_STATE, node, succeeded, succeeded) for node in ("PartyA", "PartyB"))
+    return Counts(
+        flows=(FlowCount(IOU, succeeded, succeeded, succeeded),), vaults=vaults, node_flows={}, rest_seconds=4.2
+    )
+
+
+def states_of(sweep: Simulated, planned: Step) -> int | None:
+    """How many states a flow makes, where the sweep says it."""
+    name = sweep.states_by
+    return int(planned.point[name]) if name else None
+
+
+def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -> Measured:
+    """One step as ``lab sweep`` measures it, judged as it judges it, from simulated rows and series."""
+    index, options = planned.index, planned.options(f"{fields.description}-{planned.index}")
+    rate, users = options.rate, options.users
+    factor = math.prod(sweep.factors.get(value, 1.0) for value in planned.point.values())
+    capacity = 24.0 * factor * sweep.speed
+    achieved = capacity * users / (users + 3) if rate is None else min(rate, capacity)
+    achieved *= math.exp(sweep.noise * noise(index * 31 + 5)) if rate is None else 1.0
+    total = options.warm_up_seconds + options.duration_seconds
+    is_over = rate is not None and rate > capacity
+    latency_ms = 60 / max(0.04, 1 - achieved / capacity)
+    if rate is None or is_over:
+        # Every place of the pool is taken, and of arrivals there are more.
+        latency_ms = (1.3 if is_over else 1.0) * 1000 * users / achieved
+    if sweep.rows_per_step:
+        achieved = sweep.rows_per_step / total
+    errors_every = 1 if index in sweep.collapsed else sweep.errors_every
+    frame = request_rows(
+        index, origin, total, achieved, latency_ms, errors_every=errors_every, is_open=rate is not None
+    )
+    load = min(1.0, achieved / capacity)
+    metrics = pl.DataFrame(
+        list(series(index, origin, total, load, queue_growth=60.0 if is_over else 0.0)), schema=METRICS_SCHEMA
+    )
+    last = float(frame["ended_at"].sort()[-1])
+    end: dict[str, Any] = {
+        "started_at": origin,
+        "spawned_at": origin + min(2.0, options.warm_up_seconds / 2),
+        "stop_at": origin + total,
+        "ended_at": max(last + 0.1, origin + total),
+        "rate": rate,
+        "offered": None if rate is None else round(rate * total),
+        "late": None if rate is None else 0,
+        "dropped": None if rate is None else max(0, round(rate * total) - frame.height) if is_over else 0,
+        "setup": [],
+        "lag_p99_ms": 1.0,
+        "pool_free_min": None,
+        "workers": [],
+        "cpu_percent_max": 12.0,
+        "exit_reason": "completed",
+    }
+    succeeded = frame.filter(pl.col("outcome") == "ok").height
+    stages = stage_entry(latency_ms, succeeded) if sweep.with_stages else NO_STAGES
+    nothing = costs.Reading({}, {})
+    entry = step.build_step(
+        plan_of(options, part("Iou", states_per_flow=states_of(sweep, planned))),
+        frame,
+        metrics,
+        end,
+        agreeing(succeeded),
+        Timeline(),
+        lambda _: stages,
+        (nothing, nothing),
+    )
+    entry["resources"].update(
+        host_busy_percent=sweep.busy_percent * (0.4 + 0.6 * load), host_stolen_percent=sweep.stolen_percent
+    )
+    entry["costs"] = cost_entry(index)
+    entry["measured_again"] = ["other guests took 40 %"] if index in sweep.measured_again else []
+    if index in sweep.invalid:
+        entry["validity"] = {"valid": False, "reasons": [sweep.invalid[index]], "machine": []}
+    entry.update(execute.place_of(planned, failings(entry, fields)), workload=planned.workload)
+    shape = {**ENVIRONMENT["shape"], **sweep.environment.get("shape", {}), **planned.variables}
+    environment = {**ENVIRONMENT, **sweep.environment, "shape": shape}
+    return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n")
+
+
+def cost_entry(seed: int) -> dict[str, dict[str, float]]:
+    """Plausible costs; the state count of a node that keeps none is left out."""
+    wobble = 1 + 0.03 * noise(seed + 77)
+    return {
+        "cpu_seconds_per_flow": {
+            "Notary": 0.004 * wobble,
+            "PartyA": 0.041 * wobble,
+            "PartyB": 0.03 * wobble,
+            "bridge": 0.003,
+            "locust": 0.002,
+        },
+        "allocated_bytes_per_flow": {"PartyA": 9.1e6 * wobble, "PartyB": 6.4e6 * wobble},
+        "sent_bytes_per_flow": {"PartyA": 21_000 * wobble, "PartyB": 12_000 * wobble},
+        "database_bytes_per_flow": {"PartyA": 7_300 * wobble, "PartyB": 7_100 * wobble},
+        "database_bytes_per_state": {},
+    }
+
+
+def sweep_file(sweep: Simulated, folder: Path, find_max: Mapping[str, Any] | None) -> SweepFile:
+    """The file of which ``lab sweep`` would have made this sweep."""
+    fields: dict[str, Any] = {
+        "description": "How throughput grows with the users, on both databases.",
+        "load": {"arrivals": "poisson", "users": 60, **sweep.load} if find_max else dict(sweep.load),
+        "vary": {name: list(values) for name, values in sweep.vary.items()},
+        "repeats": 1 if find_max else sweep.repeats,
+        "order": sweep.order,
+        "warm_up": {"min": f"{sweep.warm_up_seconds:g}s", "max": f"{sweep.warm_up_seconds:g}s"},
+        "measure": {"min": f"{sweep.seconds:g}s", "max": f"{sweep.seconds:g}s"},
+        "confidence": f"{100 * sweep.confidence:g}%",
+        "thresholds": dict(sweep.thresholds),
+    }
+    if "workload" not in sweep.vary:
+        fields["workload"] = "iou"
+    if find_max:
+        fields["find_max"] = dict(find_max)
+    elif sweep.x:
+        fields["x"] = sweep.x
+    path = folder / f"{folders.name_of(sweep.identity)}.yaml"
+    path.write_text(yaml.safe_dump(fields, sort_keys=False), encoding="utf-8")
+    return read_sweep(path)
+
+
+@dataclass
+class Simulator:
+    """Stands for the runner of a sweep: measures steps one after the other, in no time."""
+
+    sweep: Simulated
+    file: SweepFile
+    origin: float = simulation.ORIGIN
+    measured: list[Measured] = field(default_factory=list)
+
+    def step(self, planned: Step, _heading: str = "") -> Measured:
+        """Measure a step after the last one."""
+        found = build(self.sweep, self.file.fields, planned, self.origin)
+        self.measured.append(found)
+        self.origin = float(found.step["window"]["load_ended_at"]) + GAP_SECONDS
+        return found
+
+    def answer(self, planned: Step, _heading: str) -> bool:
+        """Whether the rate of a step is sustained."""
+        return bool(self.step(planned).step["thresholds"]["passed"])
+
+
+FIND_MAX: dict[str, Any] = {
+    "rate_min": 4,
+    "rate_max": 200,
+    "precision": "10%",
+    "p99_max": "2s",
+    "confirm": "60s",
+}
+
+
+def run_all(simulator: Simulator) -> dict[str, Any]:
+    """Run every step of a sweep; what was searched is found out by the very search of ``lab sweep``, by label."""
+    file, points = simulator.file, plan.points_of(simulator.file)
+    if file.fields.find_max is None:
+        fields = file.fields
+        order = plan.ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
+        for index, (point, repeat) in enumerate(order, start=1):
+            simulator.step(plan.step_of(file, point, index, repeat))
+        return {}
+    return {point.label: execute.find_max(file, point, number, simulator.answer) for number, point in enumerate(points)}
+
+
+def store_sweep(
+    results_folder: Path, sweep: Simulated | None = None, *, find_max: bool | Mapping[str, Any] = False
+) -> Path:
+    """Store a simulated sweep as ``lab sweep`` does, and return its folder. ``find_max`` are fields of a search."""
+    sweep = sweep or Simulated()
+    search = {**FIND_MAX, **(find_max if isinstance(find_max, Mapping) else {})} if find_max else None
+    with tempfile.TemporaryDirectory() as folder:
+        file = sweep_file(sweep, Path(folder), search)
+    simulator = Simulator(sweep, file)
+    outcomes = run_all(simulator)
+    manifest = files.run_manifest(
+        sweep.identity,
+        simulator.measured,
+        kind="sweep",
+        sweep=execute.sweep_manifest(file, outcomes),
+        phases={"Checking the sweep": 1.0},
+        command=f"scripts/lab sweep configs/sweeps/{file.name}.yaml",
+    )
+    with folders.new_run(sweep.identity, results=results_folder) as run_folder:
+        (run_folder / "sweep.yaml").write_text(file.text, encoding="utf-8")
+        files.write_run(run_folder, manifest, simulator.measured)
+    return results_folder / sweep.identity

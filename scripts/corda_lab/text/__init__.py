@@ -1,0 +1,1 @@
+"""Words for people: the terminal, units, durations, the shape of a lab."""

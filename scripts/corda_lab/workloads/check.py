@@ -1,0 +1,25 @@
+"""``lab workload check``: everything that is wrong with workload files, all at once, without a run."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from corda_lab.lab.settings import NOTARY, PARTIES
+from lab_workload.workload import Workload, WorkloadError, load_workload, workload_names
+
+
+def problems_of(
+    folder: Path, names: Sequence[str], against_lab: Callable[[Workload], list[str]] | None
+) -> dict[str, list[str]]:
+    """The problems of every named workload (of all, when none is named) by its name.
+
+    ``against_lab`` checks a file that reads well against the nodes that run; None where no lab is up.
+    """
+    found: dict[str, list[str]] = {}
+    for name in names or workload_names(folder):
+        try:
+            workload = load_workload(folder, name, (NOTARY, *PARTIES))
+        except WorkloadError as error:
+            found[name] = list(error.problems)
+            continue
+        found[name] = against_lab(workload) if against_lab else []
+    return found

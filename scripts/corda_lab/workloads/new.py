@@ -1,0 +1,164 @@
+"""``lab workload new``: a workload file for any flow of a node, with an example value for every argument."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from corda_lab.clients.bridge import Flow, Node, Parameter
+from corda_lab.errors import LabError
+from corda_lab.workloads.flows import signature
+from lab_workload.names import did_you_mean
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+
+EXAMPLES: Mapping[str, tuple[str, str]] = {
+    "int": ("{{ random_int(1, 99) }}", "a whole number"),
+    "long": ("{{ random_int(1, 99) }}", "a whole number"),
+    "short": ("{{ random_int(1, 99) }}", "a whole number"),
+    "byte": ("{{ random_int(1, 99) }}", "a whole number"),
+    "integer": ("{{ random_int(1, 99) }}", "a whole number"),
+    "biginteger": ("{{ random_int(1, 99) }}", "a whole number"),
+    "double": ("{{ random_int(1, 99) }}.5", "a number"),
+    "float": ("{{ random_int(1, 99) }}.5", "a number"),
+    "bigdecimal": ("{{ random_int(1, 99) }}.50", "a number"),
+    "boolean": ("", "true or false"),
+    "char": ("a", "one character"),
+    "character": ("a", "one character"),
+    "string": ("text {{ counter() }}", "text; counter() makes each different"),
+    "amount<currency>": ("{{ random_int(1, 99) }} GBP", "an amount and its currency"),
+    "currency": ("GBP", "a currency's code"),
+    "opaquebytes": ("01", "bytes in hexadecimal"),
+    "securehash": ("0" * 64, "a hash in hexadecimal, such as an attachment's id: put a true one here"),
+    "uniqueidentifier": ("00000000-0000-0000-0000-000000000000", "the linear id of a state: put a true one here"),
+    "uuid": ("00000000-0000-0000-0000-000000000000", "a UUID"),
+    "instant": ("2026-01-31T12:00:00Z", "a moment in UTC"),
+    "localdate": ("2026-01-31", "a day"),
+    "duration": ("PT30S", "a length of time, ISO 8601"),
+    "stateref": ("0" * 64 + "(0)", "a state as hash(index): put a true one here"),
+}
+"""Example value and what it is, by the parameter's type in lower case. Nodes are examples of their own."""
+
+PARTY_TYPES = {"party", "abstractparty", "anonymousparty", "cordax500name"}
+NOTARY_NAME = re.compile(r"notar", re.IGNORECASE)
+_COLLECTION = re.compile(r"(?:list|collection|set|iterable)<(.+)>")
+
+
+def default_name(flow: Flow) -> str:
+    """A file name made of the flow's class: ``CashIssueFlow`` becomes ``cash-issue``."""
+    words = re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+", flow.name.rpartition(".")[2].rpartition("$")[2])
+    if len(words) > 1 and words[-1] == "Flow":
+        words = words[:-1]
+    return "-".join(words).lower() or "workload"
+
+
+def find_flow(wanted: str, node: str, flows: list[Flow]) -> Flow:
+    """A flow by its full or short name. Raises LabError with what was probably meant."""
+    for flow in flows:
+        if wanted in {flow.name, flow.short_name}:
+            return flow
+    known = [name for flow in flows for name in (flow.short_name, flow.name)]
+    raise LabError(
+        f"--flow: {node} has no flow {wanted!r}{did_you_mean(wanted, known)}",
+        f"`scripts/lab flows {node}` lists its flows.",
+    )
+
+
+def example(parameter: Parameter, notary: str | None) -> tuple[str, str]:
+    """An example value as YAML, and a word on it."""
+    nullable = parameter.type.endswith("?")
+    kind = parameter.type.removesuffix("?").lower()
+    also = "; null is allowed" if nullable else ""
+    if kind in PARTY_TYPES:
+        if NOTARY_NAME.search(parameter.name) and notary:
+            return quoted(notary), f"a party, by its X.500 name: the notary{also}"
+        return quoted("{{ counterparty }}"), f"a party, by its X.500 name{also}"
+    if kind == "boolean":
+        return "false", f"true or false{also}"
+    collection = _COLLECTION.fullmatch(kind)
+    if collection:
+        value, meaning = example(Parameter(parameter.name, collection[1]), notary)
+        return f"[{value}]", f"a list: {meaning}{also}"
+    if kind in EXAMPLES:
+        value, meaning = EXAMPLES[kind]
+        return quoted(value), meaning + also
+    if nullable:
+        return "null", "as Corda's shell writes it; null is allowed"
+    return quoted("put a value here"), "as Corda's shell writes it: put a value here"
+
+
+def can_be_written(parameter: Parameter) -> bool:
+    """Whether a value of the parameter's type can be written in a file: a progress tracker, say, cannot."""
+    kind = parameter.type.removesuffix("?").lower()
+    collection = _COLLECTION.fullmatch(kind)
+    if collection:
+        return can_be_written(Parameter(parameter.name, collection[1]))
+    return kind in PARTY_TYPES or kind == "boolean" or kind in EXAMPLES
+
+
+def by_preference(flow: Flow) -> list[tuple[Parameter, ...]]:
+    """The ways to start a flow, the best for a workload last: all of its values can be written, and it has the most."""
+    return sorted(flow.constructors, key=lambda way: (all(map(can_be_written, way)), len(way)))
+
+
+def quoted(text: str) -> str:
+    """Text as a YAML string: JSON's notation is YAML too."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def needs_counterparty(parameters: tuple[Parameter, ...], notary: str | None) -> bool:
+    """Whether an example value names the counterparty."""
+    return any("{{ counterparty }}" in example(one, notary)[0] for one in parameters)
+
+
+def argument_lines(parameters: tuple[Parameter, ...], notary: str | None) -> list[str]:
+    """The lines below ``args:``, values in a column with the comments behind them."""
+    values = [(f"  {one.name}: {example(one, notary)[0]}", one) for one in parameters]
+    width = max((len(line) for line, _ in values), default=0)
+    return [f"{line:<{width}}  # {one.type}: {example(one, notary)[1]}" for line, one in values]
+
+
+def text_of(flow: Flow, node: Node, counterparty: str | None) -> str:
+    """The workload file: the best of the flow's constructors, the others named in a comment."""
+    notary = node.notary_x500_names[0] if node.notary_x500_names else None
+    ways = by_preference(flow)
+    chosen = ways[-1] if ways else ()
+    lines = [
+        f"# Starts {flow.name} on {node.name}. docs/workloads.md explains every field and all that templates can do.",
+        f"description: {flow.short_name.rpartition('.')[2]} on {node.name}.",
+        f"node: {node.name}",
+    ]
+    if needs_counterparty(chosen, notary):
+        lines.append(f"counterparty: {counterparty or 'PartyB'}")
+    lines.append(f"flow: {flow.name}")
+    others = [f"#   {signature(way)}" for way in ways[:-1]]
+    if others:
+        lines += ["# The flow can be started with these arguments instead:", *others]
+    lines += ["args:", *argument_lines(chosen, notary)] if chosen else ["args: {}  # the flow has no parameter"]
+    lines += [
+        "unit: flow",
+        "# What every success changes in the vaults, so that the vaults can be counted too: class of state, node, how many more.",
+        "# states:",
+        "#   com.example.MyState: {node: 1, counterparty: 1}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write(path: Path, text: str) -> None:
+    """Write a new file; one that is there is never touched. Raises LabError."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise LabError(f"{path}: exists already", "Give another --name, or remove the file first.") from None
+    except OSError as error:
+        raise LabError(f"{path}: cannot be written ({error.strerror})", "See the folder's permissions.") from None
+
+
+def check_name(name: str) -> str:
+    """The name of a workload file without its suffix. Raises LabError."""
+    if not NAME.fullmatch(name):
+        raise LabError(
+            f"--name: {name!r} cannot be a workload's name", "Use lower-case letters, digits, hyphens and underscores."
+        )
+    return name

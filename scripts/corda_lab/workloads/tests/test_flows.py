@@ -1,0 +1,31 @@
+"""How a node's flows are shown."""
+
+import pytest
+
+from corda_lab.clients.bridge import Flow, Parameter
+from corda_lab.workloads.flows import as_dicts, show, signature
+
+IOU = Flow(
+    "org.cordalab.flows.Iou",
+    "Iou",
+    (
+        (Parameter("iouValue", "int"), Parameter("otherParty", "Party")),
+        (Parameter("iouValue", "int"), Parameter("parties", "List<Party>"), Parameter("note", "String[]")),
+    ),
+)
+
+
+def test_a_line_for_every_way_to_start_a_flow(capsys: pytest.CaptureFixture[str]) -> None:
+    show("PartyA", [Flow("org.cordalab.flows.Empty", "Empty", ((),)), Flow("com.example.Odd", "Odd", ()), IOU])
+    printed = capsys.readouterr().out
+    assert printed.count("org.cordalab.flows.Iou") == 1
+    for words in ("iouValue: int, otherParty: Party", "parties: List<Party>, note: String[]", "none", "not known"):
+        assert words in printed
+    assert "scripts/lab workload new --node PartyA --flow " in printed
+
+
+def test_programs_get_names_and_types() -> None:
+    (flow,) = as_dicts([IOU])
+    assert flow["flow"] == "org.cordalab.flows.Iou"
+    assert flow["constructors"][0] == [{"name": "iouValue", "type": "int"}, {"name": "otherParty", "type": "Party"}]
+    assert signature(()) == "none"

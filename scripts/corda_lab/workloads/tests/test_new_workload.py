@@ -1,0 +1,116 @@
+"""Workload files that are written for a person: they load, and name everything."""
+
+from pathlib import Path
+
+import pytest
+
+from corda_lab.clients.bridge import Flow, Parameter
+from corda_lab.errors import LabError
+from corda_lab.testing.simulation import X500_NAMES, nodes
+from corda_lab.workloads.new import check_name, default_name, example, find_flow, text_of, write
+from lab_workload.workload import load_workload
+
+PAY = Flow(
+    "net.corda.finance.flows.CashIssueAndPaymentFlow",
+    "CashIssueAndPaymentFlow",
+    (
+        (Parameter("request", "IssueAndPaymentRequest"),),
+        (
+            Parameter("amount", "Amount<Currency>"),
+            Parameter("issueRef", "OpaqueBytes"),
+            Parameter("recipient", "Party"),
+            Parameter("anonymous", "boolean"),
+            Parameter("notary", "Party"),
+            Parameter("rates", "List<Double>?"),
+            Parameter("own", "MyOwnType"),
+            Parameter("note", "String?"),
+        ),
+    ),
+)
+EMPTY = Flow("org.cordalab.flows.Empty", "Empty", ((),))
+
+
+def written(tmp_path: Path, flow: Flow) -> str:
+    text = text_of(flow, nodes()["PartyA"], "PartyC")
+    write(tmp_path / "new.yaml", text)
+    return text
+
+
+def test_the_file_loads_and_has_every_parameter_of_the_longest_constructor(tmp_path: Path) -> None:
+    text = written(tmp_path, PAY)
+    workload = load_workload(tmp_path, "new", ("Notary", "PartyA", "PartyB", "PartyC"))
+    arguments = workload.parts[0].args
+    assert list(arguments) == [one.name for one in PAY.constructors[1]]
+    assert arguments["recipient"] == "{{ counterparty }}"
+    assert arguments["notary"] == X500_NAMES["Notary"]
+    assert arguments["anonymous"] is False
+    assert (workload.node, workload.counterparty) == ("PartyA", "PartyC")
+    assert "#   request: IssueAndPaymentRequest" in text
+    for one in PAY.constructors[1]:
+        assert f"# {one.type}: " in text
+
+
+def test_a_way_to_start_it_whose_values_can_all_be_written_comes_first(tmp_path: Path) -> None:
+    amount, tracker = Parameter("amount", "Amount<Currency>"), Parameter("progressTracker", "ProgressTracker")
+    parties = Parameter("parties", "List<Party>")
+    flow = Flow("com.example.Pay", "Pay", ((amount,), (amount, parties), (amount, parties, tracker)))
+    written(tmp_path, flow)
+    workload = load_workload(tmp_path, "new", ("PartyA", "PartyC"))
+    assert list(workload.parts[0].args) == ["amount", "parties"]
+
+
+def test_a_flow_without_parameters_has_a_file_too(tmp_path: Path) -> None:
+    written(tmp_path, EMPTY)
+    workload = load_workload(tmp_path, "new", ("PartyA",))
+    assert workload.parts[0].args == {}
+    assert workload.counterparty is None
+
+
+def test_a_file_that_is_there_is_never_touched(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("mine", encoding="utf-8")
+    with pytest.raises(LabError, match="exists already"):
+        write(path, "other")
+    assert path.read_text(encoding="utf-8") == "mine"
+
+
+def test_finds_a_flow_by_either_name_and_says_what_was_probably_meant() -> None:
+    assert find_flow("Empty", "PartyA", [PAY, EMPTY]) is EMPTY
+    assert find_flow(PAY.name, "PartyA", [PAY, EMPTY]) is PAY
+    with pytest.raises(LabError, match="PartyA has no flow 'Emtpy', did you mean 'Empty'"):
+        find_flow("Emtpy", "PartyA", [PAY, EMPTY])
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("net.corda.finance.flows.CashIssueFlow", "cash-issue"),
+        ("org.cordalab.flows.IouUpdate", "iou-update"),
+        ("com.example.Outer$InnerFlow", "inner"),
+        ("com.example.Flow", "flow"),
+        ("com.example.DVPTrade2", "dvp-trade2"),
+    ],
+)
+def test_makes_a_file_name_of_the_class(name: str, short: str) -> None:
+    assert default_name(Flow(name, name, ())) == short
+    assert check_name(short) == short
+
+
+@pytest.mark.parametrize("name", ["", "../up", "With Space", "x" * 61])
+def test_refuses_a_name_that_is_no_file_s(name: str) -> None:
+    with pytest.raises(LabError, match="--name"):
+        check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("int", '"{{ random_int(1, 99) }}"'),
+        ("List<Party>", '["{{ counterparty }}"]'),
+        ("Set<int>", '["{{ random_int(1, 99) }}"]'),
+        ("String?", '"text {{ counter() }}"'),
+        ("MyOwnType?", "null"),
+    ],
+)
+def test_an_example_for_every_type(kind: str, value: str) -> None:
+    assert example(Parameter("one", kind), None)[0] == value
