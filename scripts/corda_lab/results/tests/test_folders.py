@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.results import folders
 from corda_lab.errors import LabError
+from corda_lab.results import folders
 
 
 def make_run(folder: Path, identity: str) -> Path:
