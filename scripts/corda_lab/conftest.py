@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.steps.counts import Counts, Part
+from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import Part
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import plan_of, store
 

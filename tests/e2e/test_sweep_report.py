@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.analysis import comparison
+from corda_lab.analysis.comparison import compare_runs
+from corda_lab.report import comparison
 from corda_lab.testing.sweeps import LARGEST, Simulated, store_sweep
 from labkit import Browser
 
@@ -41,7 +42,7 @@ def test_the_report_of_a_sweep_opens_offline(
 def test_a_comparison_opens_offline(browser: Browser, tmp_path: Path) -> None:
     first = store_sweep(tmp_path, Simulated())
     second = store_sweep(tmp_path, Simulated(speed=0.9, identity="20260102T040405Z-slower"))
-    found = comparison.compare([first, second], metric="throughput", threshold=0.05)
+    found = compare_runs([first, second], metric="throughput", threshold=0.05)
     page = comparison.write(found, results_folder=tmp_path) / "compare.html"
     (browser.folder / "report.html").write_bytes(page.read_bytes())
     seen = browser.run("open_report.py", "/shared/report.html", "/shared", network="none")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from corda_lab.clients.prometheus import Prometheus
-from corda_lab.lab import lifecycle
+from corda_lab.lab import links as lifecycle
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.shape import of_running
 from labkit import Lab

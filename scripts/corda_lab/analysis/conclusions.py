@@ -20,9 +20,9 @@ from corda_lab.analysis.significance import (
     is_paired,
     judge,
 )
-from corda_lab.report.charts_sweep import bare, shown, why
+from corda_lab.analysis.values import bare, shown, why
 from corda_lab.results.stored import StoredRun
-from corda_lab.sweeps.judge import arrival_problems
+from corda_lab.steps.open_load import arrival_problems
 from corda_lab.text.words import length, listed, parameter_name, per_second, plural
 
 VALUES_SHOWN_MAX = 8

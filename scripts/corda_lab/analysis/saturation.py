@@ -12,8 +12,8 @@ import polars as pl
 
 from corda_lab.analysis.points import Point
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.entry import STOLEN_PERCENT_MAX
 from corda_lab.steps.rows import GENERATOR_CPU_PERCENT_MAX
+from corda_lab.steps.validity import STOLEN_PERCENT_MAX
 from corda_lab.text.words import amount, listed, percent
 
 BUSY_PERCENT_MIN = 90.0

@@ -6,8 +6,8 @@ from rich.table import Table
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
-from corda_lab.host import engine
-from corda_lab.lab import lifecycle, shape
+from corda_lab.host import probe
+from corda_lab.lab import addresses, lifecycle, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.text import ui
@@ -17,7 +17,7 @@ COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "y
 
 def gather(settings: Settings) -> dict[str, Any]:
     """The state of the lab as ``--json`` prints it."""
-    if engine.probe().state is not engine.EngineState.READY:
+    if probe.probe().state is not probe.EngineState.READY:
         lifecycle.require_engine()
     compose = Compose(settings)
     services = {service.name: service.condition for service in compose.services()}
@@ -39,7 +39,7 @@ def gather(settings: Settings) -> dict[str, Any]:
         "services": {name: services.get(name, "not started") for name in expected},
         "nodes": nodes,
         "load_containers": compose.load_containers(),
-        "urls": lifecycle.urls(settings, without=absent) if services else {},
+        "urls": addresses.urls(settings, without=absent) if services else {},
     }
 
 

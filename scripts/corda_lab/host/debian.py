@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.errors import LabError
+from corda_lab.host.processes import tail
 from corda_lab.text import ui
 
 OS_RELEASE = Path("/etc/os-release")
@@ -85,12 +86,6 @@ def may_change_system(question: str, *, install: bool | None) -> bool:
     answer = sys.stdin.readline()
     # The end of the input, with not even a line break, is no answer.
     return answer != "" and answer.strip().lower() in {"", "y", "yes"}
-
-
-def tail(text: str, line_count: int = 5) -> str:
-    """The last lines that say anything, joined into one line, for an error message."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join(lines[-line_count:])
 
 
 def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | None = None) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from corda_lab.errors import LabError
+from corda_lab.host.processes import last_lines, last_words
 from corda_lab.lab import cordapps
 from corda_lab.lab.settings import NOTARY, PARTIES, SHAPE_VARIABLES, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
@@ -73,16 +74,6 @@ def parse_services(text: str) -> list[Service]:
         )
         for item in items
     ]
-
-
-def last_lines(text: str, count: int) -> list[str]:
-    """The last ``count`` lines of ``text`` that are not blank."""
-    return [line.rstrip() for line in text.splitlines() if line.strip()][-count:]
-
-
-def last_words(text: str, count: int = 3) -> str:
-    """The last lines of ``text`` in one line, for an error message."""
-    return " | ".join(line.strip() for line in last_lines(text, count))
 
 
 def run_docker(

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.host import engine, machine
+from corda_lab.host import engine, machine, plugins, probe
 from corda_lab.lab import cordapps
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import Settings
@@ -79,20 +79,20 @@ def check_python() -> Check:
 
 def check_engine() -> Check:
     """Whether an engine answers; on Debian and Ubuntu, as root, ``lab up`` installs and starts one."""
-    found = engine.probe()
-    if found.state is engine.EngineState.READY:
+    found = probe.probe()
+    if found.state is probe.EngineState.READY:
         return ok("engine", found.server_version)
     try:
         engine.ensure_engine(install=False)
     except LabError as error:
         return failure("engine", error.message, error.remedy)
-    return ok("engine", engine.probe().server_version)
+    return ok("engine", probe.probe().server_version)
 
 
 def check_compose() -> Check:
     """Whether Compose is new enough and buildx is there."""
     try:
-        return ok("compose", engine.ensure_compose(install=False))
+        return ok("compose", plugins.ensure_compose(install=False))
     except LabError as error:
         return failure("compose", error.message, error.remedy)
 
@@ -120,7 +120,7 @@ def judge_memory(limits: int, available: int, total: int) -> Check:
 
 def check_memory(settings: Settings, services: Sequence[str]) -> Check:
     """Whether the machine (or the engine's virtual machine) has the memory that the services may use."""
-    info = engine.engine_info()
+    info = probe.engine_info()
     total = info.mem_total_bytes
     available = machine.memory_bytes("MemAvailable")
     # An engine in a virtual machine of its own (Docker Desktop) has other memory than this host.
@@ -140,7 +140,7 @@ def judge_disk(free: int, *, images_present: bool) -> Check:
 
 def check_disk(settings: Settings) -> Check:
     """Whether the engine's disk has room."""
-    root = Path(engine.engine_info().root_dir)
+    root = Path(probe.engine_info().root_dir)
     present = run_docker(["image", "inspect", settings.node_image]).returncode == 0
     return judge_disk(machine.disk_free_bytes(root if root.exists() else ROOT), images_present=present)
 

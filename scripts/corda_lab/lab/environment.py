@@ -4,11 +4,10 @@ import json
 import platform
 import re
 import subprocess
-import sys
 from typing import Any
 
-from corda_lab.host import engine, machine
-from corda_lab.lab import images, lifecycle
+from corda_lab.host import machine, probe
+from corda_lab.lab import images, links
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import SHAPE_VARIABLES, Settings
 from corda_lab.paths import ROOT
@@ -61,7 +60,7 @@ def java_versions(compose: Compose) -> dict[str, str]:
 
 def versions(settings: Settings, compose: Compose) -> dict[str, Any]:
     """Versions of what ran."""
-    info = engine.engine_info()
+    info = probe.engine_info()
     return {
         "corda": settings["CORDA_VERSION"],
         "java": java_versions(compose),
@@ -81,14 +80,6 @@ def environment(settings: Settings) -> dict[str, Any]:
         "stand_ins": list(images.standins_present(settings)),
         "host": machine.describe(),
         "shape": {name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.node_image},
-        "links_measured": lifecycle.measure_links(compose) if settings.values.get("LINKS") else [],
+        "links_measured": links.measure_links(compose) if settings.values.get("LINKS") else [],
         "settings": settings.public(),
     }
-
-
-def command_line() -> str:
-    """The command as it was typed, with the launcher's name in front."""
-    words = ["scripts/lab", *sys.argv[1:]]
-    return " ".join(
-        word if re.fullmatch(r"[\w@%+=:,./-]+", word) else "'" + word.replace("'", "'\\''") + "'" for word in words
-    )

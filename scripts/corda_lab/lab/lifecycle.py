@@ -1,22 +1,19 @@
 """Bring the lab up and down, and tell how it stands."""
 
 import contextlib
-import json
-import os
-import re
-import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from corda_lab.errors import LabError
-from corda_lab.host import engine
+from corda_lab.host import engine, plugins
+from corda_lab.host.processes import follow, last_line, last_lines, last_words
 from corda_lab.lab import cordapps, doctor, images, ownership, shape
-from corda_lab.lab.compose import Compose, Service, last_lines, last_words
+from corda_lab.lab.addresses import urls
+from corda_lab.lab.compose import Compose, Service
+from corda_lab.lab.links import show_links
 from corda_lab.lab.settings import PARTIES, Settings
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
@@ -24,8 +21,6 @@ from corda_lab.text import ui
 BUILD_SECONDS_MAX = 1800.0
 UP_SECONDS_MAX = 600.0
 DOWN_SECONDS_MAX = 180.0
-POLL_SECONDS = 3.0
-"""How often a wait says how it goes. Each look runs the Docker client, which takes processor time from what starts."""
 REPORT_EVERY_SECONDS = 15.0
 
 ImageChoice = Literal["registry", "local"]
@@ -41,14 +36,14 @@ def services_of(settings: Settings) -> tuple[str, ...]:
 def require_engine() -> None:
     """An engine and Compose have to be there; nothing is installed or started. Raises LabError with the remedy."""
     engine.ensure_engine(install=False)
-    engine.ensure_compose(install=False)
+    plugins.ensure_compose(install=False)
 
 
 def prepare_engine() -> None:
     """Make sure of the engine and Compose, installing and starting what is missing where that can be done."""
     with ui.phase("Docker engine and Compose"):
         version = engine.ensure_engine()
-        compose = engine.ensure_compose()
+        compose = plugins.ensure_compose()
         ui.note(f"engine {version}, compose {compose}")
 
 
@@ -75,51 +70,6 @@ def check_machine(settings: Settings) -> None:
         if error:
             raise error
         ui.note("; ".join(f"{check.name}: {check.finding}" for check in checks if "port" not in check.name))
-
-
-@contextmanager
-def child(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """A background command that never outlives the block: on Ctrl-C it is asked to end, then ended."""
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-
-def follow(
-    process: subprocess.Popen[bytes], tell: Callable[[], str], *, seconds_max: float, every_seconds: float
-) -> int | None:
-    """Wait for a background command and say how it goes; None when it did not end within the limit."""
-    started = time.monotonic()
-    with child(process), ui.Ticker(every_seconds=every_seconds) as ticker:
-        while True:
-            try:
-                return process.wait(timeout=POLL_SECONDS)
-            except subprocess.TimeoutExpired:
-                elapsed = time.monotonic() - started
-                if elapsed > seconds_max:
-                    return None
-                ticker.show(f"{elapsed:.0f} s: {tell()}")
-
-
-def last_line(log: Path) -> str:
-    """What the last line of a log says; "starting" while there is none."""
-    with log.open("rb") as stream:
-        stream.seek(max(0, log.stat().st_size - 4096))
-        lines = last_lines(stream.read().decode(errors="replace"), 1)
-    return shorten_build_line(lines[0]) if lines else "starting"
-
-
-def shorten_build_line(line: str) -> str:
-    """What a line of the builder says, without its number, cache mounts and padding."""
-    return " ".join(re.sub(r"^#\d+ |--mount=\S+", "", line).split())[:100]
 
 
 def build(settings: Settings) -> None:
@@ -224,23 +174,6 @@ def start(settings: Settings) -> None:
             raise start_error(compose, compose.services(), log, timed_out=status is None)
 
 
-def measure_links(compose: Compose) -> list[dict[str, Any]]:
-    """Round trips of every link, directly and through its proxy, in milliseconds. Raises LabError."""
-    done = compose.run("exec", "-T", "links", "/opt/corda-lab/measure")
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def show_links(settings: Settings) -> None:
-    """Say what the links really add, if there are any."""
-    if not settings.values.get("LINKS"):
-        return
-    for link in measure_links(Compose(settings)):
-        ui.note(
-            f"{link['name']:<20} round trip {link['through_ms']:.1f} ms, {link['direct_ms']:.1f} ms without"
-            f" (+{link['wanted_ms']} ms wanted)"
-        )
-
-
 def start_error(compose: Compose, services: Iterable[Service], log: Path, *, timed_out: bool) -> LabError:
     """Find the service that failed, show its last log lines, and say what to do."""
     failed = [service for service in services if service.has_failed]
@@ -255,17 +188,6 @@ def start_error(compose: Compose, services: Iterable[Service], log: Path, *, tim
     words = last_words(log.read_text(encoding="utf-8", errors="replace"))
     reason = f"it was not ready within {UP_SECONDS_MAX:.0f} s" if timed_out else words
     return LabError(f"The lab did not start: {reason}", f"The output of Compose is in {log}.", exit_code=1)
-
-
-def urls(settings: Settings, *, without: Iterable[str] = ()) -> dict[str, str]:
-    """Where a browser finds each part."""
-    addresses = {
-        "Locust": settings.url("LOCUST_PORT"),
-        "Grafana": settings.url("GRAFANA_PORT"),
-        "Prometheus": settings.url("PROMETHEUS_PORT"),
-        "Bridge": settings.url("BRIDGE_PORT") + "/v1/nodes",
-    }
-    return {name: address for name, address in addresses.items() if name.lower() not in set(without)}
 
 
 def print_urls(settings: Settings) -> None:

@@ -5,7 +5,7 @@ Nodes carry their shape as a label, so that every later command knows it, howeve
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from corda_lab.errors import LabError
@@ -13,6 +13,7 @@ from corda_lab.lab.compose import run_docker
 from corda_lab.lab.cordapps import platform_version
 from corda_lab.lab.settings import CORDA_VERSIONS, PARTIES, PARTIES_MIN, Settings, parse_size
 from corda_lab.paths import CONFIGS
+from corda_lab.text.shapes import LAB_IMAGES
 
 LABEL = "org.cordalab.shape"
 
@@ -42,8 +43,6 @@ MEMORY_BESIDE_HEAP_MIN = 1024**3
 MAINTENANCE_CONNECTIONS = 10
 """Connections to PostgreSQL besides the nodes' pools: its exporter, health checks, a person."""
 
-LAB_IMAGES = "corda-lab/node:"
-"""How the names of the node images begin that the lab builds."""
 
 _LINK = re.compile(
     r"([a-z][a-z0-9]*)-([a-z][a-z0-9]*)=(?:\+\d{1,4}ms|(?:\+\d{1,4}ms,)?(?![0.]+[km])\d{1,6}(?:\.\d+)?[km]bit)"
@@ -87,39 +86,6 @@ def running(project: str) -> dict[str, str]:
 def of_running(settings: Settings) -> Settings:
     """The settings with the shape of the lab that runs, if one does, whatever ``.env`` says now."""
     return settings.with_values(running(settings.project))
-
-
-def describe(values: Mapping[str, str]) -> str:
-    """A shape in one line, for people: ``Corda 4.10, h2, simple notary, 3 parties, production mode, preset stock, heap 1g``."""
-    return ", ".join(_traits(values))
-
-
-def describe_all(shapes: Sequence[Mapping[str, str]]) -> str:
-    """Several shapes in one line, what they share told once: ``h2; postgres; each with Corda 4.10, simple notary, …``."""
-    told = list({describe(values): _traits(values) for values in shapes}.values())
-    if len(told) == 1:
-        return ", ".join(told[0])
-    shared = [trait for trait in told[0] if all(trait in traits for traits in told)]
-    own = [", ".join(trait for trait in traits if trait not in shared) or "nothing else" for traits in told]
-    return "; ".join([*own, f"each with {', '.join(shared)}"] if shared else own)
-
-
-def _traits(values: Mapping[str, str]) -> list[str]:
-    cores = values["NODE_CORES"]
-    words = [
-        f"Corda {values['CORDA_VERSION']}",
-        values["DATABASE"],
-        f"{values['NOTARY']} notary",
-        f"{values['PARTIES']} parties",
-        "development mode" if values["DEV_MODE"] == "true" else "production mode",
-        f"preset {values['NODE_PRESET']}",
-        f"heap {values['NODE_HEAP']}",
-    ]
-    words += [f"{cores} core{'' if float(cores) == 1 else 's'} a node"] if float(cores) else []
-    words += [f"on cores {values['NODE_CPUSET']}"] if values["NODE_CPUSET"] else []
-    words += [f"image {values['CORDA_IMAGE']}"] if not values["CORDA_IMAGE"].startswith(LAB_IMAGES) else []
-    words += [f"link {link}" for link in values["LINKS"].split()]
-    return words
 
 
 def memory_for(heap: str) -> str:

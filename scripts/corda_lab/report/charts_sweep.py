@@ -5,48 +5,26 @@ marker. Charts over time have one axis for the whole run: seconds since the load
 """
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
-
-import polars as pl
+from typing import Any
 
 from corda_lab.analysis.points import METRICS, Estimate, Point, grouped, judged_metric, x_name
-from corda_lab.analysis.saturation import by_node as node_means
-from corda_lab.report.charts_run import BIN_SECONDS, MIB, Chart, Trace, bin_seconds, bounded, histogram, rounded
+from corda_lab.analysis.values import costs_of, shown, stage_means, step_holds, why, with_interval
+from corda_lab.report.chart import (
+    GROUP_COUNT_MAX,
+    PATTERNS,
+    Chart,
+    Look,
+    Trace,
+    bounded,
+    look_of,
+    rounded,
+)
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.rows import Window, ended_within, is_done
-from corda_lab.text.words import STAGE_MEANINGS, amount, milliseconds, parameter_name, per_second
+from corda_lab.text.words import STAGE_MEANINGS, amount, milliseconds, parameter_name
 
-GROUP_COUNT_MAX = 8
-"""Colours of the palette; more groups repeat them with another dash and marker."""
-
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon")
-PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
 LOG_RATIO_MIN = 16
 LETTER_WIDTH, LINE_HEIGHT = 0.014, 0.06
 """Room that a name takes in a chart of half the page, as shares of the chart's width (a letter) and height."""
-TIME_BIN_COUNT_MAX = 1500
-"""Bins of a chart over the whole run: more than the pixels of a screen show nothing."""
-
-ROW_COLUMNS = ("step", "started_at", "ended_at", "latency_ms", "latency_intended_ms", "outcome")
-"""Columns of the rows that the report of a sweep needs."""
-
-
-class Look(TypedDict):
-    """How a group is told from the others."""
-
-    colour: str
-    dash: str
-    symbol: str
-
-
-def look_of(place: int) -> Look:
-    """Colour, dash and marker of the group at a place."""
-    return {
-        "colour": f"group-{place % GROUP_COUNT_MAX}",
-        "dash": DASHES[place % len(DASHES)],
-        "symbol": SYMBOLS[place % len(SYMBOLS)],
-    }
 
 
 def x_axis(run: StoredRun, points: Sequence[Point]) -> dict[str, Any]:
@@ -72,33 +50,6 @@ def is_numeric(point: Point) -> bool:
 def place_of(point: Point) -> float | str:
     """Where the point stands on the x axis."""
     return float(point.x) if is_numeric(point) else str(point.x)
-
-
-def shown(value: float | None, metric: str) -> str:
-    """A figure with its unit."""
-    unit = METRICS[metric].unit
-    return bare(value, metric) if unit == "ms" else f"{bare(value, metric)} {unit}"
-
-
-def bare(value: float | None, metric: str) -> str:
-    """A figure without the unit of a rate, where that stands beside it."""
-    return milliseconds(value) if METRICS[metric].unit == "ms" else per_second(value)
-
-
-def without_figure(point: Point) -> str:
-    """Why a point has no figure: nothing valid, or nothing of its kind (no latency of a flow that never ended)."""
-    return "–" if point.valid else "no valid step"
-
-
-def with_interval(point: Point, metric: str) -> str:
-    """``12.3 flows/s (12.0 to 12.6, n = 3)``."""
-    found = point.estimate(metric)
-    if found.value is None:
-        return without_figure(point)
-    if found.low is None:
-        return f"{shown(found.value, metric)} (n = {found.n}, no interval)"
-    low, high = (bare(value, metric) for value in (found.low, found.high))
-    return f"{shown(found.value, metric)} ({low} to {high}, n = {found.n})"
 
 
 def curve_kind(points: Sequence[Point]) -> str:
@@ -289,191 +240,6 @@ def search_path(run: StoredRun) -> Chart:
     )
 
 
-def step_holds(step: dict[str, Any]) -> bool:
-    """Whether a step is valid and within the thresholds."""
-    return bool(step["validity"]["valid"] and step["thresholds"]["passed"])
-
-
-def why(step: dict[str, Any]) -> str:
-    """Why a step is not, in a few words."""
-    return "; ".join(dict.fromkeys([*step["validity"]["reasons"], *step["thresholds"]["reasons"]]))
-
-
-def origin_of(run: StoredRun) -> float:
-    """The moment at which the one time axis of the run begins, in unix seconds."""
-    return min(float(step["window"]["load_started_at"]) for step in run.steps)
-
-
-def spans(run: StoredRun) -> list[dict[str, Any]]:
-    """Where each step and its phases lie on the time axis."""
-    origin = origin_of(run)
-    return [
-        {
-            "name": str(step["index"]),
-            "is_valid": step["validity"]["valid"],
-            "start": round(step["window"]["load_started_at"] - origin, 1),
-            "warm_up_end": round(step["window"]["started_at"] - origin, 1),
-            "stop": round(step["window"]["ended_at"] - origin, 1),
-            "end": round(step["window"]["load_ended_at"] - origin, 1),
-        }
-        for step in sorted(run.steps, key=lambda step: float(step["window"]["load_started_at"]))
-    ]
-
-
-def whole_width(total_seconds: float, *, at_least: float) -> float:
-    """Width of a bin with which the whole run has not too many."""
-    fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= TIME_BIN_COUNT_MAX]
-    return float(fitting[0] if fitting else total_seconds / TIME_BIN_COUNT_MAX)
-
-
-def with_gaps(frame: pl.DataFrame, digits: int) -> tuple[list[float | None], list[float | None]]:
-    """x and y of bins that are sorted by step and time, with nothing drawn from the end of a step to the next one's begin."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    before: Any = None
-    for step, at, value in frame.iter_rows():
-        if before is not None and step != before:
-            x.append(x[-1])
-            y.append(None)
-        x.append(round(at, 1))
-        y.append(round(value, digits))
-        before = step
-    return x, y
-
-
-def completed_over_run(rows: pl.DataFrame, run: StoredRun, width: float) -> Trace:
-    """Flows completed per second, in bins, over all steps. The last bin of a step counts as long as it is."""
-    origin = origin_of(run)
-    edges = pl.DataFrame(
-        [
-            (int(step["index"]), step["window"]["load_started_at"] - origin, step["window"]["load_ended_at"] - origin)
-            for step in run.steps
-        ],
-        schema={"step": pl.Int32, "from": pl.Float64, "to": pl.Float64},
-        orient="row",
-    )
-    grid = edges.select(
-        "step",
-        "from",
-        "to",
-        pl.int_ranges(0, ((pl.col("to") - pl.col("from")) / width).ceil().cast(pl.Int64).clip(1)).alias("bin"),
-    ).explode("bin")
-    counts = (
-        rows.filter(is_done())
-        .select("step", "ended_at")
-        .join(edges, on="step")
-        .group_by("step", ((pl.col("ended_at") - origin - pl.col("from")) / width).floor().cast(pl.Int64).alias("bin"))
-        .agg(pl.len().alias("count"))
-    )
-    begin = pl.col("from") + pl.col("bin") * width
-    length = pl.min_horizontal(pl.lit(width), pl.col("to") - begin)
-    drawn = (
-        grid.join(counts, on=["step", "bin"], how="left")
-        # A sliver at the end would show a wild rate.
-        .filter(length >= width / 2)
-        .select(
-            "step",
-            (begin + length / 2).alias("at"),
-            (pl.col("count").fill_null(0).cast(pl.Float64) / length).alias("y"),
-        )
-        .sort("at")
-    )
-    x, y = with_gaps(drawn, 2)
-    return Trace("flows completed", "main", x, y, kind="line", panel=0, is_in_legend=True)
-
-
-def nodes_over_run(
-    samples: pl.DataFrame,
-    name: str,
-    run: StoredRun,
-    width: float,
-    *,
-    panel: int,
-    scale: float = 1.0,
-    looks: dict[str, dict[str, str]],
-    is_in_legend: bool,
-) -> list[Trace]:
-    """One trace per node of a series over all steps: the mean of each bin, of what the series has per node summed."""
-    origin = origin_of(run)
-    first, last = spans(run)[0]["start"], spans(run)[-1]["end"]
-    at = pl.col("time") - origin
-    binned = (
-        samples.filter((pl.col("name") == name) & pl.col("node").is_not_null() & at.is_between(first, last + 5))
-        .group_by("step", "node", "time", maintain_order=True)
-        .agg(pl.col("value").sum())
-        .group_by("step", "node", (at / width).floor().alias("bin"), maintain_order=True)
-        .agg(pl.col("value").mean() * scale)
-        .select("node", "step", ((pl.col("bin") + 0.5) * width).alias("at"), "value")
-        .sort("node", "at")
-    )
-    traces = []
-    for part in binned.partition_by("node", maintain_order=True):
-        node = part["node"][0]
-        x, y = with_gaps(part.drop("node"), 3)
-        look = looks.get(node, {"colour": "faint", "dash": "solid"})
-        traces.append(Trace(node, look["colour"], x, y, dash=look["dash"], panel=panel, is_in_legend=is_in_legend))
-    return traces
-
-
-def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> Chart:
-    """Throughput, processor, heap, garbage collection and queues over one time axis, phases and steps marked."""
-    marked = spans(run)
-    width = whole_width(marked[-1]["end"], at_least=1)
-    sampled = whole_width(marked[-1]["end"], at_least=5)
-    nodes = samples["node"].drop_nulls().unique().sort().to_list()
-    looks = {
-        node: {"colour": f"node-{node.lower()}", "dash": DASHES[place % len(DASHES)]}
-        for place, node in enumerate(nodes)
-    }
-    inbound = samples.filter(pl.col("labels").str.contains('"inbound"', literal=True))
-    traces = [completed_over_run(rows, run, max(width, 2.0))]
-    for panel, (name, frame, scale) in enumerate(
-        (
-            ("node_cpu_cores", samples, 1.0),
-            ("node_heap_used_bytes", samples, 1 / MIB),
-            ("node_gc_share", samples, 100.0),
-            ("artemis_queue_messages", inbound, 1.0),
-        ),
-        start=1,
-    ):
-        traces += nodes_over_run(
-            frame, name, run, sampled, panel=panel, scale=scale, looks=looks, is_in_legend=panel == 1
-        )
-    return Chart(
-        "over-time",
-        "The whole run",
-        "Throughput, and per node processor, heap in use, garbage collection and messages waiting in the broker, over one "
-        "time axis. Grey: warm-up; tinted: measured; red with ✗: an invalid step. The numbers on top are the steps. "
-        "Drag to zoom, double-click to zoom out.",
-        "",
-        traces,
-        x_title="seconds since the first step's load began",
-        width="wide",
-        panels=("flows/s", "cores", "heap, MiB", "GC, % of time", "queue, messages"),
-    )
-
-
-def stage_means(point: Point) -> dict[str, float]:
-    """Mean milliseconds of each stage over the point's valid steps, start and end included; empty without stage rows."""
-    per_step = []
-    for step in point.valid:
-        tables = step["stages"]["flows"] if not step["stages"]["reason"] else []
-        total = sum(table["rows"] for table in tables)
-        if not total:
-            continue
-        sums: dict[str, float] = {}
-        for table in tables:
-            lines = {
-                "start": table["start_ms"]["mean"],
-                **{line["stage"]: line["mean_ms"] for line in table["stages"]},
-                "end": table["end_ms"]["mean"],
-            }
-            for stage, value in lines.items():
-                sums[stage] = sums.get(stage, 0.0) + (value or 0.0) * table["rows"] / total
-        per_step.append(sums)
-    return node_means(per_step)
-
-
 def stage_chart(points: Sequence[Point]) -> Chart | None:
     """Where a flow's time goes at each point; None where no step has stages."""
     means = [(point, stage_means(point)) for point in points]
@@ -516,20 +282,6 @@ def stage_chart(points: Sequence[Point]) -> Chart | None:
     )
 
 
-def costs_of(point: Point, name: str) -> dict[str, float]:
-    """Mean over the point's valid steps of one cost, by node; empty where it could not be measured."""
-    return node_means([step["costs"].get(name) or {} for step in point.valid if step["costs"].get(name)])
-
-
-LAB_PARTS = ("bridge", "locust", "prometheus")
-"""Parts of the lab that cost processor time and are not what is measured."""
-
-
-def under_test(costs: dict[str, float]) -> dict[str, float]:
-    """What the nodes and their database cost, without the lab's own parts."""
-    return {name: value for name, value in costs.items() if name not in LAB_PARTS}
-
-
 def cost_chart(points: Sequence[Point]) -> Chart | None:
     """Processor time of a flow at each point, by node; None where it was not measured."""
     costs = [(point, costs_of(point, "cpu_seconds_per_flow")) for point in points]
@@ -565,45 +317,6 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
         axis="category",
         is_stacked=True,
     )
-
-
-def step_charts(step: dict[str, Any], rows: pl.DataFrame) -> dict[str, Any]:
-    """Throughput over time and the latency histogram of one step, in bins. ``rows`` are the step's own."""
-    window = step["window"]
-    origin, total = window["load_started_at"], window["load_ended_at"] - window["load_started_at"]
-    width = bin_seconds(total)
-    done = rows.filter(is_done())
-    counts = dict(done.group_by(((pl.col("ended_at") - origin) / width).floor().cast(pl.Int64)).len().iter_rows())
-    places = [place for place in range(int(total // width) + 1) if min(width, total - place * width) >= width / 2]
-    lengths = [min(width, total - place * width) for place in places]
-    flows = Trace(
-        "completed",
-        "main",
-        [round(place * width + length / 2, 1) for place, length in zip(places, lengths, strict=True)],
-        [round(counts.get(place, 0) / length, 2) for place, length in zip(places, lengths, strict=True)],
-        kind="area",
-    )
-    column = "latency_intended_ms" if step["open_load"] else "latency_ms"
-    measured = ended_within(done, Window(window["started_at"], window["ended_at"]))[column].drop_nulls().sort()
-    mean_rate = step["throughput_per_second"]
-    drawn = [
-        Chart(
-            "step-throughput",
-            "Throughput over time",
-            "",
-            "flows/s",
-            [flows],
-            marks=[{"kind": "mean", "value": round(mean_rate, 3), "text": f"{mean_rate:.2f} in the window"}],
-        ),
-        histogram(measured, "step-latency", "Latency distribution", "", "requests"),
-    ]
-    span = {
-        "start": 0,
-        "warm_up_end": round(window["started_at"] - origin, 1),
-        "stop": round(window["ended_at"] - origin, 1),
-        "end": round(total, 1),
-    }
-    return {"charts": [chart.as_dict() for chart in drawn], "span": span}
 
 
 def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import jinja2
 
-from corda_lab.report import charts_run, summaries, sweep
+from corda_lab.report import chart, summaries, sweep
 from corda_lab.report import run as report_run
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
@@ -37,7 +37,7 @@ def html(template: str, content: Mapping[str, Any]) -> str:
     )
     environment.globals.update({name: getattr(words, name) for name in words.FOR_TEMPLATES})
     return environment.get_template(template).render(
-        **{**content, "data": charts_run.to_script(content["data"])},
+        **{**content, "data": chart.to_script(content["data"])},
         plotly=plotly_js(),
         style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
         script=(TEMPLATES / "report.js").read_text(encoding="utf-8"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from corda_lab.errors import LabError
 from corda_lab.report import run as report_run
 from corda_lab.report import sweep
-from corda_lab.report.charts_sweep import PATTERNS
+from corda_lab.report.chart import PATTERNS
 from corda_lab.results.stored import StoredRun
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from typing import Any
 import polars as pl
 
 from corda_lab.analysis import conclusions, points, saturation
-from corda_lab.lab import shape
-from corda_lab.report import charts_run, commands, sweep
+from corda_lab.report import charts_run, commands, costs
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
-from corda_lab.steps.entry import STOLEN_PERCENT_MAX
 from corda_lab.steps.rows import Window
+from corda_lab.steps.validity import STOLEN_PERCENT_MAX
+from corda_lab.text import shapes
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     judged_latency,
@@ -197,7 +197,7 @@ def facts(manifest: dict[str, Any], environment: dict[str, Any], step: dict[str,
             + (f" with {step['counterparty']}" if step["counterparty"] else ""),
         ),
         ("Unit of work", ", ".join(dict.fromkeys(part["unit"] for part in step["parts"]))),
-        ("Shape of the lab", shape.describe(environment["shape"])),
+        ("Shape of the lab", shapes.describe(environment["shape"])),
         *(
             (f"Link {link['name']}", f"round trip {link['through_ms']:.1f} ms, {link['direct_ms']:.1f} ms without")
             for link in environment["links_measured"]
@@ -246,9 +246,9 @@ def limits_and_costs(run: StoredRun) -> dict[str, Any]:
     return {
         "limit": conclusions.sentence(limit),
         "use_rows": [{"label": point.label, "is_best": False, "uses": uses}],
-        "cost_names": [title for _, title, _ in sweep.COSTS],
-        "cost_rows": sweep.cost_rows([point]),
-        "cost_hint": sweep.database_hint(run, [point]),
+        "cost_names": [title for _, title, _ in costs.COSTS],
+        "cost_rows": costs.cost_rows([point]),
+        "cost_hint": costs.database_hint(run, [point]),
     }
 
 

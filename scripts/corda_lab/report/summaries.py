@@ -11,11 +11,11 @@ import polars as pl
 
 from corda_lab.analysis import conclusions, saturation
 from corda_lab.analysis.points import METRICS, Point, known_metrics, points
-from corda_lab.lab import shape
+from corda_lab.analysis.values import shown, with_interval
 from corda_lab.report import run as report_run
-from corda_lab.report.charts_sweep import shown, with_interval
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
+from corda_lab.text import shapes as shape
 from corda_lab.text.words import machine
 
 FILES = ("summary.md", "summary.csv", "summary.json")

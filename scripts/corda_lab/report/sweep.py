@@ -6,18 +6,17 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.analysis import conclusions, saturation
+from corda_lab.analysis import conclusions, saturation, values
 from corda_lab.analysis.conclusions import Conclusion
 from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import Judged, is_paired
-from corda_lab.lab import shape
-from corda_lab.report import charts_sweep, commands
-from corda_lab.report.charts_run import Chart
+from corda_lab.report import charts_over_time, charts_sweep, commands
+from corda_lab.report.chart import Chart
+from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps import costs
+from corda_lab.text import shapes
 from corda_lab.text.words import (
     STAGE_MEANINGS,
-    amount,
     judged_latency,
     length,
     listed,
@@ -27,7 +26,6 @@ from corda_lab.text.words import (
     per_second,
     percent,
     plural,
-    size,
 )
 
 METRIC_NAMES = (
@@ -37,14 +35,6 @@ METRIC_NAMES = (
     *saturation.SERIES,
 )
 """Series that the report of a sweep needs."""
-
-COSTS = (
-    ("cpu_seconds_per_flow", "CPU per flow", lambda value: f"{amount(1000 * value)} ms"),
-    ("allocated_bytes_per_flow", "allocated per flow", size),
-    ("sent_bytes_per_flow", "sent per flow", size),
-    ("database_bytes_per_flow", "database per flow", size),
-    ("database_bytes_per_state", "database per state", size),
-)
 
 
 def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
@@ -82,7 +72,7 @@ def top_tiles(judged: Judged) -> list[tuple[str, str, str, str]]:
     """The best figures: of the only best point its latencies too."""
 
     def words(name: str, top: Point, metric: str, detail: str) -> tuple[str, str, str, str]:
-        value = charts_sweep.shown(top.estimate(metric).value, metric)
+        value = values.shown(top.estimate(metric).value, metric)
         figure, _, unit = value.partition(" ")
         return name, figure, unit, detail
 
@@ -104,8 +94,8 @@ def interval_words(point: Point, metric: str) -> str:
     """An interval in few words."""
     found = point.estimate(metric)
     if found.low is None or found.high is None:
-        return "one valid step, no interval" if found.n else charts_sweep.without_figure(point)
-    return f"{charts_sweep.bare(found.low, metric)} to {charts_sweep.bare(found.high, metric)}"
+        return "one valid step, no interval" if found.n else values.without_figure(point)
+    return f"{values.bare(found.low, metric)} to {values.bare(found.high, metric)}"
 
 
 def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
@@ -118,7 +108,7 @@ def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict
             "is_best": conclusion.is_top(point),
             "figures": [
                 {
-                    "value": charts_sweep.bare(point.estimate(name).value, name),
+                    "value": values.bare(point.estimate(name).value, name),
                     "interval": interval_words(point, name),
                 }
                 for name in metrics
@@ -141,47 +131,9 @@ def use_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[s
     ]
 
 
-def cost_rows(all_points: Sequence[Point]) -> list[dict[str, Any]]:
-    """What a flow cost at each point: over all nodes and their database, and for each of these and of the lab's own parts."""
-    found = []
-    for point in all_points:
-        by_name = {name: charts_sweep.costs_of(point, name) for name, _, _ in COSTS}
-        if not any(by_name.values()):
-            continue
-        # What was measured of no node is not known, and not zero.
-        tested = {name: charts_sweep.under_test(nodes) for name, nodes in by_name.items()}
-        totals = [write(sum(tested[name].values())) if tested[name] else "–" for name, _, write in COSTS]
-        nodes = list(dict.fromkeys(node for found in by_name.values() for node in found))
-        found.append(
-            {
-                "label": point.label,
-                "totals": totals,
-                "nodes": [
-                    (node, [write(by_name[name][node]) if node in by_name[name] else "–" for name, _, write in COSTS])
-                    for node in nodes
-                ],
-            }
-        )
-    return found
-
-
-def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
-    """What the costs say of PostgreSQL, where it ran: its processor time, or that this was not measured."""
-    steps = [step for point in all_points for step in point.valid]
-    steps = [step for step in steps if run.environment(step)["shape"]["DATABASE"] == "postgres"]
-    if not steps:
-        return ""
-    if all(costs.DATABASE in step["costs"].get("cpu_seconds_per_flow", {}) for step in steps):
-        return "PostgreSQL's processor time is of the whole load too."
-    return (
-        "PostgreSQL's own processor time was not measured and is in no figure: against H2, which runs inside the nodes, it looks "
-        "cheaper than it is."
-    )
-
-
 def step_rows(run: StoredRun) -> list[dict[str, Any]]:
     """The table of steps, in the order of execution, with what the step's own details show."""
-    origin = charts_sweep.origin_of(run)
+    origin = charts_over_time.origin_of(run)
     found = []
     for step in sorted(run.steps, key=lambda step: int(step["index"])):
         latency, warm_up, law = judged_latency(step), step["warm_up"], step["littles_law"]
@@ -275,7 +227,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "steps": conclusions.steps_words(steps) if steps else "no step",
                 "up_command": commands.up(environment["shape"]),
                 "facts": [
-                    ("Shape of the lab", shape.describe(environment["shape"])),
+                    ("Shape of the lab", shapes.describe(environment["shape"])),
                     *link_facts(environments),
                     ("Corda", f"{versions['corda']} (Java: {java})"),
                     ("Docker", f"engine {versions['engine']}, Compose {versions['compose']}"),
@@ -390,7 +342,7 @@ def badge(run: StoredRun) -> tuple[str, str]:
 def content(run: StoredRun) -> dict[str, Any]:
     """What the template of a sweep needs."""
     all_points = points(run)
-    rows = run.table("requests", charts_sweep.ROW_COLUMNS)
+    rows = run.table("requests", charts_over_time.ROW_COLUMNS)
     samples = run.table("metrics").filter(pl.col("name").is_in(METRIC_NAMES))
     conclusion = conclusions.conclude(run, all_points, samples)
     curves = charts_sweep.curves(run, all_points)
@@ -398,12 +350,12 @@ def content(run: StoredRun) -> dict[str, Any]:
     breakdown = [
         chart for chart in (charts_sweep.stage_chart(all_points), charts_sweep.cost_chart(all_points)) if chart
     ]
-    over_time = charts_sweep.over_the_run(run, rows, samples)
+    over_time = charts_over_time.over_the_run(run, rows, samples)
     drawn: list[Chart] = [*([charts_sweep.search_path(run)] if is_search else []), *curves, over_time, *breakdown]
     by_step = {part["step"][0]: part for part in rows.partition_by("step")}
     empty = rows.clear()
     steps = {
-        str(step["index"]): charts_sweep.step_charts(step, by_step.get(step["index"], empty)) for step in run.steps
+        str(step["index"]): charts_over_time.step_charts(step, by_step.get(step["index"], empty)) for step in run.steps
     }
     return {
         "sweep": run.sweep,
@@ -434,5 +386,5 @@ def content(run: StoredRun) -> dict[str, Any]:
         "has_stage_rows": (run.folder / "stages.parquet").is_file(),
         "is_open": any(step["open_load"] for step in run.steps),
         "busy": percent,
-        "data": {"charts": [chart.as_dict() for chart in drawn], "spans": charts_sweep.spans(run), "steps": steps},
+        "data": {"charts": [chart.as_dict() for chart in drawn], "spans": charts_over_time.spans(run), "steps": steps},
     }

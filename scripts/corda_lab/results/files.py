@@ -1,5 +1,7 @@
 """Writes what was measured: the files of a run, and of a step of a sweep that is not finished yet."""
 
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -8,9 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.lab import environment as manifest
 from corda_lab.report import page
-from corda_lab.results import folders
+from corda_lab.results import files, folders
 from corda_lab.text import ui
 
 
@@ -77,7 +78,7 @@ def run_manifest(
         "kind": kind,
         "id": identity,
         "name": folders.name_of(identity),
-        "command": command or manifest.command_line(),
+        "command": command or files.command_line(),
         "started_at": iso(min(float(window["load_started_at"]) for window in windows)),
         "ended_at": iso(max(float(window["load_ended_at"]) for window in windows)),
         "phases_seconds": phases,
@@ -133,4 +134,12 @@ def read_step(folder: Path) -> Measured:
         folders.read_json(folder / "environment.json"),
         workload["name"],
         workload["text"],
+    )
+
+
+def command_line() -> str:
+    """The command as it was typed, with the launcher's name in front."""
+    words = ["scripts/lab", *sys.argv[1:]]
+    return " ".join(
+        word if re.fullmatch(r"[\w@%+=:,./-]+", word) else "'" + word.replace("'", "'\\''") + "'" for word in words
     )

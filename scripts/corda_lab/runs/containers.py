@@ -6,10 +6,9 @@ One container drives the load: alone, or as the master of workers in containers 
 
 import json
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,14 @@ import polars as pl
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import BAD_INPUT, LabError
-from corda_lab.host import machine
-from corda_lab.lab.compose import Compose, last_lines, run_docker
+from corda_lab.host.processes import last_lines
+from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.runs import interrupts
 from corda_lab.runs.early_stop import Watch
-from corda_lab.stats import steady
-from corda_lab.steps import counts, rows
-from corda_lab.steps.load import WORKERS_CONNECT_SECONDS_MAX, Plan
-from corda_lab.steps.rows import Window
+from corda_lab.runs.live import LiveRate
+from corda_lab.runs.timeline import Timeline
+from corda_lab.steps import rows
+from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, Plan
 from corda_lab.text import ui
 
 ROWS_DIRECTORY = "/var/lib/corda-lab/rows"
@@ -33,38 +32,9 @@ LOAD_START_SECONDS_MAX = 60
 SETUP_START_SECONDS_MAX = 120
 WORKERS_START_SECONDS_MAX = 120
 WORKERS_END_SECONDS_MAX = 60
-RATE_SECONDS = 5
 POLL_SECONDS = 3.0
 """How often a run looks how it goes: each look runs the Docker client, on the processors that are being measured."""
 SETUP_POLL_SECONDS = 1.0
-
-
-@dataclass
-class Timeline:
-    """Readings of the host while the load ran, (unix seconds, reading), and what the load was ended for."""
-
-    cpu: list[tuple[float, machine.CpuTime]] = field(default_factory=list)
-    swapped: list[tuple[float, int]] = field(default_factory=list)
-    warm_up: steady.WarmUp | None = None
-    """Where the warm-up ended, in a load that was ended because it had been measured for long enough."""
-
-    def note(self) -> None:
-        """Take a reading now."""
-        now, reading, pages = time.time(), machine.cpu_time(), machine.swapped_pages()
-        if reading is not None:
-            self.cpu.append((now, reading))
-        if pages is not None:
-            self.swapped.append((now, pages))
-
-    def swapped_pages(self, window: Window) -> int | None:
-        """Pages that the host moved to and from its swap over the window."""
-        within = [pages for at, pages in self.swapped if window.started_at <= at <= window.ended_at]
-        return within[-1] - within[0] if len(within) > 1 else None
-
-    def cpu_between(self, window: Window) -> tuple[machine.CpuTime | None, machine.CpuTime | None]:
-        """The first and the last reading of the host's processors in the window; None where there are not two."""
-        within = [reading for at, reading in self.cpu if window.started_at <= at <= window.ended_at]
-        return (within[0], within[-1]) if len(within) > 1 else (None, None)
 
 
 @dataclass(frozen=True)
@@ -215,54 +185,6 @@ def await_setup(compose: Compose, plan: Plan, names: LoadContainers) -> list[dic
 def let_go(compose: Compose, plan: Plan) -> None:
     """Tell the generator to begin the load."""
     compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.go")
-
-
-class LiveRate:
-    """Completions and errors as the bridge counts them, for the line that shows how a run goes.
-
-    Of a workload that ``expects_failures`` these are work done, too.
-    """
-
-    def __init__(self, bridge: Bridge, subject: counts.Subject, *, expects_failures: bool) -> None:
-        self._bridge = bridge
-        self._subject = subject
-        self._expects_failures = expects_failures
-        self._seen: deque[tuple[float, float]] = deque()
-        self._first: tuple[float, float] | None = None
-
-    def _read(self) -> tuple[float, float, float]:
-        totals = {"bridge_flows_completed_total": 0.0, "bridge_flows_failed_total": 0.0, "bridge_flows_in_flight": 0.0}
-        for sample in self._bridge.metrics():
-            if sample.name in totals and sample.labels.get("node") == self._subject.node:
-                totals[sample.name] += sample.value
-            elif sample.name == "bridge_flows_rejected_total":
-                totals["bridge_flows_failed_total"] += sample.value
-        completed, failed, in_flight = totals.values()
-        return completed, failed, in_flight
-
-    @property
-    def done(self) -> float:
-        """Flows that were done from the first look to the last."""
-        return self._seen[-1][1] - self._done(*self._first) if self._first else 0.0
-
-    def _done(self, completed: float, failed: float) -> float:
-        return completed + failed if self._expects_failures else completed
-
-    def tell(self) -> str:
-        """Rate over the last seconds, completions, failures and flows in flight since the first look."""
-        try:
-            completed, failed, in_flight = self._read()
-        except LabError:
-            return "the bridge is too busy to tell"
-        now = time.monotonic()
-        self._first = self._first or (completed, failed)
-        self._seen.append((now, self._done(completed, failed)))
-        while now - self._seen[0][0] > RATE_SECONDS and len(self._seen) > 2:
-            self._seen.popleft()
-        seconds = now - self._seen[0][0]
-        rate = (self._seen[-1][1] - self._seen[0][1]) / seconds if seconds > 0 else 0.0
-        successes, failures = completed - self._first[0], failed - self._first[1]
-        return f"{rate:5.1f} flows/s, {successes:.0f} completed, {failures:.0f} failed, {in_flight:.0f} in flight"
 
 
 def end_early(compose: Compose, plan: Plan) -> None:

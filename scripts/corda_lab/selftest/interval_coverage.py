@@ -1,6 +1,7 @@
 """How often intervals, comparisons and early ends are right: the tables of ``docs/methodology.md``, by simulation.
 
-``PYTHONPATH=scripts .venv/bin/python -m corda_lab.selftest.interval_coverage`` prints them as Markdown in about six minutes, the same every time.
+``PYTHONPATH=scripts .venv/bin/python -m corda_lab.selftest.interval_coverage`` prints them as Markdown in about six
+minutes, the same every time.
 Nothing of it runs in the lab; the bootstraps are here only to be measured.
 """
 

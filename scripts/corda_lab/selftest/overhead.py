@@ -22,14 +22,16 @@ import polars as pl
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
+from corda_lab.host.processes import last_words
 from corda_lab.lab import shape
-from corda_lab.lab.compose import Compose, last_words
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
-from corda_lab.runs import containers, execute
+from corda_lab.runs import containers, counters, preflight
 from corda_lab.stats.intervals import CONFIDENCE, around_mean
-from corda_lab.steps import counts, rows
+from corda_lab.steps import rows
 from corda_lab.steps.entry import measuring_window
-from corda_lab.steps.load import LoadOptions, Plan
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import Plan
 from corda_lab.text import ui
 from lab_workload.values import Values
 
@@ -120,7 +122,7 @@ def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
     compose = Compose(settings)
     client, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the benchmark"):
-        plan = execute.plan(options, settings, compose, client)
+        plan = preflight.plan(options, settings, compose, client)
         nodes = client.nodes()
         part = plan.workload.parts[0]
         if len(plan.workload.parts) > 1 or plan.workload.setup:
@@ -138,7 +140,7 @@ def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
         pair: dict[str, float] = {}
         for side in ("direct", "bridge") if number % 2 else ("bridge", "direct"):
             with ui.phase(f"Round {number} of {rounds}: {side}"):
-                if not counts.await_rest(client, prometheus, since=time.time()):
+                if not counters.await_rest(client, prometheus, since=time.time()):
                     raise LabError("The lab does not come to rest", "See `scripts/lab status`.", exit_code=1)
                 if side == "direct":
                     pair[side] = direct_rate(compose, plan, arguments)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.errors import LabError
+from corda_lab.host import processes
+from corda_lab.host.processes import last_lines
 from corda_lab.lab import lifecycle
-from corda_lab.lab.compose import last_lines
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE, ROOT
 from corda_lab.selftest import matrix
@@ -100,9 +101,9 @@ def execute(command: Sequence[str], *, seconds_max: float) -> tuple[int, str]:
         process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
-        status = lifecycle.follow(
+        status = processes.follow(
             process,
-            lambda: lifecycle.last_line(path),
+            lambda: processes.last_line(path),
             seconds_max=seconds_max,
             every_seconds=REPORT_EVERY_SECONDS,
         )

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from corda_lab.errors import LabError
-from corda_lab.steps.counts import Subject
-from lab_workload.workload import Workload
 
 USERS_MAX = 10_000
 WORKERS_MAX = 16
@@ -15,7 +13,6 @@ RATE_MAX = 100_000.0
 LATE_SECONDS_MAX = 60.0
 LATE_SECONDS_DEFAULT = 1.0
 SPAWN_SECONDS_MAX = 5
-WORKERS_CONNECT_SECONDS_MAX = 60
 
 Arrivals = Literal["closed", "constant", "poisson"]
 
@@ -98,66 +95,6 @@ class LoadOptions:
             "seed": self.seed,
             "overrides": dict(self.overrides),
         }
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A run whose every input has been checked."""
-
-    identity: str
-    options: LoadOptions
-    workload: Workload
-    subject: Subject
-    flow_timeout_seconds: int
-
-    def _common_arguments(self) -> list[str]:
-        load = self.options
-        counterparty = ["--counterparty", load.counterparty] if load.counterparty else []
-        timing = (
-            ["--rate", f"{load.rate:g}", "--late-max", f"{load.late_limit_seconds:g}"]
-            if load.is_open
-            else ["--pacing", f"{load.pacing_seconds:g}"]
-        )
-        overrides = [word for key, value in load.overrides.items() for word in ("--set", f"{key}={value}")]
-        return [
-            *("--workload", self.workload.name),
-            *("--node", self.subject.node),
-            *counterparty,
-            *("--arrivals", load.arrivals),
-            *timing,
-            *overrides,
-            *("--run-id", self.identity),
-            *("--seed", str(load.seed)),
-        ]
-
-    def driver_arguments(self) -> list[str]:
-        """What follows the image's entrypoint in the container that starts and ends the load: alone, or the master."""
-        load = self.options
-        master = [
-            "--master",
-            *("--expect-workers", str(load.workers)),
-            *("--expect-workers-max-wait", str(WORKERS_CONNECT_SECONDS_MAX)),
-        ]
-        return [
-            "--headless",
-            *(master if load.workers else []),
-            *("--users", str(load.users)),
-            *("--spawn-rate", str(load.spawn_per_second)),
-            *("--run-time", f"{load.total_seconds}s"),
-            # Flows under way when the load stops are waited for: they count, at the nodes and so here.
-            *("--stop-timeout", str(self.flow_timeout_seconds + 5)),
-            *self._common_arguments(),
-            "--hold",
-        ]
-
-    def worker_arguments(self, index: int, master: str) -> list[str]:
-        """What follows the entrypoint in the container of worker ``index``, from 1, of the master in container ``master``."""
-        return [
-            "--worker",
-            *("--master-host", master),
-            *("--worker-index", str(index)),
-            *self._common_arguments(),
-        ]
 
 
 def check_options(options: LoadOptions) -> None:

@@ -116,3 +116,28 @@ def system_could_not_keep_up(figures: dict[str, Any]) -> str | None:
         f"{figures['late']} started late and {figures['dropped']} were dropped. The system did not keep up with the rate, "
         "and the figures are of those that got a place"
     )
+
+
+ACHIEVED_SHARE_MIN = 0.95
+"""Least share of the arrivals of a window that has to end well within it. Not of the rate: a tenth more or fewer arrive by chance
+in a minute."""
+
+
+UNFINISHED_MAX = 3
+"""So many may be under way at the window's end whatever their share."""
+
+
+DROPPED_SHARE_MAX = 0.001
+
+
+def arrival_problems(step: dict[str, Any]) -> list[str]:
+    """What of the arrivals of an open load was not done in time, or not at all, a sentence each."""
+    problems = []
+    arrivals, seconds = step["open_load"], step["window"]["seconds"]
+    due = arrivals["due_in_window"]
+    missing = due - step["throughput_per_second"] * seconds
+    if missing > max(UNFINISHED_MAX, (1 - ACHIEVED_SHARE_MIN) * due):
+        problems.append(f"achieved {step['throughput_per_second']:.2f} of {due / seconds:.2f} arrivals per second")
+    if arrivals["dropped"] > DROPPED_SHARE_MAX * arrivals["offered"]:
+        problems.append(f"{arrivals['dropped']} of {arrivals['offered']} arrivals were dropped")
+    return problems

@@ -4,19 +4,12 @@ Every flow of the lab's CorDapp leaves one row when it ends, at the node that st
 answered (responder). An initiator's row joins a request by flow id, a responder's by transaction id.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from corda_lab.clients.bridge import Node
-from corda_lab.clients.prometheus import Prometheus
-from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose
 from corda_lab.steps.rows import Window, deviation_percent, distribution, ended_within
-from corda_lab.text import ui
 
 STAGES = (
     "wait",
@@ -38,89 +31,9 @@ LAB_PACKAGE = "org.cordalab."
 DIFFERENCE_PERCENT_MAX = 10.0
 """How far start, stages and end together may be from the request's time before it is flagged."""
 
-FLUSH_SECONDS = 1.0
-"""A node writes its rows within half a second after a flow's end."""
-
-COLLECT_SECONDS_MAX = 300.0
-SIZE_COMMAND = (
-    'if [ -z "$LAB_STAGES_FILE" ]; then echo off; '
-    'elif [ -f "$LAB_STAGES_FILE" ]; then wc -c < "$LAB_STAGES_FILE"; '
-    "else echo 0; fi"
-)
-TAIL_COMMAND = 'if [ -f "$LAB_STAGES_FILE" ]; then tail -c "+$1" "$LAB_STAGES_FILE"; fi'
 
 _TEXT = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
 _TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
-
-
-def offsets(compose: Compose, nodes: Sequence[str]) -> dict[str, int]:
-    """Bytes of every node's stage rows so far, by node; a node that keeps none is left out."""
-    found = {}
-    for node in nodes:
-        words = compose.run("exec", "-T", node.lower(), "sh", "-c", SIZE_COMMAND, check=False).stdout.split()
-        if words and words[-1].isdecimal():
-            found[node] = int(words[-1])
-    return found
-
-
-def collect(compose: Compose, before: Mapping[str, int], directory: Path) -> list[Path]:
-    """Copy what every node has written since ``before`` to ``directory``, a file per node.
-
-    A node that cannot be asked, such as one that the load has killed, is left out with a warning.
-    """
-    paths = []
-    for node, offset in before.items():
-        path = directory / f"stages.{node.lower()}.ndjson"
-        command = ("exec", "-T", node.lower(), "sh", "-c", TAIL_COMMAND, "stages", str(offset + 1))
-        try:
-            compose.run_to_file(path, *command, seconds_max=COLLECT_SECONDS_MAX)
-        except LabError as error:
-            ui.warn(f"no stage rows of {node}: {error.message}")
-            continue
-        paths.append(path)
-    return paths
-
-
-def dropped_rows(prometheus: Prometheus) -> dict[str, int]:
-    """Stage rows that every node has dropped since it started, by node."""
-    return {
-        value.labels["node"]: int(value.value)
-        for value in prometheus.latest('corda_stage_rows_total{outcome="dropped"}')
-    }
-
-
-def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node]) -> pl.DataFrame | None:
-    """One table of all nodes' rows, a column ``stage_<name>_ms`` per stage; None when there is no row.
-
-    A last line that was cut off is left out. Nodes are named as in the lab, not by their X.500 names. Raises LabError.
-    """
-    lab_names = {node.x500_name: node.name for node in nodes.values()}
-    records = []
-    for path in paths:
-        content = path.read_bytes()
-        for line in content[: content.rfind(b"\n") + 1].splitlines():
-            try:
-                row = json.loads(line)
-                stages = {column_of(name): float(value) for name, value in row["stages"].items()}
-                record = {name: row[name] for name in (*_TEXT, *_TIMES)}
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise LabError(
-                    f"{path.name}: a stage row cannot be read ({type(error).__name__}: {error})",
-                    "This is a defect of the lab's CorDapp.",
-                ) from None
-            record["node"] = lab_names.get(row["node"], row["node"])
-            record["tx_id"] = row["tx_id"].upper() if row["tx_id"] else None
-            records.append({**record, **stages})
-    if not records:
-        return None
-    columns = dict.fromkeys(name for record in records for name in record)
-    names = ordered_stages(columns)
-    schema = {
-        **dict.fromkeys(_TEXT, pl.String()),
-        **dict.fromkeys(_TIMES, pl.Float64()),
-        **{column_of(name): pl.Float64() for name in names},
-    }
-    return pl.DataFrame(records, schema=schema).sort("created_at")
 
 
 def column_of(stage: str) -> str:

@@ -7,13 +7,14 @@ from pathlib import Path
 from rich.table import Table
 
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle, shape
+from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, ROOT
-from corda_lab.sweeps import execute, plan, store
-from corda_lab.sweeps.execute import Lab, Outcome
-from corda_lab.sweeps.schema import SweepFile, quick, read_sweep
-from corda_lab.text import ui
+from corda_lab.sweeps import execute, find_max, plan, store
+from corda_lab.sweeps.execute import Outcome
+from corda_lab.sweeps.file import SweepFile, quick, read_sweep
+from corda_lab.sweeps.lab import Lab
+from corda_lab.text import shapes, ui
 from corda_lab.text.durations import format_duration
 from corda_lab.text.words import plural
 from lab_workload.names import did_you_mean
@@ -82,7 +83,7 @@ def finish(wanted: Wanted) -> Outcome:
         kept = unfinished(wanted.file)
         kept.tidy()
         sweep = stored_sweep(kept)
-        folder = execute.finish(sweep, kept, execute.found_so_far(sweep, kept))
+        folder = execute.finish(sweep, kept, find_max.found_so_far(sweep, kept))
     return Outcome(folder, execute.problems_of(folder))
 
 
@@ -151,7 +152,7 @@ def show_plan(sweep: SweepFile, settings: Settings) -> None:
         key = step.lab_key(fields.fresh)
         is_new, last = key != last, key
         wanted = plan.settings_of(step.variables, settings)
-        described = shape.describe({**wanted.values, "CORDA_IMAGE": wanted.node_image}) if is_new else ""
+        described = shapes.describe({**wanted.values, "CORDA_IMAGE": wanted.node_image}) if is_new else ""
         table.add_row(str(step.index), step.label, str(step.repeat), step.workload, described)
     ui.console.print(table)
     left = plan.estimate(steps, settings, fresh=fields.fresh)

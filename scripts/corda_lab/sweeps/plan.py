@@ -12,11 +12,12 @@ from corda_lab.errors import LabError
 from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
-from corda_lab.runs.execute import read_workload
 from corda_lab.steps.load import LoadOptions, Stopping, check_options
-from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields, SweepFile, shape_options
+from corda_lab.sweeps.file import SweepFile
+from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields, shape_options
 from corda_lab.text.durations import parse_duration
 from corda_lab.text.words import DATABASES
+from corda_lab.workloads.resolve import read_workload
 
 USERS_DEFAULT = 20
 POOL_DEFAULT = 200

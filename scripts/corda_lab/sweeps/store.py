@@ -20,8 +20,8 @@ from corda_lab.paths import CONFIGS, RESULTS, WORKLOADS
 from corda_lab.results import files as keep
 from corda_lab.results import folders
 from corda_lab.results.files import Measured
+from corda_lab.sweeps.file import QUICK_SUFFIX
 from corda_lab.sweeps.plan import Step
-from corda_lab.sweeps.schema import QUICK_SUFFIX
 
 SHAPE_FOLDERS = ("databases", "nodes", "notaries")
 """Folders of configs/ that every shape is made from."""

@@ -5,11 +5,13 @@ from typing import Any
 
 from corda_lab.paths import WORKLOADS
 from corda_lab.results import files, folders
-from corda_lab.runs.containers import Timeline
+from corda_lab.runs import stage_rows
+from corda_lab.runs.timeline import Timeline
 from corda_lab.steps import costs, rows, stages
 from corda_lab.steps import entry as step
-from corda_lab.steps.counts import Counts, Part, Subject
-from corda_lab.steps.load import LoadOptions, Plan
+from corda_lab.steps.counts import Counts
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import Part, Plan, Subject
 from corda_lab.testing import simulation
 from lab_workload.workload import load_workload
 
@@ -80,7 +82,9 @@ def measured_of(
     frame = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", simulated)])
     metrics = simulation.metrics_frame(simulated, end)
     stage_frame = (
-        stages.read_stages(simulation.write_stage_rows(folder, simulated), simulation.nodes()) if with_stages else None
+        stage_rows.read_stages(simulation.write_stage_rows(folder, simulated), simulation.nodes())
+        if with_stages
+        else None
     )
     flows = {one.name: one.flow for one in plan.subject.parts}
     entry = step.build_step(

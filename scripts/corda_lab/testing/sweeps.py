@@ -19,14 +19,16 @@ import yaml
 from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
-from corda_lab.runs.containers import Timeline
+from corda_lab.runs.timeline import Timeline
 from corda_lab.steps import costs, rows
 from corda_lab.steps import entry as step
 from corda_lab.steps.counts import Counts, FlowCount, VaultCount
-from corda_lab.sweeps import execute, plan
+from corda_lab.sweeps import execute, plan, runner
+from corda_lab.sweeps import find_max as sweeps_find_max
+from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.judge import failings
 from corda_lab.sweeps.plan import Step
-from corda_lab.sweeps.schema import SweepFields, SweepFile, read_sweep
+from corda_lab.sweeps.schema import SweepFields
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
 
@@ -294,7 +296,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     entry["measured_again"] = ["other guests took 40 %"] if index in sweep.measured_again else []
     if index in sweep.invalid:
         entry["validity"] = {"valid": False, "reasons": [sweep.invalid[index]], "machine": []}
-    entry.update(execute.place_of(planned, failings(entry, fields)), workload=planned.workload)
+    entry.update(runner.place_of(planned, failings(entry, fields)), workload=planned.workload)
     shape = {**ENVIRONMENT["shape"], **sweep.environment.get("shape", {}), **planned.variables}
     environment = {**ENVIRONMENT, **sweep.environment, "shape": shape}
     return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n")
@@ -381,7 +383,10 @@ def run_all(simulator: Simulator) -> dict[str, Any]:
         for index, (point, repeat) in enumerate(order, start=1):
             simulator.step(plan.step_of(file, point, index, repeat))
         return {}
-    return {point.label: execute.find_max(file, point, number, simulator.answer) for number, point in enumerate(points)}
+    return {
+        point.label: sweeps_find_max.find_max(file, point, number, simulator.answer)
+        for number, point in enumerate(points)
+    }
 
 
 def store_sweep(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.analysis import listing, points
-from corda_lab.cli import app
+from corda_lab.cli import results
 from corda_lab.results import folders, stored
 from corda_lab.testing.sweeps import Simulated, store_sweep
 
@@ -29,14 +29,14 @@ def test_a_search_is_listed_with_the_rates_that_it_confirmed(tmp_path: Path) -> 
     outcomes = stored.read(folder).sweep["find_max"]["outcomes"]
     assert found["rates_confirmed_per_second"] == {label: outcome["rate"] for label, outcome in outcomes.items()}
     rates = ", ".join(f"{outcome['rate']:g}/s" for outcome in outcomes.values())
-    assert app._load_words(found) == f"highest: {rates}"
+    assert results._load_words(found) == f"highest: {rates}"
 
 
 def test_nothing_valid_has_no_figures(tmp_path: Path) -> None:
     store_sweep(tmp_path, Simulated(vary={"load.users": [2]}, repeats=1, invalid={1: "it broke"}))
     (found,) = listing.summaries(results_folder=tmp_path)
     assert (found["throughput_per_second"], found["p50_ms"], found["label"]) == (None, None, None)
-    assert app._load_words(found) == "nothing valid"
+    assert results._load_words(found) == "nothing valid"
 
 
 def test_open_load_is_listed_with_its_latency_from_the_intended_start(stored_open_run: Callable[..., Path]) -> None:
@@ -59,4 +59,4 @@ def test_a_damaged_run_is_marked_and_hides_no_other(stored_run: Callable[..., Pa
     first, second = listing.summaries(results_folder=run.parent)
     assert first["damaged"]
     assert second["run"] == run.name
-    assert app._table_of_runs([first, second]).row_count == 2
+    assert results._table_of_runs([first, second]).row_count == 2

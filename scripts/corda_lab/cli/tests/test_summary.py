@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from corda_lab.cli import app
+from corda_lab.cli import run as app
 from corda_lab.results import folders
 from corda_lab.testing.runs import part
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.host import debian
+from corda_lab.host import debian, processes
 from corda_lab.host.debian import Source
 
 DEB822 = """\
@@ -116,4 +116,4 @@ def test_given_answer_needs_no_question(monkeypatch: pytest.MonkeyPatch, *, inst
 
 
 def test_tail_is_one_line_of_the_last_words() -> None:
-    assert debian.tail("first\n\n second \nthird\n", 2) == "second | third"
+    assert processes.tail("first\n\n second \nthird\n", 2) == "second | third"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.host import debian, engine
-from corda_lab.host.engine import EngineState
+from corda_lab.host import debian, dockerd, engine, plugins, probe, processes
+from corda_lab.host.probe import EngineState
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def child() -> Iterator[subprocess.Popen[bytes]]:
 @pytest.fixture
 def engine_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "engine.json"
-    monkeypatch.setattr(engine, "ENGINE_FILE", path)
+    monkeypatch.setattr(dockerd, "ENGINE_FILE", path)
     return path
 
 
@@ -58,7 +58,7 @@ def docker_client(directory: Path, monkeypatch: pytest.MonkeyPatch, script: str)
     ],
 )
 def test_versions_are_read_as_packagers_write_them(text: str, version: tuple[int, int, int] | None) -> None:
-    assert engine.parse_version(text) == version
+    assert probe.parse_version(text) == version
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_versions_are_read_as_packagers_write_them(text: str, version: tuple[int
     ],
 )
 def test_plugins_that_are_missing_or_too_old_are_named(compose: str, buildx: str, missing: list[str]) -> None:
-    assert engine.missing_plugins(compose, buildx) == missing
+    assert plugins.missing_plugins(compose, buildx) == missing
 
 
 @pytest.mark.parametrize(
@@ -92,24 +92,24 @@ def test_plugins_that_are_missing_or_too_old_are_named(compose: str, buildx: str
     ],
 )
 def test_failures_of_the_client_are_told_apart(words: str, state: str) -> None:
-    assert engine.classify_failure(words) is EngineState(state)
+    assert probe.classify_failure(words) is EngineState(state)
 
 
 def test_missing_client_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert engine.probe().state is EngineState.NO_CLIENT
+    assert probe.probe().state is EngineState.NO_CLIENT
 
 
 def test_running_engine_gives_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "echo 20.10.24+dfsg1")
-    assert engine.probe() == engine.Probe(EngineState.READY, "20.10.24+dfsg1")
+    assert probe.probe() == probe.Probe(EngineState.READY, "20.10.24+dfsg1")
     assert engine.ensure_engine(install=False) == "20.10.24+dfsg1"
 
 
 def test_engine_that_hangs_counts_as_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "exec /bin/sleep 60")
-    monkeypatch.setattr(engine, "COMMAND_SECONDS_MAX", 0.2)
-    found = engine.probe()
+    monkeypatch.setattr(processes, "COMMAND_SECONDS_MAX", 0.2)
+    found = probe.probe()
     assert found.state is EngineState.FAILED
     assert "no answer" in found.detail
 
@@ -143,31 +143,31 @@ def test_missing_compose_is_a_clear_error_where_it_may_not_be_fetched(
 ) -> None:
     docker_client(tmp_path, monkeypatch, 'test "$1" = buildx && echo 0.29.1')
     with pytest.raises(LabError, match=r"lacks compose .*2\.24\.0") as caught:
-        engine.ensure_compose(install=False)
+        plugins.ensure_compose(install=False)
     assert "docker-compose-plugin" in caught.value.remedy
 
 
 def test_pid_file_of_a_running_program_is_kept(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
     pid_file = tmp_path / "docker.pid"
     pid_file.write_text(f"{child.pid}\n", encoding="utf-8")
-    assert engine.remove_stale_pid_file(pid_file, engine.process_name(child.pid)) == child.pid
+    assert dockerd.remove_stale_pid_file(pid_file, dockerd.process_name(child.pid)) == child.pid
     assert pid_file.exists()
 
 
 def test_pid_file_whose_number_another_program_has_is_removed(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
     pid_file = tmp_path / "docker.pid"
     pid_file.write_text(str(child.pid), encoding="utf-8")
-    assert engine.remove_stale_pid_file(pid_file, "dockerd") is None
+    assert dockerd.remove_stale_pid_file(pid_file, "dockerd") is None
     assert not pid_file.exists()
 
 
 def test_pid_file_of_an_ended_program_is_removed(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
-    name = engine.process_name(child.pid)
+    name = dockerd.process_name(child.pid)
     child.kill()
     child.wait()
     pid_file = tmp_path / "docker.pid"
     pid_file.write_text(str(child.pid), encoding="utf-8")
-    assert engine.remove_stale_pid_file(pid_file, name) is None
+    assert dockerd.remove_stale_pid_file(pid_file, name) is None
     assert not pid_file.exists()
 
 
@@ -176,7 +176,7 @@ def test_pid_file_without_a_number_names_no_process(tmp_path: Path, content: str
     pid_file = tmp_path / "docker.pid"
     if content is not None:
         pid_file.write_text(content, encoding="utf-8")
-    assert engine.remove_stale_pid_file(pid_file, "dockerd") is None
+    assert dockerd.remove_stale_pid_file(pid_file, "dockerd") is None
     assert not pid_file.exists()
 
 
@@ -185,7 +185,7 @@ def test_socket_without_a_listener_is_removed(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen()
-    assert engine.remove_dead_socket(path)
+    assert dockerd.remove_dead_socket(path)
     assert not path.exists()
 
 
@@ -195,25 +195,25 @@ def test_socket_with_a_listener_and_other_files_are_kept(tmp_path: Path) -> None
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(live))
         server.listen()
-        assert not engine.remove_dead_socket(live)
-    assert not engine.remove_dead_socket(plain)
-    assert not engine.remove_dead_socket(tmp_path / "absent")
+        assert not dockerd.remove_dead_socket(live)
+    assert not dockerd.remove_dead_socket(plain)
+    assert not dockerd.remove_dead_socket(tmp_path / "absent")
     assert live.exists()
     assert plain.exists()
 
 
 def own_note(pid: int) -> dict[str, object]:
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    return {"method": "dockerd", "pid": pid, "start_ticks": engine.process_start_ticks(pid), "boot_id": boot_id}
+    return {"method": "dockerd", "pid": pid, "start_ticks": dockerd.process_start_ticks(pid), "boot_id": boot_id}
 
 
 def test_our_own_engine_is_stopped(engine_file: Path, child: subprocess.Popen[bytes]) -> None:
     engine_file.write_text(json.dumps(own_note(child.pid)), encoding="utf-8")
-    assert engine.started_by_us() is not None
-    assert engine.stop_engine_if_ours()
+    assert dockerd.started_by_us() is not None
+    assert dockerd.stop_engine_if_ours()
     assert child.wait() == -signal.SIGTERM
     assert not engine_file.exists()
-    assert not engine.stop_engine_if_ours()
+    assert not dockerd.stop_engine_if_ours()
 
 
 @pytest.mark.parametrize("difference", [{"start_ticks": 1}, {"boot_id": "another boot"}])
@@ -221,7 +221,7 @@ def test_process_that_only_has_the_same_number_is_left_alone(
     engine_file: Path, child: subprocess.Popen[bytes], difference: dict[str, object]
 ) -> None:
     engine_file.write_text(json.dumps({**own_note(child.pid), **difference}), encoding="utf-8")
-    assert not engine.stop_engine_if_ours()
+    assert not dockerd.stop_engine_if_ours()
     assert child.poll() is None
     assert not engine_file.exists()
 
@@ -230,11 +230,11 @@ def test_process_that_only_has_the_same_number_is_left_alone(
 def test_without_a_readable_note_no_engine_is_ours(engine_file: Path, content: str | None) -> None:
     if content is not None:
         engine_file.write_text(content, encoding="utf-8")
-    assert engine.started_by_us() is None
+    assert dockerd.started_by_us() is None
 
 
 def test_process_start_is_read_of_this_very_process() -> None:
-    ticks = engine.process_start_ticks(os.getpid())
+    ticks = dockerd.process_start_ticks(os.getpid())
     assert ticks is not None
     seconds_since_start = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     assert 0 <= seconds_since_start < 24 * 3600
@@ -248,9 +248,9 @@ def test_facts_are_taken_from_docker_info() -> None:
         "DockerRootDir": "/home/u/.local/share/docker",
         "SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless"],
     }
-    info = engine.parse_info(facts, compose_version="2.40.3", buildx_version="0.29.1")
-    assert info == engine.EngineInfo("27.1.1", "2.40.3", "0.29.1", True, 4, 8 * 2**30, "/home/u/.local/share/docker")
+    info = probe.parse_info(facts, compose_version="2.40.3", buildx_version="0.29.1")
+    assert info == probe.EngineInfo("27.1.1", "2.40.3", "0.29.1", True, 4, 8 * 2**30, "/home/u/.local/share/docker")
 
 
 def test_engine_without_security_options_is_not_rootless() -> None:
-    assert not engine.parse_info({"SecurityOptions": None}, compose_version="", buildx_version="").rootless
+    assert not probe.parse_info({"SecurityOptions": None}, compose_version="", buildx_version="").rootless

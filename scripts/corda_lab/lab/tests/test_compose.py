@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from corda_lab.lab.compose import Compose, Service, lab_environment, last_lines, parse_services
+from corda_lab.host.processes import last_lines
+from corda_lab.lab.compose import Compose, Service, lab_environment, parse_services
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.lab import cordapps, lifecycle
+from corda_lab.host import processes
+from corda_lab.lab import addresses, cordapps, lifecycle
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 
@@ -26,13 +27,13 @@ def is_alive(pid: int) -> bool:
 
 
 def test_returns_the_status_of_a_command() -> None:
-    status = lifecycle.follow(python("raise SystemExit(3)"), lambda: "", seconds_max=30, every_seconds=60)
+    status = processes.follow(python("raise SystemExit(3)"), lambda: "", seconds_max=30, every_seconds=60)
     assert status == 3
 
 
 def test_a_command_that_takes_too_long_is_ended() -> None:
     process = python("import time; time.sleep(600)")
-    assert lifecycle.follow(process, lambda: "", seconds_max=0, every_seconds=60) is None
+    assert processes.follow(process, lambda: "", seconds_max=0, every_seconds=60) is None
     assert not is_alive(process.pid)
 
 
@@ -43,14 +44,14 @@ def test_ctrl_c_ends_the_command_and_goes_on_to_the_caller() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        lifecycle.follow(process, interrupt, seconds_max=60, every_seconds=60)
+        processes.follow(process, interrupt, seconds_max=60, every_seconds=60)
     assert not is_alive(process.pid)
 
 
 def test_grafana_has_no_address_where_it_is_left_out() -> None:
     settings = load_settings(ENV_FILE, {})
-    assert lifecycle.urls(settings)["Grafana"] == "http://127.0.0.1:3000"
-    assert "Grafana" not in lifecycle.urls(settings, without=["grafana"])
+    assert addresses.urls(settings)["Grafana"] == "http://127.0.0.1:3000"
+    assert "Grafana" not in addresses.urls(settings, without=["grafana"])
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_grafana_has_no_address_where_it_is_left_out() -> None:
     ],
 )
 def test_a_builder_s_line_is_made_short(line: str, text: str) -> None:
-    assert lifecycle.shorten_build_line(line) == text
+    assert processes.shorten_build_line(line) == text
 
 
 def test_the_services_follow_the_number_of_parties() -> None:

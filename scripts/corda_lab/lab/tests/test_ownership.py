@@ -11,8 +11,9 @@ from corda_lab.errors import FinalError, LabError
 from corda_lab.lab import lifecycle, ownership
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.sweeps import execute, plan
-from corda_lab.sweeps.schema import read_sweep
+from corda_lab.sweeps import lab as execute
+from corda_lab.sweeps import plan
+from corda_lab.sweeps.file import read_sweep
 
 PROJECT = "lab"
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": PROJECT})

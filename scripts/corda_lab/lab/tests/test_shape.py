@@ -7,6 +7,7 @@ from corda_lab.lab import shape
 from corda_lab.lab.compose import lab_environment
 from corda_lab.lab.settings import SHAPE_VARIABLES, Settings, load_settings
 from corda_lab.paths import COMPOSE_FILE, ENV_FILE
+from corda_lab.text import shapes
 
 CORES = 8
 
@@ -121,11 +122,11 @@ def test_options_win_over_the_settings_and_memory_follows_the_heap() -> None:
 
 def test_a_shape_is_described_in_one_line() -> None:
     values = {name: settings_with()[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": "corda-lab/node:4.10"}
-    assert shape.describe(values) == (
+    assert shapes.describe(values) == (
         "Corda 4.10, h2, simple notary, 3 parties, production mode, preset stock, heap 1g"
     )
     values |= {"NODE_CORES": "0.5", "LINKS": "partya-partyb=+40ms", "DEV_MODE": "true"}
-    assert shape.describe(values).endswith(
+    assert shapes.describe(values).endswith(
         "development mode, preset stock, heap 1g, 0.5 cores a node, link partya-partyb=+40ms"
     )
 
@@ -133,9 +134,9 @@ def test_a_shape_is_described_in_one_line() -> None:
 def test_of_several_shapes_what_they_share_is_told_once() -> None:
     values = {name: settings_with()[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": "corda-lab/node:4.10"}
     far = values | {"DATABASE": "postgres", "LINKS": "partya-postgres=+4ms"}
-    assert shape.describe_all([values, values]) == shape.describe(values)
-    assert shape.describe_all([values, far]) == (
+    assert shapes.describe_all([values, values]) == shapes.describe(values)
+    assert shapes.describe_all([values, far]) == (
         "h2; postgres, link partya-postgres=+4ms; "
         "each with Corda 4.10, simple notary, 3 parties, production mode, preset stock, heap 1g"
     )
-    assert shape.describe_all([values, values | {"LINKS": "partya-partyb=+4ms"}]).startswith("nothing else; link")
+    assert shapes.describe_all([values, values | {"LINKS": "partya-partyb=+4ms"}]).startswith("nothing else; link")

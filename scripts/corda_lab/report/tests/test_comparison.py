@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.analysis import comparison
-from corda_lab.analysis.comparison import Comparison, is_same_link
+from corda_lab.analysis.circumstances import is_same_link
+from corda_lab.analysis.comparison import Comparison, compare_runs, parse_threshold
 from corda_lab.errors import LabError
+from corda_lab.report import comparison
 from corda_lab.results import folders as results
 from corda_lab.testing.pages import chart_data, without_scripts
 from corda_lab.testing.sweeps import Simulated, store_sweep
@@ -30,7 +31,7 @@ def later(folder: Path, *, speed: float = 1.0, **about: object) -> Path:
 
 
 def judged(*folders: Path, threshold: float | None = None, metric: str = "throughput") -> Comparison:
-    return comparison.compare(folders, metric=metric, threshold=threshold)
+    return compare_runs(folders, metric=metric, threshold=threshold)
 
 
 def test_a_slower_run_is_a_regression_beyond_the_threshold(before: Path, tmp_path: Path) -> None:
@@ -69,9 +70,9 @@ def test_what_differs_besides_the_figures_comes_first(before: Path, tmp_path: Pa
         ("commit", "commit"),
         ("commit", "has_changes"),
     }
-    markdown = found.markdown()
+    markdown = comparison.markdown(found)
     assert markdown.index("Not the same in both runs: shape and commit") < markdown.index("| point |")
-    page = without_scripts(found.html())
+    page = without_scripts(comparison.html(found))
     assert page.index("Not the same in both runs") < page.index("<h1>")
 
 
@@ -80,7 +81,7 @@ def test_single_runs_have_no_interval_and_no_verdict(stored_run: Callable[..., P
     found = judged(run, run, threshold=0.01)
     assert found.regressions == []
     assert "one measurement each has no interval" in comparison.headline(found.others[0], "throughput")
-    assert found.as_dict()["comparisons"][0]["points"][0]["metrics"]["p95"]["verdict"] == "cannot tell"
+    assert comparison.as_dict(found)["comparisons"][0]["points"][0]["metrics"]["p95"]["verdict"] == "cannot tell"
 
 
 def test_runs_without_a_common_point_are_refused(before: Path, stored_run: Callable[..., Path]) -> None:
@@ -124,7 +125,7 @@ def test_what_could_not_be_judged_is_not_called_within_the_threshold(stored_run:
     found = judged(run, run, threshold=0.05)
     assert (found.state, found.regressions) == ("doubt", [])
     assert comparison.threshold_words(found).startswith("Nothing could be judged")
-    assert "within the threshold" not in without_scripts(found.html())
+    assert "within the threshold" not in without_scripts(comparison.html(found))
 
 
 def test_searches_are_compared_by_the_rates_that_they_confirmed(tmp_path: Path) -> None:
@@ -142,8 +143,8 @@ def test_searches_are_compared_by_the_rates_that_they_confirmed(tmp_path: Path) 
     ratio = one.rates[0].ratio
     assert ratio is not None
     assert ratio == pytest.approx(0.7, abs=0.08)
-    assert "highest rate confirmed" in without_scripts(found.html()).lower()
-    assert re.search(r"\| H2 \| [\d.]+/s \(probes: [\d.]+/s held, [\d.]+/s did not\) \|", found.markdown())
+    assert "highest rate confirmed" in without_scripts(comparison.html(found)).lower()
+    assert re.search(r"\| H2 \| [\d.]+/s \(probes: [\d.]+/s held, [\d.]+/s did not\) \|", comparison.markdown(found))
 
 
 def test_a_search_that_confirms_nothing_any_more_is_a_regression(tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_a_search_that_confirms_nothing_any_more_is_a_regression(tmp_path: Path)
     assert judged(first, second, threshold=0.05).regressions == ["iou no rate confirmed"]
     itself = judged(second, second, threshold=0.05)
     assert (itself.state, itself.regressions) == ("doubt", [])
-    assert "none confirmed" in itself.markdown()
+    assert "none confirmed" in comparison.markdown(itself)
 
 
 def test_comparisons_of_several_runs_are_one_family(before: Path, tmp_path: Path) -> None:
@@ -208,10 +209,10 @@ def test_leaves_a_page_markdown_and_json(before: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("5 %", 0.05), ("12.5%", 0.125), ("5", 0.05)])
 def test_a_threshold_is_a_share(text: str, share: float) -> None:
-    assert comparison.parse_threshold(text) == share
+    assert parse_threshold(text) == share
 
 
 @pytest.mark.parametrize("text", ["", "much", "-5%", "0%", "100%"])
 def test_refuses_what_is_no_share(text: str) -> None:
     with pytest.raises(LabError, match=r"^--threshold: "):
-        comparison.parse_threshold(text)
+        parse_threshold(text)

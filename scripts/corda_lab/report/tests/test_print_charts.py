@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.report import charts_sweep, page, print_charts
+from corda_lab.report import chart as charts_sweep
+from corda_lab.report import page, print_charts
 from corda_lab.results import stored
 from corda_lab.testing.sweeps import Simulated, store_sweep
 

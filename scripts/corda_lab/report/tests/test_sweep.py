@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from corda_lab.analysis import conclusions, points, saturation, significance
+from corda_lab.analysis import conclusions, points, saturation, significance, values
 from corda_lab.paths import ROOT
-from corda_lab.report import charts_sweep
+from corda_lab.report import costs
 from corda_lab.report import page as report
 from corda_lab.report import sweep as report_sweep
 from corda_lab.results import folders, stored
@@ -209,20 +209,18 @@ def test_stages_and_costs_stand_by_point(sweep: Path) -> None:
 def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, Simulated(vary={"shape.database": ["postgres"]}, x=None))
     run = stored.read(folder)
-    (row,) = report_sweep.cost_rows(points.points(run))
+    (row,) = costs.cost_rows(points.points(run))
     (point,) = points.points(run)
-    nodes = charts_sweep.costs_of(point, "cpu_seconds_per_flow")
+    nodes = values.costs_of(point, "cpu_seconds_per_flow")
     assert {"bridge", "locust"} <= nodes.keys()
     alone = sum(value for name, value in nodes.items() if name in ("Notary", "PartyA", "PartyB"))
     assert row["totals"][0] == f"{words.amount(1000 * alone)} ms"
     assert "PostgreSQL's own processor time was not measured" in text_of(folder).replace("&#39;", "'")
     for step in run.steps:
         step["costs"]["cpu_seconds_per_flow"]["PostgreSQL"] = 0.01
-    (row,) = report_sweep.cost_rows(points.points(run))
+    (row,) = costs.cost_rows(points.points(run))
     assert row["totals"][0] == f"{words.amount(1000 * alone + 10)} ms"
-    assert (
-        report_sweep.database_hint(run, points.points(run)) == "PostgreSQL's processor time is of the whole load too."
-    )
+    assert costs.database_hint(run, points.points(run)) == "PostgreSQL's processor time is of the whole load too."
 
 
 @pytest.mark.parametrize(

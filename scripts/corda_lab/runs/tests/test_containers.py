@@ -15,9 +15,11 @@ from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.runs import containers
-from corda_lab.steps import rows, stages
-from corda_lab.steps.load import LoadOptions, Plan
+from corda_lab.runs import containers, stage_rows
+from corda_lab.runs import live as runs_live
+from corda_lab.steps import rows
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import Plan
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import RUN_IDENTITY, plan_of
 
@@ -129,22 +131,22 @@ def test_stage_rows_of_a_node_that_is_gone_are_left_out(
     docker: Callable[[dict[str, str]], Path], tmp_path: Path
 ) -> None:
     docker({"partyb": "FAIL", "partya": "{}"})
-    paths = stages.collect(compose(), {"PartyA": 0, "PartyB": 7}, tmp_path)
+    paths = stage_rows.collect(compose(), {"PartyA": 0, "PartyB": 7}, tmp_path)
     assert [path.name for path in paths] == ["stages.partya.ndjson"]
 
 
 def test_stage_rows_are_copied_from_where_they_stood(docker: Callable[[dict[str, str]], Path], tmp_path: Path) -> None:
     calls = docker({"wc -c": "1234", "tail -c": "new"})
-    before = stages.offsets(compose(), ["PartyA"])
+    before = stage_rows.offsets(compose(), ["PartyA"])
     assert before == {"PartyA": 1234}
-    (path,) = stages.collect(compose(), before, tmp_path)
+    (path,) = stage_rows.collect(compose(), before, tmp_path)
     assert path.read_text(encoding="utf-8") == "new\n"
     assert called(calls)[-1][-1] == "1235"
 
 
 def test_a_node_without_a_stage_file_is_left_out(docker: Callable[[dict[str, str]], Path]) -> None:
     docker({"exec": "off"})
-    assert stages.offsets(compose(), ["PartyA"]) == {}
+    assert stage_rows.offsets(compose(), ["PartyA"]) == {}
 
 
 def test_every_worker_s_rows_have_to_be_there(tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def test_failures_that_a_workload_expects_are_work_done(
     monkeypatch: pytest.MonkeyPatch, expects_failures: bool, done: float
 ) -> None:
     bridge = Bridge("http://127.0.0.1:1")
-    live = containers.LiveRate(bridge, plan().subject, expects_failures=expects_failures)
+    live = runs_live.LiveRate(bridge, plan().subject, expects_failures=expects_failures)
     labels = {"node": "PartyA"}
     for completed, failed in ((100.0, 50.0), (103.0, 57.0)):
         samples = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.lab import lifecycle
+from corda_lab.host import processes
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, ROOT
 from corda_lab.selftest import suite
@@ -54,7 +54,7 @@ def test_a_check_that_hangs_is_ended() -> None:
 
 def test_a_long_check_says_what_it_is_at(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(suite, "REPORT_EVERY_SECONDS", 0.0)
-    monkeypatch.setattr(lifecycle, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(processes, "POLL_SECONDS", 0.2)
     outcome = suite.run_check([sys.executable, "-c", "import time; print('half done', flush=True); time.sleep(2)"])
     assert (outcome.passed, outcome.output) == (1, "half done\n")
     assert "s: half done" in capsys.readouterr().out

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SERIES
+from corda_lab.runs import readings
 from corda_lab.steps import costs
 
 NETWORK = """\
@@ -19,9 +20,9 @@ def samples(name: str, node: str | None, values: dict[float, float], labels: str
 
 
 def test_reads_what_a_node_has_sent_and_stored() -> None:
-    assert costs.parse_node(NETWORK + "5455872\n") == (183590, 5455872)
-    assert costs.parse_node(NETWORK) == (183590, None)
-    assert costs.parse_node("sh: cat: not found\n") == (None, None)
+    assert readings.parse_node(NETWORK + "5455872\n") == (183590, 5455872)
+    assert readings.parse_node(NETWORK) == (183590, None)
+    assert readings.parse_node("sh: cat: not found\n") == (None, None)
 
 
 def test_costs_are_of_one_flow() -> None:
@@ -61,8 +62,8 @@ PROCESSES = """\
 
 
 def test_postgresql_s_processor_time_is_of_all_its_processes_those_that_ended_too() -> None:
-    assert costs.parse_processes(PROCESSES) == pytest.approx((30 + 20 + 700 + 250 + 60 + 40) / 100)
-    assert costs.parse_processes("service postgres is not running\n") is None
+    assert readings.parse_processes(PROCESSES) == pytest.approx((30 + 20 + 700 + 250 + 60 + 40) / 100)
+    assert readings.parse_processes("service postgres is not running\n") is None
 
 
 def step_of(parts: list[dict[str, object]]) -> dict[str, object]:

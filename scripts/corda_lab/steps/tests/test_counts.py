@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from corda_lab.steps import rows
-from corda_lab.steps.counts import Counts, FlowCount, Part, Snapshot, Subject, difference, succeeded_by_part
+from corda_lab.steps.counts import Counts, FlowCount, Snapshot, difference, succeeded_by_part
+from corda_lab.steps.plan import Part, Subject
 from corda_lab.testing import simulation
 
 IOU, PAY = "org.cordalab.flows.Iou", "org.cordalab.flows.CashRepeatedPay"

@@ -11,14 +11,12 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.host import machine
-from corda_lab.runs.containers import Timeline
+from corda_lab.runs.timeline import Timeline
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import costs
 from corda_lab.steps.counts import Counts, FlowCount, VaultCount
 from corda_lab.steps.entry import (
-    flags,
     generator_cpu_percent,
-    invalidity,
     mean_in_window,
     measuring_window,
     others_cpu_cores,
@@ -27,6 +25,7 @@ from corda_lab.steps.entry import (
 )
 from corda_lab.steps.load import LoadOptions, Stopping
 from corda_lab.steps.rows import Window
+from corda_lab.steps.validity import flags, invalidity
 from corda_lab.testing import simulation
 
 IOU = "org.cordalab.flows.Iou"

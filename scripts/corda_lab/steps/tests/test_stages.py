@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.runs import stage_rows
 from corda_lab.steps import rows, stages
 from corda_lab.steps.rows import Window
 from corda_lab.testing import simulation
@@ -23,7 +24,7 @@ def simulated(tmp_path: Path, **about: Any) -> tuple[pl.DataFrame, list[dict[str
 
 def figures(tmp_path: Path, **about: Any) -> dict[str, Any]:
     requests, content = simulated(tmp_path, **about)
-    table = stages.read_stages(simulation.write_stage_rows(tmp_path, content), simulation.nodes())
+    table = stage_rows.read_stages(simulation.write_stage_rows(tmp_path, content), simulation.nodes())
     return stages.stage_figures(requests, table, WINDOW, FLOWS, is_on=True, dropped={"PartyA": 0})
 
 
@@ -73,7 +74,7 @@ def test_a_transaction_that_lacks_a_party_s_row_has_no_consensus_latency(tmp_pat
     paths = simulation.write_stage_rows(tmp_path, content)
     lines = paths[1].read_text(encoding="utf-8").splitlines(keepends=True)
     paths[1].write_text("".join(lines[::2]), encoding="utf-8")
-    table = stages.read_stages(paths, simulation.nodes())
+    table = stage_rows.read_stages(paths, simulation.nodes())
     found = stages.stage_figures(requests, table, WINDOW, FLOWS, is_on=True, dropped={})
     assert found["consensus_latency_ms"]["p50"] == pytest.approx(1000 * simulation.COMMIT_SECONDS, abs=0.01)
     assert found["consensus_left_out"] == pytest.approx(found["flows"][0]["rows"] / 2, abs=1)
@@ -107,7 +108,7 @@ def test_says_why_there_is_no_table(tmp_path: Path, flow: str, is_on: bool, word
 def test_stage_rows_of_other_flows_make_no_table(tmp_path: Path) -> None:
     requests, content = simulated(tmp_path)
     others = [{**one, "flow_id": "another", "tx_id": "AA"} for one in content[:3]]
-    table = stages.read_stages(simulation.write_stage_rows(tmp_path, others), simulation.nodes())
+    table = stage_rows.read_stages(simulation.write_stage_rows(tmp_path, others), simulation.nodes())
     found = stages.stage_figures(requests, table, WINDOW, FLOWS, is_on=True, dropped={})
     assert found["reason"] == "No stage row belongs to a request of the measuring window."
 
@@ -117,13 +118,13 @@ def test_a_row_that_was_cut_off_is_left_out_and_a_broken_one_refused(tmp_path: P
     path = simulation.write_stage_rows(tmp_path, content[:5])[0]
     whole = path.read_text(encoding="utf-8")
     path.write_text(whole + '{"flow_id": "cut', encoding="utf-8")
-    table = stages.read_stages([path], simulation.nodes())
+    table = stage_rows.read_stages([path], simulation.nodes())
     assert table is not None
     assert table.height == 5
     assert table["node"].unique().to_list() == ["PartyA"]
     broken = {**json.loads(whole.splitlines()[0]), "stages": None}
     path.write_text(json.dumps(broken) + "\n", encoding="utf-8")
     with pytest.raises(LabError, match="a stage row cannot be read"):
-        stages.read_stages([path], simulation.nodes())
+        stage_rows.read_stages([path], simulation.nodes())
     path.write_text("", encoding="utf-8")
-    assert stages.read_stages([path], simulation.nodes()) is None
+    assert stage_rows.read_stages([path], simulation.nodes()) is None

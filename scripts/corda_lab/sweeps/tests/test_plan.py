@@ -12,7 +12,8 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import SWEEPS
-from corda_lab.sweeps.schema import Fresh, SweepFile, read_sweep
+from corda_lab.sweeps.file import SweepFile, read_sweep
+from corda_lab.sweeps.schema import Fresh
 
 HEAD = """\
 description: A sweep.

@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.sweeps.command import SWEEPS, find_file
-from corda_lab.sweeps.schema import quick, read_sweep
+from corda_lab.sweeps.file import quick, read_sweep
 
 SOUND = """\
 description: A sweep.

@@ -20,9 +20,10 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.steps.load import LoadOptions
-from corda_lab.sweeps import execute, judge, plan, store
+from corda_lab.sweeps import execute, find_max, judge, lab, plan, store
+from corda_lab.sweeps import runner as sweeps_runner
 from corda_lab.sweeps.command import Wanted, finish, stored_sweep
-from corda_lab.sweeps.schema import SweepFile, read_sweep
+from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import measured_of, plan_of
 
@@ -43,7 +44,7 @@ SETTINGS = load_settings(ENV_FILE, {})
 GONE = LabError("the node is gone")
 
 
-class StubLab(execute.Lab):
+class StubLab(lab.Lab):
     """Counts how often it is to be started anew."""
 
     forgotten = 0
@@ -52,7 +53,7 @@ class StubLab(execute.Lab):
         self.forgotten += 1
 
 
-class Stub(execute.Runner):
+class Stub(sweeps_runner.Runner):
     """Runs steps without a lab: each takes a moment and gives the same simulated rows."""
 
     def __init__(
@@ -86,7 +87,7 @@ class Stub(execute.Runner):
         measured.step["load"]["rate_per_second"] = step.load.get("rate")
         measured.step["validity"]["machine"] = ["the machine swapped"] if self._spoilt > 0 else []
         self._spoilt -= 1
-        measured.step.update(execute.place_of(step, judge.failings(measured.step, self._sweep.fields)))
+        measured.step.update(sweeps_runner.place_of(step, judge.failings(measured.step, self._sweep.fields)))
         return measured
 
     def _keep_failure(self, step: plan.Step, attempt: int, error: LabError) -> None:
@@ -222,7 +223,7 @@ def test_a_step_that_breaks_is_tried_twice_and_then_left_out(tmp_path: Path, sam
     sweep = sweep_file(tmp_path)
     kept = begin(tmp_path, sweep)
     runner = Stub(sweep, kept, sample, broken={kept.steps[1].key: [GONE, GONE]})
-    with pytest.raises(execute.StepFailedError):
+    with pytest.raises(sweeps_runner.StepFailedError):
         runner.step(kept.steps[1], "")
     assert runner.failed == {kept.steps[1].key: "the node is gone"}
     assert runner.forgotten == 2
@@ -266,7 +267,7 @@ def test_an_engine_that_gives_no_answer_takes_the_logs_along_and_nothing_else(
         raise LabError("`docker compose logs` gave no answer within 120 s")
 
     monkeypatch.setattr(Compose, "run", hang)
-    execute.Runner._keep_failure(Stub(sweep, kept, sample), kept.steps[0], 1, GONE)
+    sweeps_runner.Runner._keep_failure(Stub(sweep, kept, sample), kept.steps[0], 1, GONE)
     (folder,) = (kept.folder / "failed").iterdir()
     assert [path.name for path in folder.iterdir()] == ["error.txt"]
 
@@ -371,7 +372,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFile:
 
 def search_with(runner: Stub, sweep: SweepFile) -> dict[str, Any]:
     (point,) = plan.points_of(sweep)
-    return execute.find_max(sweep, point, 0, runner.answer)
+    return find_max.find_max(sweep, point, 0, runner.answer)
 
 
 def test_a_rate_that_breaks_the_lab_is_not_sustained_and_not_asked_again(
@@ -392,7 +393,7 @@ def test_a_lab_that_has_not_measured_anything_yet_is_not_broken_by_the_rate(
     tmp_path: Path, sample: Path, search: SweepFile
 ) -> None:
     kept = begin(tmp_path, search)
-    with pytest.raises(execute.StepFailedError):
+    with pytest.raises(sweeps_runner.StepFailedError):
         search_with(Stub(search, kept, sample, broken={"iou_01-probe": [GONE, GONE]}), search)
     assert search_with(Stub(search, kept, sample), search)["rate"] == 4
 

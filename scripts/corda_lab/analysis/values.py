@@ -1,0 +1,79 @@
+"""Measured values in words: with their interval, or with the reason why there is none."""
+
+from typing import Any
+
+from corda_lab.analysis.points import METRICS, Point
+from corda_lab.analysis.saturation import by_node as node_means
+from corda_lab.text.words import milliseconds, per_second
+
+
+def shown(value: float | None, metric: str) -> str:
+    """A figure with its unit."""
+    unit = METRICS[metric].unit
+    return bare(value, metric) if unit == "ms" else f"{bare(value, metric)} {unit}"
+
+
+def bare(value: float | None, metric: str) -> str:
+    """A figure without the unit of a rate, where that stands beside it."""
+    return milliseconds(value) if METRICS[metric].unit == "ms" else per_second(value)
+
+
+def without_figure(point: Point) -> str:
+    """Why a point has no figure: nothing valid, or nothing of its kind (no latency of a flow that never ended)."""
+    return "–" if point.valid else "no valid step"
+
+
+def with_interval(point: Point, metric: str) -> str:
+    """``12.3 flows/s (12.0 to 12.6, n = 3)``."""
+    found = point.estimate(metric)
+    if found.value is None:
+        return without_figure(point)
+    if found.low is None:
+        return f"{shown(found.value, metric)} (n = {found.n}, no interval)"
+    low, high = (bare(value, metric) for value in (found.low, found.high))
+    return f"{shown(found.value, metric)} ({low} to {high}, n = {found.n})"
+
+
+def step_holds(step: dict[str, Any]) -> bool:
+    """Whether a step is valid and within the thresholds."""
+    return bool(step["validity"]["valid"] and step["thresholds"]["passed"])
+
+
+def why(step: dict[str, Any]) -> str:
+    """Why a step is not, in a few words."""
+    return "; ".join(dict.fromkeys([*step["validity"]["reasons"], *step["thresholds"]["reasons"]]))
+
+
+def stage_means(point: Point) -> dict[str, float]:
+    """Mean milliseconds of each stage over the point's valid steps, start and end included; empty without stage rows."""
+    per_step = []
+    for step in point.valid:
+        tables = step["stages"]["flows"] if not step["stages"]["reason"] else []
+        total = sum(table["rows"] for table in tables)
+        if not total:
+            continue
+        sums: dict[str, float] = {}
+        for table in tables:
+            lines = {
+                "start": table["start_ms"]["mean"],
+                **{line["stage"]: line["mean_ms"] for line in table["stages"]},
+                "end": table["end_ms"]["mean"],
+            }
+            for stage, value in lines.items():
+                sums[stage] = sums.get(stage, 0.0) + (value or 0.0) * table["rows"] / total
+        per_step.append(sums)
+    return node_means(per_step)
+
+
+def costs_of(point: Point, name: str) -> dict[str, float]:
+    """Mean over the point's valid steps of one cost, by node; empty where it could not be measured."""
+    return node_means([step["costs"].get(name) or {} for step in point.valid if step["costs"].get(name)])
+
+
+LAB_PARTS = ("bridge", "locust", "prometheus")
+"""Parts of the lab that cost processor time and are not what is measured."""
+
+
+def under_test(costs: dict[str, float]) -> dict[str, float]:
+    """What the nodes and their database cost, without the lab's own parts."""
+    return {name: value for name, value in costs.items() if name not in LAB_PARTS}

@@ -1,0 +1,170 @@
+"""The verbs that read stored runs: ``report``, ``compare``, ``list``."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from corda_lab.analysis import listing
+from corda_lab.analysis.comparison import Comparison, compare_runs, parse_threshold
+from corda_lab.cli.options import JsonOption, MetricName
+from corda_lab.errors import LabError
+from corda_lab.report import comparison, page, print_charts
+from corda_lab.results import folders as results
+from corda_lab.results import stored
+from corda_lab.text import ui
+
+
+def report(
+    run_name: Annotated[
+        str, typer.Argument(metavar="[RUN]", help="A run's name, the start of one, or latest.")
+    ] = "latest",
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also draw the main charts into this folder, as PNG and SVG.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a run's report and its summaries again from the stored files, and print the report's path.
+
+    Example: `scripts/lab report latest --figures paper/figures`
+    """
+    folder = results.find_run(run_name)
+    path = page.render(folder)
+    drawn = print_charts.write(stored.read(folder), figures) if figures else []
+    if as_json:
+        summary = results.read_json(folder / "summary.json")
+        print(json.dumps({**summary, "report": str(path), "figures": [str(one) for one in drawn]}, indent=2))
+        return
+    ui.console.print(f"report: {path}", markup=False)
+    for one in drawn:
+        ui.console.print(f"figure: {one}", markup=False)
+
+
+def compare(
+    run_names: Annotated[
+        list[str], typer.Argument(metavar="A B [C]...", help="Runs of either kind; the others are compared with A.")
+    ],
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help="Status 1 when a point is shown to be worse by more than this (5%), or has no figure any more."
+        ),
+    ] = None,
+    metric: Annotated[MetricName, typer.Option(help="The figure that is judged.")] = MetricName.THROUGHPUT,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare runs point by point: what differs in their environment first, then ratios with intervals.
+
+    Writes a page, Markdown and JSON to results/comparisons/. Runs with one measurement of a point have no interval, so nothing
+    is shown to differ there. Of searches the confirmed rates are compared.
+
+    Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
+    """
+    if len(run_names) < 2:
+        raise LabError("A B: two runs are needed", "`scripts/lab list` shows them all.")
+    limit = None if threshold is None else parse_threshold(threshold)
+    folders = [results.find_run(name) for name in run_names]
+    found = compare_runs(folders, metric=metric.value, threshold=limit)
+    folder = comparison.write(found)
+    if as_json:
+        print(json.dumps({**comparison.as_dict(found), "folder": str(folder)}, indent=2))
+    else:
+        _show_comparison(found, folder)
+    if found.regressions:
+        raise typer.Exit(1)
+
+
+def _show_comparison(found: Comparison, folder: Path) -> None:
+    for one in found.others:
+        ui.console.print(f"{one.second.identity} against {one.first.identity}", style="bold", markup=False)
+        ui.console.print(comparison.unlike_headline(one), style="yellow" if one.unlike else None, markup=False)
+        for entry in one.unlike:
+            ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
+        ui.console.print()
+        table = Table("point", "before", "now", "ratio", "verdict", box=None, pad_edge=False, header_style="bold")
+        for cells in comparison.shown_rows(one, found.metric):
+            style = {"slower": "red", "faster": "green"}.get(cells["verdict"])
+            table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)
+        ui.console.print(table)
+        for label in one.alone:
+            ui.console.print(f"left out: {label}", markup=False)
+        ui.console.print(comparison.headline(one, found.metric), markup=False)
+        ui.console.print()
+    if found.threshold is not None:
+        style = {"bad": "red", "doubt": "yellow", "good": "green"}[found.state]
+        ui.console.print(comparison.threshold_words(found), style=style, markup=False)
+    ui.console.print(f"comparison: {folder / 'compare.html'}", markup=False)
+
+
+def list_runs(as_json: JsonOption = False) -> None:
+    """List the runs in results/, newest last, and the sweeps that were broken off.
+
+    Of a sweep the figures are those of its best point, of a search those of the rate that it confirmed.
+
+    Example: `scripts/lab list`
+    """
+    summaries = listing.summaries()
+    broken_off = results.unfinished()
+    if as_json:
+        print(json.dumps(summaries + broken_off, indent=2))
+        return
+    if not summaries and not broken_off:
+        ui.console.print("There is no run yet. Make one with `scripts/lab run iou`.", markup=False)
+        return
+    if summaries:
+        ui.console.print(_table_of_runs(summaries))
+    for summary in broken_off:
+        # A search plans no steps beforehand.
+        planned = f" of {summary['steps_planned']}" if summary["steps_planned"] else ""
+        ui.console.print(
+            f"unfinished: {summary['run']}, {summary['steps']}{planned} steps; `scripts/lab sweep --resume` goes on",
+            style="yellow",
+            markup=False,
+        )
+
+
+def _table_of_runs(summaries: list[dict[str, Any]]) -> Table:
+    table = Table(
+        "run",
+        "kind",
+        "load",
+        "flows/s",
+        "p50",
+        "p99",
+        "errors",
+        "counts",
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+    )
+    table.columns[0].no_wrap = True
+    for column in table.columns[2:7]:
+        column.justify = "right"
+    for summary in summaries:
+        if "damaged" in summary:
+            table.add_row(summary["run"], "cannot be read", summary["damaged"], style="red")
+            continue
+        rate = summary["throughput_per_second"]
+        table.add_row(
+            summary["run"],
+            f"sweep, {summary['steps_valid']}/{summary['steps']} valid" if summary["kind"] == "sweep" else "run",
+            _load_words(summary),
+            "–" if rate is None else f"{rate:.2f}",
+            *("–" if summary[name] is None else f"{summary[name]:,.0f} ms" for name in ("p50_ms", "p99_ms")),
+            str(summary["errors"]),
+            "agree" if summary["counts_agree"] else "differ",
+        )
+    return table
+
+
+def _load_words(summary: dict[str, Any]) -> str:
+    """The load whose figures stand in a line of ``lab list``."""
+    if rates := summary["rates_confirmed_per_second"]:
+        return "highest: " + ", ".join("none" if rate is None else f"{rate:g}/s" for rate in rates.values())
+    if summary["kind"] == "sweep":
+        return f"best: {summary['label']}" if summary["label"] else "nothing valid"
+    if summary["arrivals"] is None:
+        return f"{summary['users']} users"
+    return f"{summary['rate_per_second']:g}/s {summary['arrivals']}"

@@ -1,0 +1,156 @@
+"""The verbs that load the lab once: ``quickstart`` and ``run``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from corda_lab.cli.options import (
+    Arrivals,
+    DurationOption,
+    ImagesOption,
+    UsersOption,
+    WarmUpOption,
+    forced_images,
+    load_options,
+)
+from corda_lab.lab import lifecycle
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.runs import execute
+from corda_lab.steps import load
+from corda_lab.text import ui
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f} ms"
+
+
+def _show_run(folder: Path, step: dict[str, Any]) -> None:
+    """The compact summary at the end of a run."""
+    latency, counted, requests = step["latency_ms"], step["counts"], step["requests"]
+
+    def line(name: str, text: str) -> None:
+        ui.console.print(f"[bold]{name:<12}[/bold] {text}")
+
+    vaults = "".join(f", vault of {node} {count}" for node, count in counted["vaults"].items())
+    agree = "[green]they agree[/green]" if counted["agree"] else "[red]they differ[/red]"
+    states = step["throughput_states_per_second"]
+    ui.console.print()
+    line(
+        "throughput",
+        f"{step['throughput_per_second']:.2f} flows/s over {step['window']['seconds']:.0f} s"
+        + ("" if states is None else f", {states:.2f} states/s"),
+    )
+    for part in step["parts"] if len(step["parts"]) > 1 else []:
+        line("", f"{part['name']} {part['throughput_per_second']:.2f} flows/s, p50 {_ms(part['latency_ms']['p50'])}")
+    line("latency", ", ".join(f"{name} {_ms(latency[name])}" for name in ("p50", "p95", "p99", "max")))
+    if step["open_load"]:
+        intended, offered = step["latency_intended_ms"], step["open_load"]
+        line(
+            "",
+            "from the intended start " + ", ".join(f"{name} {_ms(intended[name])}" for name in ("p50", "p95", "p99")),
+        )
+        line(
+            "arrivals",
+            f"{offered['offered']} offered at {offered['rate_per_second']:g}/s, "
+            f"{offered['late']} late, {offered['dropped']} dropped",
+        )
+    expected = f", {requests['expected']} expected failures" if requests["expected"] else ""
+    line("requests", f"{requests['ok']} ok{expected}, {requests['errors']} errors (warm-up included)")
+    line(
+        "four counts",
+        f"generator {counted['generator']}, bridge {counted['bridge']}, node {counted['node']}{vaults}: {agree}",
+    )
+    consensus = step["stages"]["consensus_latency_ms"]
+    if consensus["count"]:
+        line(
+            "consensus", f"latency p50 {_ms(consensus['p50'])}, p95 {_ms(consensus['p95'])}, from notary to last commit"
+        )
+    for flag in step["flags"]:
+        ui.console.print(f"note: {flag}", style="yellow", markup=False)
+    for reason in step["verdict"]["reasons"]:
+        ui.console.print(f"failed: {reason}", style="red", markup=False)
+    ui.console.print(f"[bold]report[/bold]       {folder / 'report.html'}")
+
+
+def _run(options: load.LoadOptions, settings: Settings) -> None:
+    folder, step = execute.execute(options, settings)
+    _show_run(folder, step)
+    if not step["verdict"]["passed"]:
+        raise typer.Exit(1)
+
+
+def quickstart(images: ImagesOption = None) -> None:
+    """From nothing to a first number: prepare, build, start, run the IOU workload for a minute, report.
+
+    Example: `scripts/lab quickstart`
+    """
+    settings = load_settings()
+    lifecycle.up(settings, forced_images(images))
+    folder, step = execute.execute(load_options("iou", 20, "60s", "15s"), settings)
+    _show_run(folder, step)
+    ui.console.print()
+    table = Table("phase", "seconds", box=None, pad_edge=False, header_style="bold")
+    table.columns[1].justify = "right"
+    for title, seconds in ui.phase_times.seconds.items():
+        table.add_row(title, f"{seconds:.1f}")
+    table.add_row("all", f"{sum(ui.phase_times.seconds.values()):.1f}", style="bold")
+    ui.console.print(table)
+    ui.console.print()
+    lifecycle.print_urls(settings)
+    ui.console.print("The lab is still up; stop it with `scripts/lab down`.", markup=False)
+    if not step["verdict"]["passed"]:
+        raise typer.Exit(1)
+
+
+def run(
+    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="Name of a file in configs/workloads/.")],
+    users: UsersOption = 20,
+    duration: DurationOption = "60s",
+    warm_up: WarmUpOption = "15s",
+    pacing: Annotated[str, typer.Option(help="Least time from one start of a user to its next.")] = "0",
+    node: Annotated[str | None, typer.Option(help="Node that starts the flows. Default: the workload's.")] = None,
+    counterparty: Annotated[str | None, typer.Option(help="The other party. Default: the workload's.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run. Default: the workload's.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the workload's random values and of Poisson arrivals.")] = 1,
+    arrivals: Annotated[
+        Arrivals, typer.Option(help="closed: users wait for answers; constant, poisson: open load at --rate.")
+    ] = Arrivals.CLOSED,
+    rate: Annotated[float | None, typer.Option(help="Open load: arrivals per second.")] = None,
+    late_max: Annotated[
+        str | None, typer.Option(help="Open load: an arrival later than this is dropped. Default: 1s.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Generator processes beside a master. Default: a single process does it all.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override an argument of the workload; repeat it."),
+    ] = None,
+) -> None:
+    """Load the lab with a workload, and keep rows, metrics, figures and a report in results/.
+
+    Status 0: no errors and agreeing counts; 1: not so. An interrupted run keeps nothing.
+
+    Example: `scripts/lab run iou --users 40 --duration 2m --warm-up 30s`
+
+    Open load: `scripts/lab run iou --arrivals poisson --rate 5 --users 100`
+    """
+    options = load_options(
+        workload,
+        users,
+        duration,
+        warm_up,
+        pacing=pacing,
+        node=node,
+        counterparty=counterparty,
+        name=name,
+        seed=seed,
+        arrivals=arrivals,
+        rate=rate,
+        late_max=late_max,
+        workers=workers,
+        settings=settings,
+    )
+    _run(options, load_settings())

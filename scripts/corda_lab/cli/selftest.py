@@ -1,0 +1,56 @@
+"""The verbs that test the lab itself: ``test`` and ``bench``."""
+
+from typing import Annotated
+
+import typer
+
+from corda_lab.cli.options import DurationOption, ImagesOption, UsersOption, WarmUpOption, forced_images, load_options
+from corda_lab.lab.settings import load_settings
+from corda_lab.selftest import overhead, suite
+
+
+def run_tests(
+    unit: Annotated[bool, typer.Option("--unit", help="Everything but the end-to-end tests.")] = False,
+    e2e: Annotated[bool, typer.Option("--e2e", help="Only the end-to-end tests, on a lab of their own.")] = False,
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help="Instead, every database with every version of Corda; takes an hour.")
+    ] = False,
+    images: ImagesOption = None,
+) -> None:
+    """Run formatters, linters, unit, structure and end-to-end tests. The last line is `N passed, N failed`.
+
+    Example: `scripts/lab test --unit`
+    """
+    if matrix:
+        totals = suite.run_matrix(forced_images(images))
+        print(totals.closing_line, flush=True)
+        if totals.failed:
+            raise typer.Exit(1)
+        return
+    both = unit == e2e
+    totals = suite.run(load_settings(), unit=unit or both, end_to_end=e2e or both, images=forced_images(images))
+    print(totals.closing_line, flush=True)
+    if totals.failed or not totals.passed:
+        raise typer.Exit(1)
+
+
+def bridge(
+    users: UsersOption = 20,
+    duration: DurationOption = "30s",
+    warm_up: WarmUpOption = "10s",
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="Pairs of one measurement each.")] = 3,
+    workload: Annotated[str, typer.Option(help="Workload whose flow is compared.")] = "iou",
+) -> None:
+    """Compare Locust through the bridge with a direct RPC client: paired, alternating, at the same number in flight.
+
+    Example: `scripts/lab bench bridge --rounds 5`
+    """
+    overhead.bridge(load_options(workload, users, duration, warm_up), load_settings(), rounds=rounds)
+
+
+def stages() -> None:
+    """Measure what timing its stages costs a flow. Needs the images, not a running lab.
+
+    Example: `scripts/lab bench stages`
+    """
+    overhead.stages(load_settings())

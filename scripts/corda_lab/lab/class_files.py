@@ -1,0 +1,87 @@
+"""Java class files, read just far enough to find the contracts of a CorDapp."""
+
+import struct
+import zipfile
+from collections.abc import Iterator
+
+CLASS_BYTES_MAX = 16 * 1024**2
+
+
+CONTRACT_INTERFACES = frozenset(
+    f"net/corda/core/contracts/{name}"
+    for name in ("Contract", "UpgradedContract", "UpgradedContractWithLegacyConstraint")
+)
+"""The interfaces that make a class a contract, as class files name them."""
+
+
+_CLASS_MAGIC = 0xCAFEBABE
+
+
+_CONSTANT_BYTES = {
+    3: 4,
+    4: 4,
+    5: 8,
+    6: 8,
+    7: 2,
+    8: 2,
+    9: 4,
+    10: 4,
+    11: 4,
+    12: 4,
+    15: 3,
+    16: 2,
+    17: 4,
+    18: 4,
+    19: 2,
+    20: 2,
+}
+"""Bytes behind the tag of each kind of entry in a class file's constant pool (JVM specification, 4.4)."""
+
+
+_TEXT_TAG, _CLASS_TAG = 1, 7
+
+
+_WIDE_TAGS = {5, 6}
+"""Numbers of eight bytes take two places of the pool."""
+
+
+def contract_classes(archive: zipfile.ZipFile) -> Iterator[str]:
+    """Names (``com/example/IouContract``) of the classes that implement Contract, themselves or by a parent in the same jar."""
+    parents = {
+        info.filename.removesuffix(".class"): class_parents(archive.read(info))
+        for info in archive.infolist()
+        if info.filename.endswith(".class") and info.file_size <= CLASS_BYTES_MAX
+    }
+    contracts = set(CONTRACT_INTERFACES)
+    found = True
+    while found:
+        more = {name for name, above in parents.items() if name not in contracts and contracts & above}
+        contracts |= more
+        found = bool(more)
+    yield from contracts & set(parents)
+
+
+def class_parents(content: bytes) -> frozenset[str]:
+    """The class that a class file extends and the interfaces that it names as its own; none where it cannot be read."""
+    try:
+        if struct.unpack_from(">I", content)[0] != _CLASS_MAGIC:
+            return frozenset()
+        texts: dict[int, str] = {}
+        classes: dict[int, int] = {}
+        count, at, index = struct.unpack_from(">H", content, 8)[0], 10, 1
+        while index < count:
+            tag = content[at]
+            if tag == _TEXT_TAG:
+                length = struct.unpack_from(">H", content, at + 1)[0]
+                texts[index] = content[at + 3 : at + 3 + length].decode("utf-8", errors="replace")
+                at += 3 + length
+            else:
+                if tag == _CLASS_TAG:
+                    classes[index] = struct.unpack_from(">H", content, at + 1)[0]
+                at += 1 + _CONSTANT_BYTES[tag]
+            index += 2 if tag in _WIDE_TAGS else 1
+        above, number = struct.unpack_from(">HH", content, at + 4)
+        own = struct.unpack_from(f">{number}H", content, at + 8)
+        return frozenset(texts[classes[one]] for one in (above, *own) if one)
+    except (struct.error, IndexError, KeyError):
+        return frozenset()

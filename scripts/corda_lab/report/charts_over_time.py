@@ -1,0 +1,209 @@
+"""Charts over the time of a whole run, and of one step of it."""
+
+from typing import Any
+
+import polars as pl
+
+from corda_lab.report.chart import BIN_SECONDS, DASHES, MIB, Chart, Trace, bin_seconds, histogram
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps.rows import Window, ended_within, is_done
+
+TIME_BIN_COUNT_MAX = 1500
+"""Bins of a chart over the whole run: more than the pixels of a screen show nothing."""
+
+
+ROW_COLUMNS = ("step", "started_at", "ended_at", "latency_ms", "latency_intended_ms", "outcome")
+"""Columns of the rows that the report of a sweep needs."""
+
+
+def origin_of(run: StoredRun) -> float:
+    """The moment at which the one time axis of the run begins, in unix seconds."""
+    return min(float(step["window"]["load_started_at"]) for step in run.steps)
+
+
+def spans(run: StoredRun) -> list[dict[str, Any]]:
+    """Where each step and its phases lie on the time axis."""
+    origin = origin_of(run)
+    return [
+        {
+            "name": str(step["index"]),
+            "is_valid": step["validity"]["valid"],
+            "start": round(step["window"]["load_started_at"] - origin, 1),
+            "warm_up_end": round(step["window"]["started_at"] - origin, 1),
+            "stop": round(step["window"]["ended_at"] - origin, 1),
+            "end": round(step["window"]["load_ended_at"] - origin, 1),
+        }
+        for step in sorted(run.steps, key=lambda step: float(step["window"]["load_started_at"]))
+    ]
+
+
+def whole_width(total_seconds: float, *, at_least: float) -> float:
+    """Width of a bin with which the whole run has not too many."""
+    fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= TIME_BIN_COUNT_MAX]
+    return float(fitting[0] if fitting else total_seconds / TIME_BIN_COUNT_MAX)
+
+
+def with_gaps(frame: pl.DataFrame, digits: int) -> tuple[list[float | None], list[float | None]]:
+    """x and y of bins that are sorted by step and time, with nothing drawn from the end of a step to the next one's begin."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    before: Any = None
+    for step, at, value in frame.iter_rows():
+        if before is not None and step != before:
+            x.append(x[-1])
+            y.append(None)
+        x.append(round(at, 1))
+        y.append(round(value, digits))
+        before = step
+    return x, y
+
+
+def completed_over_run(rows: pl.DataFrame, run: StoredRun, width: float) -> Trace:
+    """Flows completed per second, in bins, over all steps. The last bin of a step counts as long as it is."""
+    origin = origin_of(run)
+    edges = pl.DataFrame(
+        [
+            (int(step["index"]), step["window"]["load_started_at"] - origin, step["window"]["load_ended_at"] - origin)
+            for step in run.steps
+        ],
+        schema={"step": pl.Int32, "from": pl.Float64, "to": pl.Float64},
+        orient="row",
+    )
+    grid = edges.select(
+        "step",
+        "from",
+        "to",
+        pl.int_ranges(0, ((pl.col("to") - pl.col("from")) / width).ceil().cast(pl.Int64).clip(1)).alias("bin"),
+    ).explode("bin")
+    counts = (
+        rows.filter(is_done())
+        .select("step", "ended_at")
+        .join(edges, on="step")
+        .group_by("step", ((pl.col("ended_at") - origin - pl.col("from")) / width).floor().cast(pl.Int64).alias("bin"))
+        .agg(pl.len().alias("count"))
+    )
+    begin = pl.col("from") + pl.col("bin") * width
+    length = pl.min_horizontal(pl.lit(width), pl.col("to") - begin)
+    drawn = (
+        grid.join(counts, on=["step", "bin"], how="left")
+        # A sliver at the end would show a wild rate.
+        .filter(length >= width / 2)
+        .select(
+            "step",
+            (begin + length / 2).alias("at"),
+            (pl.col("count").fill_null(0).cast(pl.Float64) / length).alias("y"),
+        )
+        .sort("at")
+    )
+    x, y = with_gaps(drawn, 2)
+    return Trace("flows completed", "main", x, y, kind="line", panel=0, is_in_legend=True)
+
+
+def nodes_over_run(
+    samples: pl.DataFrame,
+    name: str,
+    run: StoredRun,
+    width: float,
+    *,
+    panel: int,
+    scale: float = 1.0,
+    looks: dict[str, dict[str, str]],
+    is_in_legend: bool,
+) -> list[Trace]:
+    """One trace per node of a series over all steps: the mean of each bin, of what the series has per node summed."""
+    origin = origin_of(run)
+    first, last = spans(run)[0]["start"], spans(run)[-1]["end"]
+    at = pl.col("time") - origin
+    binned = (
+        samples.filter((pl.col("name") == name) & pl.col("node").is_not_null() & at.is_between(first, last + 5))
+        .group_by("step", "node", "time", maintain_order=True)
+        .agg(pl.col("value").sum())
+        .group_by("step", "node", (at / width).floor().alias("bin"), maintain_order=True)
+        .agg(pl.col("value").mean() * scale)
+        .select("node", "step", ((pl.col("bin") + 0.5) * width).alias("at"), "value")
+        .sort("node", "at")
+    )
+    traces = []
+    for part in binned.partition_by("node", maintain_order=True):
+        node = part["node"][0]
+        x, y = with_gaps(part.drop("node"), 3)
+        look = looks.get(node, {"colour": "faint", "dash": "solid"})
+        traces.append(Trace(node, look["colour"], x, y, dash=look["dash"], panel=panel, is_in_legend=is_in_legend))
+    return traces
+
+
+def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> Chart:
+    """Throughput, processor, heap, garbage collection and queues over one time axis, phases and steps marked."""
+    marked = spans(run)
+    width = whole_width(marked[-1]["end"], at_least=1)
+    sampled = whole_width(marked[-1]["end"], at_least=5)
+    nodes = samples["node"].drop_nulls().unique().sort().to_list()
+    looks = {
+        node: {"colour": f"node-{node.lower()}", "dash": DASHES[place % len(DASHES)]}
+        for place, node in enumerate(nodes)
+    }
+    inbound = samples.filter(pl.col("labels").str.contains('"inbound"', literal=True))
+    traces = [completed_over_run(rows, run, max(width, 2.0))]
+    for panel, (name, frame, scale) in enumerate(
+        (
+            ("node_cpu_cores", samples, 1.0),
+            ("node_heap_used_bytes", samples, 1 / MIB),
+            ("node_gc_share", samples, 100.0),
+            ("artemis_queue_messages", inbound, 1.0),
+        ),
+        start=1,
+    ):
+        traces += nodes_over_run(
+            frame, name, run, sampled, panel=panel, scale=scale, looks=looks, is_in_legend=panel == 1
+        )
+    return Chart(
+        "over-time",
+        "The whole run",
+        "Throughput, and per node processor, heap in use, garbage collection and messages waiting in the broker, over one "
+        "time axis. Grey: warm-up; tinted: measured; red with ✗: an invalid step. The numbers on top are the steps. "
+        "Drag to zoom, double-click to zoom out.",
+        "",
+        traces,
+        x_title="seconds since the first step's load began",
+        width="wide",
+        panels=("flows/s", "cores", "heap, MiB", "GC, % of time", "queue, messages"),
+    )
+
+
+def step_charts(step: dict[str, Any], rows: pl.DataFrame) -> dict[str, Any]:
+    """Throughput over time and the latency histogram of one step, in bins. ``rows`` are the step's own."""
+    window = step["window"]
+    origin, total = window["load_started_at"], window["load_ended_at"] - window["load_started_at"]
+    width = bin_seconds(total)
+    done = rows.filter(is_done())
+    counts = dict(done.group_by(((pl.col("ended_at") - origin) / width).floor().cast(pl.Int64)).len().iter_rows())
+    places = [place for place in range(int(total // width) + 1) if min(width, total - place * width) >= width / 2]
+    lengths = [min(width, total - place * width) for place in places]
+    flows = Trace(
+        "completed",
+        "main",
+        [round(place * width + length / 2, 1) for place, length in zip(places, lengths, strict=True)],
+        [round(counts.get(place, 0) / length, 2) for place, length in zip(places, lengths, strict=True)],
+        kind="area",
+    )
+    column = "latency_intended_ms" if step["open_load"] else "latency_ms"
+    measured = ended_within(done, Window(window["started_at"], window["ended_at"]))[column].drop_nulls().sort()
+    mean_rate = step["throughput_per_second"]
+    drawn = [
+        Chart(
+            "step-throughput",
+            "Throughput over time",
+            "",
+            "flows/s",
+            [flows],
+            marks=[{"kind": "mean", "value": round(mean_rate, 3), "text": f"{mean_rate:.2f} in the window"}],
+        ),
+        histogram(measured, "step-latency", "Latency distribution", "", "requests"),
+    ]
+    span = {
+        "start": 0,
+        "warm_up_end": round(window["started_at"] - origin, 1),
+        "stop": round(window["ended_at"] - origin, 1),
+        "end": round(total, 1),
+    }
+    return {"charts": [chart.as_dict() for chart in drawn], "span": span}

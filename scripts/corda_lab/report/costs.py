@@ -1,0 +1,59 @@
+"""What a flow costs, as a table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from corda_lab.analysis import values
+from corda_lab.analysis.points import Point
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps import costs
+from corda_lab.text.words import (
+    amount,
+    size,
+)
+
+COSTS = (
+    ("cpu_seconds_per_flow", "CPU per flow", lambda value: f"{amount(1000 * value)} ms"),
+    ("allocated_bytes_per_flow", "allocated per flow", size),
+    ("sent_bytes_per_flow", "sent per flow", size),
+    ("database_bytes_per_flow", "database per flow", size),
+    ("database_bytes_per_state", "database per state", size),
+)
+
+
+def cost_rows(all_points: Sequence[Point]) -> list[dict[str, Any]]:
+    """What a flow cost at each point: over all nodes and their database, and for each of these and of the lab's own parts."""
+    found = []
+    for point in all_points:
+        by_name = {name: values.costs_of(point, name) for name, _, _ in COSTS}
+        if not any(by_name.values()):
+            continue
+        # What was measured of no node is not known, and not zero.
+        tested = {name: values.under_test(nodes) for name, nodes in by_name.items()}
+        totals = [write(sum(tested[name].values())) if tested[name] else "–" for name, _, write in COSTS]
+        nodes = list(dict.fromkeys(node for found in by_name.values() for node in found))
+        found.append(
+            {
+                "label": point.label,
+                "totals": totals,
+                "nodes": [
+                    (node, [write(by_name[name][node]) if node in by_name[name] else "–" for name, _, write in COSTS])
+                    for node in nodes
+                ],
+            }
+        )
+    return found
+
+
+def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
+    """What the costs say of PostgreSQL, where it ran: its processor time, or that this was not measured."""
+    steps = [step for point in all_points for step in point.valid]
+    steps = [step for step in steps if run.environment(step)["shape"]["DATABASE"] == "postgres"]
+    if not steps:
+        return ""
+    if all(costs.DATABASE in step["costs"].get("cpu_seconds_per_flow", {}) for step in steps):
+        return "PostgreSQL's processor time is of the whole load too."
+    return (
+        "PostgreSQL's own processor time was not measured and is in no figure: against H2, which runs inside the nodes, it looks "
+        "cheaper than it is."
+    )

@@ -1,0 +1,86 @@
+"""Reads the four counters of the running lab, and waits until it is at rest."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
+from corda_lab.steps.counts import Counts, Snapshot, difference
+from corda_lab.steps.plan import Subject
+
+REST_SECONDS_MAX = 120.0
+
+
+POLL_SECONDS = 0.5
+
+
+def snapshot(bridge: Bridge, prometheus: Prometheus, subject: Subject) -> Snapshot:
+    """Read all counters now."""
+    completed = dict.fromkeys(subject.flows, 0)
+    for sample in bridge.metrics():
+        if sample.name == "bridge_flows_completed_total" and sample.labels.get("node") == subject.node:
+            for flow, short in subject.flows.items():
+                if sample.labels.get("flow") in {flow, short}:
+                    completed[flow] += int(sample.value)
+    node_success: dict[str, dict[str, int]] = {}
+    for value in prometheus.latest('corda_flow_duration_seconds_count{outcome="success"}'):
+        node_success.setdefault(value.labels["node"], {})[value.labels["flow"]] = int(value.value)
+    return Snapshot(
+        bridge_completed=completed,
+        node_success=node_success,
+        vault_unconsumed={(state, node): bridge.vault_unconsumed(node, state) for state, node in subject.vault_places},
+    )
+
+
+def is_at_rest(bridge: Bridge, prometheus: Prometheus, *, since: float) -> bool:
+    """Whether no flow is under way anywhere, by the bridge now and by every node in a scrape made after ``since``."""
+    nodes = bridge.nodes()
+    if any(node.outstanding_flows for node in nodes.values()):
+        return False
+    in_flight = {
+        value.labels["node"]: value
+        for value in prometheus.latest('corda_flows_in_flight{job="corda"}')
+        if value.scraped_at > since
+    }
+    return set(in_flight) >= set(nodes) and not any(value.value for value in in_flight.values())
+
+
+def await_rest(
+    bridge: Bridge,
+    prometheus: Prometheus,
+    *,
+    since: float,
+    seconds_max: float = REST_SECONDS_MAX,
+    pause: Callable[[float], None] = time.sleep,
+) -> bool:
+    """Wait until the lab is at rest; False when it was not within the limit."""
+    deadline = time.monotonic() + seconds_max
+    while not is_at_rest(bridge, prometheus, since=since):
+        if time.monotonic() > deadline:
+            return False
+        pause(POLL_SECONDS)
+    return True
+
+
+def count_run(
+    bridge: Bridge,
+    prometheus: Prometheus,
+    subject: Subject,
+    before: Snapshot,
+    *,
+    succeeded: Mapping[str, int],
+    ended_at: float,
+) -> Counts:
+    """Wait for rest, then compare the four counts.
+
+    Every number is one that was read after rest. A scrape reads a node's MBeans one after another, so one that straddled
+    the end of a flow may hold an older counter: where the counts differ, they are read once more from the next scrape.
+    """
+    started = time.monotonic()
+    at_rest = await_rest(bridge, prometheus, since=ended_at)
+    counts = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
+    if at_rest and counts.disagreements:
+        await_rest(bridge, prometheus, since=time.time(), seconds_max=3 * SCRAPE_SECONDS)
+        counts = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
+    return replace(counts, at_rest=at_rest, rest_seconds=round(time.monotonic() - started, 3))

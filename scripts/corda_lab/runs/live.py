@@ -1,0 +1,58 @@
+"""The rate that is shown while a load runs."""
+
+import time
+from collections import deque
+
+from corda_lab.clients.bridge import Bridge
+from corda_lab.errors import LabError
+from corda_lab.steps.plan import Subject
+
+RATE_SECONDS = 5
+
+
+class LiveRate:
+    """Completions and errors as the bridge counts them, for the line that shows how a run goes.
+
+    Of a workload that ``expects_failures`` these are work done, too.
+    """
+
+    def __init__(self, bridge: Bridge, subject: Subject, *, expects_failures: bool) -> None:
+        self._bridge = bridge
+        self._subject = subject
+        self._expects_failures = expects_failures
+        self._seen: deque[tuple[float, float]] = deque()
+        self._first: tuple[float, float] | None = None
+
+    def _read(self) -> tuple[float, float, float]:
+        totals = {"bridge_flows_completed_total": 0.0, "bridge_flows_failed_total": 0.0, "bridge_flows_in_flight": 0.0}
+        for sample in self._bridge.metrics():
+            if sample.name in totals and sample.labels.get("node") == self._subject.node:
+                totals[sample.name] += sample.value
+            elif sample.name == "bridge_flows_rejected_total":
+                totals["bridge_flows_failed_total"] += sample.value
+        completed, failed, in_flight = totals.values()
+        return completed, failed, in_flight
+
+    @property
+    def done(self) -> float:
+        """Flows that were done from the first look to the last."""
+        return self._seen[-1][1] - self._done(*self._first) if self._first else 0.0
+
+    def _done(self, completed: float, failed: float) -> float:
+        return completed + failed if self._expects_failures else completed
+
+    def tell(self) -> str:
+        """Rate over the last seconds, completions, failures and flows in flight since the first look."""
+        try:
+            completed, failed, in_flight = self._read()
+        except LabError:
+            return "the bridge is too busy to tell"
+        now = time.monotonic()
+        self._first = self._first or (completed, failed)
+        self._seen.append((now, self._done(completed, failed)))
+        while now - self._seen[0][0] > RATE_SECONDS and len(self._seen) > 2:
+            self._seen.popleft()
+        seconds = now - self._seen[0][0]
+        rate = (self._seen[-1][1] - self._seen[0][1]) / seconds if seconds > 0 else 0.0
+        successes, failures = completed - self._first[0], failed - self._first[1]
+        return f"{rate:5.1f} flows/s, {successes:.0f} completed, {failures:.0f} failed, {in_flight:.0f} in flight"

@@ -1,0 +1,71 @@
+"""Reads every counter before and after a load."""
+
+import time
+from pathlib import Path
+
+import polars as pl
+
+from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.prometheus import Prometheus
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose
+from corda_lab.runs import counters
+from corda_lab.runs import readings as runs_readings
+from corda_lab.runs import stage_rows as runs_stage_rows
+from corda_lab.steps import costs, counts, stages
+from corda_lab.steps.entry import StageFigures
+from corda_lab.steps.plan import Subject
+
+REST_BEFORE_SECONDS_MAX = 60.0
+
+
+class Observer:
+    """Reads every counter when the set-up is done, and again at rest after the load."""
+
+    def __init__(self, compose: Compose, bridge: Bridge, prometheus: Prometheus, subject: Subject) -> None:
+        self._compose = compose
+        self._bridge = bridge
+        self._prometheus = prometheus
+        self._subject = subject
+        # A scrape that is older than this may still show a flow of the set-up.
+        if not counters.await_rest(bridge, prometheus, since=time.time(), seconds_max=REST_BEFORE_SECONDS_MAX):
+            raise LabError("The lab is not at rest", "Wait until `scripts/lab status` shows no flow in flight.")
+        self._nodes = bridge.nodes()
+        self._before = counters.snapshot(bridge, prometheus, subject)
+        self._stage_offsets = runs_stage_rows.offsets(compose, list(self._nodes))
+        self._dropped = runs_stage_rows.dropped_rows(prometheus)
+        self._costs = runs_readings.read(compose, prometheus, list(self._nodes))
+
+    def count(self, requests: pl.DataFrame, ended_at: float) -> counts.Counts:
+        """The four counts over the load, at rest."""
+        return counters.count_run(
+            self._bridge,
+            self._prometheus,
+            self._subject,
+            self._before,
+            succeeded=counts.succeeded_by_part(requests),
+            ended_at=ended_at,
+        )
+
+    def stage_rows(self, directory: Path) -> pl.DataFrame | None:
+        """Stage rows of every flow that ended since; None when there is none."""
+        time.sleep(runs_stage_rows.FLUSH_SECONDS)
+        return runs_stage_rows.read_stages(
+            runs_stage_rows.collect(self._compose, self._stage_offsets, directory), self._nodes
+        )
+
+    def stage_figures(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> StageFigures:
+        """The entry ``stages`` of the step, once its measuring window is known."""
+        dropped = runs_stage_rows.dropped_rows(self._prometheus)
+        return lambda window: stages.stage_figures(
+            requests,
+            rows,
+            window,
+            {part.name: part.flow for part in self._subject.parts},
+            is_on=bool(self._stage_offsets),
+            dropped={node: count - self._dropped.get(node, 0) for node, count in dropped.items()},
+        )
+
+    def readings(self) -> tuple[costs.Reading, costs.Reading]:
+        """What costs are counted from: before the load, and now."""
+        return self._costs, runs_readings.read(self._compose, self._prometheus, list(self._nodes))

@@ -1,0 +1,100 @@
+"""What must hold before a load starts."""
+
+import httpx
+
+from corda_lab.clients.bridge import START_REMEDY, Bridge, Node
+from corda_lab.errors import LabError
+from corda_lab.lab import lifecycle
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings
+from corda_lab.results import folders
+from corda_lab.steps.load import LoadOptions, check_options
+from corda_lab.steps.plan import Plan
+from corda_lab.text import ui
+from corda_lab.text.words import plural
+from corda_lab.workloads.resolve import check_attachments, read_workload, resolve_subject
+
+
+def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
+    """Every service of the lab has to be ready before load starts; Grafana may be left out. Returns the nodes by name."""
+    services = {service.name: service for service in compose.services()}
+    needed = ["bridge", "locust", "prometheus", *compose.settings.extra_services]
+    missing = [name for name in needed if name not in services or not services[name].is_ready]
+    nodes: dict[str, Node] = {}
+    if not missing:
+        nodes = bridge.nodes()
+        missing = [name for name in map(str.lower, nodes) if name not in services or not services[name].is_ready]
+    if missing:
+        states = [f"{name} {services[name].condition if name in services else 'not started'}" for name in missing]
+        is_down = not any(name in services for name in needed)
+        if is_down:
+            raise LabError("The lab is not up", START_REMEDY)
+        raise LabError(f"The lab is not ready: {', '.join(states)}", START_REMEDY, exit_code=1)
+    if not bridge.is_ready():
+        raise LabError("The lab is not ready: the bridge cannot reach every node", START_REMEDY, exit_code=1)
+    return nodes
+
+
+def web_ui_users(url: str) -> int:
+    """Users that run in the Locust web UI now; 0 also where it does not answer, for then it drives no load."""
+    try:
+        return int(httpx.get(f"{url}/stats/requests", timeout=10.0, trust_env=False).json().get("user_count") or 0)
+    except (httpx.HTTPError, ValueError):
+        return 0
+
+
+def check_no_other_load(compose: Compose, bridge: Bridge, locust_url: str) -> None:
+    """A run counts what happens between two moments, so nothing else may happen between them."""
+    others = compose.load_containers()
+    if others:
+        raise LabError(f"Another run is under way ({others[0]})", "Wait for its end, or stop it with `docker stop`.")
+    users = web_ui_users(locust_url)
+    busy = {node.name: node.outstanding_flows for node in bridge.nodes().values() if node.outstanding_flows}
+    if users > 0:
+        raise LabError(
+            f"The Locust web UI is running {users} users",
+            "Stop them there first: a run counts every flow of the lab.",
+        )
+    if busy:
+        counted = ", ".join(f"{count} at {name}" for name, count in busy.items())
+        raise LabError(f"Flows are outstanding: {counted}", "Wait until `scripts/lab status` shows none.")
+
+
+def run_name(options: LoadOptions) -> str:
+    """What a run is called beside its time: its own name, or its workload's. Raises LabError."""
+    name = options.name or read_workload(options.workload, options.overrides).name.lower().replace("_", "-")
+    return folders.check_name(name, option="--name")
+
+
+def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bridge) -> Plan:
+    """Check everything that can be checked before the load starts."""
+    check_options(options)
+    workload = read_workload(options.workload, options.overrides)
+    lifecycle.require_engine()
+    nodes = check_lab_is_up(compose, bridge)
+    check_attachments(workload, settings)
+    subject = resolve_subject(options, workload, bridge, nodes)
+    check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
+    if options.users > int(settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]):
+        ui.warn(f"more users than BRIDGE_MAX_OUTSTANDING_FLOWS={settings['BRIDGE_MAX_OUTSTANDING_FLOWS']}: expect 429")
+    return Plan(
+        folders.run_id(run_name(options)), options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
+    )
+
+
+def describe(plan: Plan) -> str:
+    """What a run starts, in a line."""
+    subject = plan.subject
+    to = f" → {', '.join(subject.counterparties)}" if subject.counterparties else ""
+    return f"{plan.workload.name}: {', '.join(subject.flows.values())}, {subject.node}{to}"
+
+
+def title_of(options: LoadOptions) -> str:
+    """The load in a few words."""
+    who = (
+        f"{options.arrivals} arrivals, {options.rate:g} per second, pool of {options.users}"
+        if options.is_open
+        else plural(options.users, "user")
+    )
+    by = f" on {options.workers} workers" if options.workers else ""
+    return f"Load: {who}{by} for {options.warm_up_seconds:g} s + {options.duration_seconds:g} s"

@@ -1,0 +1,36 @@
+"""Readings of this machine while a load runs."""
+
+import time
+from dataclasses import dataclass, field
+
+from corda_lab.host import machine
+from corda_lab.stats import steady
+from corda_lab.steps.rows import Window
+
+
+@dataclass
+class Timeline:
+    """Readings of the host while the load ran, (unix seconds, reading), and what the load was ended for."""
+
+    cpu: list[tuple[float, machine.CpuTime]] = field(default_factory=list)
+    swapped: list[tuple[float, int]] = field(default_factory=list)
+    warm_up: steady.WarmUp | None = None
+    """Where the warm-up ended, in a load that was ended because it had been measured for long enough."""
+
+    def note(self) -> None:
+        """Take a reading now."""
+        now, reading, pages = time.time(), machine.cpu_time(), machine.swapped_pages()
+        if reading is not None:
+            self.cpu.append((now, reading))
+        if pages is not None:
+            self.swapped.append((now, pages))
+
+    def swapped_pages(self, window: Window) -> int | None:
+        """Pages that the host moved to and from its swap over the window."""
+        within = [pages for at, pages in self.swapped if window.started_at <= at <= window.ended_at]
+        return within[-1] - within[0] if len(within) > 1 else None
+
+    def cpu_between(self, window: Window) -> tuple[machine.CpuTime | None, machine.CpuTime | None]:
+        """The first and the last reading of the host's processors in the window; None where there are not two."""
+        within = [reading for at, reading in self.cpu if window.started_at <= at <= window.ended_at]
+        return (within[0], within[-1]) if len(within) > 1 else (None, None)

@@ -1,0 +1,68 @@
+"""Searches the highest rate that is sustained, step by step."""
+
+from collections.abc import Callable
+from typing import Any
+
+from corda_lab.sweeps import plan, store
+from corda_lab.sweeps.file import SweepFile
+from corda_lab.sweeps.plan import Point, Step
+from corda_lab.sweeps.runner import is_sustained
+from corda_lab.sweeps.search import Search
+
+Answer = Callable[[Step, str], bool | None]
+"""Whether the rate of a step, which has a heading, is sustained; None ends the search where it is."""
+
+
+def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, Any] | None:
+    """What the steps that are kept say of every search that has begun, by its point's label; None where nothing is searched."""
+    if sweep.fields.find_max is None:
+        return None
+
+    def answer(step: Step, heading: str) -> bool | None:
+        return kept_answer(kept, step)
+
+    found = {point.label: find_max(sweep, point, number, answer) for number, point in enumerate(plan.points_of(sweep))}
+    return {label: outcome for label, outcome in found.items() if outcome["answers"]}
+
+
+def kept_answer(kept: store.Unfinished, step: Step) -> bool | None:
+    """Whether a step showed that its rate is sustained; None when it has not been run. One that broke the lab did not."""
+    if kept.has(step):
+        return is_sustained(kept.read(step))
+    return False if kept.has_broken(step) else None
+
+
+def find_max(sweep: SweepFile, point: Point, number: int, answer: Answer) -> dict[str, Any]:
+    """Search the highest rate that a point sustains, as far as there are answers."""
+    wanted = sweep.fields.find_max
+    assert wanted is not None
+    search = Search(wanted.rate_min, wanted.rate_max, wanted.precision, wanted.steps_max)
+    count = 0
+    while (rate := search.next()) is not None:
+        count += 1
+        phase = search.phase or "probe"
+        step = plan.step_of(
+            sweep,
+            point,
+            number * 100 + count,
+            1,
+            phase=phase,
+            key=f"{point.key}_{count:02d}-{phase}",
+            rate=rate,
+            measure=(wanted.confirm, wanted.confirm) if phase == "confirm" else None,
+            # A rate that is asked again has to meet other arrivals.
+            seed=sweep.fields.seed + count - 1,
+        )
+        heading = f"{point.label}: step {count} of at most {wanted.steps_max}, {phase} {rate:g}/s"
+        found = answer(step, heading)
+        if found is None:
+            break
+        search.tell(rate, found)
+    outcome = search.so_far
+    return {
+        "rate": outcome.rate,
+        "low": outcome.low,
+        "high": outcome.high,
+        "reason": outcome.reason,
+        "answers": [{"rate": one.rate, "sustained": one.sustained, "phase": one.phase} for one in outcome.answers],
+    }
