@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
@@ -11,6 +10,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from lab_load.answer import read_answer
 from lab_workload.errors import LoadError
+from lab_workload.flows import Flow, Parameter, Party
 
 ASK_TIMEOUT_SECONDS = 15.0
 BODY_BYTES_MAX = 32 * 1024 * 1024
@@ -19,36 +19,6 @@ BODY_BYTES_MAX = 32 * 1024 * 1024
 
 class BridgeError(LoadError):
     """The bridge does not answer, or says no, before a run has begun."""
-
-
-@dataclass(frozen=True)
-class Party:
-    """A node as the network map has it."""
-
-    name: str
-    x500_name: str
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a flow; one that may be null has a type that ends in "?" and may be left out."""
-
-    name: str
-    type: str
-
-    @property
-    def is_optional(self) -> bool:
-        """Whether it may be left out."""
-        return self.type.endswith("?")
-
-
-@dataclass(frozen=True)
-class Flow:
-    """A flow that a node lets RPC start, with a list of parameters for each way to start it; none when unknown."""
-
-    name: str
-    short_name: str
-    constructors: tuple[tuple[Parameter, ...], ...]
 
 
 class Bridge:

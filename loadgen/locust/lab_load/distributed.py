@@ -15,7 +15,6 @@ import gevent
 from gevent.event import Event
 from locust.runners import STATE_MISSING, MasterRunner, WorkerRunner
 
-from lab_load.bridge import Party
 from lab_load.generator import TICK_SECONDS, Generator
 from lab_load.options import extent_from
 from lab_load.plan import Choice, Extent, Plan
@@ -23,6 +22,7 @@ from lab_load.rows import RowsError, RowWriter
 from lab_load.run import Run
 from lab_load.settings import Settings
 from lab_workload.errors import LoadError
+from lab_workload.flows import Party
 from lab_workload.prepared import Share
 from lab_workload.workload import load_workload
 

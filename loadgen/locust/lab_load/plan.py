@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab_load.bridge import Bridge, BridgeError, Flow, Party
+from lab_load.bridge import Bridge, BridgeError
 from lab_load.schedule import Model
 from lab_load.settings import RUN_ID, Settings, url_problems
 from lab_workload.errors import LoadError, SetupError, TemplateError
+from lab_workload.flows import Flow, Party
 from lab_workload.names import canonical
 from lab_workload.network import flow_problems, network_problems
 from lab_workload.prepared import ALONE, Prepared, Results, Share

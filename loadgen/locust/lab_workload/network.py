@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from lab_load.bridge import Flow, Parameter
+from lab_workload.flows import Flow, Parameter
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.templates import Arguments
 from lab_workload.workload import Workload

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.host.processes import tail
+from corda_lab.host.processes import last_words
 from corda_lab.text import ui
 
 OS_RELEASE = Path("/etc/os-release")
@@ -111,7 +111,7 @@ def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | N
         raise LabError(f"{what} could not start: {error}", "Install apt and dpkg, or use an image registry.") from None
     if done.returncode != 0:
         raise LabError(
-            f"{what} failed with status {done.returncode}: {tail(done.stderr or done.stdout)}",
+            f"{what} failed with status {done.returncode}: {last_words(done.stderr or done.stdout)}",
             f"Run `{' '.join(command)}` by hand to see all of it.",
         )
     return done.stdout

@@ -148,7 +148,7 @@ def _start_with_systemd() -> None:
     done = run_bounded(["systemctl", "start", "docker"], seconds_max=START_SECONDS_MAX)
     if done.returncode != 0 or not _await(_is_ready, seconds_max=START_SECONDS_MAX):
         raise LabError(
-            f"`systemctl start docker` failed: {processes.tail(done.stderr) or 'the engine does not answer'}",
+            f"`systemctl start docker` failed: {processes.last_words(done.stderr) or 'the engine does not answer'}",
             "See `journalctl --unit docker` for the cause.",
         )
     _write_engine_file({"method": "systemd", "boot_id": _boot_id()})
@@ -179,7 +179,7 @@ def _start_dockerd() -> None:
     stop_engine_if_ours()
     with DOCKERD_LOG.open("rb") as log:
         log.seek(log_start)
-        words = processes.tail(log.read().decode(errors="replace"), 3)
+        words = processes.last_words(log.read().decode(errors="replace"), 3)
     what = f"ended with status {process.returncode}" if ended_or_ready else f"gave no answer in {START_SECONDS_MAX} s"
     raise LabError(f"dockerd {what}: {words}", f"The whole log is in {DOCKERD_LOG}.")
 

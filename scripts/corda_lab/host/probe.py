@@ -72,7 +72,7 @@ def probe() -> Probe:
     done = run_bounded(["docker", "version", "--format", "{{.Server.Version}}"])
     if done.returncode == 0 and done.stdout.strip():
         return Probe(EngineState.READY, server_version=done.stdout.strip())
-    detail = processes.tail(done.stderr or done.stdout, 2)
+    detail = processes.last_words(done.stderr or done.stdout, 2)
     return Probe(classify_failure(detail), detail=detail)
 
 
@@ -135,7 +135,7 @@ def engine_info() -> EngineInfo:
     try:
         facts = json.loads(done.stdout)
     except ValueError:
-        raise LabError(f"`docker info` gave no facts: {processes.tail(done.stderr)}", "Run it by hand.") from None
+        raise LabError(f"`docker info` gave no facts: {processes.last_words(done.stderr)}", "Run it by hand.") from None
     return parse_info(facts, compose_version=plugin_version("compose"), buildx_version=plugin_version("buildx"))
 
 

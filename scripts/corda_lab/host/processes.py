@@ -86,12 +86,6 @@ def last_lines(text: str, count: int) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()][-count:]
 
 
-def last_words(text: str, count: int = 3) -> str:
+def last_words(text: str, count: int = 5) -> str:
     """The last lines of ``text`` in one line, for an error message."""
     return " | ".join(line.strip() for line in last_lines(text, count))
-
-
-def tail(text: str, line_count: int = 5) -> str:
-    """The last lines that say anything, joined into one line, for an error message."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join(lines[-line_count:])

@@ -85,7 +85,7 @@ BASE_ENVIRONMENT = {
 def checked(command: Sequence[str], *, seconds_max: float, what: str, remedy: str) -> str:
     done = run_bounded(command, seconds_max=seconds_max)
     if done.returncode != 0:
-        raise LabError(f"{what} failed: {processes.tail(done.stderr or done.stdout, 8)}", remedy)
+        raise LabError(f"{what} failed: {processes.last_words(done.stderr or done.stdout, 8)}", remedy)
     return done.stdout
 
 
@@ -289,5 +289,5 @@ def _import_base(root: Path) -> None:
         )
     if done.returncode != 0 or tar.returncode != 0:
         raise LabError(
-            f"Importing {BASE_IMAGE} failed: {processes.tail(done.stderr)}", "Check the engine's free disk space."
+            f"Importing {BASE_IMAGE} failed: {processes.last_words(done.stderr)}", "Check the engine's free disk space."
         )

@@ -102,7 +102,7 @@ def registry_problem(image: str) -> str:
         assert process.stderr is not None
         if process.stdout.readline():
             return ""
-        words = processes.tail(process.stderr.read(), 1)
+        words = processes.last_words(process.stderr.read(), 1)
         return words or f"no answer within {REGISTRY_SECONDS_MAX} s"
     finally:
         killer.cancel()

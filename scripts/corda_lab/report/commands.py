@@ -1,16 +1,9 @@
 """The commands that start a step's lab and its load again, from what its run has stored."""
 
-import re
+import shlex
 from typing import Any
 
 from corda_lab.text.durations import format_duration
-
-
-def quoted(words: list[str]) -> str:
-    """A command line that a shell reads as these words."""
-    return " ".join(
-        word if re.fullmatch(r"[\w@%+=:,./-]+", word) else "'" + word.replace("'", "'\\''") + "'" for word in words
-    )
 
 
 def up(shape: dict[str, str]) -> str:
@@ -33,7 +26,7 @@ def up(shape: dict[str, str]) -> str:
         words += ["--link", link]
     own_image = shape.get("CORDA_IMAGE", "")
     is_own = own_image and own_image != f"corda-lab/node:{shape.get('CORDA_VERSION')}"
-    return (f"CORDA_IMAGE={own_image} " if is_own else "") + quoted(words)
+    return (f"CORDA_IMAGE={own_image} " if is_own else "") + shlex.join(words)
 
 
 def run(step: dict[str, Any]) -> str:
@@ -55,4 +48,4 @@ def run(step: dict[str, Any]) -> str:
     words += ["--seed", str(load["seed"])]
     for name, value in load["overrides"].items():
         words += ["--set", f"{name}={value}"]
-    return quoted(words)
+    return shlex.join(words)

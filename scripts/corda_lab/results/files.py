@@ -1,6 +1,6 @@
 """Writes what was measured: the files of a run, and of a step of a sweep that is not finished yet."""
 
-import re
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.report import page
-from corda_lab.results import files, folders
+from corda_lab.results import folders
 from corda_lab.text import ui
 
 
@@ -78,7 +77,7 @@ def run_manifest(
         "kind": kind,
         "id": identity,
         "name": folders.name_of(identity),
-        "command": command or files.command_line(),
+        "command": command or command_line(),
         "started_at": iso(min(float(window["load_started_at"]) for window in windows)),
         "ended_at": iso(max(float(window["load_ended_at"]) for window in windows)),
         "phases_seconds": phases,
@@ -101,14 +100,13 @@ def stage_table(steps: Sequence[Measured]) -> pl.DataFrame:
 
 
 def write_run(folder: Path, run: dict[str, Any], steps: Sequence[Measured]) -> None:
-    """Write every file of a run, the report last, which is made from them."""
+    """Write what was measured: every file of a run but the report and the summaries, which are made from them."""
     pl.concat([with_step(one.requests, one.step) for one in steps]).write_parquet(folder / "requests.parquet")
     pl.concat([with_step(one.metrics, one.step) for one in steps]).write_parquet(folder / "metrics.parquet")
     if any(one.stage_rows is not None for one in steps):
         stage_table(steps).write_parquet(folder / "stages.parquet")
     folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": [one.step for one in steps]})
     folders.write_json(folder / "run.json", run)
-    page.render(folder)
 
 
 def write_step(folder: Path, measured: Measured) -> None:
@@ -139,7 +137,4 @@ def read_step(folder: Path) -> Measured:
 
 def command_line() -> str:
     """The command as it was typed, with the launcher's name in front."""
-    words = ["scripts/lab", *sys.argv[1:]]
-    return " ".join(
-        word if re.fullmatch(r"[\w@%+=:,./-]+", word) else "'" + word.replace("'", "'\\''") + "'" for word in words
-    )
+    return shlex.join(["scripts/lab", *sys.argv[1:]])

@@ -11,6 +11,7 @@ from corda_lab.lab import environment as manifest
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
+from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.runs import containers
@@ -51,7 +52,17 @@ def measure(options: LoadOptions, settings: Settings, environment: dict[str, Any
                 started_at=float(end["started_at"]) - 3 * SCRAPE_SECONDS, ended_at=time.time()
             )
             figures = observer.stage_figures(requests, stage_rows)
-            step = build_step(planned, requests, metrics, end, counted, timeline, figures, observer.readings())
+            step = build_step(
+                planned,
+                requests,
+                metrics,
+                end,
+                counted,
+                timeline.warm_up,
+                timeline.machine_use,
+                figures,
+                observer.readings(),
+            )
     text = planned.workload.source.path.read_text(encoding="utf-8")
     return Measured(step, requests, metrics, stage_rows, environment, planned.workload.name, text)
 
@@ -68,4 +79,5 @@ def execute(options: LoadOptions, settings: Settings) -> tuple[Path, dict[str, A
     measured = measure(options, settings)
     with ui.phase("Keeping the results"), folders.new_run(identity) as folder:
         files.write_run(folder, files.single(identity, measured), [measured])
+        page.render(folder)
     return folders.find_run(identity), measured.step

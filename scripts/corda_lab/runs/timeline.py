@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from corda_lab.host import machine
 from corda_lab.stats import steady
+from corda_lab.steps.entry import MachineUse
 from corda_lab.steps.rows import Window
 
 
@@ -24,6 +25,11 @@ class Timeline:
             self.cpu.append((now, reading))
         if pages is not None:
             self.swapped.append((now, pages))
+
+    def machine_use(self, window: Window) -> MachineUse:
+        """What the host did over the window."""
+        cpu = self.cpu_between(window)
+        return MachineUse(machine.busy_percent(*cpu), machine.stolen_percent(*cpu), self.swapped_pages(window))
 
     def swapped_pages(self, window: Window) -> int | None:
         """Pages that the host moved to and from its swap over the window."""

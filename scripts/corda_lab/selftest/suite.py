@@ -181,6 +181,7 @@ def lint(totals: Totals) -> None:
     with ui.phase("Format and lint"):
         record(totals, "ruff format", lambda: run_check([tool("ruff"), "format", "--check", "--diff", "."]))
         record(totals, "ruff", lambda: run_check([tool("ruff"), "check", "."]))
+        record(totals, "import-linter", lambda: run_check([tool("lint-imports")]))
         record(totals, "mypy", lambda: run_check([sys.executable, "-m", "mypy"]))
         record(totals, "yamllint", lambda: run_check([sys.executable, "-m", "yamllint", "--strict", *yaml]))
         record(totals, "shellcheck", lambda: run_check([tool("shellcheck"), *shell]))

@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.host import machine
-from corda_lab.runs.timeline import Timeline
 from corda_lab.stats import steady
 from corda_lab.steps import costs, counts, open_load, rows
 from corda_lab.steps.load import LoadOptions
@@ -21,6 +20,21 @@ CONFIDENCE_DEFAULT = 0.95
 
 StageFigures = Callable[[Window], dict[str, Any]]
 """The figures of the stages over a measuring window."""
+
+
+@dataclass(frozen=True)
+class MachineUse:
+    """What the host did over a measuring window; None where it is not known."""
+
+    busy_percent: float | None
+    """Share of all processors' time, of which ``stolen_percent`` is a part."""
+    stolen_percent: float | None
+    """CPU steal: what the hypervisor gave to other guests."""
+    swapped_pages: int | None
+
+
+MachineUses = Callable[[Window], MachineUse]
+"""What the host did over any window of the load."""
 
 
 def warm_up_of(
@@ -130,14 +144,19 @@ def build_step(
     metrics: pl.DataFrame,
     end: dict[str, Any],
     counted: counts.Counts,
-    timeline: Timeline,
+    decided: steady.WarmUp | None,
+    machine_uses: MachineUses,
     stage_figures: StageFigures,
     readings: tuple[costs.Reading, costs.Reading],
 ) -> dict[str, Any]:
-    """The entry of ``steps.json``; ``docs/methodology.md`` defines every figure in it."""
+    """The entry of ``steps.json``; ``docs/methodology.md`` defines every figure in it.
+
+    ``decided`` is where the warm-up was seen to end, in a load that was ended for that.
+    """
     options, subject = plan.options, plan.subject
-    warm_up = warm_up_of(options, requests, end, timeline.warm_up)
+    warm_up = warm_up_of(options, requests, end, decided)
     window = measuring_window(end, warm_up["cut_seconds"])
+    machine = machine_uses(window)
     in_flight = mean_in_window(metrics, "bridge_flows_in_flight", window).get(subject.node)
     states = {part.name: part.states_per_flow for part in subject.parts}
     step: dict[str, Any] = {
@@ -169,9 +188,9 @@ def build_step(
             "workers": end.get("workers") or [],
         },
         "resources": {
-            "host_busy_percent": machine.busy_percent(*timeline.cpu_between(window)),
-            "host_stolen_percent": machine.stolen_percent(*timeline.cpu_between(window)),
-            "host_swapped_pages": timeline.swapped_pages(window),
+            "host_busy_percent": machine.busy_percent,
+            "host_stolen_percent": machine.stolen_percent,
+            "host_swapped_pages": machine.swapped_pages,
             "node_cpu_cores": mean_in_window(metrics, "node_cpu_cores", window),
             "node_heap_used_bytes": mean_in_window(metrics, "node_heap_used_bytes", window),
             "node_gc_share": mean_in_window(metrics, "node_gc_share", window),

@@ -17,6 +17,7 @@ from typing import Any
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, RESULTS, WORKLOADS
+from corda_lab.report import page
 from corda_lab.results import files as keep
 from corda_lab.results import folders
 from corda_lab.results.files import Measured
@@ -153,6 +154,7 @@ class Unfinished:
                     grafana=grafana,
                 )
                 keep.write_run(folder, manifest, steps)
+                page.render(folder)
                 if (self.folder / FAILED).is_dir():
                     shutil.copytree(self.folder / FAILED, folder / FAILED)
         # At once, and then in peace: half of a folder would look like a sweep.

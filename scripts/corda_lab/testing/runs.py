@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from corda_lab.paths import WORKLOADS
+from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.runs import stage_rows
-from corda_lab.runs.timeline import Timeline
 from corda_lab.steps import costs, rows, stages
 from corda_lab.steps import entry as step
 from corda_lab.steps.counts import Counts
@@ -93,7 +93,8 @@ def measured_of(
         metrics,
         end,
         counted or simulation.agreeing_counts(simulated),
-        Timeline(),
+        None,
+        lambda _: step.MachineUse(None, None, None),
         lambda window: stages.stage_figures(frame, stage_frame, window, flows, is_on=True, dropped={}),
         (costs.Reading({}, {}), costs.Reading({}, {})),
     )
@@ -114,4 +115,5 @@ def store(
     measured = measured_of(folder, plan, simulated, end, counted=counted, with_stages=with_stages)
     with folders.new_run(plan.identity, results=folder / "results") as run_folder:
         files.write_run(run_folder, files.single(plan.identity, measured), [measured])
+        page.render(run_folder)
     return folder / "results" / plan.identity

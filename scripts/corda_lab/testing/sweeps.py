@@ -17,9 +17,9 @@ import polars as pl
 import yaml
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA
+from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
-from corda_lab.runs.timeline import Timeline
 from corda_lab.steps import costs, rows
 from corda_lab.steps import entry as step
 from corda_lab.steps.counts import Counts, FlowCount, VaultCount
@@ -285,7 +285,8 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
         metrics,
         end,
         agreeing(succeeded),
-        Timeline(),
+        None,
+        lambda _: step.MachineUse(None, None, None),
         lambda _: stages,
         (nothing, nothing),
     )
@@ -410,4 +411,5 @@ def store_sweep(
     with folders.new_run(sweep.identity, results=results_folder) as run_folder:
         (run_folder / "sweep.yaml").write_text(file.text, encoding="utf-8")
         files.write_run(run_folder, manifest, simulator.measured)
+        page.render(run_folder)
     return results_folder / sweep.identity

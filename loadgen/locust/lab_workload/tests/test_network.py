@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lab_load.bridge import Flow, Parameter
+from lab_workload.flows import Flow, Parameter
 from lab_workload.network import flow_problems
 
 PAY = Flow(

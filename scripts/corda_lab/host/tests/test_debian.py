@@ -116,4 +116,4 @@ def test_given_answer_needs_no_question(monkeypatch: pytest.MonkeyPatch, *, inst
 
 
 def test_tail_is_one_line_of_the_last_words() -> None:
-    assert processes.tail("first\n\n second \nthird\n", 2) == "second | third"
+    assert processes.last_words("first\n\n second \nthird\n", 2) == "second | third"
