@@ -8,6 +8,7 @@ from typing import Any
 
 from corda_lab.analysis.points import Point
 from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import StepEntry
 
 LINK_MS_MAX, LINK_SHARE_MAX = 3.0, 0.1
 """By how much two measurements of one link differ: what was asked for is in the shape."""
@@ -36,32 +37,30 @@ def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
         yield prefix, json.dumps(value) if isinstance(value, list | bool) or value is None else str(value)
 
 
-def circumstances(run: StoredRun, step: dict[str, Any]) -> dict[str, dict[str, str]]:
+def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
     """Everything but the code under test and the luck of the day that a step's figures depend on, by kind."""
     environment = run.environment(step)
-    shape = dict(flat(environment["shape"]))
-    workload = {"workload file": run.manifest["workload_files"].get(step["workload"], "")}
-    place = {name: step[name] for name in ("flow", "node", "counterparty")}
+    shape = dict(flat(environment.shape))
+    workload = {"workload file": run.manifest.workload_files.get(step.workload, "")}
+    place = {"flow": step.flow, "node": step.node, "counterparty": step.counterparty}
     # Every repeat has the next seed; which repeat comes first here is chance.
-    first_seed = step["load"]["seed"] - (step["repeat"] - 1)
+    first_seed = step.load.seed - (step.repeat - 1)
     # A search chooses its rates itself, and each of its steps has the next seed.
-    searched_rate = {"rate_per_second": "searched"} if run.sweep.get("find_max") else {"seed": first_seed}
-    load = {**step["load"], "seed": run.sweep.get("seed"), **searched_rate}
+    searched_rate = {"rate_per_second": "searched"} if run.sweep.find_max else {"seed": first_seed}
+    load = {**step.load.model_dump(), "seed": run.sweep.seed, **searched_rate}
     return {
         "shape": shape,
         "load": dict(flat({**load, **place, **workload})),
         "measuring": measuring(run),
-        "images": dict(flat(environment["images"])),
-        "host": dict(flat(environment["host"])),
-        "versions": dict(flat(environment["versions"])),
-        "commit": dict(flat(environment["git"])),
-        "stand-ins": {"images": ", ".join(environment["stand_ins"])},
-        "links": dict(flat({link["name"]: link["through_ms"] for link in environment["links_measured"]})),
+        "images": dict(flat({name: image.model_dump() for name, image in environment.images.items()})),
+        "host": dict(flat(environment.host.model_dump())),
+        "versions": dict(flat(environment.versions.model_dump())),
+        "commit": dict(flat(environment.git.model_dump())),
+        "stand-ins": {"images": ", ".join(environment.stand_ins)},
+        "links": dict(flat({link.name: link.through_ms for link in environment.links_measured})),
         # What the shape says already, and where the lab listens on this machine, is not told again.
         "settings": {
-            name: text
-            for name, text in flat(environment["settings"])
-            if name not in shape and not name.endswith("_PORT")
+            name: text for name, text in flat(environment.settings) if name not in shape and not name.endswith("_PORT")
         },
     }
 
@@ -69,10 +68,10 @@ def circumstances(run: StoredRun, step: dict[str, Any]) -> dict[str, dict[str, s
 def measuring(run: StoredRun) -> dict[str, str]:
     """How a run measured: its policy of warm-up, length, repeats and order, or of a single run its times."""
     if run.is_sweep:
-        names = ("warm_up", "measure", "own_spans", "repeats", "order", "fresh", "confidence")
-        search = {name: value for name, value in (run.sweep.get("find_max") or {}).items() if name != "outcomes"}
-        return dict(flat({**{name: run.sweep[name] for name in names if name in run.sweep}, "find_max": search}))
-    return {"warm_up.seconds": f"{run.steps[0]['warm_up']['seconds_max']:g}", "repeats": "1"}
+        names = {"warm_up", "measure", "own_spans", "repeats", "order", "fresh", "confidence"}
+        search = run.sweep.find_max.asked if run.sweep.find_max else {}
+        return dict(flat({**run.sweep.model_dump(include=names, exclude_none=True), "find_max": search}))
+    return {"warm_up.seconds": f"{run.steps[0].warm_up.seconds_max:g}", "repeats": "1"}
 
 
 def unlike(first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Point]]) -> list[Unlike]:

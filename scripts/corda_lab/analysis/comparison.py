@@ -157,7 +157,7 @@ def search_key(point: Point) -> str:
 
 def found_by_both(first: StoredRun, ours: Sequence[Point], second: StoredRun, theirs: Sequence[Point]) -> list[Rates]:
     """What both runs searched."""
-    if not (first.sweep.get("find_max") and second.sweep.get("find_max")):
+    if not (first.sweep.find_max and second.sweep.find_max):
         return []
     after = {found.key: found for found in searched(second, theirs)}
     return [Rates(found, after[found.key]) for found in searched(first, ours) if found.key in after]
@@ -195,7 +195,7 @@ def alone(first: tuple[StoredRun, Sequence[Point]], second: tuple[StoredRun, Seq
 
 def label_of(point: Point) -> str:
     """A point in words; all points of a search are one."""
-    return point.label if point.phase == "measure" else f"the search of {point.steps[0]['label'] or point.workload}"
+    return point.label if point.phase == "measure" else f"the search of {point.steps[0].label or point.workload}"
 
 
 def some(known: Mapping[str, Point]) -> str:

@@ -1,10 +1,8 @@
 """What a sweep says, in sentences: where it was best, what differs, what limited it, and what not to believe."""
 
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -22,12 +20,13 @@ from corda_lab.analysis.significance import (
 )
 from corda_lab.analysis.values import bare, shown, why
 from corda_lab.results.stored import StoredRun
+from corda_lab.steps import reasons
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import arrival_problems
+from corda_lab.steps.reasons import Reason
 from corda_lab.text.words import length, listed, parameter_name, per_second, plural
 
 VALUES_SHOWN_MAX = 8
-REASON_LENGTH_MAX = 120
-NUMBER = re.compile(r"(?<!\S)[+-]?\d[\d,]*(?:\.\d+)?(?=[\s:;)]|$)")
 LABELS_SHOWN_MAX = 4
 
 
@@ -54,7 +53,7 @@ def sentence(text: str) -> str:
 
 
 def confidence_words(run: StoredRun) -> str:
-    return f"{100 * float(run.sweep['confidence']):g} % interval"
+    return f"{100 * float(run.sweep.confidence):g} % interval"
 
 
 def range_words(point: Point, metric: str) -> str:
@@ -79,7 +78,7 @@ def figure_words(point: Point, metric: str) -> str:
 def metric_words(judged: Judged) -> str:
     """What is judged, in words."""
     title = METRICS[judged.metric].title
-    is_open = any(step["open_load"] for top in judged.tops for step in top.steps)
+    is_open = any(step.open_load for top in judged.tops for step in top.steps)
     return f"{title} from the intended start" if is_open and METRICS[judged.metric].unit == "ms" else title
 
 
@@ -162,25 +161,25 @@ def search_headline(searches: Sequence[Found]) -> str:
 def varied(run: StoredRun) -> str:
     """What was varied, how often, in what order, how long."""
     names = []
-    for name, values in run.sweep["vary"].items():
+    for name, values in run.sweep.vary.items():
         texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
         if len(texts) > VALUES_SHOWN_MAX + 1:
             texts = [*texts[: VALUES_SHOWN_MAX - 1], "…", texts[-1]]
         names.append(f"{parameter_name(name)} ({', '.join(texts)})")
     what = listed(names) or "nothing"
-    if run.sweep.get("find_max"):
+    if run.sweep.find_max:
         what = "the rate, by search" + (f", for each {what}" if names else "")
     first, last = points_first_last(run)
-    repeats = run.sweep["repeats"]
-    each = f"{plural(repeats, 'repeat')} of each, {run.sweep['order']}; " if repeats > 1 else "once each; "
-    workloads = listed(list(dict.fromkeys(step["workload"] for step in run.steps)))
+    repeats = run.sweep.repeats
+    each = f"{plural(repeats, 'repeat')} of each, {run.sweep.order}; " if repeats > 1 else "once each; "
+    workloads = listed(list(dict.fromkeys(step.workload for step in run.steps)))
     return f"{what}; {each}{plural(len(run.steps), 'step')} of {workloads} in {length(last - first)}"
 
 
 def points_first_last(run: StoredRun) -> tuple[float, float]:
     """First start and last end of a load, in unix seconds."""
-    windows = [step["window"] for step in run.steps]
-    return min(window["load_started_at"] for window in windows), max(window["load_ended_at"] for window in windows)
+    windows = [step.window for step in run.steps]
+    return min(window.load_started_at for window in windows), max(window.load_ended_at for window in windows)
 
 
 def ratio_words(compared: Compared) -> str:
@@ -316,7 +315,7 @@ def limits(
     if searches:
         return [search_limit(found, uses) for found in searches]
     measured = [point for point in points if point.valid]
-    if measured and all(step["open_load"] for point in measured for step in point.valid):
+    if measured and all(step.open_load for point in measured for step in point.valid):
         return [open_limit(measured, uses)]
     return [closed_limit(run, points, top, uses) for top in judged.tops]
 
@@ -378,52 +377,37 @@ def failure_sentence(searches: Sequence[Found]) -> str:
             continue
         where = f"with {found.group_label}, " if found.group_label else ""
         step = next(step for step in found.failed.steps if why(step))
-        longer = " in a longer run" if step["phase"] == "confirm" else ""
+        longer = " in a longer run" if step.phase == "confirm" else ""
         told.append(f"{where}{float(found.failed.x):g} arrivals per second did not hold{longer}: {why(step)}")
     return "; ".join(told)
 
 
-def failures(step: dict[str, Any]) -> list[str]:
+def failures(step: StepEntry) -> list[Reason]:
     """Why a step has failed. Those of a search are meant to break the system; its objective says what counts."""
-    if step["phase"] != "measure":
-        return []
-    return list(dict.fromkeys([*step["verdict"]["reasons"], *step["thresholds"]["reasons"]]))
+    return [] if step.phase != "measure" else [*step.verdict.reasons, *step.thresholds.reasons]
 
 
 def notes(run: StoredRun) -> list[str]:
-    """Steps that failed, that are not valid, and what is doubtful about the others, each reason once with its steps."""
-    kinds: dict[str, dict[str, list[tuple[str, str]]]] = {"Failed": {}, "Invalid": {}, "Doubtful": {}}
-    for step in run.steps:
-        doubts = step["flags"] if step["validity"]["valid"] else []
-        told = {"Failed": failures(step), "Invalid": step["validity"]["reasons"], "Doubtful": doubts}
-        for kind, reasons in told.items():
-            for reason in reasons:
-                kinds[kind].setdefault(general(reason), []).append((str(step["index"]), reason))
-    found = [
-        f"{kind}: {steps_words([index for index, _ in members])}: {together([reason for _, reason in members])}"
-        for kind, groups in kinds.items()
-        for members in groups.values()
-    ]
-    if run.sweep.get("quick"):
-        found.insert(0, "Doubtful: every point was measured once and for 20 s (--quick): to be looked at, not quoted")
+    """Why steps failed or are invalid, and the warnings of the others: each reason once, with its steps."""
+    found = []
+    if run.sweep.quick:
+        found.append("Warning: every point was measured once and for 20 s (--quick): look at it, do not quote it")
+    kinds: dict[str, Callable[[StepEntry], Sequence[Reason]]] = {
+        "Failed": failures,
+        "Invalid": lambda step: step.validity.reasons,
+        "Warning": lambda step: step.flags if step.validity.valid else [],
+    }
+    for title, reasons_of in kinds.items():
+        groups: dict[tuple[object, ...], list[tuple[StepEntry, Reason]]] = {}
+        for step in run.steps:
+            for one in reasons_of(step):
+                groups.setdefault(reasons.kind(one), []).append((step, one))
+        found += [
+            f"{title}: {steps_words([str(step.index) for step, _ in members])}: "
+            f"{reasons.sentence([one for _, one in members])}"
+            for members in groups.values()
+        ]
     return found
-
-
-def general(reason: str) -> str:
-    """A reason without its figures, so that steps with the same one stand together."""
-    return NUMBER.sub("#", reason.partition(":")[0] if len(reason) > REASON_LENGTH_MAX else reason)
-
-
-def together(reasons: Sequence[str]) -> str:
-    """Reasons that differ in their figures alone, as one with the range of each figure; of a long one its beginning."""
-    first = reasons[0].partition(":")[0] if len(reasons[0]) > REASON_LENGTH_MAX else reasons[0]
-    figures = [NUMBER.findall(reason)[: len(NUMBER.findall(first))] for reason in reasons]
-    texts = NUMBER.split(first)
-    ranges = [
-        sorted(set(column), key=lambda text: float(text.replace(",", ""))) for column in zip(*figures, strict=True)
-    ]
-    shown_ones = [column[0] if len(column) == 1 else f"{column[0]} to {column[-1]}" for column in ranges]
-    return "".join(text + figure for text, figure in zip(texts, [*shown_ones, ""], strict=True))
 
 
 def steps_words(indices: list[str]) -> str:
@@ -436,7 +420,7 @@ def steps_words(indices: list[str]) -> str:
 def conclude(run: StoredRun, points: Sequence[Point], samples: pl.DataFrame) -> Conclusion:
     """The conclusion of a sweep. ``samples`` are the series of ``saturation.SERIES``."""
     judged = judge(run, points)
-    searches = searched(run, points) if run.sweep.get("find_max") else []
+    searches = searched(run, points) if run.sweep.find_max else []
     uses = {point.key: saturation.uses(run, point, samples) for point in points}
     entries = [
         ("Varied", varied(run)),
@@ -456,18 +440,18 @@ def conclude(run: StoredRun, points: Sequence[Point], samples: pl.DataFrame) -> 
 
 def validity_words(run: StoredRun) -> str:
     """How many steps can be believed."""
-    count = sum(step["validity"]["valid"] for step in run.steps)
-    agree = sum(step["counts"]["agree"] for step in run.steps)
-    errors = sum(step["requests"]["errors"] for step in run.steps)
+    count = sum(step.validity.valid for step in run.steps)
+    agree = sum(step.counts.agree for step in run.steps)
+    errors = sum(step.requests.errors for step in run.steps)
     failed = "no request failed" if not errors else f"{plural(errors, 'request')} failed"
     found = f"{count} of {plural(len(run.steps), 'step')} are valid; the four counts agree in {agree}; {failed}"
     if count < len(run.steps):
         found += "; what is invalid is drawn as a cross and is in no average"
-    if again := [str(step["index"]) for step in run.steps if step["measured_again"]]:
-        found += f"; the machine had spoilt {steps_words(again)}, which {'was' if len(again) == 1 else 'were'} measured again"
+    if again := [str(step.index) for step in run.steps if step.measured_again]:
+        found += f"; {steps_words(again)} {'was' if len(again) == 1 else 'were'} rerun because of the host"
     return found
 
 
-def figures_of(point: Point) -> dict[str, Any]:
-    """Every figure of a point with its interval, for programs."""
-    return {name: vars(point.estimate(name)) | {"unit": METRICS[name].unit} for name in known_metrics([point])}
+def values_of(point: Point) -> dict[str, dict[str, float | str | None]]:
+    """Every value of a point with its interval, for programs."""
+    return {name: {**vars(point.estimate(name)), "unit": METRICS[name].unit} for name in known_metrics([point])}

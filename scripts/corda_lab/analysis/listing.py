@@ -1,58 +1,90 @@
-"""``lab list``: the few figures of every run that stand in a line, also of one that this version cannot read whole."""
+"""``lab list``: the few values of every run that stand in a line, also of one that this version cannot read whole."""
 
 from pathlib import Path
-from typing import Any
+from typing import Literal
+
+from pydantic import BaseModel
 
 from corda_lab.analysis import points, significance
-from corda_lab.analysis.points import Point
+from corda_lab.analysis.points import METRICS
 from corda_lab.errors import LabError
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
 
 
-def summaries(*, results_folder: Path | None = None) -> list[dict[str, Any]]:
-    """Every run, oldest first; a damaged one with what is wrong with it, and nothing else."""
-    found = []
+class DamagedRun(BaseModel):
+    """A run that cannot be read, and why."""
+
+    run: str
+    damaged: str
+
+
+class RunSummary(BaseModel):
+    """The values of a run: of its only step, of a sweep's best point, of a search's confirmed rate.
+
+    ``valid`` says whether a valid step is behind the values; those of a run without one are shown, and marked.
+    """
+
+    run: str
+    kind: Literal["run", "sweep"]
+    steps: int
+    steps_valid: int
+    steps_planned: int
+    finished: bool = True
+    workload: str
+    label: str | None
+    rates_confirmed_per_second: dict[str, float | None] | None
+    users: int
+    arrivals: str | None
+    rate_per_second: float | None
+    throughput_per_second: float | None
+    p50_ms: float | None
+    p99_ms: float | None
+    valid: bool
+    errors: int
+    counts_agree: bool
+    passed: bool
+
+
+def summaries(*, results_folder: Path | None = None) -> list[RunSummary | DamagedRun]:
+    """Every run, oldest first."""
+    found: list[RunSummary | DamagedRun] = []
     for folder in folders.all_runs(results=results_folder):
         try:
             found.append(summary(stored.read(folder)))
-        except (LabError, KeyError, TypeError) as error:
-            problem = error.message if isinstance(error, LabError) else f"its files lack {error}"
-            found.append({"run": folder.name, "damaged": problem})
+        except LabError as error:
+            found.append(DamagedRun(run=folder.name, damaged=error.message))
     return found
 
 
-def summary(run: StoredRun) -> dict[str, Any]:
-    """The figures of a run: of its only step, of a sweep's best point, of a search's confirmed rate. None where nothing is valid.
-
-    Several workloads of a sweep are not compared with one another: the first one's best point stands for them.
-    """
+def summary(run: StoredRun) -> RunSummary:
+    """The line of a run. Several workloads of a sweep are not compared: the first one's best point stands for them."""
     all_points = points.points(run)
-    judged = significance.judge(run, all_points)
-    top = next(iter(judged.tops), None)
-    search = points.searched(run, all_points) if run.sweep.get("find_max") else []
+    top = next(iter(significance.judge(run, all_points).tops), None)
+    search = points.searched(run, all_points) if run.sweep.find_max else []
     first = run.steps[0]
-    return {
-        "run": run.identity,
-        "kind": run.manifest["kind"],
-        "steps": len(run.steps),
-        "steps_valid": sum(step["validity"]["valid"] for step in run.steps),
-        "steps_planned": len(run.steps),
-        "finished": True,
-        "workload": ", ".join(dict.fromkeys(step["workload"] for step in run.steps)),
-        "label": top.label if top is not None and run.is_sweep else None,
-        "rates_confirmed_per_second": {found.label: found.rate for found in search} or None,
-        "users": (top.steps[0] if top else first)["load"]["users"],
-        "arrivals": first["load"]["arrivals"],
-        "rate_per_second": (top.steps[0] if top else first)["load"]["rate_per_second"],
-        **figures(top),
-        "errors": sum(step["requests"]["errors"] for step in run.steps),
-        "counts_agree": all(step["counts"]["agree"] for step in run.steps),
-        "passed": all(step["verdict"]["passed"] for step in run.steps),
-    }
-
-
-def figures(top: Point | None) -> dict[str, float | None]:
-    """Throughput and latency of a point; of open load from the intended start."""
-    names = {"throughput": "throughput_per_second", "p50": "p50_ms", "p99": "p99_ms"}
-    return {column: None if top is None else top.estimate(name).value for name, column in names.items()}
+    shown = top.steps[0] if top else first
+    values = {"throughput": "throughput_per_second", "p50": "p50_ms", "p99": "p99_ms"}
+    # A run of one step has a value even where the step is invalid; of a sweep no single step stands for the others.
+    is_single = top is None and not run.is_sweep
+    return RunSummary(
+        run=run.identity,
+        kind=run.manifest.kind,
+        steps=len(run.steps),
+        steps_valid=sum(step.validity.valid for step in run.steps),
+        steps_planned=len(run.steps),
+        workload=", ".join(dict.fromkeys(step.workload for step in run.steps)),
+        label=top.label if top is not None and run.is_sweep else None,
+        rates_confirmed_per_second={found.label: found.rate for found in search} or None,
+        users=shown.load.users,
+        arrivals=first.load.arrivals,
+        rate_per_second=shown.load.rate_per_second,
+        **{
+            field: top.estimate(name).value if top else METRICS[name].of(first) if is_single else None
+            for name, field in values.items()
+        },
+        valid=top is not None,
+        errors=sum(step.requests.errors for step in run.steps),
+        counts_agree=all(step.counts.agree for step in run.steps),
+        passed=all(step.verdict.passed for step in run.steps),
+    )

@@ -5,14 +5,16 @@ confirm it are points of their own: they are not measured alike.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from corda_lab.results.manifest import SearchOutcome
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats import intervals
 from corda_lab.stats.intervals import Interval
-from corda_lab.text.words import DATABASES, judged_latency, parameter_name
+from corda_lab.steps.entry import ParameterValue, StepEntry
+from corda_lab.text.words import DATABASES, parameter_name
 
 RATE = "load.rate"
 """The parameter that a search for the highest rate varies by itself."""
@@ -26,27 +28,26 @@ class Metric:
     title: str
     unit: str
     higher_is: Literal["faster", "slower"]
-    of: Callable[[dict[str, Any]], float | None]
+    of: Callable[[StepEntry], float | None]
 
     @property
     def higher_is_better(self) -> bool:
         return self.higher_is == "faster"
 
 
-def _latency(name: str) -> Callable[[dict[str, Any]], float | None]:
-    def of(step: dict[str, Any]) -> float | None:
-        value: float | None = judged_latency(step)[name]
-        return value
+def _latency(name: str) -> Callable[[StepEntry], float | None]:
+    def of(step: StepEntry) -> float | None:
+        return step.judged_latency.quantile(name)
 
     return of
 
 
-def _throughput(step: dict[str, Any]) -> float | None:
-    return float(step["throughput_per_second"])
+def _throughput(step: StepEntry) -> float | None:
+    return float(step.throughput_per_second)
 
 
-def _states(step: dict[str, Any]) -> float | None:
-    value: float | None = step["throughput_states_per_second"]
+def _states(step: StepEntry) -> float | None:
+    value: float | None = step.throughput_states_per_second
     return value
 
 
@@ -73,12 +74,12 @@ class Point:
     """Steps of one load on one shape, and where they stand in the sweep's curves."""
 
     workload: str
-    values: dict[str, Any]
+    values: dict[str, ParameterValue]
     phase: str
     label: str
     x: Any
-    group: dict[str, Any]
-    steps: tuple[dict[str, Any], ...]
+    group: dict[str, ParameterValue]
+    steps: tuple[StepEntry, ...]
     confidence: float
 
     @property
@@ -87,13 +88,13 @@ class Point:
         return json.dumps([self.workload, self.phase, self.values], sort_keys=True)
 
     @property
-    def valid(self) -> list[dict[str, Any]]:
-        return [step for step in self.steps if step["validity"]["valid"]]
+    def valid(self) -> list[StepEntry]:
+        return [step for step in self.steps if step.validity.valid]
 
     @property
-    def collapsed(self) -> list[dict[str, Any]]:
+    def collapsed(self) -> list[StepEntry]:
         """The valid steps in which nothing was completed: that is an outcome, and counts as 0 flows per second."""
-        return [step for step in self.valid if step["throughput_per_second"] == 0]
+        return [step for step in self.valid if step.throughput_per_second == 0]
 
     @property
     def group_label(self) -> str:
@@ -102,7 +103,7 @@ class Point:
 
     def samples(self, metric: str) -> list[float]:
         """The figure of each valid step that has it, in order of their repeats."""
-        found = (METRICS[metric].of(step) for step in sorted(self.valid, key=lambda step: int(step["repeat"])))
+        found = (METRICS[metric].of(step) for step in sorted(self.valid, key=lambda step: int(step.repeat)))
         return [value for value in found if value is not None]
 
     def estimate(self, metric: str) -> Estimate:
@@ -114,11 +115,11 @@ class Point:
         return Estimate(values[0] if values else None, None, None, len(values), None)
 
 
-def value_words(parameter: str, value: Any) -> str:
+def value_words(parameter: str, value: ParameterValue) -> str:
     """``postgres``, ``heap 2g``, ``dev mode false``: a value, with its parameter where it does not speak for itself."""
     name = parameter_name(parameter)
     if parameter == "shape.database":
-        return DATABASES.get(value, str(value))
+        return DATABASES.get(str(value), str(value))
     if parameter == "shape.corda":
         return f"Corda {value}"
     if isinstance(value, bool):
@@ -130,60 +131,60 @@ def value_words(parameter: str, value: Any) -> str:
 
 def x_name(run: StoredRun) -> str | None:
     """The parameter on the x axis; None where points stand side by side."""
-    if run.sweep.get("find_max"):
+    if run.sweep.find_max:
         return RATE
-    name: str | None = run.sweep["x"]
+    name: str | None = run.sweep.x
     return name
 
 
 def points(run: StoredRun) -> list[Point]:
     """The points of a run, in the order in which the plan lists them, and otherwise of their first step."""
     name = x_name(run)
-    steps_of: dict[str, list[dict[str, Any]]] = {}
-    for step in sorted(run.steps, key=lambda step: int(step["index"])):
-        key = json.dumps([step["workload"], step["phase"], step["point"], _probed_rate(run, step)], sort_keys=True)
+    steps_of: dict[str, list[StepEntry]] = {}
+    for step in sorted(run.steps, key=lambda step: int(step.index)):
+        key = json.dumps([step.workload, step.phase, step.point, _probed_rate(run, step)], sort_keys=True)
         steps_of.setdefault(key, []).append(step)
     found = []
     for steps in steps_of.values():
         first = steps[0]
-        values = dict(first["point"])
-        if run.sweep.get("find_max"):
-            values[RATE] = first["load"]["rate_per_second"]
+        values = dict(first.point)
+        if run.sweep.find_max:
+            values[RATE] = first.load.rate_per_second
         label = _label(run, first)
         group = {key: value for key, value in values.items() if key != name}
         found.append(
             Point(
-                first["workload"],
+                first.workload,
                 values,
-                first["phase"],
+                first.phase,
                 label,
                 values.get(name) if name else label,
                 group if name else {},
                 tuple(steps),
-                float(run.sweep["confidence"]),
+                float(run.sweep.confidence),
             )
         )
     return sorted(found, key=lambda point: _listed_place(run, point))
 
 
-def _label(run: StoredRun, step: dict[str, Any]) -> str:
+def _label(run: StoredRun, step: StepEntry) -> str:
     """The plan's label; a search gives all its steps the same one, so there the rate stands in front."""
-    label = str(step["label"] or step["workload"])
-    if not run.sweep.get("find_max"):
+    label = str(step.label or step.workload)
+    if not run.sweep.find_max:
         return label
-    rate = f"{step['load']['rate_per_second']:g}/s"
-    return f"{rate}, {label}" if step["point"] else rate
+    rate = f"{step.load.rate_per_second:g}/s"
+    return f"{rate}, {label}" if step.point else rate
 
 
-def _probed_rate(run: StoredRun, step: dict[str, Any]) -> Any:
-    return step["load"]["rate_per_second"] if run.sweep.get("find_max") else None
+def _probed_rate(run: StoredRun, step: StepEntry) -> Any:
+    return step.load.rate_per_second if run.sweep.find_max else None
 
 
 def _listed_place(run: StoredRun, point: Point) -> list[tuple[int, float]]:
     """Where the plan lists the point's values; values that it does not list (of a search) come in ascending order."""
     places = []
     for name, value in point.values.items():
-        listed = list(run.sweep["vary"].get(name) or [])
+        listed = list(run.sweep.vary.get(name, []))
         number = float(value) if isinstance(value, int | float) else 0.0
         # The x axis is the innermost order, whatever the plan's.
         is_x = name == x_name(run)
@@ -227,13 +228,13 @@ def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
     achieves what it is offered: there the p95 of its latency.
     """
     steps = [step for point in all_points for step in point.valid]
-    if run.sweep.get("find_max") or all(step["throughput_per_second"] == 0 for step in steps):
+    if run.sweep.find_max or all(step.throughput_per_second == 0 for step in steps):
         return "throughput"
     if all(METRICS["states"].of(step) is not None for step in steps):
-        shares = {(step["workload"], tuple(part["states_per_flow"] for part in step["parts"])) for step in steps}
+        shares = {(step.workload, tuple(part.states_per_flow for part in step.parts)) for step in steps}
         if len(shares) > len({workload for workload, _ in shares}):
             return "states"
-    if all(step["open_load"] for step in steps) and len({step["load"]["rate_per_second"] for step in steps}) == 1:
+    if all(step.open_load for step in steps) and len({step.load.rate_per_second for step in steps}) == 1:
         return "p95"
     return "throughput"
 
@@ -250,7 +251,7 @@ def best(all_points: Sequence[Point], metric: str = "throughput") -> Point | Non
 
 def holds(point: Point) -> bool:
     """Whether every step of the point is valid and within the thresholds."""
-    return all(step["validity"]["valid"] and step["thresholds"]["passed"] for step in point.steps)
+    return all(step.validity.valid and step.thresholds.passed for step in point.steps)
 
 
 @dataclass(frozen=True)
@@ -259,7 +260,7 @@ class Found:
 
     label: str
     workload: str
-    group: dict[str, Any]
+    group: dict[str, ParameterValue]
     group_label: str
     rate: float | None
     low: float | None
@@ -279,19 +280,19 @@ class Found:
 
 def searched(run: StoredRun, all_points: Sequence[Point]) -> list[Found]:
     """What a search found, by the groups of its points: as it says itself, or from its steps where it was broken off."""
-    outcomes = (run.sweep.get("find_max") or {}).get("outcomes") or {}
+    outcomes = run.sweep.find_max.outcomes if run.sweep.find_max else {}
     by_group: dict[str, list[Point]] = {}
     for point in all_points:
         by_group.setdefault(json.dumps([point.workload, point.group]), []).append(point)
     return [_found(members, outcomes) for members in by_group.values()]
 
 
-def _found(members: Sequence[Point], outcomes: dict[str, Any]) -> Found:
-    label = str(members[0].steps[0]["label"] or members[0].workload)
+def _found(members: Sequence[Point], outcomes: Mapping[str, SearchOutcome]) -> Found:
+    label = members[0].steps[0].label or members[0].workload
     outcome = outcomes.get(label)
     held = {phase: [p for p in members if p.phase == phase and holds(p)] for phase in ("probe", "confirm")}
-    if outcome and "rate" in outcome:
-        rate, low, high = outcome["rate"], outcome["low"], outcome["high"]
+    if outcome:
+        rate, low, high = outcome.rate, outcome.low, outcome.high
     else:
         rate = max((float(point.x) for point in held["confirm"]), default=None)
         low = max((float(point.x) for point in held["probe"]), default=None)
@@ -306,7 +307,7 @@ def _found(members: Sequence[Point], outcomes: dict[str, Any]) -> Found:
         rate,
         low,
         high,
-        outcome["reason"] if outcome else None,
+        outcome.reason if outcome else None,
         next((point for point in held["confirm"] if float(point.x) == rate), None),
         min(not_held, key=lambda point: float(point.x), default=None),
         tuple(members),

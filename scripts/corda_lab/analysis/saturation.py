@@ -6,12 +6,13 @@ Nothing used up is an answer too: then flows waited for something that the lab d
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from corda_lab.analysis.points import Point
+from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import GENERATOR_CPU_PERCENT_MAX
 from corda_lab.steps.validity import STOLEN_PERCENT_MAX
 from corda_lab.text.words import amount, listed, percent
@@ -58,28 +59,28 @@ def cores_in(cpuset: str) -> int:
     return len(cores)
 
 
-def cores_of_nodes(environment: dict[str, Any]) -> float | None:
+def cores_of_nodes(environment: Environment) -> float | None:
     """Cores that all nodes share: those they are bound to, or all of the machine."""
-    cpuset, count = environment["shape"].get("NODE_CPUSET"), environment["host"]["cpu_count"]
+    cpuset, count = environment.shape.get("NODE_CPUSET"), environment.host.cpu_count
     return float(cores_in(cpuset)) if cpuset else float(count) if count else None
 
 
-def cores_of_node(environment: dict[str, Any]) -> float | None:
+def cores_of_node(environment: Environment) -> float | None:
     """Cores that one node may use: its own limit, but no more than all nodes share."""
-    limit, shared = float(environment["shape"].get("NODE_CORES") or 0), cores_of_nodes(environment)
+    limit, shared = float(environment.shape.get("NODE_CORES") or 0), cores_of_nodes(environment)
     return min(limit, shared) if limit and shared else limit or shared
 
 
-def node_cpu(point: Point, steps: Sequence[dict[str, Any]], environment: dict[str, Any]) -> Use:
+def node_cpu(point: Point, steps: Sequence[StepEntry], environment: Environment) -> Use:
     """The busiest node's share of the cores that it may use; of nodes bound to some cores, all nodes' share of these if more."""
-    cores = by_node([step["resources"]["node_cpu_cores"] for step in steps])
+    cores = by_node([step.resources.node_cpu_cores for step in steps])
     allowed = cores_of_node(environment)
     if not cores or not allowed:
         return Use("node CPU", None, "–", False, "")
     node = max(cores, key=lambda name: cores[name])
     share = 100 * cores[node] / allowed
     evidence = f"{node} used {cores[node]:.2f} of the {allowed:g} cores that a node may use"
-    cpuset, shared = environment["shape"].get("NODE_CPUSET"), cores_of_nodes(environment)
+    cpuset, shared = environment.shape.get("NODE_CPUSET"), cores_of_nodes(environment)
     total = sum(cores.values())
     if cpuset and shared and 100 * total / shared > share:
         share = 100 * total / shared
@@ -88,26 +89,26 @@ def node_cpu(point: Point, steps: Sequence[dict[str, Any]], environment: dict[st
     return Use("node CPU", share, f"{node} {cores[node]:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
 
 
-def machine(steps: Sequence[dict[str, Any]], environment: dict[str, Any]) -> Use:
+def machine(steps: Sequence[StepEntry], environment: Environment) -> Use:
     """The machine's processors, with who used them."""
-    busy = mean([step["resources"]["host_busy_percent"] for step in steps])
+    busy = mean([step.resources.host_busy_percent for step in steps])
     if busy is None:
         return Use("machine", None, "–", False, "")
-    cores = by_node([{**step["resources"]["node_cpu_cores"], **step["resources"]["lab_cpu_cores"]} for step in steps])
+    cores = by_node([{**step.resources.node_cpu_cores, **step.resources.lab_cpu_cores} for step in steps])
     first = sorted(cores, key=lambda name: -cores[name])[:3]
-    count = environment["host"]["cpu_count"]
+    count = environment.host.cpu_count
     users = listed([f"{name} {cores[name]:.2f}" for name in first])
     of = f" of {count} cores" if count else " cores"
     evidence = f"the machine was {percent(busy)} busy" + (f" ({users}{of})" if first else "")
-    stolen = mean([step["resources"]["host_stolen_percent"] for step in steps])
+    stolen = mean([step.resources.host_stolen_percent for step in steps])
     if stolen is not None and stolen > STOLEN_PERCENT_MAX:
-        evidence += f", {percent(stolen)} of its time taken by other guests"
+        evidence += f", CPU steal {percent(stolen)}"
     return Use("machine", busy, percent(busy), busy >= BUSY_PERCENT_MIN, evidence)
 
 
-def collecting(steps: Sequence[dict[str, Any]]) -> Use:
+def collecting(steps: Sequence[StepEntry]) -> Use:
     """The node that spent most of its time collecting garbage."""
-    shares = by_node([step["resources"]["node_gc_share"] for step in steps])
+    shares = by_node([step.resources.node_gc_share for step in steps])
     if not shares:
         return Use("GC", None, "–", False, "")
     node = max(shares, key=lambda name: shares[name])
@@ -116,30 +117,30 @@ def collecting(steps: Sequence[dict[str, Any]]) -> Use:
     return Use("GC", share, f"{node} {percent(share)}", share >= GC_PERCENT_MIN, evidence)
 
 
-def generator(steps: Sequence[dict[str, Any]]) -> Use:
+def generator(steps: Sequence[StepEntry]) -> Use:
     """The generator's busiest process."""
-    share = mean([step["generator"]["cpu_percent_max"] for step in steps])
+    share = mean([step.generator.cpu_percent_max for step in steps])
     if share is None:
         return Use("generator", None, "–", False, "")
     evidence = f"the generator used {percent(share)} of its core"
     return Use("generator", share, percent(share), share > GENERATOR_CPU_PERCENT_MAX, evidence)
 
 
-def queue(steps: Sequence[dict[str, Any]], samples: pl.DataFrame) -> Use:
+def queue(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Use:
     """The inbound queue that grew most from the first third of the windows to the last."""
     depths: dict[str, list[tuple[float, float]]] = {}
     inbound = samples.filter((pl.col("name") == SERIES[0]) & (pl.col("labels").str.contains('"inbound"', literal=True)))
     for step in steps:
-        window = step["window"]
-        third = (window["ended_at"] - window["started_at"]) / 3
+        window = step.window
+        third = (window.ended_at - window.started_at) / 3
         own = (
             inbound.filter(
-                (pl.col("step") == step["index"]) & pl.col("time").is_between(window["started_at"], window["ended_at"])
+                (pl.col("step") == step.index) & pl.col("time").is_between(window.started_at, window.ended_at)
             )
             .group_by("node", maintain_order=True)
             .agg(
-                pl.col("value").filter(pl.col("time") <= window["started_at"] + third).mean().alias("first"),
-                pl.col("value").filter(pl.col("time") >= window["ended_at"] - third).mean().alias("last"),
+                pl.col("value").filter(pl.col("time") <= window.started_at + third).mean().alias("first"),
+                pl.col("value").filter(pl.col("time") >= window.ended_at - third).mean().alias("last"),
             )
             .drop_nulls()
         )
@@ -159,14 +160,14 @@ def queue(steps: Sequence[dict[str, Any]], samples: pl.DataFrame) -> Use:
     return Use("queue", last - first, text, is_growing, evidence)
 
 
-def connections(steps: Sequence[dict[str, Any]], samples: pl.DataFrame) -> Use:
+def connections(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Use:
     """The node with most threads waiting for a database connection."""
     means: dict[str, list[float]] = {}
     pending = samples.filter(pl.col("name") == SERIES[1])
     for step in steps:
-        window = step["window"]
+        window = step.window
         own = pending.filter(
-            (pl.col("step") == step["index"]) & pl.col("time").is_between(window["started_at"], window["ended_at"])
+            (pl.col("step") == step.index) & pl.col("time").is_between(window.started_at, window.ended_at)
         )
         for node, value in own.group_by("node", maintain_order=True).agg(pl.col("value").mean()).iter_rows():
             means.setdefault(node, []).append(value)

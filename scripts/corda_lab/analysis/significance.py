@@ -49,7 +49,7 @@ class Compared:
 
 def is_paired(run: StoredRun) -> bool:
     """Whether repeats of different points were measured side by side, so that they can be compared in pairs."""
-    return bool(run.sweep["order"] == "interleaved")
+    return bool(run.sweep.order == "interleaved")
 
 
 def compare_all(
@@ -77,7 +77,7 @@ def _difference(first: Point, second: Point, metric: str, *, paired: bool) -> Di
 
 
 def _by_repeat(point: Point, metric: str) -> dict[int, float]:
-    values = ((int(step["repeat"]), METRICS[metric].of(step)) for step in point.valid)
+    values = ((int(step.repeat), METRICS[metric].of(step)) for step in point.valid)
     return {repeat: value for repeat, value in values if value is not None}
 
 
@@ -107,7 +107,7 @@ def planned_pairs(run: StoredRun, stratum: Sequence[Point]) -> list[tuple[str, P
 
 
 def _without(point: Point, name: str) -> str:
-    others: dict[str, Any] = {key: value for key, value in point.values.items() if key != name}
+    others = {key: value for key, value in point.values.items() if key != name}
     return json.dumps([point.phase, others], sort_keys=True)
 
 

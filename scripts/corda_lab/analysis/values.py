@@ -1,9 +1,9 @@
 """Measured values in words: with their interval, or with the reason why there is none."""
 
-from typing import Any
-
 from corda_lab.analysis.points import METRICS, Point
 from corda_lab.analysis.saturation import by_node as node_means
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.reasons import sentences
 from corda_lab.text.words import milliseconds, per_second
 
 
@@ -34,40 +34,40 @@ def with_interval(point: Point, metric: str) -> str:
     return f"{shown(found.value, metric)} ({low} to {high}, n = {found.n})"
 
 
-def step_holds(step: dict[str, Any]) -> bool:
+def step_holds(step: StepEntry) -> bool:
     """Whether a step is valid and within the thresholds."""
-    return bool(step["validity"]["valid"] and step["thresholds"]["passed"])
+    return bool(step.validity.valid and step.thresholds.passed)
 
 
-def why(step: dict[str, Any]) -> str:
+def why(step: StepEntry) -> str:
     """Why a step is not, in a few words."""
-    return "; ".join(dict.fromkeys([*step["validity"]["reasons"], *step["thresholds"]["reasons"]]))
+    return "; ".join(sentences([*step.validity.reasons, *step.thresholds.reasons]))
 
 
 def stage_means(point: Point) -> dict[str, float]:
     """Mean milliseconds of each stage over the point's valid steps, start and end included; empty without stage rows."""
     per_step = []
     for step in point.valid:
-        tables = step["stages"]["flows"] if not step["stages"]["reason"] else []
-        total = sum(table["rows"] for table in tables)
+        tables = step.stages.flows if not step.stages.reason else []
+        total = sum(table.rows for table in tables)
         if not total:
             continue
         sums: dict[str, float] = {}
         for table in tables:
             lines = {
-                "start": table["start_ms"]["mean"],
-                **{line["stage"]: line["mean_ms"] for line in table["stages"]},
-                "end": table["end_ms"]["mean"],
+                "start": table.start_ms.mean,
+                **{line.stage: line.mean_ms for line in table.stages},
+                "end": table.end_ms.mean,
             }
             for stage, value in lines.items():
-                sums[stage] = sums.get(stage, 0.0) + (value or 0.0) * table["rows"] / total
+                sums[stage] = sums.get(stage, 0.0) + (value or 0.0) * table.rows / total
         per_step.append(sums)
     return node_means(per_step)
 
 
 def costs_of(point: Point, name: str) -> dict[str, float]:
     """Mean over the point's valid steps of one cost, by node; empty where it could not be measured."""
-    return node_means([step["costs"].get(name) or {} for step in point.valid if step["costs"].get(name)])
+    return node_means([step.costs.of(name) for step in point.valid if step.costs.of(name)])
 
 
 LAB_PARTS = ("bridge", "locust", "prometheus")

@@ -1,14 +1,16 @@
 """The verbs that read stored runs: ``report``, ``compare``, ``list``."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from corda_lab.analysis import listing
 from corda_lab.analysis.comparison import Comparison, compare_runs, parse_threshold
+from corda_lab.analysis.listing import DamagedRun, RunSummary
 from corda_lab.cli.options import JsonOption, MetricName
 from corda_lab.errors import LabError
 from corda_lab.report import comparison, page, print_charts
@@ -106,65 +108,57 @@ def list_runs(as_json: JsonOption = False) -> None:
     Example: `scripts/lab list`
     """
     summaries = listing.summaries()
-    broken_off = results.unfinished()
+    unfinished = results.unfinished()
     if as_json:
-        print(json.dumps(summaries + broken_off, indent=2))
+        print(json.dumps([one.model_dump() for one in (*summaries, *unfinished)], indent=2))
         return
-    if not summaries and not broken_off:
+    if not summaries and not unfinished:
         ui.console.print("There is no run yet. Make one with `scripts/lab run iou`.", markup=False)
         return
     if summaries:
         ui.console.print(_table_of_runs(summaries))
-    for summary in broken_off:
+    if any(not one.valid for one in summaries if isinstance(one, RunSummary)):
+        ui.console.print("* no valid step: the values are shown, and prove nothing about the system", markup=False)
+    for sweep in unfinished:
         # A search plans no steps beforehand.
-        planned = f" of {summary['steps_planned']}" if summary["steps_planned"] else ""
+        planned = f" of {sweep.steps_planned}" if sweep.steps_planned else ""
         ui.console.print(
-            f"unfinished: {summary['run']}, {summary['steps']}{planned} steps; `scripts/lab sweep --resume` goes on",
+            f"unfinished: {sweep.run}, {sweep.steps}{planned} steps; continue with `scripts/lab sweep --resume`",
             style="yellow",
             markup=False,
         )
 
 
-def _table_of_runs(summaries: list[dict[str, Any]]) -> Table:
-    table = Table(
-        "run",
-        "kind",
-        "load",
-        "flows/s",
-        "p50",
-        "p99",
-        "errors",
-        "counts",
-        box=None,
-        pad_edge=False,
-        header_style="bold",
-    )
+def _table_of_runs(summaries: Sequence[RunSummary | DamagedRun]) -> Table:
+    names = ("run", "kind", "load", "flows/s", "p50", "p99", "errors", "counts")
+    table = Table(*names, box=None, pad_edge=False, header_style="bold")
     table.columns[0].no_wrap = True
     for column in table.columns[2:7]:
         column.justify = "right"
     for summary in summaries:
-        if "damaged" in summary:
-            table.add_row(summary["run"], "cannot be read", summary["damaged"], style="red")
+        if isinstance(summary, DamagedRun):
+            table.add_row(summary.run, "cannot be read", summary.damaged, style="red")
             continue
-        rate = summary["throughput_per_second"]
+        mark = "" if summary.valid else "*"
+        rate = summary.throughput_per_second
         table.add_row(
-            summary["run"],
-            f"sweep, {summary['steps_valid']}/{summary['steps']} valid" if summary["kind"] == "sweep" else "run",
+            summary.run,
+            f"sweep, {summary.steps_valid}/{summary.steps} valid" if summary.kind == "sweep" else "run",
             _load_words(summary),
-            "–" if rate is None else f"{rate:.2f}",
-            *("–" if summary[name] is None else f"{summary[name]:,.0f} ms" for name in ("p50_ms", "p99_ms")),
-            str(summary["errors"]),
-            "agree" if summary["counts_agree"] else "differ",
+            "–" if rate is None else f"{rate:.2f}{mark}",
+            *("–" if value is None else f"{value:,.0f} ms{mark}" for value in (summary.p50_ms, summary.p99_ms)),
+            str(summary.errors),
+            "agree" if summary.counts_agree else "differ",
         )
     return table
 
 
-def _load_words(summary: dict[str, Any]) -> str:
-    """The load whose figures stand in a line of ``lab list``."""
-    if rates := summary["rates_confirmed_per_second"]:
+def _load_words(summary: RunSummary) -> str:
+    """The load whose values stand in a line of ``lab list``."""
+    if rates := summary.rates_confirmed_per_second:
         return "highest: " + ", ".join("none" if rate is None else f"{rate:g}/s" for rate in rates.values())
-    if summary["kind"] == "sweep":
-        return f"best: {summary['label']}" if summary["label"] else "nothing valid"
-    if summary["arrivals"] is None:
-        return f"{summary['users']} users"
-    return f"{summary['rate_per_second']:g}/s {summary['arrivals']}"
+    if summary.kind == "sweep":
+        return f"best: {summary.label}" if summary.label else "nothing valid"
+    if summary.arrivals is None:
+        return f"{summary.users} users"
+    return f"{summary.rate_per_second:g}/s {summary.arrivals}"

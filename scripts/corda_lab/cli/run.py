@@ -1,7 +1,7 @@
 """The verbs that load the lab once: ``quickstart`` and ``run``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -19,6 +19,7 @@ from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.runs import execute
 from corda_lab.steps import load
+from corda_lab.steps.entry import StepEntry
 from corda_lab.text import ui
 
 
@@ -26,50 +27,49 @@ def _ms(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f} ms"
 
 
-def _show_run(folder: Path, step: dict[str, Any]) -> None:
+def _show_run(folder: Path, step: StepEntry) -> None:
     """The compact summary at the end of a run."""
-    latency, counted, requests = step["latency_ms"], step["counts"], step["requests"]
+    latency, counted, requests = step.latency_ms, step.counts, step.requests
 
     def line(name: str, text: str) -> None:
         ui.console.print(f"[bold]{name:<12}[/bold] {text}")
 
-    vaults = "".join(f", vault of {node} {count}" for node, count in counted["vaults"].items())
-    agree = "[green]they agree[/green]" if counted["agree"] else "[red]they differ[/red]"
-    states = step["throughput_states_per_second"]
+    vaults = "".join(f", vault of {node} {count}" for node, count in counted.vaults.items())
+    agree = "[green]they agree[/green]" if counted.agree else "[red]they differ[/red]"
+    states = step.throughput_states_per_second
     ui.console.print()
     line(
         "throughput",
-        f"{step['throughput_per_second']:.2f} flows/s over {step['window']['seconds']:.0f} s"
+        f"{step.throughput_per_second:.2f} flows/s over {step.window.seconds:.0f} s"
         + ("" if states is None else f", {states:.2f} states/s"),
     )
-    for part in step["parts"] if len(step["parts"]) > 1 else []:
-        line("", f"{part['name']} {part['throughput_per_second']:.2f} flows/s, p50 {_ms(part['latency_ms']['p50'])}")
-    line("latency", ", ".join(f"{name} {_ms(latency[name])}" for name in ("p50", "p95", "p99", "max")))
-    if step["open_load"]:
-        intended, offered = step["latency_intended_ms"], step["open_load"]
+    for part in step.parts if len(step.parts) > 1 else []:
+        line("", f"{part.name} {part.throughput_per_second:.2f} flows/s, p50 {_ms(part.latency_ms.p50)}")
+    line("latency", ", ".join(f"{name} {_ms(latency.quantile(name))}" for name in ("p50", "p95", "p99", "max")))
+    if step.open_load:
+        intended, offered = step.latency_intended_ms, step.open_load
         line(
             "",
-            "from the intended start " + ", ".join(f"{name} {_ms(intended[name])}" for name in ("p50", "p95", "p99")),
+            "from the intended start "
+            + ", ".join(f"{name} {_ms(intended.quantile(name))}" for name in ("p50", "p95", "p99")),
         )
         line(
             "arrivals",
-            f"{offered['offered']} offered at {offered['rate_per_second']:g}/s, "
-            f"{offered['late']} late, {offered['dropped']} dropped",
+            f"{offered.offered} offered at {offered.rate_per_second:g}/s, "
+            f"{offered.late} late, {offered.dropped} dropped",
         )
-    expected = f", {requests['expected']} expected failures" if requests["expected"] else ""
-    line("requests", f"{requests['ok']} ok{expected}, {requests['errors']} errors (warm-up included)")
+    expected = f", {requests.expected} expected failures" if requests.expected else ""
+    line("requests", f"{requests.ok} ok{expected}, {requests.errors} errors (warm-up included)")
     line(
         "four counts",
-        f"generator {counted['generator']}, bridge {counted['bridge']}, node {counted['node']}{vaults}: {agree}",
+        f"generator {counted.generator}, bridge {counted.bridge}, node {counted.node}{vaults}: {agree}",
     )
-    consensus = step["stages"]["consensus_latency_ms"]
-    if consensus["count"]:
-        line(
-            "consensus", f"latency p50 {_ms(consensus['p50'])}, p95 {_ms(consensus['p95'])}, from notary to last commit"
-        )
-    for flag in step["flags"]:
-        ui.console.print(f"note: {flag}", style="yellow", markup=False)
-    for reason in step["verdict"]["reasons"]:
+    consensus = step.stages.consensus_latency_ms
+    if consensus.count:
+        line("consensus", f"latency p50 {_ms(consensus.p50)}, p95 {_ms(consensus.p95)}, from notary to last commit")
+    for flag in step.flags:
+        ui.console.print(f"warning: {flag}", style="yellow", markup=False)
+    for reason in step.verdict.reasons:
         ui.console.print(f"failed: {reason}", style="red", markup=False)
     ui.console.print(f"[bold]report[/bold]       {folder / 'report.html'}")
 
@@ -77,7 +77,7 @@ def _show_run(folder: Path, step: dict[str, Any]) -> None:
 def _run(options: load.LoadOptions, settings: Settings) -> None:
     folder, step = execute.execute(options, settings)
     _show_run(folder, step)
-    if not step["verdict"]["passed"]:
+    if not step.verdict.passed:
         raise typer.Exit(1)
 
 
@@ -100,7 +100,7 @@ def quickstart(images: ImagesOption = None) -> None:
     ui.console.print()
     lifecycle.print_urls(settings)
     ui.console.print("The lab is still up; stop it with `scripts/lab down`.", markup=False)
-    if not step["verdict"]["passed"]:
+    if not step.verdict.passed:
         raise typer.Exit(1)
 
 

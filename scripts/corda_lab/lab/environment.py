@@ -4,16 +4,16 @@ import json
 import platform
 import re
 import subprocess
-from typing import Any
 
 from corda_lab.host import machine, probe
 from corda_lab.lab import images, links
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import SHAPE_VARIABLES, Settings
 from corda_lab.paths import ROOT
+from corda_lab.results.manifest import Environment, GitState, Host, Image, Versions
 
 
-def git_state() -> dict[str, Any]:
+def git_state() -> GitState:
     """Commit of the checkout, and whether it holds changes that the commit does not; None outside a repository."""
 
     def git(*arguments: str) -> str | None:
@@ -26,10 +26,10 @@ def git_state() -> dict[str, Any]:
         return done.stdout.strip() if done.returncode == 0 else None
 
     changes = git("status", "--porcelain")
-    return {"commit": git("rev-parse", "HEAD"), "has_changes": None if changes is None else bool(changes)}
+    return GitState(commit=git("rev-parse", "HEAD"), has_changes=None if changes is None else bool(changes))
 
 
-def image_ids(compose: Compose) -> dict[str, dict[str, str]]:
+def image_ids(compose: Compose) -> dict[str, Image]:
     """Name and id of the image that each service's container really runs on."""
     containers = [service for service in compose.services() if service.state in {"running", "exited"}]
     if not containers:
@@ -37,7 +37,7 @@ def image_ids(compose: Compose) -> dict[str, dict[str, str]]:
     done = run_docker(["container", "inspect", *(service.container for service in containers)])
     by_name = {item["Name"].lstrip("/"): item for item in json.loads(done.stdout or "[]")}
     return {
-        service.name: {"name": by_name[service.container]["Config"]["Image"], "id": by_name[service.container]["Image"]}
+        service.name: Image(name=by_name[service.container]["Config"]["Image"], id=by_name[service.container]["Image"])
         for service in sorted(containers, key=lambda service: service.name)
         if service.container in by_name
     }
@@ -58,28 +58,28 @@ def java_versions(compose: Compose) -> dict[str, str]:
     return versions
 
 
-def versions(settings: Settings, compose: Compose) -> dict[str, Any]:
+def versions(settings: Settings, compose: Compose) -> Versions:
     """Versions of what ran."""
     info = probe.engine_info()
-    return {
-        "corda": settings["CORDA_VERSION"],
-        "java": java_versions(compose),
-        "engine": info.server_version,
-        "compose": info.compose_version,
-        "python": platform.python_version(),
-    }
+    return Versions(
+        corda=settings["CORDA_VERSION"],
+        java=java_versions(compose),
+        engine=info.server_version,
+        compose=info.compose_version,
+        python=platform.python_version(),
+    )
 
 
-def environment(settings: Settings) -> dict[str, Any]:
+def environment(settings: Settings) -> Environment:
     """The part of the manifest that does not depend on the run: taken before the load, so that it costs the load nothing."""
     compose = Compose(settings)
-    return {
-        "git": git_state(),
-        "versions": versions(settings, compose),
-        "images": image_ids(compose),
-        "stand_ins": list(images.standins_present(settings)),
-        "host": machine.describe(),
-        "shape": {name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.node_image},
-        "links_measured": links.measure_links(compose) if settings.values.get("LINKS") else [],
-        "settings": settings.public(),
-    }
+    return Environment(
+        git=git_state(),
+        versions=versions(settings, compose),
+        images=image_ids(compose),
+        stand_ins=list(images.standins_present(settings)),
+        host=Host(**machine.describe()),
+        shape={name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.node_image},
+        links_measured=links.measure_links(compose) if settings.values.get("LINKS") else [],
+        settings=settings.public(),
+    )

@@ -6,6 +6,7 @@ import polars as pl
 
 from corda_lab.report.chart import BIN_SECONDS, DASHES, MIB, Chart, Trace, bin_seconds, histogram
 from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import Window, ended_within, is_done
 
 TIME_BIN_COUNT_MAX = 1500
@@ -18,7 +19,7 @@ ROW_COLUMNS = ("step", "started_at", "ended_at", "latency_ms", "latency_intended
 
 def origin_of(run: StoredRun) -> float:
     """The moment at which the one time axis of the run begins, in unix seconds."""
-    return min(float(step["window"]["load_started_at"]) for step in run.steps)
+    return min(float(step.window.load_started_at) for step in run.steps)
 
 
 def spans(run: StoredRun) -> list[dict[str, Any]]:
@@ -26,14 +27,14 @@ def spans(run: StoredRun) -> list[dict[str, Any]]:
     origin = origin_of(run)
     return [
         {
-            "name": str(step["index"]),
-            "is_valid": step["validity"]["valid"],
-            "start": round(step["window"]["load_started_at"] - origin, 1),
-            "warm_up_end": round(step["window"]["started_at"] - origin, 1),
-            "stop": round(step["window"]["ended_at"] - origin, 1),
-            "end": round(step["window"]["load_ended_at"] - origin, 1),
+            "name": str(step.index),
+            "is_valid": step.validity.valid,
+            "start": round(step.window.load_started_at - origin, 1),
+            "warm_up_end": round(step.window.started_at - origin, 1),
+            "stop": round(step.window.ended_at - origin, 1),
+            "end": round(step.window.load_ended_at - origin, 1),
         }
-        for step in sorted(run.steps, key=lambda step: float(step["window"]["load_started_at"]))
+        for step in sorted(run.steps, key=lambda step: float(step.window.load_started_at))
     ]
 
 
@@ -63,7 +64,7 @@ def completed_over_run(rows: pl.DataFrame, run: StoredRun, width: float) -> Trac
     origin = origin_of(run)
     edges = pl.DataFrame(
         [
-            (int(step["index"]), step["window"]["load_started_at"] - origin, step["window"]["load_ended_at"] - origin)
+            (int(step.index), step.window.load_started_at - origin, step.window.load_ended_at - origin)
             for step in run.steps
         ],
         schema={"step": pl.Int32, "from": pl.Float64, "to": pl.Float64},
@@ -170,10 +171,10 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> C
     )
 
 
-def step_charts(step: dict[str, Any], rows: pl.DataFrame) -> dict[str, Any]:
+def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
     """Throughput over time and the latency histogram of one step, in bins. ``rows`` are the step's own."""
-    window = step["window"]
-    origin, total = window["load_started_at"], window["load_ended_at"] - window["load_started_at"]
+    window = step.window
+    origin, total = window.load_started_at, window.load_ended_at - window.load_started_at
     width = bin_seconds(total)
     done = rows.filter(is_done())
     counts = dict(done.group_by(((pl.col("ended_at") - origin) / width).floor().cast(pl.Int64)).len().iter_rows())
@@ -186,9 +187,9 @@ def step_charts(step: dict[str, Any], rows: pl.DataFrame) -> dict[str, Any]:
         [round(counts.get(place, 0) / length, 2) for place, length in zip(places, lengths, strict=True)],
         kind="area",
     )
-    column = "latency_intended_ms" if step["open_load"] else "latency_ms"
-    measured = ended_within(done, Window(window["started_at"], window["ended_at"]))[column].drop_nulls().sort()
-    mean_rate = step["throughput_per_second"]
+    column = "latency_intended_ms" if step.open_load else "latency_ms"
+    measured = ended_within(done, Window(window.started_at, window.ended_at))[column].drop_nulls().sort()
+    mean_rate = step.throughput_per_second
     drawn = [
         Chart(
             "step-throughput",
@@ -202,8 +203,8 @@ def step_charts(step: dict[str, Any], rows: pl.DataFrame) -> dict[str, Any]:
     ]
     span = {
         "start": 0,
-        "warm_up_end": round(window["started_at"] - origin, 1),
-        "stop": round(window["ended_at"] - origin, 1),
+        "warm_up_end": round(window.started_at - origin, 1),
+        "stop": round(window.ended_at - origin, 1),
         "end": round(total, 1),
     }
     return {"charts": [chart.as_dict() for chart in drawn], "span": span}

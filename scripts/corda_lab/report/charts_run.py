@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from corda_lab.report.chart import MIB, Chart, Trace, bin_seconds, histogram, rounded
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import with_lag
 from corda_lab.steps.rows import QUANTILES, Window, ended_within, is_done, nearest_rank
 
@@ -35,11 +36,11 @@ def rate_trace(
     return Trace(name, colour, x, rounded(y), kind=kind, dash=dash)
 
 
-def throughput(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
+def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
     """Started and completed flows per second."""
     origin, total = (
-        step["window"]["load_started_at"],
-        step["window"]["load_ended_at"] - step["window"]["load_started_at"],
+        step.window.load_started_at,
+        step.window.load_ended_at - step.window.load_started_at,
     )
     done, failed = rows.filter(is_done()), rows.filter(~is_done())
     traces = [
@@ -55,11 +56,11 @@ def throughput(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
         )
     if failed.height:
         traces.append(rate_trace(failed["ended_at"] - origin, "errors", "bad", total_seconds=total, kind="line"))
-    mean = step["throughput_per_second"]
+    mean = step.throughput_per_second
     about = (
         "Requests are meant to start at the times of a schedule, whatever the system does: where completed stays below "
         "started, or started below the rate, it does not keep up."
-        if step["open_load"]
+        if step.open_load
         else "With closed load a user starts its next flow when the last has ended, so what is started follows what is achieved."
     )
     return Chart(
@@ -73,17 +74,17 @@ def throughput(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
     )
 
 
-def latency_column(step: dict[str, Any]) -> tuple[str, str]:
+def latency_column(step: StepEntry) -> tuple[str, str]:
     """The latency that a model of load is judged by, and what it runs from."""
-    if step["open_load"]:
+    if step.open_load:
         return "latency_intended_ms", "the intended start of a request"
     return "latency_ms", "sending a request"
 
 
-def latency_over_time(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
+def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
     """Every request as a dot, with percentiles in bins over it."""
-    origin = step["window"]["load_started_at"]
-    total = step["window"]["load_ended_at"] - origin
+    origin = step.window.load_started_at
+    total = step.window.load_ended_at - origin
     column, since = latency_column(step)
     done = rows.filter(is_done())
     dots = done if done.height <= DOT_COUNT_MAX else done.sample(DOT_COUNT_MAX, seed=1).sort("ended_at")
@@ -118,9 +119,9 @@ def latency_over_time(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
     )
 
 
-def window_latency(rows: pl.DataFrame, step: dict[str, Any], column: str) -> pl.Series:
+def window_latency(rows: pl.DataFrame, step: StepEntry, column: str) -> pl.Series:
     """Latency of the requests in the measuring window that ended as they should, sorted."""
-    window = Window(step["window"]["started_at"], step["window"]["ended_at"])
+    window = Window(step.window.started_at, step.window.ended_at)
     return ended_within(rows, window).filter(is_done())[column].drop_nulls().sort()
 
 
@@ -158,11 +159,11 @@ def share_trace(latency: pl.Series, name: str, colour: str, dash: str) -> list[T
     return [Trace(name, colour, x, y, kind="steps", dash=dash)]
 
 
-def latency_ecdf(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
+def latency_ecdf(rows: pl.DataFrame, step: StepEntry) -> Chart:
     """Share of requests that took no longer than x, from the intended start too where there is one."""
     sent = window_latency(rows, step, "latency_ms")
     traces = share_trace(sent, "share", "main", "solid")
-    if step["open_load"]:
+    if step.open_load:
         intended = window_latency(rows, step, "latency_intended_ms")
         traces = share_trace(intended, "from the intended start", "main", "solid")
         traces += share_trace(sent, "from the real start", "second", "dash")
@@ -177,10 +178,11 @@ def latency_ecdf(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
     )
 
 
-def lag(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
+def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
     """How much later than intended requests started, and whether a place of the pool was free for them."""
-    origin = step["window"]["load_started_at"]
-    timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), step["open_load"]["pool"])
+    origin = step.window.load_started_at
+    pool = step.open_load.pool if step.open_load else step.load.users
+    timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
     traces = []
     for name, colour, part in (
         ("a place was free: the generator's own lag", "main", timed.filter(pl.col("pool_was_free"))),
@@ -200,9 +202,9 @@ def lag(rows: pl.DataFrame, step: dict[str, Any]) -> Chart:
     )
 
 
-def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: dict[str, Any]) -> Chart:
+def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Chart:
     """Requests under way by the rows, and flows under way by bridge and nodes."""
-    origin = step["window"]["load_started_at"]
+    origin = step.window.load_started_at
     changes = pl.concat(
         [
             pl.DataFrame(
@@ -214,7 +216,7 @@ def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: dict[str, Any]) -
         ]
     ).sort("at", "change")
     levels = changes.with_columns(pl.col("change").cum_sum().alias("level"))
-    total = step["window"]["load_ended_at"] - origin
+    total = step.window.load_ended_at - origin
     x = [round(total * number / STEP_COUNT_MAX, 2) for number in range(STEP_COUNT_MAX + 1)]
     grid = pl.DataFrame({"at": x}).join_asof(levels, on="at", strategy="backward")
     traces = [Trace("generator, from the rows", "ink", x, rounded(grid["level"].fill_null(0).to_list()), kind="steps")]
@@ -301,14 +303,14 @@ def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
 
 
 def all_charts(
-    rows: pl.DataFrame, metrics: pl.DataFrame, step: dict[str, Any], consensus: pl.Series | None
+    rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry, consensus: pl.Series | None
 ) -> list[dict[str, Any]]:
     """Every chart of the report, in order. ``consensus`` are the sorted consensus latencies, None where there are none."""
-    origin = step["window"]["load_started_at"]
+    origin = step.window.load_started_at
     charts = [
         throughput(rows, step),
         latency_over_time(rows, step),
-        *([lag(rows, step)] if step["open_load"] else []),
+        *([lag(rows, step)] if step.open_load else []),
         latency_histogram(window_latency(rows, step, latency_column(step)[0])),
         latency_ecdf(rows, step),
         *([consensus_histogram(consensus)] if consensus is not None else []),

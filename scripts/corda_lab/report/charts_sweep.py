@@ -36,7 +36,7 @@ def x_axis(run: StoredRun, points: Sequence[Point]) -> dict[str, Any]:
     values = list(dict.fromkeys(point.x for point in points))
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return {"x_title": title, "axis": "category"}
-    ticks = sorted(values) if len(values) <= 12 and not run.sweep.get("find_max") else None
+    ticks = sorted(values) if len(values) <= 12 and not run.sweep.find_max else None
     if min(values) > 0 and max(values) / min(values) >= LOG_RATIO_MIN:
         return {"x_title": f"{title} (logarithmic)", "axis": "log", "ticks": ticks}
     return {"x_title": title, "ticks": ticks}
@@ -80,7 +80,7 @@ def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | Non
         (point, step, METRICS[metric].of(step))
         for point in points
         for step in point.steps
-        if step["validity"]["valid"] is valid
+        if step.validity.valid is valid
     ]
     steps = [(point, step, value) for point, step, value in steps if value is not None]
     if not steps or (valid and all(len(point.steps) == 1 for point in points)):
@@ -90,7 +90,7 @@ def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | Non
         "faint" if valid else "bad",
         x=[place_of(point) for point, _, _ in steps],
         y=rounded((value for _, _, value in steps), 4),
-        labels=[f"step {step['index']}, {point.label}: {shown(value, metric)}" for point, step, value in steps],
+        labels=[f"step {step.index}, {point.label}: {shown(value, metric)}" for point, step, value in steps],
         kind="marks",
         symbol="circle" if valid else "x",
     )
@@ -122,7 +122,7 @@ def is_rate(run: StoredRun) -> bool:
 
 def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
     """What throughput costs in latency, in the order of x."""
-    is_search = bool(run.sweep.get("find_max"))
+    is_search = bool(run.sweep.find_max)
     curves = [point for point in points if point.phase == "measure"] or list(points)
     estimated = [(point, point.estimate("throughput"), point.estimate("p95")) for point in curves]
     estimated = [one for one in estimated if one[1].value is not None and one[2].value is not None]
@@ -188,7 +188,7 @@ def throughput_latency_words(run: StoredRun, points: Sequence[Point]) -> str:
     if curve_kind(points) == "intervals":
         return f"{what}. Right is faster, down is sooner."
     name = x_name(run) or ""
-    small = "" if run.sweep.get("find_max") else ", which the small numbers are"
+    small = "" if run.sweep.find_max else ", which the small numbers are"
     joined = f"{what}, joined in the order of {parameter_name(name)}{small}."
     if name.startswith("load."):
         return f"{joined} Where the line turns upwards more load buys waiting, not work."
@@ -197,30 +197,28 @@ def throughput_latency_words(run: StoredRun, points: Sequence[Point]) -> str:
 
 def search_path(run: StoredRun) -> Chart:
     """The rates that a search for the highest one tried, in order, and what came of each."""
-    steps = sorted(run.steps, key=lambda step: int(step["index"]))
+    steps = sorted(run.steps, key=lambda step: int(step.index))
     kinds = {
-        "held": ("good", "circle", [s for s in steps if s["phase"] == "probe" and step_holds(s)]),
-        "did not hold": ("bad", "x", [s for s in steps if s["phase"] == "probe" and not step_holds(s)]),
-        "confirmed by a longer run": ("good", "star", [s for s in steps if s["phase"] == "confirm" and step_holds(s)]),
-        "not confirmed": ("bad", "cross", [s for s in steps if s["phase"] == "confirm" and not step_holds(s)]),
+        "held": ("good", "circle", [s for s in steps if s.phase == "probe" and step_holds(s)]),
+        "did not hold": ("bad", "x", [s for s in steps if s.phase == "probe" and not step_holds(s)]),
+        "confirmed by a longer run": ("good", "star", [s for s in steps if s.phase == "confirm" and step_holds(s)]),
+        "not confirmed": ("bad", "cross", [s for s in steps if s.phase == "confirm" and not step_holds(s)]),
     }
     path = Trace(
         "search",
         "faint",
-        x=[float(step["index"]) for step in steps],
-        y=[step["load"]["rate_per_second"] for step in steps],
-        labels=[f"step {step['index']}: {step['load']['rate_per_second']:g}/s" for step in steps],
+        x=[float(step.index) for step in steps],
+        y=[step.load.rate_per_second for step in steps],
+        labels=[f"step {step.index}: {step.load.rate_per_second:g}/s" for step in steps],
         dash="dot",
     )
     marks = [
         Trace(
             name,
             colour,
-            x=[float(step["index"]) for step in found],
-            y=[step["load"]["rate_per_second"] for step in found],
-            labels=[
-                f"step {step['index']}, {step['load']['rate_per_second']:g}/s: {why(step) or name}" for step in found
-            ],
+            x=[float(step.index) for step in found],
+            y=[step.load.rate_per_second for step in found],
+            labels=[f"step {step.index}, {step.load.rate_per_second:g}/s: {why(step) or name}" for step in found],
             kind="points-only",
             symbol=symbol,
         )
@@ -321,7 +319,7 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
 
 def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
     """The curves of a sweep: throughput, latency, and one against the other."""
-    confidence = f"{100 * float(run.sweep['confidence']):g} %"
+    confidence = f"{100 * float(run.sweep.confidence):g} %"
     bars = f"Bars are {confidence} intervals over the valid repeats; a hollow point has one repeat and no interval."
     states = metric_chart(
         run, points, "states", title="Throughput in states", caption=f"States made per second. {bars}", width="wide"

@@ -1,8 +1,8 @@
 """The commands that start a step's lab and its load again, from what its run has stored."""
 
 import shlex
-from typing import Any
 
+from corda_lab.steps.entry import StepEntry
 from corda_lab.text.durations import format_duration
 
 
@@ -29,23 +29,23 @@ def up(shape: dict[str, str]) -> str:
     return (f"CORDA_IMAGE={own_image} " if is_own else "") + shlex.join(words)
 
 
-def run(step: dict[str, Any]) -> str:
+def run(step: StepEntry) -> str:
     """The ``lab run`` of a step's load. Its window is as long as this step's was, its warm-up too."""
-    load, window = step["load"], step["window"]
-    words = ["scripts/lab", "run", step["workload"], "--users", str(load["users"])]
-    words += ["--duration", format_duration(round(window["seconds"]))]
-    words += ["--warm-up", format_duration(round(window["warm_up_seconds"]))]
-    words += ["--node", step["node"]]
-    if step["counterparty"] and "," not in step["counterparty"]:
-        words += ["--counterparty", step["counterparty"]]
-    if load["model"] == "open":
-        words += ["--arrivals", load["arrivals"], "--rate", f"{load['rate_per_second']:g}"]
-        words += ["--late-max", format_duration(load["late_max_seconds"])]
-    elif load["pacing_seconds"]:
-        words += ["--pacing", format_duration(load["pacing_seconds"])]
-    if load["workers"]:
-        words += ["--workers", str(load["workers"])]
-    words += ["--seed", str(load["seed"])]
-    for name, value in load["overrides"].items():
+    load, window = step.load, step.window
+    words = ["scripts/lab", "run", step.workload, "--users", str(load.users)]
+    words += ["--duration", format_duration(round(window.seconds))]
+    words += ["--warm-up", format_duration(round(window.warm_up_seconds))]
+    words += ["--node", step.node]
+    if step.counterparty and "," not in step.counterparty:
+        words += ["--counterparty", step.counterparty]
+    if load.model == "open":
+        words += ["--arrivals", str(load.arrivals), "--rate", f"{load.rate_per_second:g}"]
+        words += ["--late-max", format_duration(load.late_max_seconds or 0.0)]
+    elif load.pacing_seconds:
+        words += ["--pacing", format_duration(load.pacing_seconds)]
+    if load.workers:
+        words += ["--workers", str(load.workers)]
+    words += ["--seed", str(load.seed)]
+    for name, value in load.overrides.items():
         words += ["--set", f"{name}={value}"]
     return shlex.join(words)

@@ -123,7 +123,7 @@ def headline(one: Against, metric: str) -> str:
 
 def shares_start(run: StoredRun) -> bool:
     """Whether the repeats of a shape had no labs of their own."""
-    return run.is_sweep and run.sweep["fresh"] == "shape" and run.sweep["repeats"] > 1
+    return run.is_sweep and run.sweep.fresh == "shape" and run.sweep.repeats > 1
 
 
 def rows_words(rows: Sequence[Compared]) -> str:
@@ -223,7 +223,7 @@ def threshold_words(found: Comparison) -> str:
 
 def confidence_words(runs: Sequence[StoredRun]) -> str:
     """At which confidence each run's own intervals are."""
-    found = {run.identity: f"{100 * float(run.sweep['confidence']):g} %" for run in runs}
+    found = {run.identity: f"{100 * float(run.sweep.confidence):g} %" for run in runs}
     if len(set(found.values())) == 1:
         return next(iter(found.values()))
     return listed([f"{confidence} ({identity})" for identity, confidence in found.items()])

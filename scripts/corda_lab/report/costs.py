@@ -48,10 +48,10 @@ def cost_rows(all_points: Sequence[Point]) -> list[dict[str, Any]]:
 def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
     """What the costs say of PostgreSQL, where it ran: its processor time, or that this was not measured."""
     steps = [step for point in all_points for step in point.valid]
-    steps = [step for step in steps if run.environment(step)["shape"]["DATABASE"] == "postgres"]
+    steps = [step for step in steps if run.environment(step).shape["DATABASE"] == "postgres"]
     if not steps:
         return ""
-    if all(costs.DATABASE in step["costs"].get("cpu_seconds_per_flow", {}) for step in steps):
+    if all(costs.DATABASE in step.costs.cpu_seconds_per_flow for step in steps):
         return "PostgreSQL's processor time is of the whole load too."
     return (
         "PostgreSQL's own processor time was not measured and is in no figure: against H2, which runs inside the nodes, it looks "

@@ -6,100 +6,100 @@ import polars as pl
 
 from corda_lab.analysis import conclusions, points, saturation
 from corda_lab.report import charts_run, commands, costs
+from corda_lab.report.facts import load_facts, machine
+from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import STOLEN_PERCENT_MAX
 from corda_lab.text import shapes
 from corda_lab.text.words import (
     STAGE_MEANINGS,
-    judged_latency,
     listed,
-    load_facts,
-    machine,
     milliseconds,
     plural,
     short,
 )
 
 
-def flow_names(step: dict[str, Any]) -> list[str]:
+def flow_names(step: StepEntry) -> list[str]:
     """Short names of the flows that were started, each once."""
-    return list(dict.fromkeys(short(part["flow"]) for part in step["parts"]))
+    return list(dict.fromkeys(short(part.flow) for part in step.parts))
 
 
-def achievement(step: dict[str, Any]) -> str:
+def achievement(step: StepEntry) -> str:
     """Who achieved what rate, of which flows, where."""
-    load, names = step["load"], flow_names(step)
-    rate = f"{step['throughput_per_second']:,.2f}"
+    load, names = step.load, flow_names(step)
+    rate = f"{step.throughput_per_second:,.2f}"
     flows = (
         f"{rate} {names[0]} flows per second"
         if len(names) == 1
         else f"{rate} flows per second, a mix of {listed(names)},"
     )
-    place = f"on {step['node']}" + (f" with {step['counterparty']}" if step["counterparty"] else "")
-    if load["model"] == "closed":
-        return f"{plural(load['users'], 'user')} achieved {flows} {place}"
-    return f"Of {load['rate_per_second']:g} {load['arrivals']} arrivals per second the lab achieved {flows} {place}"
+    place = f"on {step.node}" + (f" with {step.counterparty}" if step.counterparty else "")
+    if load.model == "closed":
+        return f"{plural(load.users, 'user')} achieved {flows} {place}"
+    return f"Of {load.rate_per_second:g} {load.arrivals} arrivals per second the lab achieved {flows} {place}"
 
 
-def headline(step: dict[str, Any]) -> str:
+def headline(step: StepEntry) -> str:
     """What was achieved, in one sentence."""
     text = achievement(step)
-    latency = judged_latency(step)
-    if latency["p50"] is None:
+    latency = step.judged_latency
+    if latency.p50 is None:
         return f"{text}: no flow was completed in the measuring window."
     # Of fewer than 100 requests none stands for 1 in 100.
     slow = (
-        f"1 in 100 longer than {milliseconds(latency['p99'])}"
-        if latency["count"] >= 100
-        else f"the slowest {milliseconds(latency['max'])}"
+        f"1 in 100 longer than {milliseconds(latency.p99)}"
+        if latency.count >= 100
+        else f"the slowest {milliseconds(latency.max)}"
     )
-    since = " from the intended start" if step["open_load"] else ""
-    return f"{text}: half took at most {milliseconds(latency['p50'])}{since}, {slow}."
+    since = " from the intended start" if step.open_load else ""
+    return f"{text}: half took at most {milliseconds(latency.p50)}{since}, {slow}."
 
 
-def sentences(environment: dict[str, Any], step: dict[str, Any]) -> list[str]:
+def sentences(environment: Environment, step: StepEntry) -> list[str]:
     """What else a reader has to know before using the number."""
-    requests, counted = step["requests"], step["counts"]
-    expected = requests["expected"]
+    requests, counted = step.requests, step.counts
+    expected = requests.expected
     if expected:
-        rest = "." if requests["errors"] else ", none otherwise."
+        rest = "." if requests.errors else ", none otherwise."
         found = [f"{plural(expected, 'request')} failed as the workload expects{rest}"]
     else:
-        found = [] if requests["errors"] else ["No request failed."]
-    if counted["agree"]:
-        found.append(f"All counts agree: {plural(counted['generator'], 'flow')}.")
-    if step["throughput_states_per_second"] is not None:
-        found.append(f"The flows made {step['throughput_states_per_second']:,.2f} states per second.")
-    consensus = step["stages"]["consensus_latency_ms"]
-    if consensus["count"]:
-        half = milliseconds(consensus["p50"])
+        found = [] if requests.errors else ["No request failed."]
+    if counted.agree:
+        found.append(f"All counts agree: {plural(counted.generator, 'flow')}.")
+    if step.throughput_states_per_second is not None:
+        found.append(f"The flows made {step.throughput_states_per_second:,.2f} states per second.")
+    consensus = step.stages.consensus_latency_ms
+    if consensus.count:
+        half = milliseconds(consensus.p50)
         found.append(f"Half of the transactions were committed everywhere within {half} of the notary's signature.")
-    busy = step["resources"]["host_busy_percent"]
+    busy = step.resources.host_busy_percent
     if busy is not None:
         limit = ": the processor was the limit" if busy >= 90 else ""
-        stolen = step["resources"]["host_stolen_percent"]
-        taken = f", {stolen:.0f} % of its time taken by other guests" if stolen and stolen > STOLEN_PERCENT_MAX else ""
-        found.append(f"The machine ({machine(environment)}) was {busy:.0f} % busy{taken}{limit}.")
+        stolen = step.resources.host_stolen_percent
+        taken = f", CPU steal {stolen:.0f} %" if stolen and stolen > STOLEN_PERCENT_MAX else ""
+        found.append(f"The machine ({machine(environment.host)}) was {busy:.0f} % busy{taken}{limit}.")
     else:
-        found.append(f"The machine: {machine(environment)}.")
+        found.append(f"The machine: {machine(environment.host)}.")
     found.append("One run gives no interval: repeat it before comparing it with another.")
     return found
 
 
-def tiles(step: dict[str, Any]) -> list[dict[str, str]]:
+def tiles(step: StepEntry) -> list[dict[str, str]]:
     """The figures at the top, each with what it is."""
-    latency, requests, counted = judged_latency(step), step["requests"], step["counts"]
-    since = ", from the intended start" if step["open_load"] else ""
-    states = step["throughput_states_per_second"]
+    latency, requests, counted = step.judged_latency, step.requests, step.counts
+    since = ", from the intended start" if step.open_load else ""
+    states = step.throughput_states_per_second
     return [
         {
             "name": "throughput",
-            "value": f"{step['throughput_per_second']:,.2f}",
+            "value": f"{step.throughput_per_second:,.2f}",
             "unit": "flows/s",
             "state": "",
-            "detail": f"{requests['window_ok'] + requests['window_expected']:,} in {step['window']['seconds']:.0f} s",
+            "detail": f"{requests.window_ok + requests.window_expected:,} in {step.window.seconds:.0f} s",
         },
         *(
             []
@@ -117,8 +117,8 @@ def tiles(step: dict[str, Any]) -> list[dict[str, str]]:
         *(
             {
                 "name": name,
-                "value": milliseconds(latency[name]).split()[0],
-                "unit": milliseconds(latency[name]).split()[-1],
+                "value": milliseconds(latency.quantile(name)).split()[0],
+                "unit": milliseconds(latency.quantile(name)).split()[-1],
                 "state": "",
                 "detail": detail + since,
             }
@@ -130,22 +130,22 @@ def tiles(step: dict[str, Any]) -> list[dict[str, str]]:
         ),
         {
             "name": "errors",
-            "value": f"{requests['errors']:,}",
+            "value": f"{requests.errors:,}",
             "unit": "",
-            "state": "bad" if requests["errors"] else "good",
-            "detail": f"of {plural(requests['total'], 'request')}",
+            "state": "bad" if requests.errors else "good",
+            "detail": f"of {plural(requests.total, 'request')}",
         },
         {
             "name": "four counts",
-            "value": "agree" if counted["agree"] else "differ",
+            "value": "agree" if counted.agree else "differ",
             "unit": "",
-            "state": "good" if counted["agree"] else "bad",
-            "detail": f"{counted['generator']:,} by the generator",
+            "state": "good" if counted.agree else "bad",
+            "detail": f"{counted.generator:,} by the generator",
         },
     ]
 
 
-def count_rows(step: dict[str, Any]) -> list[dict[str, str]]:
+def count_rows(step: StepEntry) -> list[dict[str, str]]:
     """The four counts as table rows: each flow class by three observers, then each vault with each class of state.
 
     ``state`` is empty for the generator's own count, which the others are compared with.
@@ -156,8 +156,8 @@ def count_rows(step: dict[str, Any]) -> list[dict[str, str]]:
         return {"name": name, "what": what, "count": count, "expected": expected, "state": state}
 
     entries = []
-    for flow in step["counts"]["flows"]:
-        name, generator = short(flow["flow"]), f"{flow['generator']:,}"
+    for flow in step.counts.flows:
+        name, generator = short(flow.flow), f"{flow.generator:,}"
         entries += [
             {
                 "name": "generator",
@@ -166,72 +166,72 @@ def count_rows(step: dict[str, Any]) -> list[dict[str, str]]:
                 "expected": "",
                 "state": "",
             },
-            compared("bridge", f"{name}: completions on {step['node']}", f"{flow['bridge']:,}", generator),
-            compared("node", f"{name}: successes in {step['node']}'s JMX", f"{flow['node']:,}", generator),
+            compared("bridge", f"{name}: completions on {step.node}", f"{flow.bridge:,}", generator),
+            compared("node", f"{name}: successes in {step.node}'s JMX", f"{flow.node:,}", generator),
         ]
-    for vault in step["counts"]["vault_states"]:
-        what = f"{short(vault['state'])}: change of unconsumed states"
-        entries.append(compared(f"vault of {vault['node']}", what, f"{vault['counted']:+,}", f"{vault['expected']:+,}"))
+    for vault in step.counts.vault_states:
+        what = f"{short(vault.state)}: change of unconsumed states"
+        entries.append(compared(f"vault of {vault.node}", what, f"{vault.counted:+,}", f"{vault.expected:+,}"))
     return entries
 
 
-def facts(manifest: dict[str, Any], environment: dict[str, Any], step: dict[str, Any]) -> list[tuple[str, str]]:
+def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list[tuple[str, str]]:
     """The manifest in short."""
-    load, versions, git = step["load"], environment["versions"], environment["git"]
-    window = step["window"]
-    commit = (git["commit"] or "unknown")[:12] + (" with uncommitted changes" if git["has_changes"] else "")
-    stand_ins = ", ".join(environment["stand_ins"]) or "none: official images"
-    java = ", ".join(f"{name} {version}" for name, version in versions["java"].items())
-    law = step["littles_law"]
-    deviation = law["deviation_percent"]
+    load, versions, git = step.load, environment.versions, environment.git
+    window = step.window
+    commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
+    stand_ins = ", ".join(environment.stand_ins) or "none: official images"
+    java = ", ".join(f"{name} {version}" for name, version in versions.java.items())
+    law = step.littles_law
+    deviation = law.deviation_percent
     return [
         ("Load", load_facts(load)),
-        ("Overrides", ", ".join(f"{key}={value}" for key, value in load["overrides"].items()) or "none"),
+        ("Overrides", ", ".join(f"{key}={value}" for key, value in load.overrides.items()) or "none"),
         (
             "Time",
-            f"{window['warm_up_seconds']:g} s warm-up, {window['seconds']:.0f} s measured, from {manifest['started_at']}",
+            f"{window.warm_up_seconds:g} s warm-up, {window.seconds:.0f} s measured, from {manifest.started_at}",
         ),
         (
             "Workload",
-            f"{step['workload']}: {step['flow']} on {step['node']}"
-            + (f" with {step['counterparty']}" if step["counterparty"] else ""),
+            f"{step.workload}: {step.flow} on {step.node}"
+            + (f" with {step.counterparty}" if step.counterparty else ""),
         ),
-        ("Unit of work", ", ".join(dict.fromkeys(part["unit"] for part in step["parts"]))),
-        ("Shape of the lab", shapes.describe(environment["shape"])),
+        ("Unit of work", ", ".join(dict.fromkeys(part.unit for part in step.parts))),
+        ("Shape of the lab", shapes.describe(environment.shape)),
         *(
-            (f"Link {link['name']}", f"round trip {link['through_ms']:.1f} ms, {link['direct_ms']:.1f} ms without")
-            for link in environment["links_measured"]
+            (f"Link {link.name}", f"round trip {link.through_ms:.1f} ms, {link.direct_ms:.1f} ms without")
+            for link in environment.links_measured
         ),
-        ("Corda", f"{versions['corda']} (Java: {java})"),
-        ("Docker", f"engine {versions['engine']}, Compose {versions['compose']}"),
+        ("Corda", f"{versions.corda} (Java: {java})"),
+        ("Docker", f"engine {versions.engine}, Compose {versions.compose}"),
         ("Commit", commit),
         ("Stand-ins for images", stand_ins),
-        ("Machine", machine(environment)),
+        ("Machine", machine(environment.host)),
         (
             "Little's law",
-            f"{law['throughput_per_second']:.2f}/s × {law['latency_mean_seconds']:.3f} s = {law['product']:.2f}, "
-            f"seen {law['in_flight_mean']:.2f} in flight"
+            f"{law.throughput_per_second:.2f}/s × {law.latency_mean_seconds:.3f} s = {law.product:.2f}, "
+            f"seen {law.in_flight_mean:.2f} in flight"
             + ("" if deviation is None else f" ({deviation:+.1f} %)")
             + (
                 ""
-                if law["bridge_in_flight_mean"] is None
-                else f"; the bridge's gauge says {law['bridge_in_flight_mean']:.2f}"
+                if law.bridge_in_flight_mean is None
+                else f"; the bridge's gauge says {law.bridge_in_flight_mean:.2f}"
             ),
         ),
         (
             "Generator",
             "processor not known"
-            if step["generator"]["cpu_percent_max"] is None
-            else f"at most {step['generator']['cpu_percent_max']:.0f} % of one core",
+            if step.generator.cpu_percent_max is None
+            else f"at most {step.generator.cpu_percent_max:.0f} % of one core",
         ),
     ]
 
 
-def consensus_latencies(rows: pl.DataFrame, stage_rows: pl.DataFrame | None, step: dict[str, Any]) -> pl.Series | None:
+def consensus_latencies(rows: pl.DataFrame, stage_rows: pl.DataFrame | None, step: StepEntry) -> pl.Series | None:
     """Consensus latency of the window's transactions in milliseconds, sorted; None where no transaction has one."""
-    if stage_rows is None or not step["stages"]["consensus_latency_ms"]["count"]:
+    if stage_rows is None or not step.stages.consensus_latency_ms.count:
         return None
-    window = Window(step["window"]["started_at"], step["window"]["ended_at"])
+    window = Window(step.window.started_at, step.window.ended_at)
     transactions = stages.window_transactions(rows, window)
     return stages.complete_only(stages.consensus_latency(stage_rows, transactions))["latency_ms"].sort()
 
@@ -241,7 +241,7 @@ def limits_and_costs(run: StoredRun) -> dict[str, Any]:
     (point,) = points.points(run)
     samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
     uses = saturation.uses(run, point, samples)
-    is_kept = bool(run.steps[0]["open_load"]) and bool(point.valid) and conclusions.keeps_rate(point)
+    is_kept = bool(run.steps[0].open_load) and bool(point.valid) and conclusions.keeps_rate(point)
     limit = "the rate was kept; nothing was the limit" if is_kept else conclusions.evidence(uses)
     return {
         "limit": conclusions.sentence(limit),
@@ -256,13 +256,13 @@ def content(run: StoredRun) -> dict[str, Any]:
     """What the template of a single run needs."""
     step = run.steps[0]
     environment, rows, stage_rows = run.environment(step), run.table("requests"), run.stage_rows()
-    window = step["window"]
+    window = step.window
     drawn = charts_run.all_charts(rows, run.table("metrics"), step, consensus_latencies(rows, stage_rows, step))
     span = {
         "start": 0,
-        "warm_up_end": round(window["started_at"] - window["load_started_at"], 2),
-        "stop": round(window["ended_at"] - window["load_started_at"], 2),
-        "end": round(window["load_ended_at"] - window["load_started_at"], 2),
+        "warm_up_end": round(window.started_at - window.load_started_at, 2),
+        "stop": round(window.ended_at - window.load_started_at, 2),
+        "end": round(window.load_ended_at - window.load_started_at, 2),
     }
     return {
         "environment": environment,
@@ -276,6 +276,6 @@ def content(run: StoredRun) -> dict[str, Any]:
         "data": {"charts": drawn, "spans": [span]},
         "stage_meanings": STAGE_MEANINGS,
         "has_stage_rows": stage_rows is not None,
-        "up_command": commands.up(environment["shape"]),
+        "up_command": commands.up(environment.shape),
         **limits_and_costs(run),
     }

@@ -13,10 +13,10 @@ from corda_lab.analysis import conclusions, saturation
 from corda_lab.analysis.points import METRICS, Point, known_metrics, points
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.report import run as report_run
+from corda_lab.report.facts import machine
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
 from corda_lab.text import shapes as shape
-from corda_lab.text.words import machine
 
 FILES = ("summary.md", "summary.csv", "summary.json")
 
@@ -34,9 +34,9 @@ def told(run: StoredRun) -> tuple[str, list[str], list[str]]:
     """Headline, sentences and what to beware of, of a run of either kind."""
     if not run.is_sweep:
         step = run.steps[0]
-        beware = [f"Failed: {reason}" for reason in step["verdict"]["reasons"]]
-        beware += [f"Invalid: {reason}" for reason in step["validity"]["reasons"]]
-        beware += [f"Doubtful: {flag}" for flag in step["flags"]]
+        beware = [f"Failed: {reason}" for reason in step.verdict.reasons]
+        beware += [f"Invalid: {reason}" for reason in step.validity.reasons]
+        beware += [f"Doubtful: {flag}" for flag in step.flags]
         return report_run.headline(step), report_run.sentences(run.environment(step), step), beware
     samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
     found = conclusions.conclude(run, points(run), samples)
@@ -60,14 +60,14 @@ def markdown(run: StoredRun) -> str:
     for point in points(run):
         figures = " | ".join(cell(with_interval(point, name)) for name in metrics)
         lines.append(f"| {cell(point.label)} | {figures} | {len(point.valid)} of {len(point.steps)} |")
-    git = environment["git"]
-    commit = (git["commit"] or "unknown")[:12] + (" with uncommitted changes" if git["has_changes"] else "")
-    shapes = shape.describe_all([one["shape"] for one in run.manifest["environments"]])
+    git = environment.git
+    commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
+    shapes = shape.describe_all([one.shape for one in run.manifest.environments])
     lines += [
         "",
-        f"{shapes}. Commit {commit}. {machine(environment)}.",
+        f"{shapes}. Commit {commit}. {machine(environment.host)}.",
         "",
-        f"`{run.manifest['command']}`",
+        f"`{run.manifest.command}`",
     ]
     return "\n".join(lines) + "\n"
 
@@ -91,7 +91,7 @@ def table(run: StoredRun) -> str:
         for name in units:
             found = point.estimate(name)
             figures += ["" if value is None else f"{value:.6g}" for value in (found.value, found.low, found.high)]
-        errors = sum(step["requests"]["errors"] for step in point.steps)
+        errors = sum(step.requests.errors for step in point.steps)
         values = [point.values.get(name, "") for name in parameters]
         row = [
             run.identity,
@@ -113,8 +113,8 @@ def data(run: StoredRun) -> str:
     content = {
         "schema": SCHEMA,
         "id": run.identity,
-        "kind": run.manifest["kind"],
-        "command": run.manifest["command"],
+        "kind": run.manifest.kind,
+        "command": run.manifest.command,
         "headline": headline,
         "sentences": sentences,
         "notes": beware,
@@ -130,9 +130,9 @@ def point_data(point: Point) -> dict[str, Any]:
         "workload": point.workload,
         "phase": point.phase,
         "point": point.values,
-        "steps": [step["index"] for step in point.steps],
-        "steps_valid": [step["index"] for step in point.valid],
+        "steps": [step.index for step in point.steps],
+        "steps_valid": [step.index for step in point.valid],
         "confidence": point.confidence,
-        "figures": conclusions.figures_of(point),
+        "figures": conclusions.values_of(point),
         "shown": {name: shown(point.estimate(name).value, name) for name in known_metrics([point])},
     }

@@ -1,6 +1,5 @@
 """The report of a sweep: the conclusion, the curves, the whole run over time, and every step behind them."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,15 +12,15 @@ from corda_lab.analysis.significance import Judged, is_paired
 from corda_lab.report import charts_over_time, charts_sweep, commands
 from corda_lab.report.chart import Chart
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
+from corda_lab.report.facts import load_facts, machine
+from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan, Span
 from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import PrecisionEntry, StepEntry
 from corda_lab.text import shapes
 from corda_lab.text.words import (
     STAGE_MEANINGS,
-    judged_latency,
     length,
     listed,
-    load_facts,
-    machine,
     milliseconds,
     per_second,
     percent,
@@ -39,9 +38,10 @@ METRIC_NAMES = (
 
 def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
     """The figures at the top, each with what it is."""
-    valid = sum(step["validity"]["valid"] for step in run.steps)
-    agree = sum(step["counts"]["agree"] for step in run.steps)
-    errors, total = (sum(step["requests"][name] for step in run.steps) for name in ("errors", "total"))
+    valid = sum(step.validity.valid for step in run.steps)
+    agree = sum(step.counts.agree for step in run.steps)
+    errors = sum(step.requests.errors for step in run.steps)
+    total = sum(step.requests.total for step in run.steps)
     count = len(run.steps)
 
     def tile(name: str, value: str, unit: str, detail: str, state: str = "") -> dict[str, str]:
@@ -115,8 +115,8 @@ def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict
             ],
             "valid": len(point.valid),
             "total": len(point.steps),
-            "errors": sum(step["requests"]["errors"] for step in point.steps),
-            "steps": [step["index"] for step in point.steps],
+            "errors": sum(step.requests.errors for step in point.steps),
+            "steps": [step.index for step in point.steps],
             "holds": holds(point),
         }
         for point in all_points
@@ -135,71 +135,70 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
     """The table of steps, in the order of execution, with what the step's own details show."""
     origin = charts_over_time.origin_of(run)
     found = []
-    for step in sorted(run.steps, key=lambda step: int(step["index"])):
-        latency, warm_up, law = judged_latency(step), step["warm_up"], step["littles_law"]
+    for step in sorted(run.steps, key=lambda step: int(step.index)):
+        latency, warm_up, law = step.judged_latency, step.warm_up, step.littles_law
         found.append(
             {
                 "step": step,
-                "index": step["index"],
-                "label": step["label"] or step["workload"],
-                "repeat": step["repeat"],
-                "phase": step["phase"],
-                "at": length(step["window"]["load_started_at"] - origin),
-                "warm_up": f"{warm_up['cut_seconds']:.0f} s" + ("" if warm_up["found"] else " (no end found)"),
-                "seconds": f"{step['window']['seconds']:.0f} s",
-                "precision": precision_words(step["precision"]),
-                "throughput": per_second(step["throughput_per_second"]),
-                "latencies": [milliseconds(latency[name]) for name in ("p50", "p95", "p99")],
-                "errors": step["requests"]["errors"],
-                "is_valid": step["validity"]["valid"],
-                "held": step["thresholds"]["passed"],
+                "index": step.index,
+                "label": step.label or step.workload,
+                "repeat": step.repeat,
+                "phase": step.phase,
+                "at": length(step.window.load_started_at - origin),
+                "warm_up": f"{warm_up.cut_seconds:.0f} s" + ("" if warm_up.found else " (no end found)"),
+                "seconds": f"{step.window.seconds:.0f} s",
+                "precision": precision_words(step.precision),
+                "throughput": per_second(step.throughput_per_second),
+                "latencies": [milliseconds(latency.quantile(name)) for name in ("p50", "p95", "p99")],
+                "errors": step.requests.errors,
+                "is_valid": step.validity.valid,
+                "held": step.thresholds.passed,
                 "reasons": reasons_of(step),
                 "counts": count_words(step),
                 "law": law,
-                "load": load_facts(step["load"]),
-                "uses": step["resources"],
+                "load": load_facts(step.load),
+                "uses": step.resources,
                 "run_command": commands.run(step),
-                "up_command": commands.up(run.environment(step)["shape"]),
+                "up_command": commands.up(run.environment(step).shape),
             }
         )
     return found
 
 
-def reasons_of(step: dict[str, Any]) -> list[tuple[str, str]]:
+def reasons_of(step: StepEntry) -> list[tuple[str, str]]:
     """What is wrong with a step, each reason once, with what it made of the step."""
-    invalid, broken = step["validity"]["reasons"], step["thresholds"]["reasons"]
-    missed = "Threshold" if step["phase"] == "measure" else "Did not hold"
+    invalid, broken = step.validity.reasons, step.thresholds.reasons
+    missed = "Threshold" if step.phase == "measure" else "Did not hold"
     return [
-        *(("Failed", reason) for reason in step["verdict"]["reasons"]),
-        *(("Invalid", reason) for reason in invalid),
-        *((missed, reason) for reason in broken if reason not in invalid),
+        *(("Failed", str(reason)) for reason in step.verdict.reasons),
+        *(("Invalid", str(reason)) for reason in invalid if reason not in step.verdict.reasons),
+        *((missed, str(reason)) for reason in broken if reason not in invalid),
     ]
 
 
-def precision_words(precision: dict[str, Any]) -> str:
+def precision_words(precision: PrecisionEntry) -> str:
     """How narrow the step's own interval became, and whether that ended it."""
-    reached = precision["reached"]
+    reached = precision.reached
     if reached is None:
         return "–"
-    return f"±{100 * reached:.1f} %" + (", ended early" if precision["ended_early"] else "")
+    return f"±{100 * reached:.1f} %" + (", ended early" if precision.ended_early else "")
 
 
-def count_words(step: dict[str, Any]) -> list[str]:
+def count_words(step: StepEntry) -> list[str]:
     """The four counts: generator, bridge, node, vaults."""
-    counted = step["counts"]
-    vaults = ", ".join(f"{node} {count:,}" for node, count in counted["vaults"].items()) or "–"
-    return [f"{counted[name]:,}" for name in ("generator", "bridge", "node")] + [vaults]
+    counted = step.counts
+    vaults = ", ".join(f"{node} {count:,}" for node, count in counted.vaults.items()) or "–"
+    return [f"{count:,}" for count in (counted.generator, counted.bridge, counted.node)] + [vaults]
 
 
-def link_facts(environments: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+def link_facts(environments: Sequence[Environment]) -> Iterator[tuple[str, str]]:
     """The round trips of every link, over all starts of a lab."""
-    measured: dict[str, list[dict[str, Any]]] = {}
-    for link in (link for environment in environments for link in environment["links_measured"]):
-        measured.setdefault(link["name"], []).append(link)
+    measured: dict[str, list[MeasuredLink]] = {}
+    for link in (link for environment in environments for link in environment.links_measured):
+        measured.setdefault(link.name, []).append(link)
     for name, links in measured.items():
-        through, direct = (
-            sorted({f"{link[key]:.1f}" for link in links}, key=float) for key in ("through_ms", "direct_ms")
-        )
+        through = sorted({f"{link.through_ms:.1f}" for link in links}, key=float)
+        direct = sorted({f"{link.direct_ms:.1f}" for link in links}, key=float)
         yield f"Link {name}", f"round trip {ends(through)} ms, {ends(direct)} ms without"
 
 
@@ -211,32 +210,32 @@ def ends(texts: Sequence[str]) -> str:
 def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
     """What ran, for each shape of the lab, with the steps that ran on it; links are measured anew at every start."""
     alike: dict[str, list[int]] = {}
-    for number, environment in enumerate(run.manifest["environments"]):
-        rest = {name: value for name, value in environment.items() if name != "links_measured"}
-        alike.setdefault(json.dumps(rest, sort_keys=True), []).append(number)
+    for number, environment in enumerate(run.manifest.environments):
+        rest = environment.model_dump_json(exclude={"links_measured"})
+        alike.setdefault(rest, []).append(number)
     found = []
     for numbers in alike.values():
-        environments = [run.manifest["environments"][number] for number in numbers]
+        environments = [run.manifest.environments[number] for number in numbers]
         environment = environments[0]
-        versions, git = environment["versions"], environment["git"]
-        java = ", ".join(f"{name} {version}" for name, version in versions["java"].items())
-        steps = [str(step["index"]) for step in run.steps if step["environment"] in numbers]
-        commit = (git["commit"] or "unknown")[:12] + (" with uncommitted changes" if git["has_changes"] else "")
+        versions, git = environment.versions, environment.git
+        java = ", ".join(f"{name} {version}" for name, version in versions.java.items())
+        steps = [str(step.index) for step in run.steps if step.environment in numbers]
+        commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
         found.append(
             {
                 "steps": conclusions.steps_words(steps) if steps else "no step",
-                "up_command": commands.up(environment["shape"]),
+                "up_command": commands.up(environment.shape),
                 "facts": [
-                    ("Shape of the lab", shapes.describe(environment["shape"])),
+                    ("Shape of the lab", shapes.describe(environment.shape)),
                     *link_facts(environments),
-                    ("Corda", f"{versions['corda']} (Java: {java})"),
-                    ("Docker", f"engine {versions['engine']}, Compose {versions['compose']}"),
+                    ("Corda", f"{versions.corda} (Java: {java})"),
+                    ("Docker", f"engine {versions.engine}, Compose {versions.compose}"),
                     ("Commit", commit),
-                    ("Stand-ins for images", ", ".join(environment["stand_ins"]) or "none: official images"),
-                    ("Machine", machine(environment)),
+                    ("Stand-ins for images", ", ".join(environment.stand_ins) or "none: official images"),
+                    ("Machine", machine(environment.host)),
                 ],
-                "images": environment["images"],
-                "settings": environment["settings"],
+                "images": environment.images,
+                "settings": environment.settings,
             }
         )
     return found
@@ -253,40 +252,41 @@ LABS = {
 def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
     """How the sweep was planned."""
     sweep = run.sweep
-    methods = listed(list(dict.fromkeys(step["warm_up"]["method"] for step in run.steps)))
+    methods = listed(list(dict.fromkeys(step.warm_up.method for step in run.steps)))
     found = [
-        ("Order", f"{sweep['order']}, seed {sweep['seed']}; {plural(sweep['repeats'], 'repeat')} of each point"),
-        ("Labs", LABS[sweep["fresh"]]),
-        ("Warm-up", f"{span(sweep['warm_up'])}, its end by {methods}"),
-        ("Measured", until(sweep["measure"])),
+        ("Order", f"{sweep.order}, seed {sweep.seed}; {plural(sweep.repeats, 'repeat')} of each point"),
+        ("Labs", LABS[sweep.fresh]),
+        ("Warm-up", f"{span(sweep.warm_up)}, its end by {methods}"),
+        ("Measured", until(sweep.measure)),
         *(
-            (f"{heading}, {name}", words(own[part]))
-            for name, own in sweep["own_spans"].items()
-            for part, heading, words in (("warm_up", "Warm-up", span), ("measure", "Measured", until))
-            if part in own
+            (f"{heading}, {name}", words)
+            for name, own in sweep.own_spans.items()
+            for heading, words in (("Warm-up", span(own.warm_up)), ("Measured", until(own.measure)))
+            if words
         ),
         ("Intervals", interval_method(run)),
         ("Compared", "in pairs of the same repeat" if is_paired(run) else "unpaired: repeats were not interleaved"),
     ]
-    if sweep["thresholds"]:
-        found.append(("Thresholds", ", ".join(f"{name} {value}" for name, value in sweep["thresholds"].items())))
-    if sweep.get("find_max"):
-        search = {name: value for name, value in sweep["find_max"].items() if name != "outcomes"}
-        found.append(("Search", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in search.items())))
-        outcomes = sweep["find_max"]["outcomes"]
-        found += [(f"Outcome, {label}", outcome["reason"]) for label, outcome in outcomes.items()]
+    if sweep.thresholds:
+        found.append(("Thresholds", ", ".join(f"{name} {value}" for name, value in sweep.thresholds.items())))
+    if sweep.find_max:
+        asked = sweep.find_max.asked.items()
+        found.append(("Search", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in asked)))
+        found += [(f"Outcome, {label}", outcome.reason or "–") for label, outcome in sweep.find_max.outcomes.items()]
     return found
 
 
-def span(planned: dict[str, Any]) -> str:
-    """How long something may last: ``60s to 180s``, or ``60s``."""
-    least, most = length(planned["seconds_min"]), length(planned["seconds_max"])
+def span(planned: Span | None) -> str:
+    """How long something may last: ``60s to 180s``, or ``60s``; empty where it was not planned."""
+    if planned is None:
+        return ""
+    least, most = length(planned.seconds_min), length(planned.seconds_max)
     return least if least == most else f"{least} to {most}"
 
 
-def until(planned: dict[str, Any]) -> str:
-    """How long a step measured, and what ended it earlier."""
-    precision = planned["precision"]
+def until(planned: MeasureSpan | None) -> str:
+    """How long a step measured, and what ended it earlier; empty where it was not planned."""
+    precision = planned.precision if planned else None
     return span(planned) + (f", ended early when throughput was known to ±{100 * precision:g} %" if precision else "")
 
 
@@ -329,9 +329,9 @@ def badge(run: StoredRun) -> tuple[str, str]:
     failed = sum(bool(conclusions.failures(step)) for step in run.steps)
     if failed:
         return "bad", f"{failed} of {plural(count, 'step')} failed"
-    if run.sweep.get("find_max") and not all(found.rate for found in searched(run, points(run))):
+    if run.sweep.find_max and not all(found.rate for found in searched(run, points(run))):
         return "bad", "no rate was confirmed"
-    valid = sum(step["validity"]["valid"] for step in run.steps)
+    valid = sum(step.validity.valid for step in run.steps)
     return (
         ("good", "every step is valid")
         if valid == count
@@ -346,7 +346,7 @@ def content(run: StoredRun) -> dict[str, Any]:
     samples = run.table("metrics").filter(pl.col("name").is_in(METRIC_NAMES))
     conclusion = conclusions.conclude(run, all_points, samples)
     curves = charts_sweep.curves(run, all_points)
-    is_search = bool(run.sweep.get("find_max"))
+    is_search = bool(run.sweep.find_max)
     breakdown = [
         chart for chart in (charts_sweep.stage_chart(all_points), charts_sweep.cost_chart(all_points)) if chart
     ]
@@ -354,9 +354,7 @@ def content(run: StoredRun) -> dict[str, Any]:
     drawn: list[Chart] = [*([charts_sweep.search_path(run)] if is_search else []), *curves, over_time, *breakdown]
     by_step = {part["step"][0]: part for part in rows.partition_by("step")}
     empty = rows.clear()
-    steps = {
-        str(step["index"]): charts_over_time.step_charts(step, by_step.get(step["index"], empty)) for step in run.steps
-    }
+    steps = {str(step.index): charts_over_time.step_charts(step, by_step.get(step.index, empty)) for step in run.steps}
     return {
         "sweep": run.sweep,
         "conclusion": conclusion,
@@ -384,7 +382,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "environments": environment_rows(run),
         "plan_facts": plan_facts(run),
         "has_stage_rows": (run.folder / "stages.parquet").is_file(),
-        "is_open": any(step["open_load"] for step in run.steps),
+        "is_open": any(step.open_load for step in run.steps),
         "busy": percent,
         "data": {"charts": [chart.as_dict() for chart in drawn], "spans": charts_over_time.spans(run), "steps": steps},
     }

@@ -3,14 +3,16 @@
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+import corda_lab
 from corda_lab.results import folders
+from corda_lab.results.manifest import Environment, Manifest, SweepPlan
+from corda_lab.steps.entry import StepEntry
 from corda_lab.text import ui
 
 
@@ -18,27 +20,17 @@ from corda_lab.text import ui
 class Measured:
     """One step as it was measured: its entry of ``steps.json``, its tables, and the environment that it ran in."""
 
-    step: dict[str, Any]
+    step: StepEntry
     requests: pl.DataFrame
     metrics: pl.DataFrame
     stage_rows: pl.DataFrame | None
-    environment: dict[str, Any]
+    environment: Environment
     workload: str
     workload_text: str
 
-
-ALONE: dict[str, Any] = {
-    "index": 1,
-    "key": "run",
-    "label": "",
-    "point": {},
-    "repeat": 1,
-    "phase": "measure",
-    "environment": 0,
-    "thresholds": {"passed": True, "reasons": []},
-    "measured_again": [],
-}
-"""What the step of a run of one step says of its place."""
+    def with_step(self, step: StepEntry) -> "Measured":
+        """The same with another entry."""
+        return replace(self, step=step)
 
 
 def iso(seconds: float) -> str:
@@ -46,51 +38,51 @@ def iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
 
 
-def single(identity: str, measured: Measured) -> dict[str, Any]:
-    """``run.json`` of a run of one step, to which it gives its place."""
-    measured.step.update({**ALONE, **measured.step})
-    return run_manifest(identity, [measured], kind="run", sweep=None, phases=dict(ui.phase_times.seconds))
+def environments_of(steps: Sequence[Measured]) -> list[Environment]:
+    """Every environment that steps ran in, once each, in the order of their first steps."""
+    found: list[Environment] = []
+    for one in steps:
+        if one.environment not in found:
+            found.append(one.environment)
+    return found
+
+
+def single(identity: str, measured: Measured) -> Manifest:
+    """The manifest of a run of one step."""
+    return run_manifest(identity, [measured], sweep=None, phases=dict(ui.phase_times.seconds))
 
 
 def run_manifest(
     identity: str,
     steps: Sequence[Measured],
     *,
-    kind: str,
-    sweep: dict[str, Any] | None,
+    sweep: SweepPlan | None,
     phases: dict[str, float],
     command: str | None = None,
     grafana: str | None = None,
-) -> dict[str, Any]:
-    """The content of ``run.json``. Every step says by its number which environment it ran in.
-
-    ``grafana`` is a link to what Grafana shows of the steps, where it runs.
-    """
-    environments: list[dict[str, Any]] = []
-    for one in steps:
-        if one.environment not in environments:
-            environments.append(one.environment)
-        one.step["environment"] = environments.index(one.environment)
-    windows = [one.step["window"] for one in steps]
-    return {
-        "schema": folders.SCHEMA,
-        "kind": kind,
-        "id": identity,
-        "name": folders.name_of(identity),
-        "command": command or command_line(),
-        "started_at": iso(min(float(window["load_started_at"]) for window in windows)),
-        "ended_at": iso(max(float(window["load_ended_at"]) for window in windows)),
-        "phases_seconds": phases,
-        "workload_files": {one.workload: one.workload_text for one in steps},
-        "environments": environments,
-        "sweep": sweep,
-        "grafana": grafana,
-    }
+) -> Manifest:
+    """The content of ``run.json``. ``grafana`` is a link to what Grafana shows of the steps, where it runs."""
+    windows = [one.step.window for one in steps]
+    return Manifest(
+        schema=folders.SCHEMA,
+        kind="sweep" if sweep else "run",
+        id=identity,
+        name=folders.name_of(identity),
+        lab_version=corda_lab.__version__,
+        command=command or command_line(),
+        started_at=iso(min(window.load_started_at for window in windows)),
+        ended_at=iso(max(window.load_ended_at for window in windows)),
+        phases_seconds=phases,
+        workload_files={one.workload: one.workload_text for one in steps},
+        environments=environments_of(steps),
+        sweep=sweep,
+        grafana=grafana,
+    )
 
 
-def with_step(frame: pl.DataFrame, step: dict[str, Any]) -> pl.DataFrame:
+def with_step(frame: pl.DataFrame, step: StepEntry) -> pl.DataFrame:
     """A table with the number of the step in front."""
-    return frame.select(pl.lit(step["index"], dtype=pl.Int32).alias("step"), pl.all())
+    return frame.select(pl.lit(step.index, dtype=pl.Int32).alias("step"), pl.all())
 
 
 def stage_table(steps: Sequence[Measured]) -> pl.DataFrame:
@@ -99,14 +91,17 @@ def stage_table(steps: Sequence[Measured]) -> pl.DataFrame:
     return pl.concat(rows, how="diagonal_relaxed")
 
 
-def write_run(folder: Path, run: dict[str, Any], steps: Sequence[Measured]) -> None:
+def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     """Write what was measured: every file of a run but the report and the summaries, which are made from them."""
     pl.concat([with_step(one.requests, one.step) for one in steps]).write_parquet(folder / "requests.parquet")
     pl.concat([with_step(one.metrics, one.step) for one in steps]).write_parquet(folder / "metrics.parquet")
     if any(one.stage_rows is not None for one in steps):
         stage_table(steps).write_parquet(folder / "stages.parquet")
-    folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": [one.step for one in steps]})
-    folders.write_json(folder / "run.json", run)
+    entries = [
+        one.step.updated(environment=run.environments.index(one.environment)).model_dump(mode="json") for one in steps
+    ]
+    folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": entries})
+    folders.write_json(folder / "run.json", run.model_dump(mode="json", by_alias=True))
 
 
 def write_step(folder: Path, measured: Measured) -> None:
@@ -116,7 +111,7 @@ def write_step(folder: Path, measured: Measured) -> None:
     if measured.stage_rows is not None:
         measured.stage_rows.write_parquet(folder / "stages.parquet")
     for name, content in (("step", measured.step), ("environment", measured.environment)):
-        folders.write_json(folder / f"{name}.json", content)
+        folders.write_json(folder / f"{name}.json", content.model_dump(mode="json"))
     folders.write_json(folder / "workload.json", {"name": measured.workload, "text": measured.workload_text})
 
 
@@ -125,11 +120,11 @@ def read_step(folder: Path) -> Measured:
     stage_file = folder / "stages.parquet"
     workload = folders.read_json(folder / "workload.json")
     return Measured(
-        folders.read_json(folder / "step.json"),
+        folders.read_model(folder / "step.json", StepEntry),
         pl.read_parquet(folder / "requests.parquet"),
         pl.read_parquet(folder / "metrics.parquet"),
         pl.read_parquet(stage_file) if stage_file.is_file() else None,
-        folders.read_json(folder / "environment.json"),
+        folders.read_model(folder / "environment.json", Environment),
         workload["name"],
         workload["text"],
     )

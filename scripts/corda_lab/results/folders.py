@@ -10,13 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 
-SCHEMA = 5
+SCHEMA = 6
 """Version of the form of ``steps.json`` and ``run.json``."""
+
+READABLE = (5, 6)
+"""Versions that can be read. Schema 5 stored reasons as sentences, and did not store the version of the lab."""
 
 RUN_FILES = (
     "run.json",
@@ -64,6 +69,24 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise LabError(f"{path}: cannot be read ({error})", "The run is damaged; choose another.") from None
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_model(path: Path, model: type[Model]) -> Model:
+    """Read a JSON file of a run as a model; a broken one is named, with the first field that is wrong."""
+    return as_model(path, read_json(path), model)
+
+
+def as_model(path: Path, content: Any, model: type[Model]) -> Model:
+    """The content of a JSON file as a model. Raises LabError with the first field that is wrong."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(name) for name in first["loc"])
+        raise LabError(f"{path}: {field}: {first['msg']}", "The run is damaged; choose another.") from None
 
 
 def name_of(identity: str) -> str:
@@ -165,8 +188,18 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
     raise LabError(f"There is no run {name!r} in {results}", "`scripts/lab list` shows them all.")
 
 
-def unfinished(*, results: Path | None = None) -> list[dict[str, Any]]:
-    """The sweeps that broke off, oldest first: what ``lab list`` shows of them. A step counts when its folder is whole."""
+class UnfinishedSweep(BaseModel):
+    """A sweep that was interrupted, and can be resumed. ``steps`` are those whose folder is whole."""
+
+    run: str
+    kind: str = "sweep"
+    steps: int
+    steps_planned: int
+    finished: bool = False
+
+
+def unfinished(*, results: Path | None = None) -> list[UnfinishedSweep]:
+    """The sweeps that were interrupted, oldest first."""
     folder = (results or RESULTS) / UNFINISHED
     if not folder.is_dir():
         return []
@@ -177,13 +210,5 @@ def unfinished(*, results: Path | None = None) -> list[dict[str, Any]]:
         steps = sweep / "steps"
         done = [path for path in steps.iterdir() if path.is_dir() and path.name[0] != "."] if steps.is_dir() else []
         planned = read_json(sweep / "plan.json").get("steps") or []
-        found.append(
-            {
-                "run": sweep.name,
-                "kind": "sweep",
-                "steps": len(done),
-                "steps_planned": len(planned),
-                "finished": False,
-            }
-        )
+        found.append(UnfinishedSweep(run=sweep.name, steps=len(done), steps_planned=len(planned)))
     return found

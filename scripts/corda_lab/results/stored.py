@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.results.folders import SCHEMA, read_json
+from corda_lab.results.folders import READABLE, SCHEMA, as_model, read_json
+from corda_lab.results.manifest import Environment, Manifest, SweepPlan
+from corda_lab.steps.entry import StepEntry
 
 DAMAGED = "The run is damaged; choose another."
+NO_SWEEP = SweepPlan()
 
 
 @dataclass(frozen=True)
@@ -18,32 +20,25 @@ class StoredRun:
     """The manifest and the steps of a run of either kind; its tables are read when they are asked for."""
 
     folder: Path
-    manifest: dict[str, Any]
-    steps: list[dict[str, Any]]
+    manifest: Manifest
+    steps: list[StepEntry]
 
     @property
     def identity(self) -> str:
-        return str(self.manifest["id"])
+        return self.manifest.id
 
     @property
     def is_sweep(self) -> bool:
-        return bool(self.manifest["kind"] == "sweep")
+        return self.manifest.kind == "sweep"
 
     @property
-    def sweep(self) -> dict[str, Any]:
-        """What the sweep planned; of a single run nothing but the confidence that everybody uses."""
-        return self.manifest.get("sweep") or {
-            "confidence": 0.95,
-            "x": None,
-            "vary": {},
-            "repeats": 1,
-            "order": "listed",
-        }
+    def sweep(self) -> SweepPlan:
+        """How the sweep was planned; a run of one step has the defaults."""
+        return self.manifest.sweep or NO_SWEEP
 
-    def environment(self, step: dict[str, Any]) -> dict[str, Any]:
+    def environment(self, step: StepEntry) -> Environment:
         """What a step ran on."""
-        found: dict[str, Any] = self.manifest["environments"][step["environment"]]
-        return found
+        return self.manifest.environments[step.environment]
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """One of the tables, or some of its columns: ``requests``, ``metrics``. Raises LabError when it is damaged."""
@@ -58,13 +53,15 @@ class StoredRun:
 
 
 def read(folder: Path) -> StoredRun:
-    """Manifest and steps of a run. Raises LabError for a damaged run, and for one of another version of the lab."""
+    """Manifest and steps of a run. Raises LabError for a damaged run, and for one of a later version of the lab."""
     manifest, stored = read_json(folder / "run.json"), read_json(folder / "steps.json")
-    if stored.get("schema") != SCHEMA:
+    schema = stored.get("schema") if isinstance(stored, dict) else None
+    if schema not in READABLE:
         raise LabError(
-            f"{folder}: was measured by another version of the lab (schema {stored.get('schema')}, not {SCHEMA})",
+            f"{folder}: was measured by another version of the lab (schema {schema}; this one reads up to {SCHEMA})",
             "Its own report.html still opens; this version cannot make it again.",
         )
     if not stored.get("steps"):
         raise LabError(f"{folder}: its steps.json has no step", DAMAGED)
-    return StoredRun(folder, manifest, stored["steps"])
+    steps = [as_model(folder / "steps.json", step, StepEntry) for step in stored["steps"]]
+    return StoredRun(folder, as_model(folder / "run.json", manifest, Manifest), steps)

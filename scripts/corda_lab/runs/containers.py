@@ -23,6 +23,7 @@ from corda_lab.runs.early_stop import Watch
 from corda_lab.runs.live import LiveRate
 from corda_lab.runs.timeline import Timeline
 from corda_lab.steps import rows
+from corda_lab.steps.entry import SetupEntry
 from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, Plan
 from corda_lab.text import ui
 
@@ -156,7 +157,7 @@ def setup_seconds_max(plan: Plan) -> float:
     return SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
 
 
-def await_setup(compose: Compose, plan: Plan, names: LoadContainers) -> list[dict[str, Any]]:
+def await_setup(compose: Compose, plan: Plan, names: LoadContainers) -> list[SetupEntry]:
     """Wait until the generator has done its set-up and holds: what each step prepared. Raises LabError."""
     limit = setup_seconds_max(plan)
     started = time.monotonic()
@@ -165,8 +166,7 @@ def await_setup(compose: Compose, plan: Plan, names: LoadContainers) -> list[dic
         while True:
             done = compose.run("exec", "-T", "locust", "cat", ready, check=False)
             if done.returncode == 0:
-                prepared: list[dict[str, Any]] = json.loads(done.stdout)["setup"]
-                return prepared
+                return [SetupEntry(**step) for step in json.loads(done.stdout)["setup"]]
             codes = exit_codes(names.all)
             code = codes[names.driver]
             if code is not None:

@@ -3,7 +3,6 @@
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
@@ -14,15 +13,17 @@ from corda_lab.lab.settings import Settings
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
+from corda_lab.results.manifest import Environment
 from corda_lab.runs import containers
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import describe, plan, run_name, title_of
-from corda_lab.steps.entry import build_step
+from corda_lab.steps.build import build_step
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LoadOptions, check_options
 from corda_lab.text import ui
 
 
-def measure(options: LoadOptions, settings: Settings, environment: dict[str, Any] | None = None) -> Measured:
+def measure(options: LoadOptions, settings: Settings, environment: Environment | None = None) -> Measured:
     """Run and measure. Nothing is kept yet; an interrupted load is stopped, and what it left is removed.
 
     ``environment`` is the lab's own, where the caller knows it already.
@@ -38,8 +39,8 @@ def measure(options: LoadOptions, settings: Settings, environment: dict[str, Any
         directory = Path(scratch)
         with containers.load_containers(compose, planned) as names:
             with ui.phase("Set-up, and reading the counters"):
-                for step in containers.await_setup(compose, planned, names):
-                    ui.note(f"{step['name']}: {step['items']} items in {step['seconds']:.1f} s")
+                for prepared in containers.await_setup(compose, planned, names):
+                    ui.note(f"{prepared.name}: {prepared.items} items in {prepared.seconds:.1f} s")
                 observer = Observer(compose, bridge, prometheus, planned.subject)
             with ui.phase(title_of(options)):
                 containers.let_go(compose, planned)
@@ -51,7 +52,7 @@ def measure(options: LoadOptions, settings: Settings, environment: dict[str, Any
             metrics = prometheus.run_metrics(
                 started_at=float(end["started_at"]) - 3 * SCRAPE_SECONDS, ended_at=time.time()
             )
-            figures = observer.stage_figures(requests, stage_rows)
+            stage_values = observer.stage_values(requests, stage_rows)
             step = build_step(
                 planned,
                 requests,
@@ -60,14 +61,14 @@ def measure(options: LoadOptions, settings: Settings, environment: dict[str, Any
                 counted,
                 timeline.warm_up,
                 timeline.machine_use,
-                figures,
+                stage_values,
                 observer.readings(),
             )
     text = planned.workload.source.path.read_text(encoding="utf-8")
     return Measured(step, requests, metrics, stage_rows, environment, planned.workload.name, text)
 
 
-def execute(options: LoadOptions, settings: Settings) -> tuple[Path, dict[str, Any]]:
+def execute(options: LoadOptions, settings: Settings) -> tuple[Path, StepEntry]:
     """Run, measure and keep. Returns the run's folder and its step.
 
     An interrupted or failed run leaves no folder: the load is stopped and what was collected is dropped, so every folder

@@ -9,11 +9,9 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.runs import counters
-from corda_lab.runs import readings as runs_readings
-from corda_lab.runs import stage_rows as runs_stage_rows
+from corda_lab.runs import counters, readings, stage_rows
 from corda_lab.steps import costs, counts, stages
-from corda_lab.steps.entry import StageFigures
+from corda_lab.steps.build import StageValues
 from corda_lab.steps.plan import Subject
 
 REST_BEFORE_SECONDS_MAX = 60.0
@@ -32,9 +30,9 @@ class Observer:
             raise LabError("The lab is not at rest", "Wait until `scripts/lab status` shows no flow in flight.")
         self._nodes = bridge.nodes()
         self._before = counters.snapshot(bridge, prometheus, subject)
-        self._stage_offsets = runs_stage_rows.offsets(compose, list(self._nodes))
-        self._dropped = runs_stage_rows.dropped_rows(prometheus)
-        self._costs = runs_readings.read(compose, prometheus, list(self._nodes))
+        self._stage_offsets = stage_rows.offsets(compose, list(self._nodes))
+        self._dropped = stage_rows.dropped_rows(prometheus)
+        self._costs = readings.read(compose, prometheus, list(self._nodes))
 
     def count(self, requests: pl.DataFrame, ended_at: float) -> counts.Counts:
         """The four counts over the load, at rest."""
@@ -49,15 +47,13 @@ class Observer:
 
     def stage_rows(self, directory: Path) -> pl.DataFrame | None:
         """Stage rows of every flow that ended since; None when there is none."""
-        time.sleep(runs_stage_rows.FLUSH_SECONDS)
-        return runs_stage_rows.read_stages(
-            runs_stage_rows.collect(self._compose, self._stage_offsets, directory), self._nodes
-        )
+        time.sleep(stage_rows.FLUSH_SECONDS)
+        return stage_rows.read_stages(stage_rows.collect(self._compose, self._stage_offsets, directory), self._nodes)
 
-    def stage_figures(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> StageFigures:
+    def stage_values(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> StageValues:
         """The entry ``stages`` of the step, once its measuring window is known."""
-        dropped = runs_stage_rows.dropped_rows(self._prometheus)
-        return lambda window: stages.stage_figures(
+        dropped = stage_rows.dropped_rows(self._prometheus)
+        return lambda window: stages.stage_values(
             requests,
             rows,
             window,
@@ -68,4 +64,4 @@ class Observer:
 
     def readings(self) -> tuple[costs.Reading, costs.Reading]:
         """What costs are counted from: before the load, and now."""
-        return self._costs, runs_readings.read(self._compose, self._prometheus, list(self._nodes))
+        return self._costs, readings.read(self._compose, self._prometheus, list(self._nodes))

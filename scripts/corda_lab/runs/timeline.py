@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from corda_lab.host import machine
 from corda_lab.stats import steady
-from corda_lab.steps.entry import MachineUse
+from corda_lab.steps.build import MachineUse
 from corda_lab.steps.rows import Window
 
 

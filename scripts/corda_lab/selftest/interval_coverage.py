@@ -19,10 +19,12 @@ from typing import Any
 from corda_lab.analysis import significance
 from corda_lab.analysis.points import Point
 from corda_lab.analysis.significance import Judged
+from corda_lab.results.manifest import Manifest, SweepPlan
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats import steady, student
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import CONFIDENCE, around_mean, repeats_interval
+from corda_lab.steps.entry import StepEntry, ValidityEntry
 
 SIMULATIONS = 2000
 RESAMPLES = 999
@@ -206,8 +208,9 @@ def report_of(source: random.Random, noise: Noise, *, points: int, repeats: int,
     """The comparisons of a sweep's report, as ``judging`` makes them, of points that are all the same system."""
     name = "load.users" if is_curve else "shape.corda"
     values = [number if is_curve else f"4.{number}" for number in range(1, points + 1)]
-    sweep = {"order": order, "x": name if is_curve else None, "vary": {name: values}, "confidence": CONFIDENCE}
-    run = StoredRun(Path(), {"kind": "sweep", "sweep": sweep}, [])
+    plan = SweepPlan(order=order, x=name if is_curve else None, vary={name: values}, confidence=CONFIDENCE)
+    manifest: dict[str, Any] = {"kind": "sweep", "sweep": plan}
+    run = StoredRun(Path(), Manifest.model_construct(**manifest), [])
     same = [
         Point(
             "iou", {name: value}, "measure", str(value), value, {}, tuple(steps_of(source, noise, repeats)), CONFIDENCE
@@ -217,16 +220,17 @@ def report_of(source: random.Random, noise: Noise, *, points: int, repeats: int,
     return significance.judge(run, same)
 
 
-def steps_of(source: random.Random, noise: Noise, repeats: int) -> Iterator[dict[str, Any]]:
+def steps_of(source: random.Random, noise: Noise, repeats: int) -> Iterator[StepEntry]:
     """As much of the steps of a point as comparing needs."""
     for repeat in range(1, repeats + 1):
-        yield {
+        needed: dict[str, Any] = {
             "repeat": repeat,
-            "validity": {"valid": True},
+            "validity": ValidityEntry(valid=True, reasons=[], machine=[]),
             "throughput_per_second": 20 * noise(source),
             "throughput_states_per_second": None,
             "open_load": None,
         }
+        yield StepEntry.model_construct(**needed)
 
 
 def report_alarms(noise: Noise, *, simulations: int, **about: Any) -> float:

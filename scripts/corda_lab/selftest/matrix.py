@@ -71,9 +71,9 @@ def check(settings: Settings, images: lifecycle.ImageChoice | None) -> tuple[str
         return error.message.splitlines()[0], False
     finally:
         lifecycle.down(settings, volumes=True)
-    counted = step["counts"]
-    agree = "the counts agree" if counted["agree"] else "the counts differ"
-    return f"{step['requests']['ok']} ok, {step['requests']['errors']} errors; {agree}", step["verdict"]["passed"]
+    counted = step.counts
+    agree = "the counts agree" if counted.agree else "the counts differ"
+    return f"{step.requests.ok} ok, {step.requests.errors} errors; {agree}", step.verdict.passed
 
 
 def run_all(images: lifecycle.ImageChoice | None) -> list[Cell]:

@@ -29,7 +29,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.runs import containers, counters, preflight
 from corda_lab.stats.intervals import CONFIDENCE, around_mean
 from corda_lab.steps import rows
-from corda_lab.steps.entry import measuring_window
+from corda_lab.steps.build import measuring_window
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Plan
 from corda_lab.text import ui

@@ -5,10 +5,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
+from corda_lab.steps.entry import CostsEntry, RequestValues
 from corda_lab.steps.rows import Window
 
 DATABASE = "PostgreSQL"
@@ -47,30 +47,35 @@ def counter_rise(metrics: pl.DataFrame, name: str, window: Window, *, label: str
     }
 
 
-def figures(step: Mapping[str, Any], metrics: pl.DataFrame, before: Reading, after: Reading) -> dict[str, Any]:
+def cost_values(
+    values: RequestValues,
+    states_per_flow: Mapping[str, int | None],
+    window: Window,
+    metrics: pl.DataFrame,
+    before: Reading,
+    after: Reading,
+) -> CostsEntry:
     """The entry ``costs`` of a step.
 
     Processor and allocation are rates over the measuring window ÷ its throughput. What was sent and stored, and the processor
     of PostgreSQL, are counted from before the load to the rest after it, warm-up included, ÷ all flows that were done. Bytes
     per state are known only where every part that made something says how many states.
     """
-    window = Window(step["window"]["started_at"], step["window"]["ended_at"])
-    rate = step["throughput_per_second"]
-    requests = step["requests"]
-    done = requests["ok"] + requests["expected"]
-    made = [(part["states_per_flow"], part["requests"]["ok"]) for part in step["parts"] if part["requests"]["ok"]]
-    states = 0 if any(each is None for each, _ in made) else sum(each * count for each, count in made)
+    rate = values.throughput_per_second
+    done = values.requests.ok + values.requests.expected
+    made = [(states_per_flow[part.name], part.requests.ok) for part in values.parts if part.requests.ok]
+    states = 0 if any(each is None for each, _ in made) else sum((each or 0) * count for each, count in made)
     cpu = counter_rise(metrics, "node_cpu_seconds_total", window) | counter_rise(
         metrics, "lab_cpu_seconds_total", window, label="job"
     )
     stored = _differences(before.database, after.database)
-    return {
-        "cpu_seconds_per_flow": _shares(cpu, rate) | _shares(_database_cpu(before, after), done),
-        "allocated_bytes_per_flow": _shares(counter_rise(metrics, "node_allocated_bytes_total", window), rate),
-        "sent_bytes_per_flow": _shares(_differences(before.sent, after.sent), done),
-        "database_bytes_per_flow": _shares(stored, done),
-        "database_bytes_per_state": _shares(stored, states),
-    }
+    return CostsEntry(
+        cpu_seconds_per_flow=_shares(cpu, rate) | _shares(_database_cpu(before, after), done),
+        allocated_bytes_per_flow=_shares(counter_rise(metrics, "node_allocated_bytes_total", window), rate),
+        sent_bytes_per_flow=_shares(_differences(before.sent, after.sent), done),
+        database_bytes_per_flow=_shares(stored, done),
+        database_bytes_per_state=_shares(stored, states),
+    )
 
 
 def _database_cpu(before: Reading, after: Reading) -> dict[str, float]:

@@ -5,12 +5,13 @@ compared exactly: flows by class, states by class and node.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import polars as pl
 
+from corda_lab.steps.entry import CountsEntry, FlowCount, VaultCount
 from corda_lab.steps.plan import Subject
+from corda_lab.steps.reasons import Reason, reason
 from corda_lab.text.words import short
 
 
@@ -24,26 +25,6 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class FlowCount:
-    """Successes of one flow class as three observers saw them."""
-
-    flow: str
-    generator: int
-    bridge: int
-    node: int
-
-
-@dataclass(frozen=True)
-class VaultCount:
-    """Change of the unconsumed states of one class in one vault: seen, and expected of the generator's successes."""
-
-    state: str
-    node: str
-    counted: int
-    expected: int
-
-
-@dataclass(frozen=True)
 class Counts:
     """Differences over a run, and whether they agree."""
 
@@ -54,42 +35,47 @@ class Counts:
     rest_seconds: float = 0.0
 
     @property
-    def disagreements(self) -> list[str]:
-        """A sentence for every count that is not the generator's, and one when rest was not reached."""
-        several = len(self.flows) > 1
-        sentences = [
-            f"{name} {count}{f' {short(flow.flow)}' if several else ''}, generator {flow.generator}"
+    def disagreements(self) -> list[Reason]:
+        """A reason for every count that differs from the generator's, and one when rest was not reached."""
+        found = [
+            reason("count_differs", observer=name, count=count, flow=short(flow.flow), generator=flow.generator)
             for flow in self.flows
             for name, count in (("bridge", flow.bridge), ("node", flow.node))
             if count != flow.generator
         ]
-        sentences += [
-            f"vault of {vault.node} {vault.counted:+d} {short(vault.state)}, expected {vault.expected:+d}"
+        found += [
+            reason(
+                "vault_differs",
+                node=vault.node,
+                state=short(vault.state),
+                counted=vault.counted,
+                expected=vault.expected,
+            )
             for vault in self.vaults
             if vault.counted != vault.expected
         ]
         if not self.at_rest:
-            sentences.append(f"flows were still outstanding {self.rest_seconds:.0f} s after the load had ended")
-        return sentences
+            found.append(reason("not_at_rest", seconds=self.rest_seconds))
+        return found
 
-    def as_dict(self) -> dict[str, Any]:
+    def entry(self) -> CountsEntry:
         """The form kept in ``steps.json``: totals first, then each flow class, each vault and state, and every node's flows."""
         by_node: dict[str, int] = {}
         for vault in self.vaults:
             by_node[vault.node] = by_node.get(vault.node, 0) + vault.counted
-        return {
-            "generator": sum(flow.generator for flow in self.flows),
-            "bridge": sum(flow.bridge for flow in self.flows),
-            "node": sum(flow.node for flow in self.flows),
-            "vaults": by_node,
-            "flows": [asdict(flow) for flow in self.flows],
-            "vault_states": [asdict(vault) for vault in self.vaults],
-            "node_flows": self.node_flows,
-            "at_rest": self.at_rest,
-            "rest_seconds": self.rest_seconds,
-            "agree": not self.disagreements,
-            "disagreements": self.disagreements,
-        }
+        return CountsEntry(
+            generator=sum(flow.generator for flow in self.flows),
+            bridge=sum(flow.bridge for flow in self.flows),
+            node=sum(flow.node for flow in self.flows),
+            vaults=by_node,
+            flows=list(self.flows),
+            vault_states=list(self.vaults),
+            node_flows=self.node_flows,
+            at_rest=self.at_rest,
+            rest_seconds=self.rest_seconds,
+            agree=not self.disagreements,
+            disagreements=self.disagreements,
+        )
 
 
 def succeeded_by_part(rows: pl.DataFrame) -> dict[str, int]:
@@ -120,7 +106,12 @@ def difference(before: Snapshot, after: Snapshot, subject: Subject, *, succeeded
             for flow in subject.flows
         ),
         vaults=tuple(
-            VaultCount(state, node, total - before.vault_unconsumed[state, node], expected[state, node])
+            VaultCount(
+                state=state,
+                node=node,
+                counted=total - before.vault_unconsumed[state, node],
+                expected=expected[state, node],
+            )
             for (state, node), total in after.vault_unconsumed.items()
         ),
         node_flows={node: flows for node, flows in node_flows.items() if flows},

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from corda_lab.errors import LabError
+from corda_lab.steps.entry import LoadEntry
 
 USERS_MAX = 10_000
 WORKERS_MAX = 16
@@ -81,20 +82,20 @@ class LoadOptions:
         """How long the warm-up takes at least."""
         return self.stopping.warm_up_seconds_min if self.stopping else self.warm_up_seconds
 
-    def as_dict(self) -> dict[str, Any]:
+    def entry(self) -> LoadEntry:
         """The load as ``steps.json`` and ``run.json`` name it; what a model does not have is None."""
-        return {
-            "model": "open" if self.is_open else "closed",
-            "arrivals": self.arrivals if self.is_open else None,
-            "rate_per_second": self.rate,
-            "late_max_seconds": self.late_limit_seconds if self.is_open else None,
-            "users": self.users,
-            "workers": self.workers,
-            "pacing_seconds": None if self.is_open else self.pacing_seconds,
-            "spawn_per_second": None if self.is_open else self.spawn_per_second,
-            "seed": self.seed,
-            "overrides": dict(self.overrides),
-        }
+        return LoadEntry(
+            model="open" if self.is_open else "closed",
+            arrivals=None if self.arrivals == "closed" else self.arrivals,
+            rate_per_second=self.rate,
+            late_max_seconds=self.late_limit_seconds if self.is_open else None,
+            users=self.users,
+            workers=self.workers,
+            pacing_seconds=None if self.is_open else self.pacing_seconds,
+            spawn_per_second=None if self.is_open else self.spawn_per_second,
+            seed=self.seed,
+            overrides=dict(self.overrides),
+        )
 
 
 def check_options(options: LoadOptions) -> None:

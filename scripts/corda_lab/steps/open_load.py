@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from corda_lab.steps.entry import OpenLoadEntry, StepEntry
+from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import QUANTILES, Window, distribution, ended_within, nearest_rank
 
 LATE_MS = 10.0
@@ -48,7 +50,7 @@ def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
     return pl.concat(timed).sort("started_at", "request_id")
 
 
-def open_load_figures(rows: pl.DataFrame, window: Window, end: dict[str, Any], pool: int) -> dict[str, Any]:
+def open_load_values(rows: pl.DataFrame, window: Window, end: dict[str, Any], pool: int) -> OpenLoadEntry:
     """The entry ``open_load`` of a step. Offered, late and dropped are the generator's own words, over the whole run.
     ``due_in_window`` counts the arrivals of the window itself, dropped ones left out.
 
@@ -63,22 +65,22 @@ def open_load_figures(rows: pl.DataFrame, window: Window, end: dict[str, Any], p
     allowed = max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median)
     # The schedule begins when the whole pool runs.
     seconds = float(end["stop_at"]) - float(end["spawned_at"] or end["started_at"])
-    return {
-        "rate_per_second": end["rate"],
-        "offered": end["offered"],
-        "due_in_window": rows.filter(pl.col("intended_at").is_between(window.started_at, window.ended_at)).height,
-        "offered_per_second": end["offered"] / seconds if seconds > 0 else None,
-        "late": end["late"],
-        "dropped": end["dropped"],
-        "lag_ms": distribution(within["lag_ms"]),
-        "lag_ms_p99_all": end["lag_p99_ms"],
-        "generator_lag_ms_p99": None if own.is_empty() else nearest_rank(own, QUANTILES["p99"]),
-        "generator_lag_ms_max": allowed,
-        "generator_late": int((own > allowed).sum()),
-        "requests_in_window": own.len(),
-        "pool": pool,
-        "pool_was_full": bool(timed["pool_was_full_once"].any()),
-    }
+    return OpenLoadEntry(
+        rate_per_second=end["rate"],
+        offered=end["offered"],
+        due_in_window=rows.filter(pl.col("intended_at").is_between(window.started_at, window.ended_at)).height,
+        offered_per_second=end["offered"] / seconds if seconds > 0 else None,
+        late=end["late"],
+        dropped=end["dropped"],
+        lag_ms=distribution(within["lag_ms"]),
+        lag_ms_p99_all=end["lag_p99_ms"],
+        generator_lag_ms_p99=None if own.is_empty() else nearest_rank(own, QUANTILES["p99"]),
+        generator_lag_ms_max=allowed,
+        generator_late=int((own > allowed).sum()),
+        requests_in_window=own.len(),
+        pool=pool,
+        pool_was_full=bool(timed["pool_was_full_once"].any()),
+    )
 
 
 def max_in_flight(rows: pl.DataFrame) -> int:
@@ -94,28 +96,23 @@ def max_in_flight(rows: pl.DataFrame) -> int:
     return int(changes["change"].cum_sum().max() or 0)  # type: ignore[arg-type]
 
 
-def generator_was_limit(figures: dict[str, Any]) -> str | None:
+def generator_was_limit(values: OpenLoadEntry) -> Reason | None:
     """Why the generator, and not the system, limited an open load; None when it did not."""
-    late, total = figures["generator_late"], figures["requests_in_window"]
+    late, total = values.generator_late, values.requests_in_window
     if late > max(1, GENERATOR_LATE_SHARE_MAX * total):
-        allowed = figures["generator_lag_ms_max"]
-        return f"{late} of {total} requests started more than {allowed:.0f} ms late although a place was free for them"
+        return reason("generator_late", late=late, requests=total, allowed_ms=values.generator_lag_ms_max)
     # What was due in the last moment before the load was told to stop was not late yet.
-    at_end = math.ceil(figures["rate_per_second"] * LATE_MS / 1000)
-    if figures["dropped"] > at_end and not figures["pool_was_full"]:
-        return f"{figures['dropped']} arrivals were dropped while places of the pool were free"
+    at_end = math.ceil(values.rate_per_second * LATE_MS / 1000)
+    if values.dropped > at_end and not values.pool_was_full:
+        return reason("generator_dropped", dropped=values.dropped)
     return None
 
 
-def system_could_not_keep_up(figures: dict[str, Any]) -> str | None:
-    """What arrivals met that found all places taken; None when none did."""
-    if not figures["pool_was_full"] or not (figures["dropped"] or figures["late"]):
+def system_could_not_keep_up(values: OpenLoadEntry) -> Reason | None:
+    """What arrivals met when they found the pool full; None when none did."""
+    if not values.pool_was_full or not (values.dropped or values.late):
         return None
-    return (
-        f"all {figures['pool']} places of the pool were taken at times: of {figures['offered']} arrivals "
-        f"{figures['late']} started late and {figures['dropped']} were dropped. The system did not keep up with the rate, "
-        "and the figures are of those that got a place"
-    )
+    return reason("pool_full", pool=values.pool, late=values.late, offered=values.offered, dropped=values.dropped)
 
 
 ACHIEVED_SHARE_MIN = 0.95
@@ -130,14 +127,16 @@ UNFINISHED_MAX = 3
 DROPPED_SHARE_MAX = 0.001
 
 
-def arrival_problems(step: dict[str, Any]) -> list[str]:
-    """What of the arrivals of an open load was not done in time, or not at all, a sentence each."""
+def arrival_problems(step: StepEntry) -> list[Reason]:
+    """Why the arrivals of an open load were not all done in time. Empty for a closed load."""
+    arrivals = step.open_load
+    if arrivals is None:
+        return []
     problems = []
-    arrivals, seconds = step["open_load"], step["window"]["seconds"]
-    due = arrivals["due_in_window"]
-    missing = due - step["throughput_per_second"] * seconds
+    due, seconds = arrivals.due_in_window, step.window.seconds
+    missing = due - step.throughput_per_second * seconds
     if missing > max(UNFINISHED_MAX, (1 - ACHIEVED_SHARE_MIN) * due):
-        problems.append(f"achieved {step['throughput_per_second']:.2f} of {due / seconds:.2f} arrivals per second")
-    if arrivals["dropped"] > DROPPED_SHARE_MAX * arrivals["offered"]:
-        problems.append(f"{arrivals['dropped']} of {arrivals['offered']} arrivals were dropped")
+        problems.append(reason("rate_not_achieved", achieved=step.throughput_per_second, due=due / seconds))
+    if arrivals.dropped > DROPPED_SHARE_MAX * arrivals.offered:
+        problems.append(reason("arrivals_dropped", dropped=arrivals.dropped, offered=arrivals.offered))
     return problems

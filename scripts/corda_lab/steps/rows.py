@@ -5,13 +5,23 @@ Every figure is defined in ``docs/methodology.md``; the functions here are those
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from corda_lab.errors import LabError
+from corda_lab.steps.entry import (
+    Distribution,
+    FailureKind,
+    LittlesLaw,
+    OutcomeValues,
+    PartValues,
+    RequestCounts,
+    RequestValues,
+    Steadiness,
+)
 
 ROW_SCHEMA: dict[str, Any] = {
     "request_id": pl.Int64,
@@ -111,19 +121,19 @@ def nearest_rank(values: pl.Series, quantile: float) -> float:
     return float(values.sort()[rank - 1])
 
 
-def distribution(values: pl.Series) -> dict[str, float | int | None]:
+def distribution(values: pl.Series) -> Distribution:
     """Count, mean, extremes and percentiles; None instead of a figure where there are no values."""
     values = values.drop_nulls()
     if values.is_empty():
-        return {"count": 0, "mean": None, "min": None, **dict.fromkeys(QUANTILES), "max": None}
+        return Distribution(count=0, mean=None, min=None, p50=None, p90=None, p95=None, p99=None, max=None)
     ordered = values.sort()
-    return {
-        "count": len(ordered),
-        "mean": float(ordered.cast(pl.Float64).sum() / len(ordered)),
-        "min": float(ordered[0]),
+    return Distribution(
+        count=len(ordered),
+        mean=float(ordered.cast(pl.Float64).sum() / len(ordered)),
+        min=float(ordered[0]),
+        max=float(ordered[-1]),
         **{name: nearest_rank(ordered, quantile) for name, quantile in QUANTILES.items()},
-        "max": float(ordered[-1]),
-    }
+    )
 
 
 def ended_within(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
@@ -146,20 +156,6 @@ def deviation_percent(value: float, reference: float) -> float | None:
     return None if reference == 0 else 100.0 * (value - reference) / reference
 
 
-@dataclass(frozen=True)
-class LittlesLaw:
-    """In flight = throughput × latency, from the rows, with the bridge's own gauge as a second witness."""
-
-    throughput_per_second: float
-    latency_mean_seconds: float
-    product: float
-    in_flight_mean: float
-    deviation_percent: float | None
-    bridge_in_flight_mean: float | None
-    bridge_deviation_percent: float | None
-    holds: bool
-
-
 def littles_law(rows: pl.DataFrame, window: Window, bridge_in_flight: float | None) -> LittlesLaw:
     """Check Little's law over the window; requests that failed were in flight too, so they count."""
     ended = ended_within(rows, window)
@@ -180,20 +176,20 @@ def littles_law(rows: pl.DataFrame, window: Window, bridge_in_flight: float | No
     )
 
 
-def halves(rows: pl.DataFrame, window: Window) -> dict[str, float | None]:
+def halves(rows: pl.DataFrame, window: Window) -> Steadiness:
     """Throughput in the first and the second half of the window: equal when the load is steady."""
     middle = window.started_at + window.seconds / 2
     done = rows.filter(is_done())
     first = ended_within(done, Window(window.started_at, middle)).height / (window.seconds / 2)
     second = ended_within(done, Window(middle, window.ended_at)).height / (window.seconds / 2)
-    return {
-        "first_half_per_second": first,
-        "second_half_per_second": second,
-        "change_percent": deviation_percent(second, first),
-    }
+    return Steadiness(
+        first_half_per_second=first,
+        second_half_per_second=second,
+        change_percent=deviation_percent(second, first),
+    )
 
 
-def failures_by_kind(rows: pl.DataFrame, outcome: str) -> list[dict[str, Any]]:
+def failures_by_kind(rows: pl.DataFrame, outcome: str) -> list[FailureKind]:
     """How often each status and message came among the rows of one outcome, most frequent first."""
     kinds = (
         rows.filter(pl.col("outcome") == outcome)
@@ -201,56 +197,55 @@ def failures_by_kind(rows: pl.DataFrame, outcome: str) -> list[dict[str, Any]]:
         .agg(pl.len().alias("count"), pl.col("started_at").min().alias("first_at"))
         .sort(["count", "first_at"], descending=[True, False])
     )
-    return kinds.to_dicts()
+    return [FailureKind(**kind) for kind in kinds.to_dicts()]
 
 
-def outcome_figures(rows: pl.DataFrame, window: Window) -> dict[str, Any]:
+def outcome_values(rows: pl.DataFrame, window: Window) -> OutcomeValues:
     """Throughput, counts by outcome and times of one set of rows: a workload's, or one of its parts'."""
     ended = ended_within(rows, window)
     done = ended.filter(is_done())
     by_outcome = {name: rows.filter(pl.col("outcome") == name).height for name in OUTCOMES}
-    return {
-        "throughput_per_second": done.height / window.seconds,
-        "requests": {
-            "total": rows.height,
-            "ok": by_outcome["ok"],
-            "expected": by_outcome["expected"],
-            "errors": by_outcome["error"],
-            "window_ok": ended.filter(pl.col("outcome") == "ok").height,
-            "window_expected": ended.filter(pl.col("outcome") == "expected").height,
-            "window_errors": ended.height - done.height,
-        },
-        "latency_ms": distribution(done["latency_ms"]),
-        "latency_intended_ms": distribution(done["latency_intended_ms"]),
-        "bridge_flow_ms": distribution(done["bridge_flow_ms"]),
-        "bridge_rpc_ms": distribution(done["bridge_rpc_ms"]),
-    }
+    return OutcomeValues(
+        throughput_per_second=done.height / window.seconds,
+        requests=RequestCounts(
+            total=rows.height,
+            ok=by_outcome["ok"],
+            expected=by_outcome["expected"],
+            errors=by_outcome["error"],
+            window_ok=ended.filter(pl.col("outcome") == "ok").height,
+            window_expected=ended.filter(pl.col("outcome") == "expected").height,
+            window_errors=ended.height - done.height,
+        ),
+        latency_ms=distribution(done["latency_ms"]),
+        latency_intended_ms=distribution(done["latency_intended_ms"]),
+        bridge_flow_ms=distribution(done["bridge_flow_ms"]),
+        bridge_rpc_ms=distribution(done["bridge_rpc_ms"]),
+    )
 
 
-def states_per_second(figures: Mapping[str, Any], window: Window, states_per_flow: int | None) -> float | None:
+def states_per_second(values: OutcomeValues, window: Window, states_per_flow: int | None) -> float | None:
     """States that the successes in the window made, per second; None where the workload does not say how many that are."""
     if states_per_flow is None:
         return None
-    return float(figures["requests"]["window_ok"]) * states_per_flow / window.seconds
+    return values.requests.window_ok * states_per_flow / window.seconds
 
 
-def request_figures(
+def request_values(
     rows: pl.DataFrame, window: Window, parts: Mapping[str, int | None], *, bridge_in_flight: float | None
-) -> dict[str, Any]:
-    """The figures of ``steps.json`` that come from the rows, in total and by part. Errors are counted over the whole run.
-
-    ``parts`` gives the states per flow of every part by its name.
-    """
-    figures = outcome_figures(rows, window)
-    by_part = {name: outcome_figures(rows.filter(pl.col("part") == name), window) for name in parts}
-    rates = {name: states_per_second(by_part[name], window, states) for name, states in parts.items()}
-    known = [rate for rate in rates.values() if rate is not None]
-    return {
-        **figures,
-        "throughput_states_per_second": sum(known) if known else None,
-        "parts": [{"name": name, **by_part[name], "throughput_states_per_second": rates[name]} for name in parts],
-        "errors": failures_by_kind(rows, "error"),
-        "expected_failures": failures_by_kind(rows, "expected"),
-        "littles_law": asdict(littles_law(rows, window, bridge_in_flight)),
-        "steadiness": halves(rows, window),
-    }
+) -> RequestValues:
+    """Every value of a step that comes from the rows. ``parts`` gives the states per flow of every part by its name."""
+    by_part = []
+    for name, states in parts.items():
+        own = outcome_values(rows.filter(pl.col("part") == name), window)
+        rate = states_per_second(own, window, states)
+        by_part.append(PartValues(**own.fields(), name=name, throughput_states_per_second=rate))
+    known = [part.throughput_states_per_second for part in by_part if part.throughput_states_per_second is not None]
+    return RequestValues(
+        **outcome_values(rows, window).fields(),
+        throughput_states_per_second=sum(known) if known else None,
+        parts=tuple(by_part),
+        errors=failures_by_kind(rows, "error"),
+        expected_failures=failures_by_kind(rows, "expected"),
+        littles_law=littles_law(rows, window, bridge_in_flight),
+        steadiness=halves(rows, window),
+    )

@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from corda_lab.steps.entry import FlowStages, ResponderStages, StageLine, StagesEntry
+from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import Window, deviation_percent, distribution, ended_within
 
 STAGES = (
@@ -50,7 +52,7 @@ def ordered_stages(columns: Sequence[str] | Mapping[str, Any]) -> list[str]:
     return known + [name for name in present if name not in STAGES]
 
 
-def stage_lines(rows: pl.DataFrame, total_ms: pl.Series) -> list[dict[str, Any]]:
+def stage_lines(rows: pl.DataFrame, total_ms: pl.Series) -> list[StageLine]:
     """Mean, p50, p95 and share of every stage over ``rows``; a flow that did not go through a stage spent 0 ms in it."""
     lines = []
     for name in ordered_stages(rows.columns):
@@ -58,15 +60,15 @@ def stage_lines(rows: pl.DataFrame, total_ms: pl.Series) -> list[dict[str, Any]]
         if column.null_count() == len(column):
             continue
         values = column.fill_null(0.0)
-        figures = distribution(values)
+        seen = distribution(values)
         lines.append(
-            {
-                "stage": name,
-                "mean_ms": figures["mean"],
-                "p50_ms": figures["p50"],
-                "p95_ms": figures["p95"],
-                "share_percent": share_percent(values, total_ms),
-            }
+            StageLine(
+                stage=name,
+                mean_ms=seen.mean,
+                p50_ms=seen.p50,
+                p95_ms=seen.p95,
+                share_percent=share_percent(values, total_ms),
+            )
         )
     return lines
 
@@ -84,7 +86,7 @@ def total_of(rows: pl.DataFrame) -> pl.Series:
     ).to_series()
 
 
-def flow_table(part: str, requests: pl.DataFrame, stages: pl.DataFrame) -> dict[str, Any] | None:
+def flow_table(part: str, requests: pl.DataFrame, stages: pl.DataFrame) -> FlowStages | None:
     """The stage table of one part: ``requests`` are those of the window that ended as meant; None when no stage row joins them.
 
     ``start`` runs from the request to the flow's creation in the node, ``end`` from the flow's end to the answer: both on
@@ -105,37 +107,43 @@ def flow_table(part: str, requests: pl.DataFrame, stages: pl.DataFrame) -> dict[
     request = (joined["ended_at"] - joined["started_at"]) * 1000
     sum_mean = float((start + totals + end).sum()) / len(totals)
     request_mean = float(request.sum()) / len(request)
-    return {
-        "part": part,
-        "flow": str(joined["flow"][0]),
-        "requests": requests.height,
-        "rows": joined.height,
-        "stages": stage_lines(joined, request),
-        "start_ms": distribution(start),
-        "end_ms": distribution(end),
-        "start_share_percent": share_percent(start, request),
-        "end_share_percent": share_percent(end, request),
-        "sum_ms_mean": sum_mean,
-        "request_ms_mean": request_mean,
-        "bridge_flow_ms_mean": joined["bridge_flow_ms"].mean(),
-        "difference_percent": deviation_percent(sum_mean, request_mean),
-    }
+    return FlowStages(
+        part=part,
+        flow=str(joined["flow"][0]),
+        requests=requests.height,
+        rows=joined.height,
+        stages=stage_lines(joined, request),
+        start_ms=distribution(start),
+        end_ms=distribution(end),
+        start_share_percent=share_percent(start, request),
+        end_share_percent=share_percent(end, request),
+        sum_ms_mean=sum_mean,
+        request_ms_mean=request_mean,
+        bridge_flow_ms_mean=mean_of(joined["bridge_flow_ms"]),
+        difference_percent=deviation_percent(sum_mean, request_mean),
+    )
 
 
-def responder_tables(stages: pl.DataFrame, transactions: pl.Series) -> list[dict[str, Any]]:
+def mean_of(values: pl.Series) -> float | None:
+    """Mean of the values that are known; None without one."""
+    known = values.drop_nulls()
+    return float(known.sum()) / len(known) if len(known) else None
+
+
+def responder_tables(stages: pl.DataFrame, transactions: pl.Series) -> list[ResponderStages]:
     """The stage tables of the flows that answered, by flow and node, over the rows of ``transactions``."""
     answered = stages.filter((pl.col("role") == "responder") & pl.col("tx_id").is_in(transactions.implode()))
     tables = []
     for rows in answered.sort("flow", "node").partition_by("flow", "node", maintain_order=True):
         totals = total_of(rows)
         tables.append(
-            {
-                "flow": str(rows["flow"][0]),
-                "node": str(rows["node"][0]),
-                "rows": rows.height,
-                "stages": stage_lines(rows, totals),
-                "sum_ms_mean": float(totals.sum()) / len(totals),
-            }
+            ResponderStages(
+                flow=str(rows["flow"][0]),
+                node=str(rows["node"][0]),
+                rows=rows.height,
+                stages=stage_lines(rows, totals),
+                sum_ms_mean=float(totals.sum()) / len(totals),
+            )
         )
     return tables
 
@@ -191,7 +199,7 @@ def why_none(flows: Sequence[str], stages: pl.DataFrame | None, *, is_on: bool) 
     return "No stage row belongs to a request of the measuring window."
 
 
-def stage_figures(
+def stage_values(
     requests: pl.DataFrame,
     stages: pl.DataFrame | None,
     window: Window,
@@ -199,7 +207,7 @@ def stage_figures(
     *,
     is_on: bool,
     dropped: Mapping[str, int],
-) -> dict[str, Any]:
+) -> StagesEntry:
     """The entry ``stages`` of a step. ``flows`` gives the flow class of every part by its name.
 
     ``reason`` is None where there is a table, and says why there is none otherwise.
@@ -212,39 +220,38 @@ def stage_figures(
             if table is not None:
                 tables.append(table)
     if stages is None or not tables:
-        return {
-            "reason": why_none(list(flows.values()), stages, is_on=is_on),
-            "rows_dropped": dict(dropped),
-            "flows": [],
-            "responders": [],
-            "consensus_latency_ms": distribution(pl.Series(dtype=pl.Float64)),
-            "consensus_left_out": 0,
-        }
+        return StagesEntry(
+            reason=why_none(list(flows.values()), stages, is_on=is_on),
+            rows_dropped=dict(dropped),
+            flows=[],
+            responders=[],
+            consensus_latency_ms=distribution(pl.Series(dtype=pl.Float64)),
+            consensus_left_out=0,
+        )
     transactions = window_transactions(requests, window)
     latencies = consensus_latency(stages, transactions)
     complete = complete_only(latencies)
-    return {
-        "reason": None,
-        "rows_dropped": dict(dropped),
-        "flows": tables,
-        "responders": responder_tables(stages, transactions),
-        "consensus_latency_ms": distribution(complete["latency_ms"]),
-        "consensus_left_out": latencies.height - complete.height,
-    }
+    return StagesEntry(
+        reason=None,
+        rows_dropped=dict(dropped),
+        flows=tables,
+        responders=responder_tables(stages, transactions),
+        consensus_latency_ms=distribution(complete["latency_ms"]),
+        consensus_left_out=latencies.height - complete.height,
+    )
 
 
-def doubts(figures: Mapping[str, Any]) -> list[str]:
-    """What makes the stage table doubtful, a sentence each."""
+def warnings(stages: StagesEntry) -> list[Reason]:
+    """Why the stage table may be wrong."""
     found = []
-    for table in figures["flows"]:
-        difference = table["difference_percent"]
+    for table in stages.flows:
+        difference = table.difference_percent
         if difference is not None and abs(difference) > DIFFERENCE_PERCENT_MAX:
-            found.append(f"the stages of {table['part']} differ by {difference:+.0f} % from the time of its requests")
-        if table["rows"] < table["requests"]:
-            found.append(
-                f"{table['requests'] - table['rows']} of {table['requests']} {table['part']} flows have no stage row"
-            )
-    for node, count in figures["rows_dropped"].items():
+            found.append(reason("stages_differ", part=table.part, percent=difference))
+        if table.rows < table.requests:
+            missing = table.requests - table.rows
+            found.append(reason("stage_rows_missing", missing=missing, requests=table.requests, part=table.part))
+    for node, count in stages.rows_dropped.items():
         if count:
-            found.append(f"{node} dropped {count} stage rows")
+            found.append(reason("stage_rows_dropped", node=node, count=count))
     return found

@@ -10,6 +10,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, ROOT
+from corda_lab.results import stored
 from corda_lab.sweeps import execute, find_max, plan, store
 from corda_lab.sweeps.execute import Outcome
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
@@ -84,7 +85,7 @@ def finish(wanted: Wanted) -> Outcome:
         kept.tidy()
         sweep = stored_sweep(kept)
         folder = execute.finish(sweep, kept, find_max.found_so_far(sweep, kept))
-    return Outcome(folder, execute.problems_of(folder))
+    return Outcome(folder, execute.problems_of(stored.read(folder)))
 
 
 def run(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) -> Outcome:

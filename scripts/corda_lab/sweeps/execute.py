@@ -10,7 +10,11 @@ from corda_lab.errors import LabError
 from corda_lab.lab import addresses
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
-from corda_lab.results import files, folders
+from corda_lab.results import files, folders, stored
+from corda_lab.results.manifest import MeasureSpan, OwnSpans, SearchOutcome, SearchPlan, Span, SweepPlan
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.reasons import sentences
 from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.find_max import find_max
@@ -28,40 +32,47 @@ class Outcome:
     problems: list[str]
 
 
-def sweep_manifest(sweep: SweepFile, search: dict[str, Any] | None) -> dict[str, Any]:
+def sweep_manifest(sweep: SweepFile, search: dict[str, SearchOutcome] | None) -> SweepPlan:
     """The entry ``sweep`` of ``run.json``."""
     fields = sweep.fields
-    stored = fields.model_dump(mode="json", exclude_none=True)
+    stored_fields = fields.model_dump(mode="json", exclude_none=True)
     x = fields.x or next((key for key, values in fields.vary.items() if _is_numeric(values)), None)
-    return {
-        "file": _shown(sweep.source.path),
-        "text": sweep.text,
-        "name": sweep.name,
-        "quick": sweep.is_quick,
-        "description": fields.description,
-        "confidence": fields.confidence,
-        "x": x,
-        "vary": dict(fields.vary) | ({"step": [step.name for step in fields.steps]} if fields.steps else {}),
-        "repeats": fields.repeats,
-        "order": fields.order,
-        "seed": fields.seed,
-        "fresh": fields.fresh,
-        **_spans(fields),
-        "own_spans": {step.name: spans for step in fields.steps or () if (spans := _spans(step))},
-        "thresholds": stored["thresholds"],
-        "find_max": None if fields.find_max is None else {**stored["find_max"], "outcomes": search or {}},
-    }
+    vary = dict(fields.vary) | ({"step": [step.name for step in fields.steps]} if fields.steps else {})
+    return SweepPlan(
+        file=_shown(sweep.source.path),
+        text=sweep.text,
+        name=sweep.name,
+        quick=sweep.is_quick,
+        description=fields.description,
+        confidence=fields.confidence,
+        x=x,
+        vary=vary,
+        repeats=fields.repeats,
+        order=fields.order,
+        seed=fields.seed,
+        fresh=fields.fresh,
+        warm_up=_warm_up(fields),
+        measure=_measure(fields),
+        own_spans={
+            step.name: OwnSpans(warm_up=_warm_up(step), measure=_measure(step))
+            for step in fields.steps or ()
+            if step.warm_up or step.measure
+        },
+        thresholds=stored_fields["thresholds"],
+        find_max=None if fields.find_max is None else SearchPlan(**stored_fields["find_max"], outcomes=search or {}),
+    )
 
 
-def _spans(fields: SweepFields | StepFields) -> dict[str, Any]:
-    """The warm-up and the measuring of a sweep, or what a named step has of its own."""
-    found: dict[str, Any] = {}
-    if fields.warm_up:
-        found["warm_up"] = {"seconds_min": fields.warm_up.min, "seconds_max": fields.warm_up.max}
-    if fields.measure:
-        span = fields.measure
-        found["measure"] = {"seconds_min": span.min, "seconds_max": span.max, "precision": span.precision}
-    return found
+def _warm_up(fields: SweepFields | StepFields) -> Span | None:
+    """The warm-up of a sweep, or what a named step has of its own."""
+    span = fields.warm_up
+    return Span(seconds_min=span.min, seconds_max=span.max) if span else None
+
+
+def _measure(fields: SweepFields | StepFields) -> MeasureSpan | None:
+    """The measuring of a sweep, or what a named step has of its own."""
+    span = fields.measure
+    return MeasureSpan(seconds_min=span.min, seconds_max=span.max, precision=span.precision) if span else None
 
 
 def _is_numeric(values: list[Any]) -> bool:
@@ -115,7 +126,7 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
     kept.tidy()
     runner = Runner(sweep, kept, lab)
     started_at = time.time()
-    search: dict[str, Any] | None = None
+    search: dict[str, SearchOutcome] | None = None
     if sweep.fields.find_max is None:
         _run_steps(runner, kept, settings, sweep)
         is_whole = all(kept.has(step) for step in kept.steps)
@@ -129,7 +140,7 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
     folder = finish(sweep, kept, search, link)
     if link:
         ui.note(f"Grafana over the last lab's time: {link}")
-    return Outcome(folder, problems_of(folder))
+    return Outcome(folder, problems_of(stored.read(folder)))
 
 
 def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep: SweepFile) -> None:
@@ -147,7 +158,7 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
             ui.warn(f"step {step.key} is left out for now; `scripts/lab sweep --resume` tries it again")
 
 
-def _search_all(runner: Runner, sweep: SweepFile) -> dict[str, Any] | None:
+def _search_all(runner: Runner, sweep: SweepFile) -> dict[str, SearchOutcome] | None:
     """What the search of every point found, by its label; None when one could not go on."""
     found = {}
     for number, point in enumerate(plan.points_of(sweep)):
@@ -155,40 +166,41 @@ def _search_all(runner: Runner, sweep: SweepFile) -> dict[str, Any] | None:
             found[point.label] = find_max(sweep, point, number, runner.answer)
         except StepFailedError:
             return None
-        ui.note(f"{point.label}: {found[point.label]['reason']}")
+        ui.note(f"{point.label}: {found[point.label].reason}")
     return found
 
 
-def finish(sweep: SweepFile, kept: store.Unfinished, search: dict[str, Any] | None, link: str | None = None) -> Path:
+def finish(
+    sweep: SweepFile, kept: store.Unfinished, search: dict[str, SearchOutcome] | None, link: str | None = None
+) -> Path:
     """Make a run of the steps that are complete."""
     with ui.phase("Keeping the run, making its report"):
         return kept.finish(sweep_manifest(sweep, search), dict(ui.phase_times.seconds), grafana=link)
 
 
-def problems_of(folder: Path) -> list[str]:
+def problems_of(run: StoredRun) -> list[str]:
     """Why a finished sweep has failed, a sentence for each step that broke something, or for each search."""
-    steps = folders.read_json(folder / "steps.json")["steps"]
-    sweep = folders.read_json(folder / "run.json")["sweep"]
-    if sweep["find_max"]:
+    steps, sweep = run.steps, run.sweep
+    if sweep.find_max:
         # Its steps are meant to find where the system breaks, so only what the search found counts.
-        outcomes = sweep["find_max"]["outcomes"].items()
-        return [f"{label}: {outcome['reason']}" for label, outcome in outcomes if outcome["rate"] is None]
-    return [*_problems(steps), *(_unchecked(steps) if any(sweep["thresholds"].values()) else ())]
+        outcomes = sweep.find_max.outcomes.items()
+        return [f"{label}: {outcome.reason}" for label, outcome in outcomes if outcome.rate is None]
+    return [*_problems(steps), *(_unchecked(steps) if any(sweep.thresholds.values()) else ())]
 
 
-def _problems(steps: list[dict[str, Any]]) -> Iterator[str]:
+def _problems(steps: list[StepEntry]) -> Iterator[str]:
     for step in steps:
-        reasons = [*step["verdict"]["reasons"], *step["thresholds"]["reasons"]]
+        reasons = [*step.verdict.reasons, *step.thresholds.reasons]
         if reasons:
-            yield f"step {step['key']}: {'; '.join(reasons)}"
+            yield f"step {step.key}: {'; '.join(sentences(reasons))}"
 
 
-def _unchecked(steps: list[dict[str, Any]]) -> Iterator[str]:
+def _unchecked(steps: list[StepEntry]) -> Iterator[str]:
     """The points whose thresholds nothing valid was held against."""
     is_valid: dict[tuple[str, str], bool] = {}
     for step in steps:
-        point = (step["workload"], step["label"])
-        is_valid[point] = is_valid.get(point, False) or step["validity"]["valid"]
+        point = (step.workload, step.label)
+        is_valid[point] = is_valid.get(point, False) or step.validity.valid
     for (_, label), found in is_valid.items():
         if not found:
             yield f"{label}: has no valid step, so whether it keeps the thresholds is not known"

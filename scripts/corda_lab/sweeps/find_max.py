@@ -1,8 +1,8 @@
 """Searches the highest rate that is sustained, step by step."""
 
 from collections.abc import Callable
-from typing import Any
 
+from corda_lab.results.manifest import SearchAnswer, SearchOutcome
 from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.plan import Point, Step
@@ -13,7 +13,7 @@ Answer = Callable[[Step, str], bool | None]
 """Whether the rate of a step, which has a heading, is sustained; None ends the search where it is."""
 
 
-def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, Any] | None:
+def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOutcome] | None:
     """What the steps that are kept say of every search that has begun, by its point's label; None where nothing is searched."""
     if sweep.fields.find_max is None:
         return None
@@ -22,7 +22,7 @@ def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, Any] | N
         return kept_answer(kept, step)
 
     found = {point.label: find_max(sweep, point, number, answer) for number, point in enumerate(plan.points_of(sweep))}
-    return {label: outcome for label, outcome in found.items() if outcome["answers"]}
+    return {label: outcome for label, outcome in found.items() if outcome.answers}
 
 
 def kept_answer(kept: store.Unfinished, step: Step) -> bool | None:
@@ -32,7 +32,7 @@ def kept_answer(kept: store.Unfinished, step: Step) -> bool | None:
     return False if kept.has_broken(step) else None
 
 
-def find_max(sweep: SweepFile, point: Point, number: int, answer: Answer) -> dict[str, Any]:
+def find_max(sweep: SweepFile, point: Point, number: int, answer: Answer) -> SearchOutcome:
     """Search the highest rate that a point sustains, as far as there are answers."""
     wanted = sweep.fields.find_max
     assert wanted is not None
@@ -59,10 +59,10 @@ def find_max(sweep: SweepFile, point: Point, number: int, answer: Answer) -> dic
             break
         search.tell(rate, found)
     outcome = search.so_far
-    return {
-        "rate": outcome.rate,
-        "low": outcome.low,
-        "high": outcome.high,
-        "reason": outcome.reason,
-        "answers": [{"rate": one.rate, "sustained": one.sustained, "phase": one.phase} for one in outcome.answers],
-    }
+    return SearchOutcome(
+        rate=outcome.rate,
+        low=outcome.low,
+        high=outcome.high,
+        reason=outcome.reason,
+        answers=[SearchAnswer(rate=one.rate, sustained=one.sustained, phase=one.phase) for one in outcome.answers],
+    )

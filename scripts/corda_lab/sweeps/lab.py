@@ -2,12 +2,12 @@
 
 import contextlib
 import time
-from typing import Any
 
 from corda_lab.errors import BAD_INPUT, FinalError, LabError
 from corda_lab.lab import environment as manifest
 from corda_lab.lab import lifecycle, ownership, shape
 from corda_lab.lab.settings import Settings
+from corda_lab.results.manifest import Environment
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.plan import Step
 from corda_lab.sweeps.schema import Fresh
@@ -21,7 +21,7 @@ class Lab:
         self._images = images
         self._fresh = fresh
         self._key: tuple[object, ...] | None = None
-        self._environment: dict[str, Any] = {}
+        self._environment: Environment | None = None
         self.starts = 0
         self.started_at = 0.0
         """When the lab that runs now was started, unix seconds: its Prometheus knows nothing from before."""
@@ -39,11 +39,11 @@ class Lab:
         """Have the next step start the lab anew."""
         self._key = None
 
-    def prepare(self, step: Step) -> tuple[Settings, dict[str, Any]]:
+    def prepare(self, step: Step) -> tuple[Settings, Environment]:
         """The settings and the environment of a running lab that has the shape of a step."""
         wanted = plan.settings_of(step.variables, self._settings)
         key = step.lab_key(self._fresh)
-        if self._key != key:
+        if self._environment is None or self._key != key:
             self._key = None
             self._start(wanted)
             self.starts += 1

@@ -3,13 +3,15 @@
 import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.results.files import Measured
+from corda_lab.results.manifest import Environment
 from corda_lab.runs import execute as run
+from corda_lab.steps.entry import StepEntry, VerdictEntry
+from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.lab import Lab
@@ -40,17 +42,17 @@ class Progress:
         return f"Step {self.done + 1} of {self.total}: {step.label}, repeat {step.repeat} – about {left} to go"
 
 
-def place_of(step: Step, problems: list[str]) -> dict[str, Any]:
-    """The fields of an entry of ``steps.json`` that say where in the sweep it stands, and what it fails of what that asks for."""
-    return {
-        "index": step.index,
-        "key": step.key,
-        "label": step.label,
-        "point": step.point,
-        "repeat": step.repeat,
-        "phase": step.phase,
-        "thresholds": {"passed": not problems, "reasons": problems},
-    }
+def placed(entry: StepEntry, step: Step, problems: list[Reason]) -> StepEntry:
+    """The entry of a step with its place in the sweep, and what it misses of what the sweep asks for."""
+    return entry.updated(
+        index=step.index,
+        key=step.key,
+        label=step.label,
+        point=step.point,
+        repeat=step.repeat,
+        phase=step.phase,
+        thresholds=VerdictEntry(passed=not problems, reasons=problems),
+    )
 
 
 class Runner:
@@ -69,15 +71,15 @@ class Runner:
         self._require_same_images(environment)
         options = step.options(f"{self._sweep.name}-{step.index:04d}")
         measured = run.measure(options, settings, environment)
-        measured.step.update(place_of(step, judge.failings(measured.step, self._sweep.fields)))
-        return measured
+        problems = judge.failings(measured.step, self._sweep.fields)
+        return measured.with_step(placed(measured.step, step, problems))
 
-    def _require_same_images(self, environment: dict[str, Any]) -> None:
-        for image in environment["images"].values():
-            before = self._images.setdefault(image["name"], image["id"])
-            if before != image["id"]:
+    def _require_same_images(self, environment: Environment) -> None:
+        for image in environment.images.values():
+            before = self._images.setdefault(image.name, image.id)
+            if before != image.id:
                 raise FinalError(
-                    f"The image {image['name']} is not the one that earlier steps of this sweep ran on",
+                    f"The image {image.name} is not the one that earlier steps of this sweep ran on",
                     "A sweep has to be measured on one build: begin it anew, and look at `git status`.",
                 )
 
@@ -101,7 +103,7 @@ class Runner:
                 continue
             self._kept.keep(step, measured)
             self.failed.pop(step.key, None)
-            if not measured.step["counts"]["at_rest"]:
+            if not measured.step.counts.at_rest:
                 # The next step would be refused on a lab whose flows are still under way.
                 self._lab.forget()
             self.tell(measured)
@@ -110,19 +112,18 @@ class Runner:
 
     def _unspoilt(self, step: Step) -> Measured:
         """A step as it was measured, anew where the machine spoilt it; what spoilt it before is kept with it. Raises LabError."""
-        before: list[str] = []
-        while True:
+        before: list[Reason] = []
+        retries = self._sweep.fields.retries
+        for attempt in range(retries + 1):
             measured = self.measure(step)
-            trouble = measured.step["validity"]["machine"]
-            if not trouble or len(before) == self._sweep.fields.retries:
-                measured.step["measured_again"] = before
-                return measured
-            before.append("; ".join(trouble))
-            ui.warn(
-                f"not valid: {before[-1]}: measured again ({len(before)} of at most {self._sweep.fields.retries} times)"
-            )
+            trouble = measured.step.validity.machine
+            if not trouble or attempt == retries:
+                break
+            before += trouble
+            ui.warn(f"invalid: {'; '.join(sentences(trouble))}: rerun {attempt + 1} of at most {retries}")
             # Another load on the same lab would meet warmer nodes and a longer ledger than its repeats did.
             self._lab.forget()
+        return measured.with_step(measured.step.updated(measured_again=before))
 
     def answer(self, step: Step, heading: str) -> bool:
         """Whether the rate of a step is sustained: a rate that breaks the lab on every try is not.
@@ -162,21 +163,21 @@ class Runner:
     def tell(self, measured: Measured) -> None:
         """One line of what a step showed."""
         step = measured.step
-        latency = step["latency_intended_ms"] if step["open_load"] else step["latency_ms"]
-        p95 = "–" if latency["p95"] is None else f"{latency['p95']:,.0f} ms"
-        reached = step["precision"]["reached"]
+        latency = step.latency_intended_ms if step.open_load else step.latency_ms
+        p95 = "–" if latency.p95 is None else f"{latency.p95:,.0f} ms"
+        reached = step.precision.reached
         within = "" if reached is None else f" ± {100 * reached:.1f} %"
-        window = step["window"]
+        window = step.window
         ui.note(
-            f"{step['throughput_per_second']:.2f} flows/s{within}, p95 {p95}, {step['requests']['errors']} errors; "
-            f"warm-up {step['warm_up']['cut_seconds']:.0f} s, measured {window['seconds']:.0f} s"
+            f"{step.throughput_per_second:.2f} flows/s{within}, p95 {p95}, {step.requests.errors} errors; "
+            f"warm-up {step.warm_up.cut_seconds:.0f} s, measured {window.seconds:.0f} s"
         )
-        for reason in step["validity"]["reasons"]:
+        for reason in step.validity.reasons:
             ui.warn(f"not valid: {reason}")
-        for reason in (*step["verdict"]["reasons"], *step["thresholds"]["reasons"]):
+        for reason in (*step.verdict.reasons, *step.thresholds.reasons):
             ui.warn(f"failed: {reason}")
 
 
 def is_sustained(measured: Measured) -> bool:
     """Whether a step of a search showed that its rate is sustained."""
-    return bool(measured.step["thresholds"]["passed"])
+    return bool(measured.step.thresholds.passed)

@@ -21,6 +21,7 @@ from corda_lab.report import page
 from corda_lab.results import files as keep
 from corda_lab.results import folders
 from corda_lab.results.files import Measured
+from corda_lab.results.manifest import SweepPlan
 from corda_lab.sweeps.file import QUICK_SUFFIX
 from corda_lab.sweeps.plan import Step
 
@@ -131,7 +132,7 @@ class Unfinished:
         before: dict[str, str] = self.plan["fingerprint"]
         return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
-    def finish(self, sweep: dict[str, Any], phases: dict[str, float], *, grafana: str | None = None) -> Path:
+    def finish(self, sweep: SweepPlan, phases: dict[str, float], *, grafana: str | None = None) -> Path:
         """Make a run of all complete steps, and forget the unfinished sweep. Raises LabError when there is no step."""
         results_folder = self.folder.parent.parent
         final = results_folder / self.identity
@@ -147,7 +148,6 @@ class Unfinished:
                 manifest = keep.run_manifest(
                     self.identity,
                     steps,
-                    kind="sweep",
                     sweep=sweep,
                     phases=phases,
                     command=self.plan["command"],

@@ -6,9 +6,9 @@ from typing import Any
 from corda_lab.paths import WORKLOADS
 from corda_lab.report import page
 from corda_lab.results import files, folders
+from corda_lab.results.manifest import Environment, GitState, Host, Image, Versions
 from corda_lab.runs import stage_rows
-from corda_lab.steps import costs, rows, stages
-from corda_lab.steps import entry as step
+from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Part, Plan, Subject
@@ -17,25 +17,25 @@ from lab_workload.workload import load_workload
 
 RUN_IDENTITY = "20260102T030405Z-iou"
 
-ENVIRONMENT: dict[str, Any] = {
-    "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "has_changes": True},
-    "versions": {
-        "corda": "4.10",
-        "java": {"node": "1.8.0_452", "bridge": "21.0.7"},
-        "engine": "20.10.24",
-        "compose": "2.40.3",
-        "python": "3.11.7",
-    },
-    "images": {"partya": {"name": "corda-lab/node:4.10", "id": "sha256:" + "ab" * 32}},
-    "stand_ins": ["python:3.13.3-slim-bookworm"],
-    "host": {
-        "cpu_model": "A processor of some kind",
-        "cpu_count": 2,
-        "memory_bytes": 24 * 1024**3,
-        "kernel": "Linux 6.1",
-        "architecture": "x86_64",
-    },
-    "shape": {
+ENVIRONMENT = Environment(
+    git=GitState(commit="0123456789abcdef0123456789abcdef01234567", has_changes=True),
+    versions=Versions(
+        corda="4.10",
+        java={"node": "1.8.0_452", "bridge": "21.0.7"},
+        engine="20.10.24",
+        compose="2.40.3",
+        python="3.11.7",
+    ),
+    images={"partya": Image(name="corda-lab/node:4.10", id="sha256:" + "ab" * 32)},
+    stand_ins=["python:3.13.3-slim-bookworm"],
+    host=Host(
+        cpu_model="A processor of some kind",
+        cpu_count=2,
+        memory_bytes=24 * 1024**3,
+        kernel="Linux 6.1",
+        architecture="x86_64",
+    ),
+    shape={
         "CORDA_VERSION": "4.10",
         "CORDA_IMAGE": "corda-lab/node:4.10",
         "DATABASE": "h2",
@@ -49,9 +49,9 @@ ENVIRONMENT: dict[str, Any] = {
         "NODE_CPUSET": "",
         "LINKS": "",
     },
-    "links_measured": [],
-    "settings": {"CORDA_VERSION": "4.10", "NODE_HEAP": "1g"},
-}
+    links_measured=[],
+    settings={"CORDA_VERSION": "4.10", "NODE_HEAP": "1g"},
+)
 
 
 IOU = "org.cordalab.flows.Iou"
@@ -87,18 +87,19 @@ def measured_of(
         else None
     )
     flows = {one.name: one.flow for one in plan.subject.parts}
-    entry = step.build_step(
+    entry = build.build_step(
         plan,
         frame,
         metrics,
         end,
         counted or simulation.agreeing_counts(simulated),
         None,
-        lambda _: step.MachineUse(None, None, None),
-        lambda window: stages.stage_figures(frame, stage_frame, window, flows, is_on=True, dropped={}),
+        lambda _: build.MachineUse(None, None, None),
+        lambda window: stages.stage_values(frame, stage_frame, window, flows, is_on=True, dropped={}),
         (costs.Reading({}, {}), costs.Reading({}, {})),
     )
-    entry["resources"].update(host_busy_percent=97.3, host_stolen_percent=0.0)
+    use = entry.resources.model_copy(update={"host_busy_percent": 97.3, "host_stolen_percent": 0.0})
+    entry = entry.updated(resources=use)
     return files.Measured(entry, frame, metrics, stage_frame, ENVIRONMENT, plan.workload.name, "workload: iou\n")
 
 

@@ -17,7 +17,8 @@ import polars as pl
 
 from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import METRICS_SCHEMA
-from corda_lab.steps.counts import Counts, FlowCount, VaultCount
+from corda_lab.steps.counts import Counts
+from corda_lab.steps.entry import FlowCount, VaultCount
 
 ORIGIN = 1_700_000_000.0
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
@@ -301,8 +302,12 @@ def agreeing_counts(rows: list[dict[str, Any]]) -> Counts:
     succeeded = {flow: sum(one["outcome"] == "ok" and one["flow"] == flow for one in rows) for flow in flows}
     total = sum(succeeded.values())
     return Counts(
-        flows=tuple(FlowCount(flow, count, count, count) for flow, count in succeeded.items()),
-        vaults=tuple(VaultCount(IOU_STATE, node, total, total) for node in ("PartyA", "PartyB")),
+        flows=tuple(
+            FlowCount(flow=flow, generator=count, bridge=count, node=count) for flow, count in succeeded.items()
+        ),
+        vaults=tuple(
+            VaultCount(state=IOU_STATE, node=node, counted=total, expected=total) for node in ("PartyA", "PartyB")
+        ),
         node_flows={
             "PartyA": succeeded,
             "PartyB": {f"{flow}Responder": count for flow, count in succeeded.items()},

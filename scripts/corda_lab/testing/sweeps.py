@@ -20,9 +20,20 @@ from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
+from corda_lab.results.manifest import Environment, SearchOutcome
+from corda_lab.steps import build as step_build
 from corda_lab.steps import costs, rows
-from corda_lab.steps import entry as step
-from corda_lab.steps.counts import Counts, FlowCount, VaultCount
+from corda_lab.steps.counts import Counts
+from corda_lab.steps.entry import (
+    CostsEntry,
+    FlowCount,
+    FlowStages,
+    StageLine,
+    StagesEntry,
+    ValidityEntry,
+    VaultCount,
+)
+from corda_lab.steps.reasons import reason
 from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import find_max as sweeps_find_max
 from corda_lab.sweeps.file import SweepFile, read_sweep
@@ -171,68 +182,67 @@ def series(index: int, origin: float, seconds: float, load: float, *, queue_grow
         at += 5
 
 
-def stage_entry(latency_ms: float, count: int) -> dict[str, Any]:
+def stage_entry(latency_ms: float, count: int) -> StagesEntry:
     """The entry ``stages`` of a step whose waiting grows with its latency."""
     inside = max(latency_ms - 3, 1.0)
     shares = {**STAGE_SHARES, "finalise": 0.15, "other": 0.02}
     spread = rows.distribution(pl.Series([1.5] * max(count, 1)))
-    return {
-        "reason": None,
-        "rows_dropped": {},
-        "flows": [
-            {
-                "part": "Iou",
-                "flow": IOU,
-                "requests": count,
-                "rows": count,
-                "stages": [
-                    {
-                        "stage": name,
-                        "mean_ms": share * inside,
-                        "p50_ms": share * inside,
-                        "p95_ms": 2 * share * inside,
-                        "share_percent": 100 * share,
-                    }
-                    for name, share in shares.items()
-                ],
-                "start_ms": spread,
-                "end_ms": spread,
-                "start_share_percent": 1.0,
-                "end_share_percent": 1.0,
-                "sum_ms_mean": latency_ms,
-                "request_ms_mean": latency_ms,
-                "bridge_flow_ms_mean": latency_ms - 2,
-                "difference_percent": 0.0,
-            }
-        ],
-        "responders": [],
-        "consensus_latency_ms": rows.distribution(pl.Series([], dtype=pl.Float64)),
-        "consensus_left_out": 0,
-    }
+    lines = [
+        StageLine(
+            stage=name,
+            mean_ms=share * inside,
+            p50_ms=share * inside,
+            p95_ms=2 * share * inside,
+            share_percent=100 * share,
+        )
+        for name, share in shares.items()
+    ]
+    table = FlowStages(
+        part="Iou",
+        flow=IOU,
+        requests=count,
+        rows=count,
+        stages=lines,
+        start_ms=spread,
+        end_ms=spread,
+        start_share_percent=1.0,
+        end_share_percent=1.0,
+        sum_ms_mean=latency_ms,
+        request_ms_mean=latency_ms,
+        bridge_flow_ms_mean=latency_ms - 2,
+        difference_percent=0.0,
+    )
+    return NO_STAGES.model_copy(update={"reason": None, "flows": [table]})
 
 
-NO_STAGES: dict[str, Any] = {
-    "reason": "The nodes wrote no stage row during the run.",
-    "rows_dropped": {},
-    "flows": [],
-    "responders": [],
-    "consensus_latency_ms": rows.distribution(pl.Series([], dtype=pl.Float64)),
-    "consensus_left_out": 0,
-}
+NO_STAGES = StagesEntry(
+    reason="The nodes wrote no stage row during the run.",
+    rows_dropped={},
+    flows=[],
+    responders=[],
+    consensus_latency_ms=rows.distribution(pl.Series([], dtype=pl.Float64)),
+    consensus_left_out=0,
+)
 
 
 def agreeing(succeeded: int) -> Counts:
     """Counts of a load that lost nothing."""
-    vaults = tuple(VaultCount(simulation.IOU_STATE, node, succeeded, succeeded) for node in ("PartyA", "PartyB"))
+    vaults = tuple(
+        VaultCount(state=simulation.IOU_STATE, node=node, counted=succeeded, expected=succeeded)
+        for node in ("PartyA", "PartyB")
+    )
     return Counts(
-        flows=(FlowCount(IOU, succeeded, succeeded, succeeded),), vaults=vaults, node_flows={}, rest_seconds=4.2
+        flows=(FlowCount(flow=IOU, generator=succeeded, bridge=succeeded, node=succeeded),),
+        vaults=vaults,
+        node_flows={},
+        rest_seconds=4.2,
     )
 
 
 def states_of(sweep: Simulated, planned: Step) -> int | None:
     """How many states a flow makes, where the sweep says it."""
     name = sweep.states_by
-    return int(planned.point[name]) if name else None
+    return int(str(planned.point[name])) if name else None
 
 
 def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -> Measured:
@@ -279,46 +289,58 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     succeeded = frame.filter(pl.col("outcome") == "ok").height
     stages = stage_entry(latency_ms, succeeded) if sweep.with_stages else NO_STAGES
     nothing = costs.Reading({}, {})
-    entry = step.build_step(
+    entry = step_build.build_step(
         plan_of(options, part("Iou", states_per_flow=states_of(sweep, planned))),
         frame,
         metrics,
         end,
         agreeing(succeeded),
         None,
-        lambda _: step.MachineUse(None, None, None),
+        lambda _: step_build.MachineUse(None, None, None),
         lambda _: stages,
         (nothing, nothing),
     )
-    entry["resources"].update(
-        host_busy_percent=sweep.busy_percent * (0.4 + 0.6 * load), host_stolen_percent=sweep.stolen_percent
+    use = entry.resources.model_copy(
+        update={
+            "host_busy_percent": sweep.busy_percent * (0.4 + 0.6 * load),
+            "host_stolen_percent": sweep.stolen_percent,
+        }
     )
-    entry["costs"] = cost_entry(index)
-    entry["measured_again"] = ["other guests took 40 %"] if index in sweep.measured_again else []
+    entry = entry.updated(
+        resources=use,
+        costs=cost_entry(index),
+        measured_again=[reason("cpu_steal", percent=40.0)] if index in sweep.measured_again else [],
+        workload=planned.workload,
+    )
     if index in sweep.invalid:
-        entry["validity"] = {"valid": False, "reasons": [sweep.invalid[index]], "machine": []}
-    entry.update(runner.place_of(planned, failings(entry, fields)), workload=planned.workload)
-    shape = {**ENVIRONMENT["shape"], **sweep.environment.get("shape", {}), **planned.variables}
-    environment = {**ENVIRONMENT, **sweep.environment, "shape": shape}
+        entry = entry.updated(validity=invalid_for(sweep.invalid[index]))
+    entry = runner.placed(entry, planned, failings(entry, fields))
+    shape = {**ENVIRONMENT.shape, **sweep.environment.get("shape", {}), **planned.variables}
+    environment = Environment.model_validate({**ENVIRONMENT.model_dump(), **sweep.environment, "shape": shape})
     return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n")
 
 
-def cost_entry(seed: int) -> dict[str, dict[str, float]]:
+def invalid_for(text: str) -> ValidityEntry:
+    """The validity of a step that a test declares invalid."""
+    return ValidityEntry(valid=False, reasons=[reason("stored", text=text)], machine=[])
+
+
+def cost_entry(seed: int) -> CostsEntry:
     """Plausible costs; the state count of a node that keeps none is left out."""
     wobble = 1 + 0.03 * noise(seed + 77)
-    return {
-        "cpu_seconds_per_flow": {
+    return CostsEntry(
+        cpu_seconds_per_flow={
             "Notary": 0.004 * wobble,
             "PartyA": 0.041 * wobble,
             "PartyB": 0.03 * wobble,
             "bridge": 0.003,
             "locust": 0.002,
         },
-        "allocated_bytes_per_flow": {"PartyA": 9.1e6 * wobble, "PartyB": 6.4e6 * wobble},
-        "sent_bytes_per_flow": {"PartyA": 21_000 * wobble, "PartyB": 12_000 * wobble},
-        "database_bytes_per_flow": {"PartyA": 7_300 * wobble, "PartyB": 7_100 * wobble},
-        "database_bytes_per_state": {},
-    }
+        allocated_bytes_per_flow={"PartyA": 9.1e6 * wobble, "PartyB": 6.4e6 * wobble},
+        sent_bytes_per_flow={"PartyA": 21_000 * wobble, "PartyB": 12_000 * wobble},
+        database_bytes_per_flow={"PartyA": 7_300 * wobble, "PartyB": 7_100 * wobble},
+        database_bytes_per_state={},
+    )
 
 
 def sweep_file(sweep: Simulated, folder: Path, find_max: Mapping[str, Any] | None) -> SweepFile:
@@ -358,12 +380,12 @@ class Simulator:
         """Measure a step after the last one."""
         found = build(self.sweep, self.file.fields, planned, self.origin)
         self.measured.append(found)
-        self.origin = float(found.step["window"]["load_ended_at"]) + GAP_SECONDS
+        self.origin = found.step.window.load_ended_at + GAP_SECONDS
         return found
 
     def answer(self, planned: Step, _heading: str) -> bool:
         """Whether the rate of a step is sustained."""
-        return bool(self.step(planned).step["thresholds"]["passed"])
+        return self.step(planned).step.thresholds.passed
 
 
 FIND_MAX: dict[str, Any] = {
@@ -375,7 +397,7 @@ FIND_MAX: dict[str, Any] = {
 }
 
 
-def run_all(simulator: Simulator) -> dict[str, Any]:
+def run_all(simulator: Simulator) -> dict[str, SearchOutcome]:
     """Run every step of a sweep; what was searched is found out by the very search of ``lab sweep``, by label."""
     file, points = simulator.file, plan.points_of(simulator.file)
     if file.fields.find_max is None:
@@ -403,7 +425,6 @@ def store_sweep(
     manifest = files.run_manifest(
         sweep.identity,
         simulator.measured,
-        kind="sweep",
         sweep=execute.sweep_manifest(file, outcomes),
         phases={"Checking the sweep": 1.0},
         command=f"scripts/lab sweep configs/sweeps/{file.name}.yaml",

@@ -1,7 +1,5 @@
 """Numbers and names as people read them: shared by everything that prints, draws or writes sentences."""
 
-from typing import Any
-
 STAGE_MEANINGS = {
     "start": "from sending the request until the node had created the flow: HTTP, bridge, RPC",
     "wait": "until the node's flow thread took it up",
@@ -49,30 +47,6 @@ def listed(names: list[str]) -> str:
     if not names:
         return ""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def machine(environment: dict[str, Any]) -> str:
-    """The machine in a few words."""
-    host = environment["host"]
-    memory = "" if host["memory_bytes"] is None else f", {host['memory_bytes'] / 1024**3:.0f} GiB"
-    return f"{plural(host['cpu_count'] or 0, 'core')} of {host['cpu_model']}{memory}, {host['kernel']}"
-
-
-def judged_latency(step: dict[str, Any]) -> dict[str, Any]:
-    """The latency that counts: in open load from the intended start, so that waiting for a place is in it."""
-    latency: dict[str, Any] = step["latency_intended_ms"] if step["open_load"] else step["latency_ms"]
-    return latency
-
-
-def load_facts(load: dict[str, Any]) -> str:
-    """The shape of the load in a line."""
-    by = f", {load['workers']} workers" if load["workers"] else ""
-    if load["model"] == "open":
-        return (
-            f"open, {load['arrivals']} arrivals at {load['rate_per_second']:g}/s, pool of {load['users']}, "
-            f"dropped when more than {load['late_max_seconds']:g} s late{by}, seed {load['seed']}"
-        )
-    return f"closed, {plural(load['users'], 'user')}, pacing {load['pacing_seconds']:g} s{by}, seed {load['seed']}"
 
 
 def parameter_name(parameter: str) -> str:

@@ -164,11 +164,37 @@ def test_lists_and_renders_stored_runs(stored_run: Callable[..., Path]) -> None:
     assert (run / "report.html").is_file()
 
 
-def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file(stored_run: Callable[..., Path]) -> None:
+def python(code: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python code as the command line would run."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_damaged_run_is_one_error_that_names_the_field(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    # Nothing that the lab writes looks like this, so no command looks for it.
     (run / "steps.json").write_text(json.dumps({"schema": folders.SCHEMA, "steps": [{}]}), encoding="utf-8")
     done = lab("report", LAB_RESULTS_DIR=str(run.parent))
+    assert done.returncode == 2
+    assert "steps.json: throughput_per_second: " in done.stderr.splitlines()[0]
+
+
+def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file() -> None:
+    code = (
+        "import sys\n"
+        "from corda_lab import __main__ as main\n"
+        "from corda_lab.cli import app as cli\n"
+        "cli.app.command('broken')(lambda: {}['lost'])\n"
+        "sys.argv = ['lab', 'broken']\n"
+        "main.main()\n"
+    )
+    done = python(code)
     assert done.returncode == 70
     first, second = done.stderr.splitlines()
     assert first.startswith("error: This is a defect of the lab: KeyError: ")
@@ -190,14 +216,6 @@ def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
         "sys.argv = ['lab', 'wait']\n"
         "main.main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": PYTHONPATH},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = python(code)
     assert done.returncode == 130
     assert done.stderr == "Interrupted. Nothing is left half written; a lab that was up is still up.\n"

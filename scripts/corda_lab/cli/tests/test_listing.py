@@ -1,14 +1,32 @@
 """What stands in the lines of ``lab list``."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
 from corda_lab.analysis import listing, points
+from corda_lab.analysis.listing import DamagedRun, RunSummary
 from corda_lab.cli import results
 from corda_lab.results import folders, stored
 from corda_lab.testing.sweeps import Simulated, store_sweep
+
+
+def only(results_folder: Path) -> RunSummary:
+    """The line of the only run."""
+    (found,) = listing.summaries(results_folder=results_folder)
+    assert isinstance(found, RunSummary)
+    return found
+
+
+def shown(table: Table) -> str:
+    """A table as it is printed."""
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(table)
+    return console.export_text()
 
 
 def test_a_sweep_is_listed_with_its_best_point_and_not_its_best_step(tmp_path: Path) -> None:
@@ -16,37 +34,48 @@ def test_a_sweep_is_listed_with_its_best_point_and_not_its_best_step(tmp_path: P
     steps = folders.read_json(folder / "steps.json")["steps"]
     steps[0]["throughput_per_second"] *= 1.5
     folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": steps})
-    (found,) = listing.summaries(results_folder=tmp_path)
+    found = only(tmp_path)
     best = points.best(points.points(stored.read(folder)))
     assert best is not None
-    assert (found["label"], found["throughput_per_second"]) == ("8 users", best.estimate("throughput").value)
+    assert (found.label, found.throughput_per_second) == ("8 users", best.estimate("throughput").value)
 
 
 def test_a_search_is_listed_with_the_rates_that_it_confirmed(tmp_path: Path) -> None:
     databases = Simulated(vary={"shape.database": ["h2", "postgres"]}, x=None)
     folder = store_sweep(tmp_path, databases, find_max=True)
-    (found,) = listing.summaries(results_folder=tmp_path)
-    outcomes = stored.read(folder).sweep["find_max"]["outcomes"]
-    assert found["rates_confirmed_per_second"] == {label: outcome["rate"] for label, outcome in outcomes.items()}
-    rates = ", ".join(f"{outcome['rate']:g}/s" for outcome in outcomes.values())
+    found = only(tmp_path)
+    search = stored.read(folder).sweep.find_max
+    assert search is not None
+    assert found.rates_confirmed_per_second == {label: outcome.rate for label, outcome in search.outcomes.items()}
+    rates = ", ".join(f"{outcome.rate:g}/s" for outcome in search.outcomes.values())
     assert results._load_words(found) == f"highest: {rates}"
+
+
+def test_the_values_of_a_run_without_a_valid_step_are_shown_and_marked(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    content = folders.read_json(run / "steps.json")
+    content["steps"][0]["validity"]["valid"] = False
+    folders.write_json(run / "steps.json", content)
+    found = only(run.parent)
+    assert (found.valid, found.throughput_per_second) == (False, content["steps"][0]["throughput_per_second"])
+    assert f"{found.throughput_per_second:.2f}*" in shown(results._table_of_runs([found]))
 
 
 def test_nothing_valid_has_no_figures(tmp_path: Path) -> None:
     store_sweep(tmp_path, Simulated(vary={"load.users": [2]}, repeats=1, invalid={1: "it broke"}))
-    (found,) = listing.summaries(results_folder=tmp_path)
-    assert (found["throughput_per_second"], found["p50_ms"], found["label"]) == (None, None, None)
+    found = only(tmp_path)
+    assert (found.throughput_per_second, found.p50_ms, found.label) == (None, None, None)
     assert results._load_words(found) == "nothing valid"
 
 
 def test_open_load_is_listed_with_its_latency_from_the_intended_start(stored_open_run: Callable[..., Path]) -> None:
     run = stored_open_run(rate=20, service_seconds=0.1, pool=5)
     step = stored.read(run).steps[0]
-    (found,) = listing.summaries(results_folder=run.parent)
-    assert found["p99_ms"] == step["latency_intended_ms"]["p99"] != step["latency_ms"]["p99"]
+    found = only(run.parent)
+    assert found.p99_ms == step.latency_intended_ms.p99 != step.latency_ms.p99
 
 
-CURRENT, OLD = f'{{"schema": {folders.SCHEMA}, "steps": ', f'{{"schema": {folders.SCHEMA - 1}, "steps": '
+CURRENT, OLD = f'{{"schema": {folders.SCHEMA}, "steps": ', f'{{"schema": {min(folders.READABLE) - 1}, "steps": '
 
 
 @pytest.mark.parametrize("text", ["{", CURRENT + "[]}", OLD + "[{}]}", CURRENT + "[{}]}"])
@@ -57,6 +86,7 @@ def test_a_damaged_run_is_marked_and_hides_no_other(stored_run: Callable[..., Pa
     (broken / "run.json").write_text((run / "run.json").read_text(encoding="utf-8"), encoding="utf-8")
     (broken / "steps.json").write_text(text, encoding="utf-8")
     first, second = listing.summaries(results_folder=run.parent)
-    assert first["damaged"]
-    assert second["run"] == run.name
+    assert isinstance(first, DamagedRun)
+    assert first.damaged
+    assert second.run == run.name
     assert results._table_of_runs([first, second]).row_count == 2

@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from corda_lab.cli import run as app
-from corda_lab.results import folders
+from corda_lab.results import stored
 from corda_lab.testing.runs import part
 
 
 def printed(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    step: dict[str, Any] = folders.read_json(run / "steps.json")["steps"][0]
+    step = stored.read(run).steps[0]
     capsys.readouterr()
     app._show_run(run, step)
     return capsys.readouterr().out
@@ -39,7 +38,7 @@ def test_an_open_run_tells_of_its_arrivals(
     text = printed(stored_open_run(rate=20, service_seconds=0.1, pool=5), capsys)
     assert "1500 offered at 20/s" in text
     assert "from the intended start p50" in text
-    assert "note: all 5 places of the pool were taken" in text
+    assert "warning: the system did not keep up with the offered rate: the pool of 5 was full" in text
 
 
 def test_expected_failures_are_no_errors(stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:

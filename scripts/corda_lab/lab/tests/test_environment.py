@@ -22,4 +22,4 @@ def test_reads_java_s_version(text: str, version: str) -> None:
 
 def test_the_command_can_be_typed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["x", "run", "iou", "--users", "40", "--name", "it's mine"])
-    assert files.command_line() == "scripts/lab run iou --users 40 --name 'it'\\''s mine'"
+    assert files.command_line() == """scripts/lab run iou --users 40 --name 'it'"'"'s mine'"""

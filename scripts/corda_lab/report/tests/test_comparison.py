@@ -177,7 +177,9 @@ def test_how_a_run_measured_is_compared_and_the_seed_of_a_repeat_is_not(before: 
     # A step's own times are told as well.
     path = longer / "run.json"
     manifest = results.read_json(path)
-    manifest["sweep"]["own_spans"] = {"first minute": {"measure": {"seconds_max": 60.0}}}
+    manifest["sweep"]["own_spans"] = {
+        "first minute": {"measure": {"seconds_min": 60.0, "seconds_max": 60.0, "precision": None}}
+    }
     results.write_json(path, manifest)
     names = {entry.name for entry in judged(before, longer).others[0].unlike}
     assert "own_spans.first minute.measure.seconds_max" in names

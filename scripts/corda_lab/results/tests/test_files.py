@@ -1,12 +1,18 @@
 """What a run keeps of its steps."""
 
+from typing import Any
+
 import polars as pl
 
 from corda_lab.results.files import Measured, stage_table
+from corda_lab.steps.entry import StepEntry
+from corda_lab.testing.runs import ENVIRONMENT
 
 
 def measured(index: int, stage_rows: pl.DataFrame | None) -> Measured:
-    return Measured({"index": index}, pl.DataFrame(), pl.DataFrame(), stage_rows, {}, "iou", "")
+    needed: dict[str, Any] = {"index": index}
+    step = StepEntry.model_construct(**needed)
+    return Measured(step, pl.DataFrame(), pl.DataFrame(), stage_rows, ENVIRONMENT, "iou", "")
 
 
 def test_steps_of_different_workloads_have_different_stages() -> None:

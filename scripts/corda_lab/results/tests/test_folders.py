@@ -90,5 +90,5 @@ def test_lists_sweeps_that_broke_off_with_their_whole_steps(tmp_path: Path) -> N
         (sweep / "steps" / name).mkdir(parents=True)
     folders.write_json(sweep / "plan.json", {"steps": [{}, {}, {}, {}]})
     (found,) = folders.unfinished(results=tmp_path)
-    assert (found["run"], found["steps"], found["steps_planned"]) == (sweep.name, 2, 4)
+    assert (found.run, found.steps, found.steps_planned) == (sweep.name, 2, 4)
     assert folders.all_runs(results=tmp_path) == []

@@ -1,11 +1,15 @@
 """What a flow costs, from counters."""
 
+from typing import Any
+
 import polars as pl
 import pytest
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SERIES
 from corda_lab.runs import readings
 from corda_lab.steps import costs
+from corda_lab.steps.entry import PartValues, RequestCounts, RequestValues
+from corda_lab.steps.rows import Window
 
 NETWORK = """\
 Inter-|   Receive                                                |  Transmit
@@ -13,6 +17,24 @@ Inter-|   Receive                                                |  Transmit
     lo:  301846     400    0    0    0     0          0         0   301846     400    0    0    0     0       0          0
   eth0:   81243     237    0    0    0     0          0         0   183590     201    0    0    0     0       0          0
 """
+
+
+WINDOW = Window(100.0, 120.0)
+NO_METRICS = pl.DataFrame(schema=METRICS_SCHEMA)
+
+
+def values_of(done: dict[str, int], *, expected: int = 0, throughput: float = 10.0) -> RequestValues:
+    """As much of the values of the rows as costs need: the successes of every part."""
+    nothing = dict.fromkeys(RequestCounts.model_fields, 0)
+    parts: list[dict[str, Any]] = [
+        {"name": name, "requests": RequestCounts(**{**nothing, "ok": count})} for name, count in done.items()
+    ]
+    needed: dict[str, Any] = {
+        "throughput_per_second": throughput,
+        "requests": RequestCounts(**{**nothing, "ok": sum(done.values()), "expected": expected}),
+        "parts": tuple(PartValues.model_construct(**part) for part in parts),
+    }
+    return RequestValues.model_construct(**needed)
 
 
 def samples(name: str, node: str | None, values: dict[float, float], labels: str = "{}") -> list[dict[str, object]]:
@@ -34,19 +56,12 @@ def test_costs_are_of_one_flow() -> None:
         ],
         schema=METRICS_SCHEMA,
     )
-    step = {
-        "window": {"started_at": 100.0, "ended_at": 120.0},
-        "throughput_per_second": 10.0,
-        "requests": {"ok": 300, "expected": 100},
-        "parts": [{"states_per_flow": 2, "requests": {"ok": 300}}],
-    }
-    found = costs.figures(
-        step,
-        metrics,
+    before, after = (
         costs.Reading({"PartyA": 1000}, {"PartyA": 500}),
         costs.Reading({"PartyA": 9000}, {"PartyA": 2900}),
     )
-    assert found == {
+    found = costs.cost_values(values_of({"iou": 300}, expected=100), {"iou": 2}, WINDOW, metrics, before, after)
+    assert found.model_dump() == {
         "cpu_seconds_per_flow": {"PartyA": pytest.approx(0.05), "bridge": pytest.approx(0.01)},
         "allocated_bytes_per_flow": {"PartyA": pytest.approx(40.0)},
         "sent_bytes_per_flow": {"PartyA": 20.0},
@@ -66,40 +81,25 @@ def test_postgresql_s_processor_time_is_of_all_its_processes_those_that_ended_to
     assert readings.parse_processes("service postgres is not running\n") is None
 
 
-def step_of(parts: list[dict[str, object]]) -> dict[str, object]:
-    return {
-        "window": {"started_at": 100.0, "ended_at": 120.0},
-        "throughput_per_second": 10.0,
-        "requests": {"ok": 400, "expected": 0},
-        "parts": parts,
-    }
-
-
 def test_postgresql_is_counted_by_itself_and_its_exporter_is_not() -> None:
-    parts: list[dict[str, object]] = [{"states_per_flow": None, "requests": {"ok": 400}}]
     before, after = costs.Reading({}, {}, 100.0), costs.Reading({}, {}, 104.0)
-    found = costs.figures(step_of(parts), pl.DataFrame(schema=METRICS_SCHEMA), before, after)
-    assert found["cpu_seconds_per_flow"] == {"PostgreSQL": pytest.approx(0.01)}
+    found = costs.cost_values(values_of({"iou": 400}), {"iou": None}, WINDOW, NO_METRICS, before, after)
+    assert found.cpu_seconds_per_flow == {"PostgreSQL": pytest.approx(0.01)}
     assert "postgres" not in SERIES["lab_cpu_seconds_total"]
 
 
 def test_bytes_per_state_need_every_part_s_states() -> None:
     before, after = costs.Reading({}, {"PartyA": 0}), costs.Reading({}, {"PartyA": 800})
-    known: dict[str, object] = {"states_per_flow": 2, "requests": {"ok": 200}}
-    unknown: dict[str, object] = {"states_per_flow": None, "requests": {"ok": 200}}
-    silent: dict[str, object] = {"states_per_flow": None, "requests": {"ok": 0}}
-    for parts, expected in (([known, unknown], {}), ([known, silent], {"PartyA": 2.0})):
-        found = costs.figures(step_of(parts), pl.DataFrame(schema=METRICS_SCHEMA), before, after)
-        assert found["database_bytes_per_state"] == expected
+    cases: tuple[tuple[dict[str, int], dict[str, int | None], dict[str, float]], ...] = (
+        ({"known": 200, "unknown": 200}, {"known": 2, "unknown": None}, {}),
+        ({"known": 200, "silent": 0}, {"known": 2, "silent": None}, {"PartyA": 2.0}),
+    )
+    for done, states, expected in cases:
+        found = costs.cost_values(values_of(done), states, WINDOW, NO_METRICS, before, after)
+        assert found.database_bytes_per_state == expected
 
 
 def test_what_could_not_be_read_is_left_out() -> None:
-    step = {
-        "window": {"started_at": 100.0, "ended_at": 120.0},
-        "throughput_per_second": 0.0,
-        "requests": {"ok": 0, "expected": 0},
-        "parts": [{"states_per_flow": None, "requests": {"ok": 0}}],
-    }
     empty = costs.Reading({}, {})
-    found = costs.figures(step, pl.DataFrame(schema=METRICS_SCHEMA), empty, empty)
-    assert set(map(len, found.values())) == {0}
+    found = costs.cost_values(values_of({"iou": 0}, throughput=0.0), {"iou": None}, WINDOW, NO_METRICS, empty, empty)
+    assert set(map(len, found.model_dump().values())) == {0}

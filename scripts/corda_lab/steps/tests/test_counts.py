@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from corda_lab.steps import rows
-from corda_lab.steps.counts import Counts, FlowCount, Snapshot, difference, succeeded_by_part
+from corda_lab.steps.counts import Counts, Snapshot, difference, succeeded_by_part
+from corda_lab.steps.entry import FlowCount
 from corda_lab.steps.plan import Part, Subject
+from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.testing import simulation
 
 IOU, PAY = "org.cordalab.flows.Iou", "org.cordalab.flows.CashRepeatedPay"
@@ -16,6 +18,11 @@ PAY_PART = Part("pay", PAY, "CashRepeatedPay", "PartyC", changes={CASH: {"PartyA
 SUBJECT = Subject("PartyA", (IOU_PART,))
 MIXED = Subject("PartyA", (IOU_PART, PAY_PART))
 BEFORE = Snapshot({IOU: 5}, {"PartyA": {IOU: 7}, "Notary": {}}, {(IOU_STATE, "PartyA"): 7, (IOU_STATE, "PartyB"): 9})
+
+
+def flow_count(flow: str, count: int) -> FlowCount:
+    """Three observers that agree."""
+    return FlowCount(flow=flow, generator=count, bridge=count, node=count)
 
 
 def after(bridge: int, node: int, at_a: int, at_b: int) -> Snapshot:
@@ -28,11 +35,11 @@ def after(bridge: int, node: int, at_a: int, at_b: int) -> Snapshot:
 
 def test_differences_over_a_run_agree() -> None:
     counted = difference(BEFORE, after(105, 107, 107, 109), SUBJECT, succeeded={"iou": 100})
-    assert counted.flows == (FlowCount(IOU, 100, 100, 100),)
+    assert counted.flows == (flow_count(IOU, 100),)
     assert counted.node_flows == {"PartyA": {IOU: 100}, "PartyB": {"org.cordalab.flows.IouResponder": 100}}
-    stored = counted.as_dict()
-    assert stored["agree"]
-    assert (stored["generator"], stored["vaults"]) == (100, {"PartyA": 100, "PartyB": 100})
+    entry = counted.entry()
+    assert entry.agree
+    assert (entry.generator, entry.vaults) == (100, {"PartyA": 100, "PartyB": 100})
 
 
 def test_a_counter_that_did_not_exist_before_starts_at_zero() -> None:
@@ -41,17 +48,17 @@ def test_a_counter_that_did_not_exist_before_starts_at_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "sentence"),
+    ("seen", "expected"),
     [
-        (after(14, 17, 17, 19), "bridge 9, generator 10"),
-        (after(15, 16, 17, 19), "node 9, generator 10"),
-        (after(15, 17, 17, 20), "vault of PartyB +11 IouState, expected +10"),
+        (after(14, 17, 17, 19), reason("count_differs", observer="bridge", count=9, flow="Iou", generator=10)),
+        (after(15, 16, 17, 19), reason("count_differs", observer="node", count=9, flow="Iou", generator=10)),
+        (after(15, 17, 17, 20), reason("vault_differs", node="PartyB", state="IouState", counted=11, expected=10)),
         # A node that was restarted begins again at zero.
-        (after(15, 4, 17, 19), "node -3, generator 10"),
+        (after(15, 4, 17, 19), reason("count_differs", observer="node", count=-3, flow="Iou", generator=10)),
     ],
 )
-def test_says_which_count_differs(seen: Snapshot, sentence: str) -> None:
-    assert difference(BEFORE, seen, SUBJECT, succeeded={"iou": 10}).disagreements == [sentence]
+def test_says_which_count_differs(seen: Snapshot, expected: Reason) -> None:
+    assert difference(BEFORE, seen, SUBJECT, succeeded={"iou": 10}).disagreements == [expected]
 
 
 def test_a_mix_is_counted_by_flow_class_and_by_state_and_node() -> None:
@@ -63,12 +70,12 @@ def test_a_mix_is_counted_by_flow_class_and_by_state_and_node() -> None:
     )
     counted = difference(before, seen, MIXED, succeeded={"iou": 4, "pay": 2})
     assert counted.disagreements == []
-    assert counted.as_dict()["generator"] == 6
+    assert counted.entry().generator == 6
     lost = difference(before, seen, MIXED, succeeded={"iou": 4, "pay": 3})
-    assert lost.disagreements == [
-        "bridge 2 CashRepeatedPay, generator 3",
-        "node 2 CashRepeatedPay, generator 3",
-        "vault of PartyC +20 CashState, expected +30",
+    assert sentences(lost.disagreements) == [
+        "the counts differ: the bridge counted 2 CashRepeatedPay, the generator 3",
+        "the counts differ: the node counted 2 CashRepeatedPay, the generator 3",
+        "the counts differ: the vault of PartyC changed by +20 CashState, expected +30",
     ]
 
 
@@ -83,7 +90,7 @@ def test_parts_that_start_the_same_flow_are_counted_together() -> None:
     )
     counted = difference(before, seen, subject, succeeded={"iou": 3, "iou to PartyC": 2})
     assert counted.disagreements == []
-    assert counted.flows == (FlowCount(IOU, 5, 5, 5),)
+    assert counted.flows == (flow_count(IOU, 5),)
 
 
 def test_states_that_a_flow_consumes_count_down() -> None:
@@ -99,7 +106,7 @@ def test_a_flow_without_a_state_has_nothing_to_count_in_vaults() -> None:
     subject = Subject("PartyA", (Part("empty", empty, "Empty"),))
     assert subject.vault_places == ()
     seen = Snapshot({empty: 2}, {"PartyA": {empty: 2}}, {})
-    assert difference(Snapshot({}, {}, {}), seen, subject, succeeded={"empty": 2}).as_dict()["agree"]
+    assert difference(Snapshot({}, {}, {}), seen, subject, succeeded={"empty": 2}).entry().agree
 
 
 def test_expected_failures_are_no_successes(tmp_path: Path) -> None:
@@ -109,5 +116,5 @@ def test_expected_failures_are_no_successes(tmp_path: Path) -> None:
 
 
 def test_counts_read_before_rest_do_not_agree() -> None:
-    counted = Counts((FlowCount(IOU, 1, 1, 1),), at_rest=False, rest_seconds=120.0)
-    assert counted.disagreements == ["flows were still outstanding 120 s after the load had ended"]
+    counted = Counts((flow_count(IOU, 1),), at_rest=False, rest_seconds=120.0)
+    assert counted.disagreements == [reason("not_at_rest", seconds=120.0)]

@@ -78,7 +78,7 @@ def test_overrides_reach_the_generator_and_the_manifest() -> None:
     arguments = plan.driver_arguments()
     given = [arguments[place + 1] for place, word in enumerate(arguments) if word == "--set"]
     assert given == ["iouValue=7", "note=a=b"]
-    assert plan.options.as_dict()["overrides"] == {"iouValue": "7", "note": "a=b"}
+    assert plan.options.entry().overrides == {"iouValue": "7", "note": "a=b"}
 
 
 @pytest.mark.parametrize("settings", [["iouValue"], ["=3"], ["a=1", "a=2"]])

@@ -6,13 +6,15 @@ from typing import Any
 import polars as pl
 import pytest
 
+from corda_lab.steps.entry import OpenLoadEntry
 from corda_lab.steps.open_load import (
     generator_was_limit,
     max_in_flight,
-    open_load_figures,
+    open_load_values,
     system_could_not_keep_up,
     with_lag,
 )
+from corda_lab.steps.reasons import reason
 from corda_lab.steps.rows import Window, read_rows
 from corda_lab.testing import simulation
 
@@ -23,19 +25,19 @@ def frame(tmp_path: Path, content: list[dict[str, Any]]) -> pl.DataFrame:
     return read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
 
 
-def figures(tmp_path: Path, pool: int, rate: float, **about: Any) -> dict[str, Any]:
+def figures(tmp_path: Path, pool: int, rate: float, **about: Any) -> OpenLoadEntry:
     service = simulation.fixed(about.pop("service_seconds"))
     content, dropped = simulation.open_rows(rate, 60, service, pool=pool, **about)
     end = simulation.end_words(content, pool, 60, rate=rate, dropped=dropped)
-    return open_load_figures(frame(tmp_path, content), WINDOW, end, pool)
+    return open_load_values(frame(tmp_path, content), WINDOW, end, pool)
 
 
 def test_a_load_below_capacity_is_neither_late_nor_dropped(tmp_path: Path) -> None:
     found = figures(tmp_path, 10, 10, service_seconds=0.05)
-    assert (found["offered"], found["late"], found["dropped"]) == (600, 0, 0)
-    assert found["offered_per_second"] == 10
-    assert found["lag_ms"]["max"] == pytest.approx(0, abs=0.001)
-    assert not found["pool_was_full"]
+    assert (found.offered, found.late, found.dropped) == (600, 0, 0)
+    assert found.offered_per_second == 10
+    assert found.lag_ms.max == pytest.approx(0, abs=0.001)
+    assert not found.pool_was_full
     assert generator_was_limit(found) is None
     assert system_could_not_keep_up(found) is None
 
@@ -43,24 +45,24 @@ def test_a_load_below_capacity_is_neither_late_nor_dropped(tmp_path: Path) -> No
 def test_above_capacity_arrivals_wait_for_the_pool_and_are_dropped(tmp_path: Path) -> None:
     # One server that takes 100 ms does 10 a second; of 20 a second half cannot be served.
     found = figures(tmp_path, 5, 20, service_seconds=0.1)
-    assert found["dropped"] == pytest.approx(600 - 10, abs=30)
-    assert found["pool_was_full"]
-    assert found["lag_ms"]["p99"] > 500
+    assert found.dropped == pytest.approx(600 - 10, abs=30)
+    assert found.pool_was_full
+    assert (found.lag_ms.p99 or 0.0) > 500
     assert generator_was_limit(found) is None
-    assert "The system did not keep up" in str(system_could_not_keep_up(found))
+    assert "the system did not keep up" in str(system_could_not_keep_up(found))
 
 
 def test_lag_behind_a_free_place_is_the_generator_s(tmp_path: Path) -> None:
     found = figures(tmp_path, 50, 10, service_seconds=0.05, lag_seconds=0.025)
-    assert found["generator_lag_ms_p99"] == pytest.approx(25, abs=0.1)
-    assert "550 of 550 requests started more than 10 ms late although a place was free" in str(
+    assert found.generator_lag_ms_p99 == pytest.approx(25, abs=0.1)
+    assert "550 of 550 requests started more than 10 ms late although the pool had a free place" in str(
         generator_was_limit(found)
     )
 
 
 def test_lag_that_is_small_beside_the_latency_changes_no_figure(tmp_path: Path) -> None:
     found = figures(tmp_path, 50, 1, service_seconds=0.5, lag_seconds=0.025)
-    assert found["generator_lag_ms_max"] == pytest.approx(0.05 * 525, abs=0.1)
+    assert found.generator_lag_ms_max == pytest.approx(0.05 * 525, abs=0.1)
     assert generator_was_limit(found) is None
 
 
@@ -69,26 +71,26 @@ def test_one_late_start_among_few_says_nothing(tmp_path: Path) -> None:
     for late, is_limit in ((1, False), (2, True)):
         moved = [{**row, "started_at": row["started_at"] + 0.02} for row in content[:late]] + content[late:]
         end = simulation.end_words(moved, 5, 60, rate=1, dropped=0)
-        found = open_load_figures(frame(tmp_path, moved), Window(simulation.ORIGIN, simulation.ORIGIN + 60), end, 5)
-        assert (found["generator_late"], found["requests_in_window"]) == (late, 20)
+        found = open_load_values(frame(tmp_path, moved), Window(simulation.ORIGIN, simulation.ORIGIN + 60), end, 5)
+        assert (found.generator_late, found.requests_in_window) == (late, 20)
         assert (generator_was_limit(found) is not None) == is_limit
 
 
 def test_a_few_late_starts_before_the_pool_fills_do_not_blame_the_generator(tmp_path: Path) -> None:
     content, dropped = simulation.open_rows(20, 60, simulation.fixed(0.1), pool=5, lag_seconds=0.02)
     end = simulation.end_words(content, 5, 60, rate=20, dropped=dropped)
-    found = open_load_figures(frame(tmp_path, content), WINDOW, end, 5)
-    assert found["generator_lag_ms_p99"] == 0
+    found = open_load_values(frame(tmp_path, content), WINDOW, end, 5)
+    assert found.generator_lag_ms_p99 == 0
     assert generator_was_limit(found) is None
 
 
 def test_arrivals_dropped_while_places_were_free_are_the_generator_s(tmp_path: Path) -> None:
     content, _ = simulation.open_rows(10, 60, simulation.fixed(0.05), pool=10)
     end = simulation.end_words(content, 10, 60, rate=10, dropped=3)
-    found = open_load_figures(frame(tmp_path, content), WINDOW, end, 10)
-    assert generator_was_limit(found) == "3 arrivals were dropped while places of the pool were free"
+    found = open_load_values(frame(tmp_path, content), WINDOW, end, 10)
+    assert generator_was_limit(found) == reason("generator_dropped", dropped=3)
     # One was due just before the load was told to stop.
-    assert generator_was_limit({**found, "dropped": 1}) is None
+    assert generator_was_limit(found.model_copy(update={"dropped": 1})) is None
 
 
 def test_every_worker_has_its_own_share_of_the_pool(tmp_path: Path) -> None:
@@ -116,8 +118,8 @@ def test_a_run_without_a_row_has_no_lag(tmp_path: Path) -> None:
         "dropped": 0,
         "lag_p99_ms": None,
     }
-    found = open_load_figures(empty, WINDOW, end, 5)
-    assert found["generator_lag_ms_p99"] is None
+    found = open_load_values(empty, WINDOW, end, 5)
+    assert found.generator_lag_ms_p99 is None
     assert generator_was_limit(found) is None
 
 

@@ -10,6 +10,8 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.runs import stage_rows
 from corda_lab.steps import rows, stages
+from corda_lab.steps.entry import StagesEntry
+from corda_lab.steps.reasons import sentences
 from corda_lab.steps.rows import Window
 from corda_lab.testing import simulation
 
@@ -22,31 +24,31 @@ def simulated(tmp_path: Path, **about: Any) -> tuple[pl.DataFrame, list[dict[str
     return rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)]), content
 
 
-def figures(tmp_path: Path, **about: Any) -> dict[str, Any]:
+def figures(tmp_path: Path, **about: Any) -> StagesEntry:
     requests, content = simulated(tmp_path, **about)
     table = stage_rows.read_stages(simulation.write_stage_rows(tmp_path, content), simulation.nodes())
-    return stages.stage_figures(requests, table, WINDOW, FLOWS, is_on=True, dropped={"PartyA": 0})
+    return stages.stage_values(requests, table, WINDOW, FLOWS, is_on=True, dropped={"PartyA": 0})
 
 
 def test_the_stages_add_up_to_the_flow_s_time(tmp_path: Path) -> None:
     found = figures(tmp_path)
-    (table,) = found["flows"]
-    assert table["rows"] == table["requests"] > 400
+    (table,) = found.flows
+    assert table.rows == table.requests > 400
     # Four users behind one server of 100 ms: 400 ms, of which 1 ms on either side is not the flow's.
-    assert sum(line["mean_ms"] for line in table["stages"]) == pytest.approx(398, abs=0.1)
-    assert table["sum_ms_mean"] == pytest.approx(table["request_ms_mean"]) == pytest.approx(400, abs=0.1)
-    shares = [line["share_percent"] for line in table["stages"]]
-    assert sum([table["start_share_percent"], *shares, table["end_share_percent"]]) == pytest.approx(100)
-    assert table["difference_percent"] == pytest.approx(0, abs=0.01)
-    assert table["start_ms"]["p50"] == pytest.approx(1, abs=0.01)
-    assert table["end_ms"]["p50"] == pytest.approx(1, abs=0.01)
-    assert stages.doubts(found) == []
+    assert sum(line.mean_ms or 0.0 for line in table.stages) == pytest.approx(398, abs=0.1)
+    assert table.sum_ms_mean == pytest.approx(table.request_ms_mean) == pytest.approx(400, abs=0.1)
+    shares = [table.start_share_percent, *(line.share_percent for line in table.stages), table.end_share_percent]
+    assert sum(share or 0.0 for share in shares) == pytest.approx(100)
+    assert table.difference_percent == pytest.approx(0, abs=0.01)
+    assert table.start_ms.p50 == pytest.approx(1, abs=0.01)
+    assert table.end_ms.p50 == pytest.approx(1, abs=0.01)
+    assert stages.warnings(found) == []
 
 
 def test_stages_stand_in_the_order_of_a_flow_with_their_share(tmp_path: Path) -> None:
-    (table,) = figures(tmp_path)["flows"]
-    assert [line["stage"] for line in table["stages"]] == list(simulation.STAGE_SHARES)
-    shares = {line["stage"]: line["share_percent"] for line in table["stages"]}
+    (table,) = figures(tmp_path).flows
+    assert [line.stage for line in table.stages] == list(simulation.STAGE_SHARES)
+    shares = {line.stage: line.share_percent for line in table.stages}
     assert shares["collect_signatures"] == pytest.approx(45 * 398 / 400, abs=0.1)
     assert stages.ordered_stages(["stage_other_ms", "stage_own_ms", "flow_id", "stage_wait_ms"]) == [
         "wait",
@@ -56,17 +58,17 @@ def test_stages_stand_in_the_order_of_a_flow_with_their_share(tmp_path: Path) ->
 
 
 def test_the_nodes_that_answered_have_tables_of_their_own(tmp_path: Path) -> None:
-    (table,) = figures(tmp_path)["responders"]
-    assert (table["flow"], table["node"]) == ("org.cordalab.flows.IouResponder", "PartyB")
-    assert {line["stage"] for line in table["stages"]} == {"sign", "record"}
+    (table,) = figures(tmp_path).responders
+    assert (table.flow, table.node) == ("org.cordalab.flows.IouResponder", "PartyB")
+    assert {line.stage for line in table.stages} == {"sign", "record"}
 
 
 def test_consensus_latency_ends_with_the_last_commit(tmp_path: Path) -> None:
     found = figures(tmp_path)
-    latency = found["consensus_latency_ms"]
-    assert latency["p50"] == pytest.approx(1000 * simulation.COMMIT_SECONDS, abs=0.01)
-    assert latency["count"] == found["flows"][0]["rows"]
-    assert found["consensus_left_out"] == 0
+    latency = found.consensus_latency_ms
+    assert latency.p50 == pytest.approx(1000 * simulation.COMMIT_SECONDS, abs=0.01)
+    assert latency.count == found.flows[0].rows
+    assert found.consensus_left_out == 0
 
 
 def test_a_transaction_that_lacks_a_party_s_row_has_no_consensus_latency(tmp_path: Path) -> None:
@@ -75,16 +77,17 @@ def test_a_transaction_that_lacks_a_party_s_row_has_no_consensus_latency(tmp_pat
     lines = paths[1].read_text(encoding="utf-8").splitlines(keepends=True)
     paths[1].write_text("".join(lines[::2]), encoding="utf-8")
     table = stage_rows.read_stages(paths, simulation.nodes())
-    found = stages.stage_figures(requests, table, WINDOW, FLOWS, is_on=True, dropped={})
-    assert found["consensus_latency_ms"]["p50"] == pytest.approx(1000 * simulation.COMMIT_SECONDS, abs=0.01)
-    assert found["consensus_left_out"] == pytest.approx(found["flows"][0]["rows"] / 2, abs=1)
+    found = stages.stage_values(requests, table, WINDOW, FLOWS, is_on=True, dropped={})
+    assert found.consensus_latency_ms.p50 == pytest.approx(1000 * simulation.COMMIT_SECONDS, abs=0.01)
+    assert found.consensus_left_out == pytest.approx(found.flows[0].rows / 2, abs=1)
 
 
 def test_a_sum_that_is_off_and_rows_that_are_missing_are_doubts(tmp_path: Path) -> None:
     found = figures(tmp_path)
-    found["flows"][0].update(difference_percent=-14.0, rows=found["flows"][0]["requests"] - 3)
-    found["rows_dropped"] = {"PartyA": 7}
-    words = " ".join(stages.doubts(found))
+    (table,) = found.flows
+    short = table.model_copy(update={"difference_percent": -14.0, "rows": table.requests - 3})
+    lossy = found.model_copy(update={"flows": [short], "rows_dropped": {"PartyA": 7}})
+    words = " ".join(sentences(stages.warnings(lossy)))
     assert "-14 %" in words
     assert "3 of" in words
     assert "PartyA dropped 7 stage rows" in words
@@ -100,17 +103,17 @@ def test_a_sum_that_is_off_and_rows_that_are_missing_are_doubts(tmp_path: Path) 
 )
 def test_says_why_there_is_no_table(tmp_path: Path, flow: str, is_on: bool, words: str) -> None:
     requests, _ = simulated(tmp_path)
-    found = stages.stage_figures(requests, None, WINDOW, {"Iou": flow}, is_on=is_on, dropped={})
-    assert words in found["reason"]
-    assert stages.doubts(found) == []
+    found = stages.stage_values(requests, None, WINDOW, {"Iou": flow}, is_on=is_on, dropped={})
+    assert words in str(found.reason)
+    assert stages.warnings(found) == []
 
 
 def test_stage_rows_of_other_flows_make_no_table(tmp_path: Path) -> None:
     requests, content = simulated(tmp_path)
     others = [{**one, "flow_id": "another", "tx_id": "AA"} for one in content[:3]]
     table = stage_rows.read_stages(simulation.write_stage_rows(tmp_path, others), simulation.nodes())
-    found = stages.stage_figures(requests, table, WINDOW, FLOWS, is_on=True, dropped={})
-    assert found["reason"] == "No stage row belongs to a request of the measuring window."
+    found = stages.stage_values(requests, table, WINDOW, FLOWS, is_on=True, dropped={})
+    assert found.reason == "No stage row belongs to a request of the measuring window."
 
 
 def test_a_row_that_was_cut_off_is_left_out_and_a_broken_one_refused(tmp_path: Path) -> None:

@@ -3,25 +3,41 @@
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
+from corda_lab.steps.entry import Distribution, OpenLoadEntry, RequestCounts, StepEntry, ValidityEntry, WindowEntry
+from corda_lab.steps.reasons import reason
 from corda_lab.sweeps.judge import sustained, threshold_problems
 from corda_lab.sweeps.schema import FindMaxFields, ThresholdFields
 
 OBJECTIVE = FindMaxFields.model_validate({"rate_min": 1, "rate_max": 100, "p95_max": "2s", "confirm": "60s"})
 
 
-def step_of(**changes: Any) -> dict[str, Any]:
-    return {
+def step_of(**changes: Any) -> StepEntry:
+    """As much of a step of open load as judging needs."""
+    arrivals = {"offered": 1000, "dropped": 0, "due_in_window": 990}
+    content: dict[str, Any] = {
         "throughput_per_second": 9.9,
         "latency_ms": {"p50": 100.0, "p95": 150.0, "p99": 200.0},
         "latency_intended_ms": {"p50": 400.0, "p95": 1500.0, "p99": 1900.0},
-        "load": {"rate_per_second": 10.0},
-        "open_load": {"offered": 1000, "dropped": 0, "due_in_window": 990},
+        "open_load": arrivals,
         "window": {"seconds": 100.0},
         "requests": {"errors": 0, "total": 1000},
         "validity": {"valid": True, "reasons": []},
         **changes,
     }
+    models: dict[str, type[BaseModel]] = {
+        "latency_ms": Distribution,
+        "latency_intended_ms": Distribution,
+        "open_load": OpenLoadEntry,
+        "window": WindowEntry,
+        "requests": RequestCounts,
+        "validity": ValidityEntry,
+    }
+    for name, model in models.items():
+        if content[name] is not None:
+            content[name] = model.model_construct(**content[name])
+    return StepEntry.model_construct(**content)
 
 
 def test_a_rate_that_keeps_the_objective_is_sustained() -> None:
@@ -29,23 +45,23 @@ def test_a_rate_that_keeps_the_objective_is_sustained() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("changes", "words"),
     [
         ({"throughput_per_second": 9.0}, "achieved 9.00 of 9.90 arrivals per second"),
-        ({"latency_intended_ms": {"p95": 2100.0}}, "p95 is 2,100 ms, more than 2,000 ms"),
+        ({"latency_intended_ms": {"p95": 2100.0}}, "p95 is 2,100 ms, above the limit of 2,000 ms"),
         ({"latency_intended_ms": {"p95": None}}, "p95 is not known"),
-        ({"open_load": {"offered": 1000, "dropped": 2, "due_in_window": 990}}, "2 of 1000 arrivals were dropped"),
-        ({"requests": {"errors": 1, "total": 1000}}, "1 of 1000 requests ended in an error"),
+        ({"open_load": {"offered": 1000, "dropped": 2, "due_in_window": 990}}, "2 of 1,000 arrivals were dropped"),
+        ({"requests": {"errors": 1, "total": 1000}}, "1 of 1,000 requests failed"),
         (
-            {"validity": {"valid": False, "reasons": ["the generator was the limit: lag"]}},
+            {"validity": {"valid": False, "reasons": [reason("generator_dropped", dropped=3)]}},
             "the generator was the limit",
         ),
-        ({"validity": {"valid": False, "reasons": ["the machine swapped"]}}, "the machine swapped"),
+        ({"validity": {"valid": False, "reasons": [reason("swapped", pages=300)]}}, "the host swapped"),
     ],
 )
-def test_a_rate_that_does_not_is_told_why(changes: dict[str, Any], reason: str) -> None:
+def test_a_rate_that_does_not_is_told_why(changes: dict[str, Any], words: str) -> None:
     (found,) = sustained(step_of(**changes), OBJECTIVE)
-    assert found.startswith(reason)
+    assert str(found).startswith(words)
 
 
 def test_few_arrivals_by_chance_are_no_shortfall() -> None:
@@ -66,13 +82,13 @@ def test_few_arrivals_by_chance_are_no_shortfall() -> None:
 
 def test_thresholds_are_of_the_latency_that_counts() -> None:
     limits = ThresholdFields.model_validate({"throughput_min": 5, "p50_max": "300ms", "p99_max": "2s"})
-    assert threshold_problems(step_of(), limits) == ["p50 is 400 ms, more than 300 ms"]
+    assert threshold_problems(step_of(), limits) == [reason("latency_above", name="p50", seen_ms=400.0, limit_ms=300.0)]
     assert threshold_problems(step_of(open_load=None), limits) == []
     limits = ThresholdFields.model_validate({"throughput_min": 12})
-    assert threshold_problems(step_of(), limits) == ["throughput is 9.90 flows/s, less than 12"]
+    assert threshold_problems(step_of(), limits) == [reason("throughput_below", seen=9.9, limit=12.0)]
 
 
 def test_a_step_that_is_not_valid_breaks_no_threshold() -> None:
     limits = ThresholdFields.model_validate({"throughput_min": 12})
-    invalid = {"valid": False, "reasons": ["the machine swapped 300 pages while it was measured"]}
+    invalid = {"valid": False, "reasons": [reason("swapped", pages=300)]}
     assert threshold_problems(step_of(validity=invalid), limits) == []

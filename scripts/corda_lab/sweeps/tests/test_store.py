@@ -19,13 +19,18 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
 from corda_lab.results import files, folders
+from corda_lab.results.manifest import Image, Manifest, SearchOutcome, SearchPlan, SweepPlan
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import PASSED, StepEntry, ValidityEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.reasons import reason
 from corda_lab.sweeps import execute, find_max, judge, lab, plan, store
 from corda_lab.sweeps import runner as sweeps_runner
 from corda_lab.sweeps.command import Wanted, finish, stored_sweep
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.testing import simulation
-from corda_lab.testing.runs import measured_of, plan_of
+from corda_lab.testing.entries import changed
+from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
 
 SWEEP = """\
 description: Twelve steps.
@@ -39,6 +44,8 @@ KILLS = 100
 STEP_SECONDS = 0.02
 
 SETTINGS = load_settings(ENV_FILE, {})
+
+SWAPPED = reason("swapped", pages=300)
 
 
 GONE = LabError("the node is gone")
@@ -83,15 +90,28 @@ class Stub(sweeps_runner.Runner):
             raise self._errors[step.key].pop(0)
         time.sleep(STEP_SECONDS)
         measured = files.read_step(self._sample)
-        measured.step["counts"]["at_rest"] = self._at_rest
-        measured.step["load"]["rate_per_second"] = step.load.get("rate")
-        measured.step["validity"]["machine"] = ["the machine swapped"] if self._spoilt > 0 else []
+        changes = {
+            "counts.at_rest": self._at_rest,
+            "load.rate_per_second": step.load.get("rate"),
+            "validity.machine": [SWAPPED] if self._spoilt > 0 else [],
+        }
         self._spoilt -= 1
-        measured.step.update(sweeps_runner.place_of(step, judge.failings(measured.step, self._sweep.fields)))
-        return measured
+        entry = changed(measured.step, changes)
+        return measured.with_step(sweeps_runner.placed(entry, step, judge.failings(entry, self._sweep.fields)))
 
     def _keep_failure(self, step: plan.Step, attempt: int, error: LabError) -> None:
         self.failed[step.key] = error.message
+
+
+def step_with(**known: Any) -> StepEntry:
+    """As much of a step as judging a sweep needs."""
+    return StepEntry.model_construct(**known)
+
+
+def sweep_run(folder: Path, steps: list[StepEntry], planned: SweepPlan) -> StoredRun:
+    """As much of a run as judging a sweep needs."""
+    known: dict[str, Any] = {"kind": "sweep", "sweep": planned}
+    return StoredRun(folder, Manifest.model_construct(**known), steps)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +170,7 @@ def structure(run: Path) -> tuple[Any, ...]:
     rows = pl.read_parquet(run / "requests.parquet")
     return (
         sorted(path.name for path in run.iterdir() if path.name != "report.html"),
-        [(step["index"], step["key"], step["repeat"], step["point"], sorted(step)) for step in steps],
+        [(step.index, step.key, step.repeat, step.point, sorted(step)) for step in steps],
         rows.group_by("step").len().sort("step").rows(),
         rows.schema,
     )
@@ -215,7 +235,7 @@ def test_what_is_complete_is_not_run_again(tmp_path: Path, sample: Path) -> None
     assert kept.has(kept.steps[0])
     assert not kept.has(kept.steps[1])
     again = Stub(sweep, kept, sample, broken={kept.steps[0].key: [GONE, GONE]}).step(kept.steps[0], "")
-    assert again.step == json.loads(json.dumps(first.step))
+    assert again.step == first.step
     assert again.requests.equals(first.requests)
 
 
@@ -324,7 +344,9 @@ def test_an_image_that_was_built_anew_ends_the_sweep(tmp_path: Path, sample: Pat
     runner = Stub(sweep, kept, sample)
     name = "corda-lab/node:4.10"
     with pytest.raises(LabError, match=name):
-        runner._require_same_images({"images": {"partya": {"name": name, "id": "sha256:other"}}})
+        runner._require_same_images(
+            ENVIRONMENT.model_copy(update={"images": {"partya": Image(name=name, id="sha256:other")}})
+        )
 
 
 def test_a_sweep_file_that_was_edited_since_is_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -361,16 +383,14 @@ find_max: {rate_min: 2, rate_max: 100, precision: 50%, p95_max: 2s, confirm: 9s}
 @pytest.fixture
 def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFile:
     """A search on a system that sustains a rate of 5."""
-    monkeypatch.setattr(
-        judge, "sustained", lambda step, objective: ["no"] if step["load"]["rate_per_second"] > 5 else []
-    )
+    monkeypatch.setattr(judge, "sustained", lambda step, objective: [SWAPPED] if step.load.rate_per_second > 5 else [])
     monkeypatch.setattr(page, "render", lambda folder: folder)
     path = tmp_path / "search.yaml"
     path.write_text(SEARCH, encoding="utf-8")
     return read_sweep(path)
 
 
-def search_with(runner: Stub, sweep: SweepFile) -> dict[str, Any]:
+def search_with(runner: Stub, sweep: SweepFile) -> SearchOutcome:
     (point,) = plan.points_of(sweep)
     return find_max.find_max(sweep, point, 0, runner.answer)
 
@@ -381,12 +401,12 @@ def test_a_rate_that_breaks_the_lab_is_not_sustained_and_not_asked_again(
     kept = begin(tmp_path, search)
     broken = {key: [GONE, GONE] for key in ("iou_03-probe", "iou_04-probe")}
     outcome = search_with(Stub(search, kept, sample, broken=broken), search)
-    assert outcome["reason"] == "4 was confirmed; 5.657 was not sustained."
-    assert [(one["rate"], one["sustained"]) for one in outcome["answers"]][2:4] == [(8, False), (5.657, False)]
+    assert outcome.reason == "4 was confirmed; 5.657 was not sustained."
+    assert [(one.rate, one.sustained) for one in outcome.answers][2:4] == [(8, False), (5.657, False)]
     assert "0003-iou_03-probe" not in [path.name for path in kept.done]
     # Whatever is asked again would now be measured.
     assert search_with(Stub(search, kept, sample), search) == outcome
-    assert len(kept.done) == len(outcome["answers"]) - 2
+    assert len(kept.done) == len(outcome.answers) - 2
 
 
 def test_a_lab_that_has_not_measured_anything_yet_is_not_broken_by_the_rate(
@@ -395,7 +415,7 @@ def test_a_lab_that_has_not_measured_anything_yet_is_not_broken_by_the_rate(
     kept = begin(tmp_path, search)
     with pytest.raises(sweeps_runner.StepFailedError):
         search_with(Stub(search, kept, sample, broken={"iou_01-probe": [GONE, GONE]}), search)
-    assert search_with(Stub(search, kept, sample), search)["rate"] == 4
+    assert search_with(Stub(search, kept, sample), search).rate == 4
 
 
 def test_a_search_that_is_finished_early_tells_what_it_found_so_far(
@@ -422,8 +442,8 @@ def test_a_step_that_the_machine_spoilt_is_measured_again_on_a_fresh_lab(
     kept = begin(tmp_path, sweep)
     runner = Stub(sweep, kept, sample, spoilt=times)
     measured = runner.step(kept.steps[0], "")
-    assert (not measured.step["validity"]["machine"]) is is_valid
-    assert measured.step["measured_again"] == ["the machine swapped"] * min(times, 2)
+    assert (not measured.step.validity.machine) is is_valid
+    assert measured.step.measured_again == [SWAPPED] * min(times, 2)
     assert runner.forgotten == min(times, 2)
     assert len(kept.done) == 1
 
@@ -436,11 +456,10 @@ def test_a_step_that_the_machine_spoilt_is_measured_again_on_a_fresh_lab(
 def test_a_search_fails_for_what_it_found_and_for_no_step_on_the_way(
     tmp_path: Path, rate: float | None, expected: list[str]
 ) -> None:
-    outcomes = {"iou": {"rate": rate, "reason": "No rate was confirmed."}}
-    failed = {"verdict": {"passed": False, "reasons": ["3 requests ended in an error"]}}
-    folders.write_json(tmp_path / "steps.json", {"steps": [failed]})
-    folders.write_json(tmp_path / "run.json", {"sweep": {"find_max": {"outcomes": outcomes}}})
-    assert execute.problems_of(tmp_path) == expected
+    outcome = SearchOutcome(rate=rate, low=None, high=None, reason="No rate was confirmed.", answers=[])
+    failed = step_with(verdict=VerdictEntry(passed=False, reasons=[reason("requests_failed", errors=3, total=9)]))
+    run = sweep_run(tmp_path, [failed], SweepPlan(find_max=SearchPlan(outcomes={"iou": outcome})))
+    assert execute.problems_of(run) == expected
 
 
 def test_two_sweeps_do_not_run_at_once(tmp_path: Path) -> None:
@@ -482,15 +501,13 @@ def test_a_report_of_what_there_is_leaves_nothing_half_written(
 
 
 def test_thresholds_that_nothing_valid_was_held_against_are_not_kept(tmp_path: Path) -> None:
-    def step(label: str, valid: bool) -> dict[str, Any]:
-        told: dict[str, Any] = {"reasons": []}
-        return {"workload": "iou", "label": label, "validity": {"valid": valid}, "verdict": told, "thresholds": told}
+    def step(label: str, valid: bool) -> StepEntry:
+        validity = ValidityEntry(valid=valid, reasons=[], machine=[])
+        return step_with(workload="iou", label=label, validity=validity, verdict=PASSED)
 
     steps = [step("2 users", True), step("2 users", False), step("8 users", False)]
-    folders.write_json(tmp_path / "steps.json", {"steps": steps})
     for limits, expected in (
         ({"p95_max": 2.0}, ["8 users: has no valid step, so whether it keeps the thresholds is not known"]),
         ({}, []),
     ):
-        folders.write_json(tmp_path / "run.json", {"sweep": {"find_max": None, "thresholds": limits}})
-        assert execute.problems_of(tmp_path) == expected
+        assert execute.problems_of(sweep_run(tmp_path, steps, SweepPlan(thresholds=limits))) == expected

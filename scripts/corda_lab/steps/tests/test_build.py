@@ -1,21 +1,19 @@
 """A step's figures, what makes them doubtful, and the verdict."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.host import machine
+from corda_lab.results import stored
 from corda_lab.runs.timeline import Timeline
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import costs
-from corda_lab.steps.counts import Counts, FlowCount, VaultCount
-from corda_lab.steps.entry import (
+from corda_lab.steps.build import (
     generator_cpu_percent,
     mean_in_window,
     measuring_window,
@@ -23,46 +21,60 @@ from corda_lab.steps.entry import (
     precision_of,
     warm_up_of,
 )
+from corda_lab.steps.counts import Counts
+from corda_lab.steps.entry import FlowCount, StepEntry, VaultCount
 from corda_lab.steps.load import LoadOptions, Stopping
+from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.rows import Window
-from corda_lab.steps.validity import flags, invalidity
+from corda_lab.steps.validity import invalidity, warnings
 from corda_lab.testing import simulation
+from corda_lab.testing.entries import changed
 
 IOU = "org.cordalab.flows.Iou"
 
 
-def step_of(run: Path) -> dict[str, Any]:
-    step: dict[str, Any] = json.loads((run / "steps.json").read_text(encoding="utf-8"))["steps"][0]
-    return step
+def step_of(run: Path) -> StepEntry:
+    return stored.read(run).steps[0]
+
+
+def words_of(step: StepEntry) -> str:
+    """The warnings of a step, worked out again."""
+    return " ".join(sentences(warnings(step)))
 
 
 def test_a_steady_run_without_loss_passes(stored_run: Callable[..., Path]) -> None:
     step = step_of(stored_run())
-    assert step["verdict"] == {"passed": True, "reasons": []}
-    assert step["window"]["seconds"] == pytest.approx(60)
-    assert step["littles_law"]["bridge_in_flight_mean"] == pytest.approx(20, rel=0.05)
-    assert set(step["resources"]["node_cpu_cores"]) == set(simulation.NODES)
-    assert set(step["resources"]["lab_cpu_cores"]) == {"bridge", "locust", "prometheus"}
+    assert (step.verdict.passed, step.verdict.reasons) == (True, [])
+    assert step.window.seconds == pytest.approx(60)
+    assert step.littles_law.bridge_in_flight_mean == pytest.approx(20, rel=0.05)
+    assert set(step.resources.node_cpu_cores) == set(simulation.NODES)
+    assert set(step.resources.lab_cpu_cores) == {"bridge", "locust", "prometheus"}
 
 
 def test_errors_and_counts_that_differ_fail_a_run(stored_run: Callable[..., Path]) -> None:
-    counted = Counts((FlowCount(IOU, 10, 10, 9),), (VaultCount(simulation.IOU_STATE, "PartyA", 10, 10),))
+    counted = Counts(
+        (FlowCount(flow=IOU, generator=10, bridge=10, node=9),),
+        (VaultCount(state=simulation.IOU_STATE, node="PartyA", counted=10, expected=10),),
+    )
     step = step_of(stored_run(error_every=100, counted=counted))
-    errors = step["requests"]["errors"]
-    assert step["verdict"]["reasons"] == [
-        f"{errors} requests ended in an error",
-        "the counts do not agree: node 9, generator 10",
+    assert step.verdict.reasons == [
+        reason("requests_failed", errors=step.requests.errors, total=step.requests.total),
+        reason("count_differs", observer="node", count=9, flow="Iou", generator=10),
     ]
+    assert str(step.verdict.reasons[1]) == "the counts differ: the node counted 9 Iou, the generator 10"
 
 
 def test_doubtful_figures_are_flagged(stored_run: Callable[..., Path]) -> None:
     step = step_of(stored_run())
-    assert flags(step) == step["flags"]
-    step["generator"]["cpu_percent_max"] = 97.0
-    step["steadiness"]["change_percent"] = 45.0
-    step["littles_law"].update(holds=False, deviation_percent=-12.0)
-    step["window"]["spawned_at"] = step["window"]["started_at"] + 1
-    words = " ".join(flags(step))
+    assert warnings(step) == step.flags
+    changes = {
+        "generator.cpu_percent_max": 97.0,
+        "steadiness.change_percent": 45.0,
+        "littles_law.holds": False,
+        "littles_law.deviation_percent": -12.0,
+        "window.spawned_at": step.window.started_at + 1,
+    }
+    words = words_of(changed(step, changes))
     for part in ("-12.0 %", "97 % of its core", "+45 %", "still starting"):
         assert part in words
 
@@ -78,21 +90,23 @@ def test_what_others_did_on_the_machine_is_told(
     stored_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    step = step_of(stored_run())
-    step["resources"].update(
-        host_busy_percent=100.0,
-        host_stolen_percent=10.0,
-        node_cpu_cores={"PartyA": 1.0, "PartyB": 0.8},
-        lab_cpu_cores={"bridge": 0.2},
+    step = changed(
+        step_of(stored_run()),
+        {
+            "resources.host_busy_percent": 100.0,
+            "resources.host_stolen_percent": 10.0,
+            "resources.node_cpu_cores": {"PartyA": 1.0, "PartyB": 0.8},
+            "resources.lab_cpu_cores": {"bridge": 0.2},
+            "costs.cpu_seconds_per_flow": {costs.DATABASE: 0.05},
+        },
     )
-    step["costs"]["cpu_seconds_per_flow"] = {costs.DATABASE: 0.05}
-    step["throughput_per_second"] = 10.0
-    step["resources"]["others_cpu_cores"] = others_cpu_cores(step)
-    assert step["resources"]["others_cpu_cores"] == pytest.approx(1.1)
-    assert "something else used 1.1 of this machine's 4 cores" in flags(step)
-    assert "other guests took 10 % of this machine's processor time" in flags(step)
-    step["resources"]["host_busy_percent"] = None
-    assert others_cpu_cores(step) is None
+    others = others_cpu_cores(step.resources, step.costs, 10.0)
+    assert others == pytest.approx(1.1)
+    words = words_of(changed(step, {"resources.others_cpu_cores": others}))
+    assert "other processes on this machine used 1.1 of its 4 cores" in words
+    assert "CPU steal was 10 %" in words
+    unknown = changed(step, {"resources.host_busy_percent": None})
+    assert others_cpu_cores(unknown.resources, unknown.costs, 10.0) is None
 
 
 @pytest.mark.parametrize(
@@ -101,42 +115,40 @@ def test_what_others_did_on_the_machine_is_told(
         ({"host_stolen_percent": 25.0, "host_swapped_pages": 256}, []),
         (
             {"host_stolen_percent": 61.0},
-            ["other guests took 61 % of this machine's processor time while it was measured"],
+            [reason("cpu_steal", percent=61.0)],
         ),
-        ({"host_swapped_pages": 257}, ["the machine swapped 257 pages while it was measured"]),
+        ({"host_swapped_pages": 257}, [reason("swapped", pages=257)]),
     ],
 )
 def test_a_step_on_a_machine_that_did_something_else_is_not_valid(
-    stored_run: Callable[..., Path], resources: dict[str, float], reasons: list[str]
+    stored_run: Callable[..., Path], resources: dict[str, float], reasons: list[Reason]
 ) -> None:
-    step = step_of(stored_run())
-    step["resources"].update(resources)
-    assert invalidity(step) == reasons
+    changes = {f"resources.{name}": value for name, value in resources.items()}
+    assert invalidity(changed(step_of(stored_run()), changes)) == reasons
 
 
 def test_a_window_that_begins_with_nothing_is_not_steady(stored_run: Callable[..., Path]) -> None:
-    step = step_of(stored_run())
-    step["steadiness"] = {"first_half_per_second": 0.0, "second_half_per_second": 5.0, "change_percent": None}
-    assert invalidity(step) == ["nothing was completed in the first half of the window"]
-    assert "nothing was completed in the first half of the window: not steady yet" in flags(step)
-    step["steadiness"]["second_half_per_second"] = 0.0
-    assert invalidity(step) == []
+    halves = {"first_half_per_second": 0.0, "second_half_per_second": 5.0, "change_percent": None}
+    step = changed(step_of(stored_run()), {"steadiness": halves})
+    assert invalidity(step) == [reason("throughput_began_late")]
+    assert "no flow was completed in the first half of the measuring window" in words_of(step)
+    assert invalidity(changed(step, {"steadiness.second_half_per_second": 0.0})) == []
 
 
 @pytest.mark.parametrize(
-    ("reason", "seconds", "ended_early"), [("enough", 70, True), ("enough", 60, False), ("time", 70, False)]
+    ("exit_reason", "seconds", "ended_early"), [("enough", 70, True), ("enough", 60, False), ("time", 70, False)]
 )
-def test_only_a_measuring_that_was_cut_short_ended_early(reason: str, seconds: float, ended_early: bool) -> None:
+def test_only_a_measuring_that_was_cut_short_ended_early(exit_reason: str, seconds: float, ended_early: bool) -> None:
     options = LoadOptions("iou", 8, seconds, 10)
     frame = pl.DataFrame({"ended_at": [1.0], "outcome": ["ok"]})
-    assert precision_of(options, frame, Window(0, 60), {"exit_reason": reason})["ended_early"] is ended_early
+    assert precision_of(options, frame, Window(0, 60), {"exit_reason": exit_reason}).ended_early is ended_early
 
 
 def test_a_load_that_was_ended_early_is_cut_where_that_was_decided() -> None:
     options = LoadOptions("iou", 8, 180, 120, stopping=Stopping(20, 60, 0.05, 0.95))
     end = {"started_at": 100.0, "stop_at": 200.0}
     found = warm_up_of(options, pl.DataFrame({"ended_at": [], "outcome": []}), end, WarmUp(35.0, True))
-    assert (found["cut_seconds"], found["found"]) == (35.0, True)
+    assert (found.cut_seconds, found.found) == (35.0, True)
 
 
 def test_means_are_of_the_window_only() -> None:
@@ -172,27 +184,29 @@ def test_the_busiest_worker_is_the_generator_s_processor() -> None:
 
 def test_expected_failures_alone_pass(stored_run: Callable[..., Path]) -> None:
     step = step_of(stored_run(error_every=1, failure="expected"))
-    assert step["verdict"]["passed"]
-    assert step["requests"]["ok"] == 0
-    assert step["throughput_per_second"] > 0
+    assert step.verdict.passed
+    assert step.requests.ok == 0
+    assert step.throughput_per_second > 0
 
 
 def test_an_open_load_that_the_system_carries_is_not_doubtful(stored_open_run: Callable[..., Path]) -> None:
     step = step_of(stored_open_run(rate=10, service_seconds=0.05))
-    assert step["flags"] == []
-    assert step["open_load"]["offered"] == 750
-    assert step["load"]["model"] == "open"
-    assert step["load"]["pacing_seconds"] is None
+    assert step.flags == []
+    assert step.open_load is not None
+    assert step.open_load.offered == 750
+    assert step.load.model == "open"
+    assert step.load.pacing_seconds is None
 
 
 def test_a_generator_that_starts_late_is_named_as_the_limit(stored_open_run: Callable[..., Path]) -> None:
     step = step_of(stored_open_run(rate=10, service_seconds=0.05, lag_seconds=0.05))
-    assert "the generator was the limit" in " ".join(step["flags"])
+    assert "the generator was the limit" in " ".join(sentences(step.flags))
 
 
 def test_a_system_that_does_not_keep_up_is_not_blamed_on_the_generator(stored_open_run: Callable[..., Path]) -> None:
     step = step_of(stored_open_run(rate=20, service_seconds=0.1, pool=5))
-    words = " ".join(step["flags"])
-    assert "The system did not keep up" in words
+    words = " ".join(sentences(step.flags))
+    assert "the system did not keep up" in words
     assert "the generator was the limit" not in words
-    assert step["open_load"]["dropped"] > 0
+    assert step.open_load is not None
+    assert step.open_load.dropped > 0

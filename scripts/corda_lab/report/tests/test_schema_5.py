@@ -1,0 +1,55 @@
+"""Runs that version 0.1 stored (schema 5) still open: a run and a sweep of a real lab."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from corda_lab.analysis import listing
+from corda_lab.analysis.comparison import compare_runs
+from corda_lab.analysis.listing import RunSummary
+from corda_lab.report import comparison, page
+from corda_lab.results import stored
+
+STORED = Path(__file__).with_name("schema_5")
+RUN, SWEEP = "20261122T125159Z-iou", "20261122T125418Z-smoke"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A results folder with both runs."""
+    shutil.copytree(STORED, tmp_path / "results")
+    return tmp_path / "results"
+
+
+def test_they_are_listed_with_the_values_that_they_had(results: Path) -> None:
+    run, sweep = listing.summaries(results_folder=results)
+    assert isinstance(run, RunSummary)
+    assert isinstance(sweep, RunSummary)
+    steps = json.loads((results / RUN / "steps.json").read_text(encoding="utf-8"))["steps"]
+    assert (run.run, run.throughput_per_second) == (RUN, steps[0]["throughput_per_second"])
+    assert (sweep.kind, sweep.steps_valid, sweep.label, round(sweep.throughput_per_second or 0, 2)) == (
+        "sweep",
+        4,
+        "8 users",
+        2.97,
+    )
+
+
+@pytest.mark.parametrize("name", [RUN, SWEEP])
+def test_their_reports_are_made_again_with_the_reasons_as_they_were_stored(results: Path, name: str) -> None:
+    text = page.render(results / name).read_text(encoding="utf-8")
+    steps = stored.read(results / name).steps
+    reasons = [str(one) for step in steps for one in (*step.flags, *step.validity.reasons, *step.verdict.reasons)]
+    assert reasons
+    kept = json.loads((results / name / "steps.json").read_text(encoding="utf-8"))["steps"]
+    assert sorted(reasons) == sorted(
+        text for step in kept for text in (*step["flags"], *step["validity"]["reasons"], *step["verdict"]["reasons"])
+    )
+    assert reasons[0].replace("'", "&#39;") in text
+
+
+def test_they_are_compared(results: Path) -> None:
+    found = compare_runs([results / SWEEP, results / SWEEP], metric="throughput", threshold=None)
+    assert "no difference seen at any of 2 points" in comparison.markdown(found)

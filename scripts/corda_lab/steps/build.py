@@ -1,0 +1,240 @@
+"""Makes the entry of a step from what was measured: every value, the warnings, the validity and the verdict."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from corda_lab.errors import LabError
+from corda_lab.stats import steady
+from corda_lab.steps import costs, counts, open_load, rows
+from corda_lab.steps.entry import (
+    CostsEntry,
+    GeneratorEntry,
+    PartEntry,
+    PrecisionEntry,
+    RequestValues,
+    ResourcesEntry,
+    StagesEntry,
+    StepEntry,
+    ValidityEntry,
+    VerdictEntry,
+    WarmUpEntry,
+    WindowEntry,
+)
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import Plan, Subject
+from corda_lab.steps.rows import Window
+from corda_lab.steps.validity import invalidity, machine_trouble, verdict, warnings
+
+CONFIDENCE_DEFAULT = 0.95
+
+
+StageValues = Callable[[Window], StagesEntry]
+"""The values of the stages over a measuring window."""
+
+
+@dataclass(frozen=True)
+class MachineUse:
+    """What the host did over a measuring window; None where it is not known."""
+
+    busy_percent: float | None
+    """Share of all processors' time, of which ``stolen_percent`` is a part."""
+    stolen_percent: float | None
+    """CPU steal: what the hypervisor gave to other guests."""
+    swapped_pages: int | None
+
+
+MachineUses = Callable[[Window], MachineUse]
+"""What the host did over any window of the load."""
+
+
+def warm_up_of(
+    options: LoadOptions, requests: pl.DataFrame, end: dict[str, Any], decided: steady.WarmUp | None
+) -> WarmUpEntry:
+    """The entry ``warm_up`` of the step: how long it took, by which rule, and whether that found its end.
+
+    ``decided`` is where the load was seen to have warmed up when it was ended for that; only a load that went on to its limit is
+    looked at anew.
+    """
+    least, most = options.warm_up_seconds_min, options.warm_up_seconds
+    if options.stopping is None or least == most:
+        return WarmUpEntry(method="fixed", seconds_min=most, seconds_max=most, cut_seconds=most, found=True)
+    times = requests.filter(rows.is_done())["ended_at"].sort().to_list()
+    started_at, stopped_at = float(end["started_at"]), float(end["stop_at"])
+    found = decided or steady.warm_up_end(
+        times,
+        started_at=started_at,
+        stopped_at=stopped_at,
+        seconds_min=least,
+        seconds_max=most,
+        bin_seconds=steady.bin_seconds_for(stopped_at - started_at),
+    )
+    return WarmUpEntry(
+        method=steady.WARM_UP_METHOD,
+        seconds_min=least,
+        seconds_max=most,
+        cut_seconds=found.cut_seconds,
+        found=found.found,
+    )
+
+
+def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: dict[str, Any]) -> PrecisionEntry:
+    """The entry ``precision`` of the step: how closely its own mean throughput is known."""
+    stopping = options.stopping
+    series = steady.completions_per_bin(
+        requests.filter(rows.is_done())["ended_at"].to_list(),
+        started_at=window.started_at,
+        stopped_at=window.ended_at,
+        bin_seconds=steady.bin_seconds_for(window.seconds),
+    )
+    return PrecisionEntry(
+        wanted=stopping.precision if stopping else None,
+        reached=steady.relative_half_width(series, stopping.confidence if stopping else CONFIDENCE_DEFAULT),
+        # A load that is told to stop may have been measured for all the time there was, after a short warm-up.
+        ended_early=end.get("exit_reason") == "enough" and window.seconds < options.duration_seconds,
+    )
+
+
+def measuring_window(end: dict[str, Any], warm_up_seconds: float) -> Window:
+    """After the warm-up until the load was told to stop."""
+    window = Window(float(end["started_at"]) + warm_up_seconds, float(end["stop_at"]))
+    if window.seconds <= 0:
+        raise LabError("The load stopped before the warm-up was over", "Was Locust stopped by hand?", exit_code=1)
+    return window
+
+
+def mean_in_window(metrics: pl.DataFrame, name: str, window: Window, *, label: str | None = None) -> dict[str, float]:
+    """Mean over the window of one named series, by node or by another label."""
+    samples = metrics.filter(
+        (pl.col("name") == name) & (pl.col("time") >= window.started_at) & (pl.col("time") <= window.ended_at)
+    )
+    key = pl.col("labels").str.json_path_match(f"$.{label}") if label else pl.col("node")
+    means = samples.group_by(key.alias("key")).agg(pl.col("value").mean()).drop_nulls("key").sort("key")
+    return {str(found): float(value) for found, value in means.iter_rows()}
+
+
+def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, throughput: float) -> float | None:
+    """Cores that the machine spent on something other than the lab; None where that is not known."""
+    busy, stolen = resources.host_busy_percent, resources.host_stolen_percent
+    if busy is None or stolen is None:
+        return None
+    own = sum(resources.node_cpu_cores.values()) + sum(resources.lab_cpu_cores.values())
+    database = costs_entry.cpu_seconds_per_flow.get(costs.DATABASE, 0.0) * throughput
+    return max(0.0, (busy - stolen) / 100 * (os.cpu_count() or 1) - own - database)
+
+
+def generator_cpu_percent(end: dict[str, Any]) -> float | None:
+    """The highest share of one core that a process of the generator used: the busiest worker's, where there are several."""
+    shares = [worker.get("cpu_percent_max") for worker in end.get("workers") or []] + [end.get("cpu_percent_max")]
+    known = [float(share) for share in shares if share is not None]
+    return max(known, default=None)
+
+
+def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ...]:
+    """The values of each part, with its flow, its weight and its unit."""
+    by_name = {part.name: part for part in subject.parts}
+    return tuple(
+        PartEntry(
+            **own.fields(),
+            flow=part.flow,
+            counterparty=part.counterparty,
+            weight=part.weight,
+            unit=part.unit,
+            states_per_flow=part.states_per_flow,
+        )
+        for own in values.parts
+        for part in (by_name[own.name],)
+    )
+
+
+def window_entry(end: dict[str, Any], window: Window, warm_up: WarmUpEntry) -> WindowEntry:
+    """The times of the load."""
+    return WindowEntry(
+        load_started_at=end["started_at"],
+        spawned_at=end.get("spawned_at"),
+        started_at=window.started_at,
+        ended_at=window.ended_at,
+        load_ended_at=end["ended_at"],
+        warm_up_seconds=warm_up.cut_seconds,
+        seconds=window.seconds,
+    )
+
+
+def resources_entry(metrics: pl.DataFrame, window: Window, machine: MachineUse) -> ResourcesEntry:
+    """What the host and the nodes used over the window."""
+    return ResourcesEntry(
+        host_busy_percent=machine.busy_percent,
+        host_stolen_percent=machine.stolen_percent,
+        host_swapped_pages=machine.swapped_pages,
+        node_cpu_cores=mean_in_window(metrics, "node_cpu_cores", window),
+        node_heap_used_bytes=mean_in_window(metrics, "node_heap_used_bytes", window),
+        node_gc_share=mean_in_window(metrics, "node_gc_share", window),
+        lab_cpu_cores=mean_in_window(metrics, "lab_cpu_cores", window, label="job"),
+    )
+
+
+def judged(step: StepEntry) -> StepEntry:
+    """The step with its warnings, its validity and its verdict, which follow from its other values."""
+    invalid, failed = invalidity(step), verdict(step)
+    return step.updated(
+        flags=warnings(step),
+        validity=ValidityEntry(valid=not invalid, reasons=invalid, machine=machine_trouble(step)),
+        verdict=VerdictEntry(passed=not failed, reasons=failed),
+    )
+
+
+def build_step(
+    plan: Plan,
+    requests: pl.DataFrame,
+    metrics: pl.DataFrame,
+    end: dict[str, Any],
+    counted: counts.Counts,
+    decided: steady.WarmUp | None,
+    machine_uses: MachineUses,
+    stage_values: StageValues,
+    readings: tuple[costs.Reading, costs.Reading],
+) -> StepEntry:
+    """The entry of ``steps.json``.
+
+    ``end`` is the generator's own summary of the load. ``decided`` is where the warm-up was seen to end, in a load that
+    was ended for that.
+    """
+    options, subject = plan.options, plan.subject
+    warm_up = warm_up_of(options, requests, end, decided)
+    window = measuring_window(end, warm_up.cut_seconds)
+    in_flight = mean_in_window(metrics, "bridge_flows_in_flight", window).get(subject.node)
+    states = {part.name: part.states_per_flow for part in subject.parts}
+    values = rows.request_values(requests, window, states, bridge_in_flight=in_flight)
+    resources = resources_entry(metrics, window, machine_uses(window))
+    costs_entry = costs.cost_values(values, states, window, metrics, *readings)
+    others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
+    step = StepEntry(
+        **{**values.fields(), "parts": part_entries(values, subject)},
+        name=plan.workload.name,
+        workload=plan.workload.name,
+        flow=" + ".join(subject.flows),
+        node=subject.node,
+        counterparty=", ".join(subject.counterparties) or None,
+        load=options.entry(),
+        setup=end.get("setup") or [],
+        window=window_entry(end, window, warm_up),
+        warm_up=warm_up,
+        precision=precision_of(options, requests, window, end),
+        open_load=open_load.open_load_values(requests, window, end, options.users) if options.is_open else None,
+        stages=stage_values(window),
+        counts=counted.entry(),
+        generator=GeneratorEntry(
+            cpu_percent_max=generator_cpu_percent(end),
+            exit_reason=end.get("exit_reason"),
+            workers=end.get("workers") or [],
+        ),
+        resources=resources.model_copy(update={"others_cpu_cores": others}),
+        costs=costs_entry,
+        flags=[],
+        validity=ValidityEntry(valid=True, reasons=[], machine=[]),
+        verdict=VerdictEntry(passed=True, reasons=[]),
+    )
+    return judged(step)

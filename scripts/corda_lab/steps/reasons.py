@@ -1,0 +1,109 @@
+"""Why a step is invalid, failed or has a warning: a code with values, worded here and nowhere else.
+
+A reason is stored as ``{"code": …, "values": {…}}``. Its sentence is made when it is shown, so that several steps with
+the same reason become one sentence with a range, and no program has to read English. Schema 5 stored sentences; they are
+kept under the code ``stored`` and shown as they are.
+"""
+
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+Value = float | int | str
+
+SENTENCES: Mapping[str, str] = {
+    "stored": "{text}",
+    # What the host did.
+    "swapped": "the host swapped {pages:,} pages during the measuring window",
+    "cpu_steal": "CPU steal was {percent:.0f} % (other VMs on this host)",
+    "others_busy": "other processes on this machine used {cores:.1f} of its {of} cores",
+    # What the generator did.
+    "generator_cpu": "the generator used up to {percent:.0f} % of its core, so it may have been the limit itself",
+    "generator_late": (
+        "the generator was the limit: {late:,} of {requests:,} requests started more than {allowed_ms:.0f} ms late although"
+        " the pool had a free place"
+    ),
+    "generator_dropped": (
+        "the generator was the limit: {dropped:,} arrivals were dropped although the pool had free places"
+    ),
+    "generator_failed": "the generator stopped the load with an error",
+    # Whether the load was steady.
+    "littles_law_unknown": "Little's law cannot be checked: no request ended in the measuring window",
+    "littles_law_off": ("Little's law is off by {percent:+.1f} %: the load was not steady, or requests were lost"),
+    "throughput_changed": (
+        "throughput changed by {percent:+.0f} % from the first to the second half of the measuring window"
+    ),
+    "throughput_began_late": "no flow was completed in the first half of the measuring window",
+    "warm_up_not_found": "the warm-up did not reach a steady state within {seconds_max:g} s",
+    "still_spawning": "users were still starting when the measuring window began",
+    # What was offered, and what was done.
+    "pool_full": (
+        "the system did not keep up with the offered rate: the pool of {pool:,} was full at times, {late:,} of {offered:,}"
+        " arrivals started late and {dropped:,} were dropped"
+    ),
+    "rate_not_achieved": "achieved {achieved:.2f} of {due:.2f} arrivals per second",
+    "arrivals_dropped": "{dropped:,} of {offered:,} arrivals were dropped",
+    "nothing_completed": "no flow was completed in the measuring window",
+    "requests_failed": "{errors:,} of {total:,} requests failed",
+    # Whether the counts agree.
+    "count_differs": "the counts differ: the {observer} counted {count:,} {flow}, the generator {generator:,}",
+    "vault_differs": "the counts differ: the vault of {node} changed by {counted:+,} {state}, expected {expected:+,}",
+    "not_at_rest": "flows were still outstanding {seconds:.0f} s after the load ended",
+    # Whether the stage rows are complete.
+    "stages_differ": "the sum of the stages of {part} differs by {percent:+.0f} % from the time of its requests",
+    "stage_rows_missing": "{missing:,} of {requests:,} {part} flows have no stage row",
+    "stage_rows_dropped": "{node} dropped {count:,} stage rows",
+    # What the sweep asks for.
+    "latency_above": "{name} is {seen_ms:,.0f} ms, above the limit of {limit_ms:,.0f} ms",
+    "latency_unknown": "{name} is not known, so the limit of {limit_ms:,.0f} ms was not met",
+    "throughput_below": "throughput is {seen:.2f} flows/s, below the limit of {limit:g}",
+}
+"""The sentence of every code, without its full stop. Names in braces are the reason's values, with their format."""
+
+
+class Reason(BaseModel):
+    """One reason. Numbers among the values become a range when several reasons are shown together; words must be equal."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: str
+    values: dict[str, Value] = {}
+
+    def __str__(self) -> str:
+        return sentence([self])
+
+
+def reason(code: str, **values: Value) -> Reason:
+    """A reason of a known code."""
+    if code not in SENTENCES:
+        raise KeyError(code)
+    return Reason(code=code, values=values)
+
+
+def read_reason(stored: Any) -> Any:
+    """What a run stores of a reason: an object, or in schema 5 a sentence."""
+    return reason("stored", text=stored) if isinstance(stored, str) else stored
+
+
+def sentence(reasons: Sequence[Reason]) -> str:
+    """The sentence of reasons of one ``kind``; where a number differs it is the range from the least to the greatest."""
+    words = []
+    for text, field, form, _ in string.Formatter().parse(SENTENCES.get(reasons[0].code, reasons[0].code)):
+        words.append(text)
+        if field is not None:
+            seen = sorted({one.values[field] for one in reasons}, key=lambda value: (isinstance(value, str), value))
+            shown = list(dict.fromkeys(format(value, form or "") for value in seen))
+            words.append(shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}")
+    return "".join(words)
+
+
+def kind(one: Reason) -> tuple[object, ...]:
+    """Equal for reasons that one sentence can say: the code, and those of the values that are words."""
+    return (one.code, *sorted((name, value) for name, value in one.values.items() if isinstance(value, str)))
+
+
+def sentences(reasons: Iterable[Reason]) -> list[str]:
+    """The sentence of each reason, each once, in their order."""
+    return list(dict.fromkeys(str(one) for one in reasons))
