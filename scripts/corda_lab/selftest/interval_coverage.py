@@ -1,4 +1,4 @@
-"""How often intervals, comparisons and early ends are right: the tables of ``docs/methodology.md``, by simulation.
+"""How often intervals, comparisons and early ends are right: the tables of ``docs/validation.md``, by simulation.
 
 ``PYTHONPATH=scripts .venv/bin/python -m corda_lab.selftest.interval_coverage`` prints them as Markdown in about six
 minutes, the same every time.

@@ -1,7 +1,7 @@
 """The interval of a figure over the repeats of one point.
 
 Student's t on the logarithms, from two repeats on. It was chosen by measured coverage (``python -m
-corda_lab.selftest.interval_coverage``; the table is in ``docs/methodology.md``, "Intervals and comparisons"). No
+corda_lab.selftest.interval_coverage``; the table is in ``docs/validation.md``, "Coverage of intervals"). No
 bootstrap can do it with few repeats: intervals by percentiles, BCa and expanded percentiles (Hesterberg 2015, *What
 Teachers Should Know About the Bootstrap*, The American Statistician 69) never reach beyond the smallest and the largest
 repeat, and these two enclose the middle of a symmetric distribution with probability 1 − 2·2⁻ⁿ only: 75 % for three

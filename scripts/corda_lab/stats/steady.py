@@ -125,7 +125,7 @@ def may_end(
     Who looks often and stops at the first interval that is narrow enough picks those that are narrow by chance. So nothing
     ends before ``ENDING_SECONDS_MIN`` seconds, and the last ``ENDING_LOOKS`` looks, ``LOOK_SECONDS`` apart, must all agree; they
     are taken from the series itself, so the answer does not depend on who asked before. What the rule does is measured by
-    ``python -m corda_lab.selftest.interval_coverage`` and stands in ``docs/methodology.md``.
+    ``python -m corda_lab.selftest.interval_coverage`` and stands in ``docs/validation.md``.
     """
     if len(series) * bin_seconds < ENDING_SECONDS_MIN:
         return False

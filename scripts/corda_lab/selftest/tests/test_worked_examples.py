@@ -1,0 +1,219 @@
+"""The worked examples of ``docs/methodology.md``: every number that the document calculates by hand, from the real functions.
+
+A test is named after the section that it holds. Whoever changes a definition changes the example with it.
+"""
+
+import math
+from types import MappingProxyType
+
+import polars as pl
+import pytest
+
+from corda_lab.stats import steady
+from corda_lab.stats.difference import Difference, holm, paired, unpaired
+from corda_lab.stats.intervals import repeats_interval
+from corda_lab.steps import costs, counts, open_load, rows, stages
+from corda_lab.steps.plan import Part, Subject
+from corda_lab.steps.rows import Window
+from corda_lab.sweeps.search import Search
+
+WINDOW = Window(0.0, 10.0)
+
+EXAMPLE = (
+    ("A", -1.0, 1.0, "ok"),
+    ("B", 1.0, 2.5, "ok"),
+    ("C", 2.0, 6.0, "ok"),
+    ("D", 5.0, 8.0, "ok"),
+    ("E", 7.0, 8.0, "ok"),
+    ("F", 3.0, 3.5, "error"),
+    ("G", 9.0, 11.0, "ok"),
+)
+"""The seven requests of the example step: name, start and end in seconds, outcome."""
+
+BASELINE = MappingProxyType({1: 12.0, 2: 11.0, 3: 10.0})
+CONTENDER = MappingProxyType({1: 10.8, 2: 9.9, 3: 9.1})
+"""Throughput of two points by repeat, on a machine that gets slower from repeat to repeat."""
+
+
+def example(names: str = "ABCDEFG") -> pl.DataFrame:
+    """Rows of the example step."""
+    chosen = [one for one in EXAMPLE if one[0] in names]
+    return pl.DataFrame(
+        {
+            "started_at": [start for _, start, _, _ in chosen],
+            "ended_at": [end for _, _, end, _ in chosen],
+            "latency_ms": [(end - start) * 1000 for _, start, end, _ in chosen],
+            "outcome": [outcome for _, _, _, outcome in chosen],
+        }
+    )
+
+
+def with_p_value(p_value: float) -> Difference:
+    """A comparison with this p-value: with one degree of freedom p = 1 − 2/π·atan(t)."""
+    ratio_log = math.tan(math.pi / 2 * (1 - p_value))
+    return Difference(math.exp(-ratio_log), 0, 1, p_value, "slower", 0.95, 2, 2, "", "faster", 1.0, 1.0)
+
+
+def test_coordinated_omission() -> None:
+    fast = [0.1] * 500
+    closed, opened = pl.Series([*fast, 10.0]), pl.Series([*fast, *(10.0 - 0.1 * number for number in range(100))])
+    assert rows.nearest_rank(closed, 0.99) == 0.1
+    assert rows.nearest_rank(opened, 0.99) == pytest.approx(9.4)
+
+
+def test_values_of_a_step() -> None:
+    done = rows.ended_within(example(), WINDOW).filter(rows.is_done())
+    assert done.height / WINDOW.seconds == 0.5
+    assert done["latency_ms"].mean() == 2300
+    percentiles = [rows.nearest_rank(done["latency_ms"], share) for share in (0.5, 0.9, 0.95)]
+    assert percentiles == [2000, 4000, 4000]
+    assert rows.in_flight_mean(example(), WINDOW) == pytest.approx(1.2)
+
+
+def test_littles_law() -> None:
+    law = rows.littles_law(example(), WINDOW, None)
+    assert (law.throughput_per_second, law.latency_mean_seconds, law.holds) == (0.6, 2.0, True)
+    assert (law.product, law.in_flight_mean) == pytest.approx((1.2, 1.2))
+    cut_off = rows.littles_law(example("ABCDEF"), WINDOW, None)
+    assert (cut_off.in_flight_mean, cut_off.deviation_percent) == pytest.approx((1.1, 100 / 11))
+    assert not cut_off.holds
+
+
+def test_arrivals_of_an_open_load() -> None:
+    arrivals = pl.DataFrame(
+        {
+            "request_id": [1, 2, 3, 4],
+            "worker": [0, 0, 0, 0],
+            "intended_at": [0.0, 1.0, 2.0, 3.0],
+            "started_at": [0.0, 1.0, 2.4, 3.015],
+            "ended_at": [2.5, 2.4, 3.2, 3.9],
+        }
+    )
+    timed = open_load.with_lag(arrivals, 2)
+    assert timed["lag_ms"].to_list() == pytest.approx([0, 0, 400, 15])
+    assert timed["pool_was_free"].to_list() == [True, True, False, True]
+    intended = (timed["ended_at"] - timed["intended_at"]) * 1000
+    assert rows.nearest_rank(intended, 0.5) == pytest.approx(1200)
+    assert max(open_load.LATE_MS, open_load.GENERATOR_LAG_SHARE_MAX * 1200) == 60
+
+
+def test_stages_of_a_flow() -> None:
+    row = pl.DataFrame(
+        {
+            "stage_wait_ms": [30.0],
+            "stage_build_ms": [10.0],
+            "stage_collect_signatures_ms": [150.0],
+            "stage_notarise_ms": [120.0],
+            "stage_finalise_ms": [140.0],
+            "stage_other_ms": [10.0],
+        }
+    )
+    total = float(stages.total_of(row)[0])
+    assert total == 460
+    assert stages.share_percent(row["stage_notarise_ms"], pl.Series([500.0])) == 24
+    assert rows.deviation_percent(20 + total + 20, 500) == 0
+
+
+def test_consensus_latency() -> None:
+    recorded = pl.DataFrame(
+        {
+            "tx_id": ["T1", "T1", "T2"],
+            "flow": ["Pay", "PayResponder", "Pay"],
+            "role": ["initiator", "responder", "initiator"],
+            "notarised_at": [100.300, None, 101.000],
+            "recorded_at": [100.340, 100.395, 101.050],
+        }
+    )
+    latencies = stages.consensus_latency(recorded, pl.Series(["T1", "T2"]))
+    assert stages.complete_only(latencies)["latency_ms"].to_list() == pytest.approx([95])
+    assert latencies.height - stages.complete_only(latencies).height == 1
+
+
+def test_four_counts() -> None:
+    part = Part("iou", "Iou", "Iou", changes={"IouState": {"PartyA": 1, "PartyB": 1}})
+    before = counts.Snapshot(
+        {"Iou": 40}, {"PartyA": {"Iou": 40}}, {("IouState", node): 7 for node in ("PartyA", "PartyB")}
+    )
+    agreeing = counts.Snapshot(
+        {"Iou": 140}, {"PartyA": {"Iou": 140}}, {("IouState", node): 107 for node in ("PartyA", "PartyB")}
+    )
+    subject, succeeded = Subject("PartyA", (part,)), {"iou": 100}
+    assert not counts.difference(before, agreeing, subject, succeeded=succeeded).disagreements
+    one_more = counts.Snapshot({"Iou": 141}, agreeing.node_success, agreeing.vault_unconsumed)
+    assert len(counts.difference(before, one_more, subject, succeeded=succeeded).disagreements) == 1
+
+
+def test_not_steady() -> None:
+    first, second = (rows.ended_within(example(), Window(start, start + 5)).filter(rows.is_done()) for start in (0, 5))
+    assert (first.height, second.height) == (2, 3)
+    assert rows.deviation_percent(3 / 5, 2 / 5) == pytest.approx(50)
+
+
+def test_costs() -> None:
+    scrapes = pl.DataFrame(
+        {
+            "name": ["node_cpu_seconds_total"] * 3,
+            "node": ["PartyA"] * 3,
+            "labels": ["{}"] * 3,
+            "time": [5.0, 35.0, 65.0],
+            "value": [100.0, 126.0, 148.0],
+        }
+    )
+    cores = costs.counter_rise(scrapes, "node_cpu_seconds_total", Window(3.0, 66.0))
+    assert cores == {"PartyA": 0.8}
+    assert cores["PartyA"] / 8 == 0.1
+
+
+def test_interval_of_a_point() -> None:
+    interval = repeats_interval(list(BASELINE.values()))
+    assert interval is not None
+    assert (interval.low, interval.estimate, interval.high) == pytest.approx((8.75, 10.97, 13.76), abs=0.005)
+
+
+def test_ratio_of_two_points() -> None:
+    pairs = paired(BASELINE, CONTENDER, higher_is="faster")
+    assert (pairs.ratio, pairs.low, pairs.high) == pytest.approx((0.903, 0.889, 0.918), abs=0.0005)
+    assert pairs.verdict == "slower"
+    welch = unpaired(list(BASELINE.values()), list(CONTENDER.values()), higher_is="faster")
+    assert (welch.ratio, welch.low, welch.high) == pytest.approx((0.903, 0.739, 1.104), abs=0.0005)
+    assert welch.verdict == "no difference seen"
+
+
+def test_several_comparisons() -> None:
+    judged = holm([with_p_value(p) for p in (0.011, 0.02, 0.04, 0.2)])
+    assert [one.p_value for one in judged] == pytest.approx([0.044, 0.06, 0.08, 0.2])
+    assert [one.verdict for one in judged] == ["slower", *["no difference seen"] * 3]
+
+
+def test_comparisons_of_a_report() -> None:
+    others, planned = [with_p_value(0.9)] * 28, [with_p_value(p) for p in (0.003, *[0.9] * 7)]
+    judged = holm([*planned, *others], [28 / 8] * 8 + [1.0] * 28)
+    assert judged[0].p_value == pytest.approx(0.003 * 16)
+    assert judged[0].verdict == "slower"
+    assert holm([*planned, *others])[0].p_value == pytest.approx(0.003 * 36)
+
+
+def test_warm_up() -> None:
+    means = [2, 6, 10, 9, 11, 10, 10, 9, 11, 10]
+    times = [
+        second + (number + 0.5) / count
+        for batch, count in enumerate(means)
+        for second in range(5 * batch, 5 * batch + 5)
+        for number in range(count)
+    ]
+    found = steady.warm_up_end(times, started_at=0, stopped_at=50, seconds_min=5, seconds_max=30)
+    assert found == steady.WarmUp(10, True)
+
+
+def test_early_end() -> None:
+    assert steady.relative_half_width([9, 11] * 10) == pytest.approx(0.048, abs=0.0005)
+
+
+def test_highest_sustained_rate() -> None:
+    search, offered = Search(rate_min=1, rate_max=200, precision=0.05), []
+    while (rate := search.next()) is not None:
+        offered.append(rate)
+        search.tell(rate, rate <= 10.2)
+    assert offered == [1, 2, 4, 8, 16, 11.31, 9.512, 10.37, 9.932, 10.37, 9.932, 9.932]
+    assert search.outcome is not None
+    assert search.outcome.rate == 9.932
