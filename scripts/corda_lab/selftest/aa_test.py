@@ -1,6 +1,6 @@
-"""What runs of the sweep ``same-twice`` took for a difference, and how far throughput scatters on this machine.
+"""What runs of the sweep ``a-a`` took for a difference, and how far throughput scatters on this machine.
 
-``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.same_twice results/*-same-twice`` prints Markdown, from
+``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.aa_test results/*-a-a`` prints Markdown, from
 what the runs have stored. Every run compares its own two points; runs that follow one another are compared two by two.
 """
 
