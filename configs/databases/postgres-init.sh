@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs once, when PostgreSQL is new: a role and a schema of its own for every node that the network can have.
+# Runs once, on an empty PostgreSQL. Creates a role and a schema for every node that the network can have.
 set -euo pipefail
 
 for node in notary notary2 notary3 notary4 party{a,b,c,d,e,f,g,h,i,j}; do

@@ -91,7 +91,7 @@ def run_all(images: lifecycle.ImageChoice | None) -> list[Cell]:
 
 
 def show(cells: list[Cell]) -> None:
-    """The table of docs/operations.md."""
+    """Print one row per combination: how to start it, and what it came to. docs/operations.md keeps the counts."""
     table = Table("database", "Corda", "command", "seen", box=None, pad_edge=False, header_style="bold")
     for cell in cells:
         command = f"scripts/lab up --database {cell.database} --corda {cell.version}"

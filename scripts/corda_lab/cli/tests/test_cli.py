@@ -73,6 +73,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["up", "--images", "cloud"], "--images"),
         (["sweep"], "FILE: is missing"),
         (["sweep", "smok"], "FILE: there is no sweep 'smok', did you mean 'smoke'?"),
+        (["sweep", "same-twice"], "FILE: the sweep 'same-twice' is now called 'a-a'"),
         (["sweep", "smoke", "--resume", "--finish"], "only one of them can be given"),
         (["sweep", "--resume"], "There is no unfinished sweep"),
         (["sweep", "--finish"], "There is no unfinished sweep"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.sweeps.command import SWEEPS, find_file
+from corda_lab.sweeps.command import RENAMED, SWEEPS, find_file
 from corda_lab.sweeps.file import quick, read_sweep
 
 SOUND = """\
@@ -156,6 +156,16 @@ def test_a_sweep_is_found_by_its_name_too() -> None:
     assert find_file("smoke") == SWEEPS / "smoke.yaml"
     with pytest.raises(LabError, match="there is no sweep 'smok', did you mean 'smoke'"):
         find_file("smok")
+
+
+@pytest.mark.parametrize("text", ["slowed", "configs/sweeps/slowed.yaml"])
+def test_the_old_name_of_a_sweep_is_refused_with_the_new_one(text: str) -> None:
+    with pytest.raises(LabError, match="the sweep 'slowed' is now called 'known-slowdown'"):
+        find_file(text)
+
+
+def test_every_renamed_sweep_exists_under_its_new_name() -> None:
+    assert all(find_file(name).is_file() for name in RENAMED.values())
 
 
 def test_a_quick_sweep_has_the_same_points_for_a_moment(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""What runs of the sweep ``same-twice`` took for a difference, and how far throughput scatters on this machine.
+"""Evaluates runs of the sweep ``a-a``: the false alarms, and how far throughput scatters on this machine.
 
-``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.same_twice results/*-same-twice`` prints Markdown, from
-what the runs have stored. Every run compares its own two points; runs that follow one another are compared two by two.
+``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.aa_test results/*-a-a`` reads the stored runs and
+prints Markdown. It compares the two points within each run, and the runs in consecutive pairs: the second with the first, the
+fourth with the third.
 """
 
 import math
@@ -23,12 +24,12 @@ METRIC = "throughput"
 
 
 def differences(run: StoredRun) -> list[Compared]:
-    """What a run compares of itself."""
+    """The comparisons between points of one run that its plan asked for."""
     return [one.compared for one in judge(run, points(run)).planned]
 
 
 def shown(compared: Compared) -> list[str]:
-    """Ratio, interval, adjusted p and verdict."""
+    """Ratio, interval, adjusted p-value and verdict, as table cells. The first three are a dash when there is no interval."""
     found = compared.difference
     if found is None or found.low is None or found.high is None or found.p_value is None:
         return ["–", "–", "–", compared.verdict]
@@ -36,7 +37,7 @@ def shown(compared: Compared) -> list[str]:
 
 
 def within_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
-    """The points of each run against its first."""
+    """One row for each comparison of a point with the baseline point of its own run, below a heading row."""
     yield ["run", "compared", "ratio", "95 % interval", "p", "verdict"]
     for run in runs:
         for compared in differences(run):
@@ -44,7 +45,7 @@ def within_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
 
 
 def between_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
-    """Every second run against the one before it, as ``lab compare`` does."""
+    """One row for each point that two consecutive runs share, compared as ``lab compare`` does, below a heading row."""
     yield ["run", "compared with", "point", "ratio", "95 % interval", "p", "verdict"]
     for first, second in list(pairwise(runs))[::2]:
         (against,) = comparison.against_first([first, second])
@@ -53,10 +54,13 @@ def between_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
 
 
 def scatter_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
-    """How far throughput scatters, as standard deviations of its logarithm: of the starts of one run, and of runs beyond that."""
+    """The scatter of throughput, as standard deviations of its logarithm, below a heading row.
+
+    The scatter between starts of the lab within one run comes first, then the additional scatter between runs.
+    """
     samples = [[math.log(value) for point in points(run) for value in point.samples(METRIC) if value] for run in runs]
     samples = [values for values in samples if len(values) > 1]
-    yield ["runs", "starts of the lab in each", "scatter of starts in one run", "of runs beyond that"]
+    yield ["runs", "starts of the lab in each", "scatter between starts in one run", "additional scatter between runs"]
     if len(samples) < 2:
         return
     inner = statistics.fmean(statistics.variance(values) for values in samples)
