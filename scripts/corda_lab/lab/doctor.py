@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 
 from corda_lab.errors import LabError
@@ -36,7 +36,7 @@ PORTS = {
 }
 
 
-class Level(str, Enum):
+class Level(StrEnum):
     """How a check ended: fine, worth knowing, or in the way of ``lab up``."""
 
     OK = "ok"

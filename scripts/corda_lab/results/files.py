@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ ALONE: dict[str, Any] = {
 
 def iso(seconds: float) -> str:
     """Unix seconds as UTC text."""
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def single(identity: str, measured: Measured) -> dict[str, Any]:
