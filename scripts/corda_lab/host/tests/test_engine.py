@@ -204,7 +204,7 @@ def test_socket_with_a_listener_and_other_files_are_kept(tmp_path: Path) -> None
 
 def own_note(pid: int) -> dict[str, object]:
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    return {"method": "dockerd", "pid": pid, "start_ticks": dockerd.process_start_ticks(pid), "boot_id": boot_id}
+    return {"method": "dockerd", "pid": pid, "start_seconds": dockerd.process_start_seconds(pid), "boot_id": boot_id}
 
 
 def test_our_own_engine_is_stopped(engine_file: Path, child: subprocess.Popen[bytes]) -> None:
@@ -216,7 +216,7 @@ def test_our_own_engine_is_stopped(engine_file: Path, child: subprocess.Popen[by
     assert not dockerd.stop_engine_if_ours()
 
 
-@pytest.mark.parametrize("difference", [{"start_ticks": 1}, {"boot_id": "another boot"}])
+@pytest.mark.parametrize("difference", [{"start_seconds": 1}, {"boot_id": "another boot"}])
 def test_process_that_only_has_the_same_number_is_left_alone(
     engine_file: Path, child: subprocess.Popen[bytes], difference: dict[str, object]
 ) -> None:
@@ -234,10 +234,16 @@ def test_without_a_readable_note_no_engine_is_ours(engine_file: Path, content: s
 
 
 def test_process_start_is_read_of_this_very_process() -> None:
-    ticks = dockerd.process_start_ticks(os.getpid())
-    assert ticks is not None
-    seconds_since_start = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    assert 0 <= seconds_since_start < 24 * 3600
+    started = dockerd.process_start_seconds(os.getpid())
+    assert started is not None
+    assert 0 <= time.clock_gettime(time.CLOCK_BOOTTIME) - started < 24 * 3600
+
+
+def test_a_zombie_does_not_run(child: subprocess.Popen[bytes]) -> None:
+    assert dockerd.process_start_seconds(child.pid) is not None
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert dockerd.process_start_seconds(child.pid) is None
 
 
 def test_facts_are_taken_from_docker_info() -> None:
