@@ -2,19 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from corda_lab.analysis import listing
-from corda_lab.analysis.comparison import Comparison, compare_runs, parse_threshold
 from corda_lab.cli.options import JsonOption, MetricName
 from corda_lab.errors import LabError
-from corda_lab.report import comparison, page, print_charts
 from corda_lab.results import folders as results
-from corda_lab.results import stored
 from corda_lab.text import ui
+
+if TYPE_CHECKING:
+    from corda_lab.analysis.comparison import Comparison
 
 
 def report(
@@ -30,6 +29,9 @@ def report(
 
     Example: `scripts/lab report latest --figures paper/figures`
     """
+    from corda_lab.report import page, print_charts
+    from corda_lab.results import stored
+
     folder = results.find_run(run_name)
     path = page.render(folder)
     drawn = print_charts.write(stored.read(folder), figures) if figures else []
@@ -62,6 +64,9 @@ def compare(
 
     Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
     """
+    from corda_lab.analysis.comparison import compare_runs, parse_threshold
+    from corda_lab.report import comparison
+
     if len(run_names) < 2:
         raise LabError("A B: two runs are needed", "`scripts/lab list` shows them all.")
     limit = None if threshold is None else parse_threshold(threshold)
@@ -76,7 +81,9 @@ def compare(
         raise typer.Exit(1)
 
 
-def _show_comparison(found: Comparison, folder: Path) -> None:
+def _show_comparison(found: "Comparison", folder: Path) -> None:
+    from corda_lab.report import comparison
+
     for one in found.others:
         ui.console.print(f"{one.second.identity} against {one.first.identity}", style="bold", markup=False)
         ui.console.print(comparison.unlike_headline(one), style="yellow" if one.unlike else None, markup=False)
@@ -105,6 +112,8 @@ def list_runs(as_json: JsonOption = False) -> None:
 
     Example: `scripts/lab list`
     """
+    from corda_lab.analysis import listing
+
     summaries = listing.summaries()
     broken_off = results.unfinished()
     if as_json:
