@@ -6,13 +6,14 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 
+from corda_lab.clients.prometheus import Prometheus
 from known_samples import SCRAPE_SECONDS, STRETCH_SECONDS, Loaded, Stretch, run_samples
-from signal_table import Prometheus
 
 ENVIRONMENT_FILE = Path(__file__).parent.parent / ".env"
 START_DEADLINE_SECONDS = 60
@@ -73,7 +74,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
         _docker("start", container)
         url = f"http://{_docker('port', container, '9090/tcp').splitlines()[0]}"
         _await(lambda: _is_ready(url), container)
-        with Prometheus(url) as prometheus:
+        with closing(Prometheus(url)) as prometheus:
             yield Loaded(prometheus, faultless, with_errors)
     finally:
         _docker("rm", "--force", "--volumes", container)

@@ -6,7 +6,7 @@ All counters rise evenly, so that the answer to every query is known.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from signal_table import Prometheus
+from corda_lab.clients.prometheus import Prometheus
 
 SCRAPE_SECONDS = 5
 STRETCH_SECONDS = 600

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx
 import yaml
+
+from corda_lab.clients.prometheus import Prometheus
 
 SIGNALS_FILE = Path(__file__).with_name("signals.yaml")
 
@@ -44,58 +45,6 @@ class Signal:
     @property
     def rises_under_load(self) -> bool:
         return self.present == "load" and self.kind != "gauge"
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One element of an instant vector."""
-
-    labels: Mapping[str, str]
-    value: float
-
-
-@dataclass(frozen=True)
-class Series:
-    """One element of a range vector: (unix seconds, value) pairs in order of time."""
-
-    labels: Mapping[str, str]
-    points: Sequence[tuple[float, float]]
-
-
-class Prometheus:
-    """The two queries of Prometheus' HTTP API that tests need; a query it refuses raises ValueError with the reason."""
-
-    def __init__(self, url: str) -> None:
-        self._http = httpx.Client(base_url=url, timeout=30, trust_env=False)
-
-    def __enter__(self) -> "Prometheus":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.close()
-
-    def instant(self, query: str, at: float | None = None) -> list[Sample]:
-        """Evaluate at one time (unix seconds; default: now)."""
-        parameters = {"query": query} | ({} if at is None else {"time": str(at)})
-        return [
-            Sample(labels=element["metric"], value=float(element["value"][1]))
-            for element in self._result("/api/v1/query", parameters)
-        ]
-
-    def range(self, query: str, start: float, end: float, step: float) -> list[Series]:
-        """Evaluate every `step` seconds from start to end (unix seconds)."""
-        parameters = {"query": query, "start": str(start), "end": str(end), "step": str(step)}
-        return [
-            Series(labels=element["metric"], points=[(float(time), float(value)) for time, value in element["values"]])
-            for element in self._result("/api/v1/query_range", parameters)
-        ]
-
-    def _result(self, path: str, parameters: dict[str, str]) -> list[Any]:
-        answer: dict[str, Any] = self._http.post(path, data=parameters).json()
-        if answer["status"] != "success":
-            raise ValueError(f"{answer['error']}: {parameters['query']}")
-        result: list[Any] = answer["data"]["result"]
-        return result
 
 
 def load_signals(path: Path = SIGNALS_FILE) -> list[Signal]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from corda_lab.clients.prometheus import Prometheus, Series
 from known_samples import IOU, MIB, NOTARISE, RESPONDER, SCRAPE_SECONDS, STRETCH_SECONDS, Loaded, Stretch
-from signal_table import Prometheus, Series
 
 DASHBOARD = json.loads((Path(__file__).parent / "grafana/dashboards/lab-overview.json").read_text(encoding="utf-8"))
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
@@ -112,7 +112,7 @@ def _answer(prometheus: Prometheus, target: dict[str, Any], stretch: Stretch) ->
     for variable, value in VARIABLES.items():
         query = query.replace(variable, value)
     drawn: dict[str, Series] = {}
-    for series in prometheus.range(query, stretch.start, stretch.end, SCRAPE_SECONDS):
+    for series in prometheus.range(query, started_at=stretch.start, ended_at=stretch.end, step_seconds=SCRAPE_SECONDS):
         legend = _legend(target["legendFormat"], series.labels)
         assert legend not in drawn, f"two series are called {legend}"
         drawn[legend] = series

@@ -93,7 +93,7 @@ def test_an_old_python_gets_a_sentence(checkout: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("error: scripts/lab needs Python 3.10 or newer; this is Python 3.6")
+    assert done.stderr.startswith("error: scripts/lab needs Python 3.11 or newer; this is Python 3.6")
     assert not (checkout / ".venv").exists()
 
 

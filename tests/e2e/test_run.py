@@ -4,12 +4,14 @@ import json
 import signal
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 import polars
 import pytest
 
 import signal_table
+from corda_lab.clients.prometheus import Prometheus
 from labkit import Browser, Lab
 
 FILES = {
@@ -52,7 +54,7 @@ def test_every_request_is_a_row_of_its_own(run: Path) -> None:
 def test_every_signal_arrives_while_load_runs(lab: Lab, run: Path) -> None:
     step = json.loads((run / "steps.json").read_text())["steps"][0]
     assert step["load"]["users"] == 4
-    with signal_table.Prometheus(lab.prometheus_url) as prometheus:
+    with closing(Prometheus(lab.prometheus_url)) as prometheus:
         faults = signal_table.signal_faults(prometheus, signal_table.load_signals(), "load", window_seconds=60)
     assert faults == []
 

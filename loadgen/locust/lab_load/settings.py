@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -68,7 +68,7 @@ def url_problems(name: str, url: str) -> list[str]:
 
 def utc_run_id(prefix: str) -> str:
     """A run id that says when the run began, such as ``web-20261120T120000Z``."""
-    return f"{prefix}-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}"
+    return f"{prefix}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
 def _number(environment: Mapping[str, str], name: str, default: float, problems: list[str]) -> float:

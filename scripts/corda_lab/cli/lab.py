@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from corda_lab.cli import status as status_module
 from corda_lab.cli.options import ImagesOption, JsonOption, forced_images
 from corda_lab.host import dockerd
 from corda_lab.lab import doctor as doctor_module
@@ -97,6 +96,8 @@ def status(as_json: JsonOption = False) -> None:
 
     Example: `scripts/lab status --json`
     """
+    from corda_lab.cli import status as status_module
+
     state = status_module.gather(load_settings())
     if as_json:
         print(json.dumps(state, indent=2))

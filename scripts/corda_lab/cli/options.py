@@ -1,6 +1,6 @@
 """Options that several verbs share."""
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -10,14 +10,14 @@ from corda_lab.steps import load
 from corda_lab.text.durations import parse_duration
 
 
-class ImageSource(str, Enum):
+class ImageSource(StrEnum):
     """Where third-party images come from."""
 
     REGISTRY = "registry"
     LOCAL = "local"
 
 
-class Arrivals(str, Enum):
+class Arrivals(StrEnum):
     """When requests start."""
 
     CLOSED = "closed"
@@ -25,7 +25,7 @@ class Arrivals(str, Enum):
     POISSON = "poisson"
 
 
-class MetricName(str, Enum):
+class MetricName(StrEnum):
     """The figure that runs are compared by."""
 
     THROUGHPUT = "throughput"

@@ -3,20 +3,19 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from corda_lab.analysis import listing
-from corda_lab.analysis.comparison import Comparison, compare_runs, parse_threshold
-from corda_lab.analysis.listing import DamagedRun, RunSummary
 from corda_lab.cli.options import JsonOption, MetricName
 from corda_lab.errors import LabError
-from corda_lab.report import comparison, page, print_charts
 from corda_lab.results import folders as results
-from corda_lab.results import stored
 from corda_lab.text import ui
+
+if TYPE_CHECKING:
+    from corda_lab.analysis.comparison import Comparison
+    from corda_lab.analysis.listing import DamagedRun, RunSummary
 
 
 def report(
@@ -32,6 +31,9 @@ def report(
 
     Example: `scripts/lab report latest --figures paper/figures`
     """
+    from corda_lab.report import page, print_charts
+    from corda_lab.results import stored
+
     folder = results.find_run(run_name)
     path = page.render(folder)
     drawn = print_charts.write(stored.read(folder), figures) if figures else []
@@ -64,6 +66,9 @@ def compare(
 
     Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
     """
+    from corda_lab.analysis.comparison import compare_runs, parse_threshold
+    from corda_lab.report import comparison
+
     if len(run_names) < 2:
         raise LabError("A B: two runs are needed", "`scripts/lab list` shows them all.")
     limit = None if threshold is None else parse_threshold(threshold)
@@ -78,7 +83,9 @@ def compare(
         raise typer.Exit(1)
 
 
-def _show_comparison(found: Comparison, folder: Path) -> None:
+def _show_comparison(found: "Comparison", folder: Path) -> None:
+    from corda_lab.report import comparison
+
     for one in found.others:
         ui.console.print(f"{one.second.identity} against {one.first.identity}", style="bold", markup=False)
         ui.console.print(comparison.unlike_headline(one), style="yellow" if one.unlike else None, markup=False)
@@ -107,6 +114,8 @@ def list_runs(as_json: JsonOption = False) -> None:
 
     Example: `scripts/lab list`
     """
+    from corda_lab.analysis import listing
+
     summaries = listing.summaries()
     unfinished = results.unfinished()
     if as_json:
@@ -117,7 +126,7 @@ def list_runs(as_json: JsonOption = False) -> None:
         return
     if summaries:
         ui.console.print(_table_of_runs(summaries))
-    if any(not one.valid for one in summaries if isinstance(one, RunSummary)):
+    if any(isinstance(one, listing.RunSummary) and not one.valid for one in summaries):
         ui.console.print("* no valid step: the values are shown, and prove nothing about the system", markup=False)
     for sweep in unfinished:
         # A search plans no steps beforehand.
@@ -129,7 +138,9 @@ def list_runs(as_json: JsonOption = False) -> None:
         )
 
 
-def _table_of_runs(summaries: Sequence[RunSummary | DamagedRun]) -> Table:
+def _table_of_runs(summaries: "Sequence[RunSummary | DamagedRun]") -> Table:
+    from corda_lab.analysis.listing import DamagedRun
+
     names = ("run", "kind", "load", "flows/s", "p50", "p99", "errors", "counts")
     table = Table(*names, box=None, pad_edge=False, header_style="bold")
     table.columns[0].no_wrap = True
@@ -153,7 +164,7 @@ def _table_of_runs(summaries: Sequence[RunSummary | DamagedRun]) -> Table:
     return table
 
 
-def _load_words(summary: RunSummary) -> str:
+def _load_words(summary: "RunSummary") -> str:
     """The load whose values stand in a line of ``lab list``."""
     if rates := summary.rates_confirmed_per_second:
         return "highest: " + ", ".join("none" if rate is None else f"{rate:g}/s" for rate in rates.values())

@@ -17,7 +17,6 @@ from corda_lab.cli.options import (
 )
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.runs import execute
 from corda_lab.steps import load
 from corda_lab.steps.entry import StepEntry
 from corda_lab.text import ui
@@ -75,6 +74,8 @@ def _show_run(folder: Path, step: StepEntry) -> None:
 
 
 def _run(options: load.LoadOptions, settings: Settings) -> None:
+    from corda_lab.runs import execute
+
     folder, step = execute.execute(options, settings)
     _show_run(folder, step)
     if not step.verdict.passed:
@@ -86,6 +87,8 @@ def quickstart(images: ImagesOption = None) -> None:
 
     Example: `scripts/lab quickstart`
     """
+    from corda_lab.runs import execute
+
     settings = load_settings()
     lifecycle.up(settings, forced_images(images))
     folder, step = execute.execute(load_options("iou", 20, "60s", "15s"), settings)

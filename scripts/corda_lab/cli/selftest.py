@@ -6,7 +6,6 @@ import typer
 
 from corda_lab.cli.options import DurationOption, ImagesOption, UsersOption, WarmUpOption, forced_images, load_options
 from corda_lab.lab.settings import load_settings
-from corda_lab.selftest import overhead, suite
 
 
 def run_tests(
@@ -21,6 +20,8 @@ def run_tests(
 
     Example: `scripts/lab test --unit`
     """
+    from corda_lab.selftest import suite
+
     if matrix:
         totals = suite.run_matrix(forced_images(images))
         print(totals.closing_line, flush=True)
@@ -45,6 +46,8 @@ def bridge(
 
     Example: `scripts/lab bench bridge --rounds 5`
     """
+    from corda_lab.selftest import overhead
+
     overhead.bridge(load_options(workload, users, duration, warm_up), load_settings(), rounds=rounds)
 
 
@@ -53,4 +56,6 @@ def stages() -> None:
 
     Example: `scripts/lab bench stages`
     """
+    from corda_lab.selftest import overhead
+
     overhead.stages(load_settings())

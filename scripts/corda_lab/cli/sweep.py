@@ -7,7 +7,6 @@ import typer
 from corda_lab.cli.options import ImagesOption, forced_images
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
-from corda_lab.sweeps import command as sweep_command
 from corda_lab.text import ui
 
 
@@ -39,6 +38,8 @@ def sweep(
 
     Example: `scripts/lab sweep configs/sweeps/smoke.yaml`
     """
+    from corda_lab.sweeps import command as sweep_command
+
     if sum((dry_run, resume, finish)) > 1:
         raise LabError("--dry-run, --resume, --finish: only one of them can be given", "Leave the others out.")
     if quick and (resume or finish):

@@ -1,22 +1,22 @@
 """The verbs for workloads: ``flows``, ``workload new``, ``workload check``."""
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from corda_lab.cli.options import JsonOption
-from corda_lab.clients.bridge import Bridge
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.text import ui
-from corda_lab.workloads import check as check_workloads
-from corda_lab.workloads import flows as flows_module
-from corda_lab.workloads import new as new_workload
-from corda_lab.workloads import resolve
+
+if TYPE_CHECKING:
+    from corda_lab.clients.bridge import Bridge
 
 
-def _bridge() -> Bridge:
+def _bridge() -> "Bridge":
+    from corda_lab.clients.bridge import Bridge
+
     return Bridge(load_settings().url("BRIDGE_PORT"))
 
 
@@ -28,6 +28,8 @@ def flows(
 
     Example: `scripts/lab flows PartyA`
     """
+    from corda_lab.workloads import flows as flows_module
+
     bridge = _bridge()
     found = flows_module.find_node(node, bridge)
     definitions = bridge.flow_definitions(found.name)
@@ -46,6 +48,9 @@ def new(
 
     Example: `scripts/lab workload new --node PartyA --flow com.example.MyFlow`
     """
+    from corda_lab.workloads import flows as flows_module
+    from corda_lab.workloads import new as new_workload
+
     bridge = _bridge()
     found = flows_module.find_node(node, bridge)
     definition = new_workload.find_flow(flow, found.name, bridge.flow_definitions(found.name))
@@ -67,6 +72,9 @@ def check(
 
     Example: `scripts/lab workload check my-workload`
     """
+    from corda_lab.workloads import check as check_workloads
+    from corda_lab.workloads import resolve
+
     bridge = _bridge()
     is_up = bridge.is_ready()
     found = check_workloads.problems_of(

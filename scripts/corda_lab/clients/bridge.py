@@ -1,30 +1,16 @@
 """The bridge's HTTP API, as far as the command line asks it, and its metrics."""
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from corda_lab.errors import LabError
 
 ANSWER_SECONDS_MAX = 30.0
 START_REMEDY = "Start the lab with `scripts/lab up`; `scripts/lab status` shows what is missing."
-
-_SAMPLE = re.compile(
-    r"(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>[-+]?(?:[\d.]\S*|Inf|NaN))(?:\s+\d+)?"
-)
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One line of a metrics page."""
-
-    name: str
-    labels: dict[str, str]
-    value: float
 
 
 @dataclass(frozen=True)
@@ -58,15 +44,6 @@ class Flow:
     name: str
     short_name: str
     constructors: tuple[tuple[Parameter, ...], ...]
-
-
-def parse_metrics(text: str) -> Iterator[Sample]:
-    """Samples of a page in Prometheus's text format."""
-    for line in text.splitlines():
-        match = None if line.startswith("#") else _SAMPLE.fullmatch(line.strip())
-        if match:
-            labels = {name: value.replace(r"\"", '"') for name, value in _LABEL.findall(match["labels"] or "")}
-            yield Sample(match["name"], labels, float(match["value"]))
 
 
 class Bridge:
@@ -131,7 +108,13 @@ class Bridge:
 
     def metrics(self) -> list[Sample]:
         """Every sample of the bridge's own metrics page, without a scrape in between."""
-        return list(parse_metrics(self._get("/metrics").text))
+        page = self._get("/metrics").text
+        try:
+            return [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+        except ValueError as error:
+            raise LabError(
+                f"The bridge at {self.url} has a metrics page that cannot be read: {error}", exit_code=1
+            ) from None
 
 
 def problem_detail(answer: httpx.Response) -> str:

@@ -56,11 +56,19 @@ METRICS_SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Value:
-    """One series' latest sample: its labels, its value, and when it was scraped (unix seconds)."""
+    """One series' value at one time (unix seconds)."""
 
     labels: dict[str, str]
     value: float
-    scraped_at: float
+    time: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series over a span of time: pairs of unix seconds and value, in order of time."""
+
+    labels: dict[str, str]
+    points: list[tuple[float, float]]
 
 
 class Prometheus:
@@ -90,41 +98,41 @@ class Prometheus:
         """The newest sample of every series of a plain selector, with the time it was scraped at."""
         # A range selector, unlike an instant one, gives the samples' own times.
         result = self._get("/api/v1/query", {"query": f"{selector}[1m]", "time": f"{time.time():.3f}"})
+        return [_value(series["metric"], series["values"][-1]) for series in result]
+
+    def instant(self, query: str) -> list[Value]:
+        """What a query comes to now, with the time at which it was evaluated."""
+        return [_value(series["metric"], series["value"]) for series in self._get("/api/v1/query", {"query": query})]
+
+    def range(self, query: str, *, started_at: float, ended_at: float, step_seconds: float) -> list[Series]:
+        """What a query comes to at every step of a span of time (unix seconds)."""
+        times = {"start": f"{started_at:.3f}", "end": f"{ended_at:.3f}", "step": f"{step_seconds:g}"}
         return [
-            Value(dict(series["metric"]), float(series["values"][-1][1]), float(series["values"][-1][0]))
-            for series in result
+            Series(dict(series["metric"]), [(float(at), float(text)) for at, text in series["values"]])
+            for series in self._get("/api/v1/query_range", {"query": query, **times})
         ]
 
-    def series(self, name: str, query: str, *, started_at: float, ended_at: float) -> Iterable[dict[str, Any]]:
+    def rows(self, name: str, query: str, *, started_at: float, ended_at: float) -> Iterable[dict[str, Any]]:
         """Rows of ``metrics.parquet`` for one query over a span of time; values that are not numbers are left out."""
-        result = self._get(
-            "/api/v1/query_range",
-            {
-                "query": query,
-                "start": f"{started_at:.3f}",
-                "end": f"{ended_at:.3f}",
-                "step": f"{SCRAPE_SECONDS:g}",
-            },
-        )
-        for series in result:
-            labels = {label: text for label, text in series["metric"].items() if label != "__name__"}
+        for series in self.range(query, started_at=started_at, ended_at=ended_at, step_seconds=SCRAPE_SECONDS):
+            labels = {label: text for label, text in series.labels.items() if label != "__name__"}
             node = labels.pop("node", None)
-            for at, text in series["values"]:
-                value = float(text)
+            text = json.dumps(labels, sort_keys=True)
+            for at, value in series.points:
                 if math.isfinite(value):
-                    yield {
-                        "name": name,
-                        "node": node,
-                        "labels": json.dumps(labels, sort_keys=True),
-                        "time": float(at),
-                        "value": value,
-                    }
+                    yield {"name": name, "node": node, "labels": text, "time": at, "value": value}
 
     def run_metrics(self, *, started_at: float, ended_at: float) -> pl.DataFrame:
         """All named series over a span of time, in long format."""
         rows = [
             row
             for name, query in SERIES.items()
-            for row in self.series(name, query, started_at=started_at, ended_at=ended_at)
+            for row in self.rows(name, query, started_at=started_at, ended_at=ended_at)
         ]
         return pl.DataFrame(rows, schema=METRICS_SCHEMA)
+
+
+def _value(labels: dict[str, str], sample: tuple[float, str]) -> Value:
+    """A sample as the query API writes it: ``[unix seconds, "value"]``."""
+    at, text = sample
+    return Value(dict(labels), float(text), float(at))

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from corda_lab.errors import LabError
 from corda_lab.host import processes
 from corda_lab.host.probe import EngineState, probe
@@ -67,22 +69,23 @@ def _is_ready() -> bool:
     return probe().state is EngineState.READY
 
 
-def process_start_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None when it does not run (a zombie does not)."""
+def process_start_seconds(pid: int) -> float | None:
+    """When a process started, in seconds since boot; None when it does not run (a zombie does not)."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        process = psutil.Process(pid)
+        if process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}:
+            return None
+        # Since boot, because the clock may be set while the process runs: both times then move alike.
+        return round(process.create_time() - psutil.boot_time(), 2)
+    except (psutil.Error, ValueError):
         return None
-    # The name in parentheses may hold spaces, so fields are counted from behind it: state is the 3rd, start the 22nd.
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] in {"Z", "X"} else int(fields[19])
 
 
 def process_name(pid: int) -> str:
     """The name of a running process, empty when there is none of this id."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
+        return psutil.Process(pid).name()
+    except (psutil.Error, ValueError):
         return ""
 
 
@@ -105,7 +108,7 @@ def remove_stale_pid_file(pid_file: Path, program: str) -> int | None:
     as the file names any process at all.
     """
     pid = read_pid(pid_file)
-    if pid is not None and process_start_ticks(pid) is not None and process_name(pid) == program:
+    if pid is not None and process_start_seconds(pid) is not None and process_name(pid) == program:
         return pid
     pid_file.unlink(missing_ok=True)
     return None
@@ -185,7 +188,7 @@ def _start_dockerd() -> None:
 
 
 def _process_note(pid: int) -> dict[str, Any]:
-    return {"method": "dockerd", "pid": pid, "start_ticks": process_start_ticks(pid), "boot_id": _boot_id()}
+    return {"method": "dockerd", "pid": pid, "start_seconds": process_start_seconds(pid), "boot_id": _boot_id()}
 
 
 def _write_engine_file(content: dict[str, Any]) -> None:
@@ -208,8 +211,8 @@ def started_by_us() -> dict[str, Any] | None:
     if content.get("boot_id") != _boot_id():
         return None
     if content.get("method") == "dockerd":
-        start_ticks = process_start_ticks(int(content["pid"]))
-        return content if start_ticks is not None and start_ticks == content.get("start_ticks") else None
+        start_seconds = process_start_seconds(int(content["pid"]))
+        return content if start_seconds is not None and start_seconds == content.get("start_seconds") else None
     return content
 
 
@@ -226,7 +229,7 @@ def stop_engine_if_ours() -> bool:
         pid = int(content["pid"])
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-        if not _await(lambda: process_start_ticks(pid) != content["start_ticks"], seconds_max=STOP_SECONDS_MAX):
+        if not _await(lambda: process_start_seconds(pid) != content["start_seconds"], seconds_max=STOP_SECONDS_MAX):
             raise LabError(
                 f"dockerd (process {pid}) did not stop within {STOP_SECONDS_MAX} s", f"See its log, {DOCKERD_LOG}."
             )

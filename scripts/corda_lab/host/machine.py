@@ -1,12 +1,13 @@
 """The machine under the lab: what its numbers depend on."""
 
-import os
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from corda_lab.paths import ROOT
 
@@ -15,49 +16,53 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class CpuTime:
-    """Seconds of all processors together since boot."""
+    """CPU-seconds of all cores together since boot."""
 
     busy_seconds: float
     total_seconds: float
-    stolen_seconds: float = 0.0
-    """The part of the busy time that a hypervisor gave to other guests."""
+    stolen_seconds: float | None
+    """The part of the busy time that a hypervisor gave to other virtual machines; None where the system does not count it."""
 
 
-def parse_cpu_time(stat: str, ticks_per_second: int) -> CpuTime:
-    """Read the first line of ``/proc/stat``; waiting for a disk and idling are not busy, time stolen by other guests is."""
-    fields = [int(text) for text in stat.splitlines()[0].split()[1:9]]
-    idle = fields[3] + fields[4]
-    return CpuTime(
-        (sum(fields) - idle) / ticks_per_second, sum(fields) / ticks_per_second, fields[7] / ticks_per_second
-    )
+def cpu_time() -> CpuTime:
+    """CPU time of this machine so far."""
+    return sum_cpu_time(psutil.cpu_times()._asdict())
 
 
-def cpu_time() -> CpuTime | None:
-    """Processor time of this machine so far; None where ``/proc`` does not tell."""
-    try:
-        return parse_cpu_time((PROC / "stat").read_text(encoding="ascii"), os.sysconf("SC_CLK_TCK"))
-    except (OSError, ValueError, IndexError):
-        return None
+def sum_cpu_time(seconds: Mapping[str, float]) -> CpuTime:
+    """Add up the fields of ``psutil.cpu_times``. Waiting for a disk and idling are not busy, CPU steal is.
+
+    Linux alone has ``iowait`` and ``steal``. It counts the time of guests within ``user`` and ``nice`` too.
+    """
+    total = sum(value for name, value in seconds.items() if name not in {"guest", "guest_nice"})
+    busy = total - seconds["idle"] - seconds.get("iowait", 0.0)
+    return CpuTime(busy, total, seconds.get("steal"))
 
 
 def busy_percent(before: CpuTime | None, after: CpuTime | None) -> float | None:
-    """Share of all processors that was busy between two readings, in percent."""
+    """Share of all CPU time that was busy between two readings, in percent; None without two readings."""
     return _percent(before, after, lambda reading: reading.busy_seconds)
 
 
 def stolen_percent(before: CpuTime | None, after: CpuTime | None) -> float | None:
-    """Share of all processors that other guests took between two readings, in percent."""
+    """Share of all CPU time that was stolen between two readings, in percent; None where it is not known."""
     return _percent(before, after, lambda reading: reading.stolen_seconds)
 
 
-def _percent(before: CpuTime | None, after: CpuTime | None, of: Callable[[CpuTime], float]) -> float | None:
+def _percent(before: CpuTime | None, after: CpuTime | None, of: Callable[[CpuTime], float | None]) -> float | None:
     if before is None or after is None or after.total_seconds <= before.total_seconds:
         return None
-    return 100.0 * (of(after) - of(before)) / (after.total_seconds - before.total_seconds)
+    earlier, later = of(before), of(after)
+    if earlier is None or later is None:
+        return None
+    return 100.0 * (later - earlier) / (after.total_seconds - before.total_seconds)
 
 
 def swapped_pages() -> int | None:
-    """Pages that this machine has moved to and from its swap since boot; None where ``/proc`` does not tell."""
+    """Pages that this machine has moved to and from its swap since boot; None where ``/proc`` does not say.
+
+    Not by psutil, which gives 0 where it does not know, and on macOS counts the pages of mapped files as well.
+    """
     try:
         lines = (PROC / "vmstat").read_text(encoding="ascii").splitlines()
         return sum(int(line.split()[1]) for line in lines if line.startswith(("pswpin ", "pswpout ")))
@@ -65,19 +70,18 @@ def swapped_pages() -> int | None:
         return None
 
 
-def memory_bytes(field: str) -> int | None:
-    """A field of ``/proc/meminfo`` in bytes: ``MemTotal``, ``MemAvailable``."""
-    try:
-        for line in (PROC / "meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith(f"{field}:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None
+def memory_total_bytes() -> int:
+    """Memory of this machine."""
+    return int(psutil.virtual_memory().total)
+
+
+def memory_available_bytes() -> int:
+    """Memory that programs could take now without swapping."""
+    return int(psutil.virtual_memory().available)
 
 
 def cpu_model() -> str:
-    """The processor's own name."""
+    """The processor's own name, which psutil does not know."""
     try:
         for line in (PROC / "cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.lower().startswith(("model name", "hardware")):
@@ -96,8 +100,8 @@ def describe() -> dict[str, Any]:
     """The host as it stands in a run's manifest."""
     return {
         "cpu_model": cpu_model(),
-        "cpu_count": os.cpu_count(),
-        "memory_bytes": memory_bytes("MemTotal"),
+        "cpu_count": psutil.cpu_count(),
+        "memory_bytes": memory_total_bytes(),
         "kernel": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),
     }

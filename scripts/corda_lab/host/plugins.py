@@ -5,12 +5,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from packaging.version import Version
+
 from corda_lab.errors import LabError
 from corda_lab.host import debian
 from corda_lab.host.probe import parse_version, plugin_version
 from corda_lab.text import ui
 
-COMPOSE_VERSION_MIN = (2, 24, 0)
+COMPOSE_VERSION_MIN = Version("2.24.0")
 
 
 PLUGIN_DIRECTORY = Path("/usr/local/lib/docker/cli-plugins")
@@ -35,10 +37,9 @@ def ensure_compose(*, install: bool | None = None) -> str:
     missing = missing_plugins(compose_version, buildx_version)
     if not missing:
         return compose_version
-    minimum = ".".join(map(str, COMPOSE_VERSION_MIN))
     problem = LabError(
-        f"Docker lacks {' and '.join(missing)} (Compose {compose_version or 'missing'}, at least {minimum} is needed; "
-        f"buildx {buildx_version or 'missing'})",
+        f"Docker lacks {' and '.join(missing)} (Compose {compose_version or 'missing'}, "
+        f"at least {COMPOSE_VERSION_MIN} is needed; buildx {buildx_version or 'missing'})",
         "Install the packages docker-compose-plugin and docker-buildx-plugin, update Docker Desktop, "
         "or run this command as root on Debian or Ubuntu.",
     )

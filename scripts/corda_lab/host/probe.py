@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from packaging.version import Version
+
 from corda_lab.errors import LabError
 from corda_lab.host import debian, processes
 from corda_lab.host.processes import run_bounded
@@ -46,10 +48,10 @@ class EngineInfo:
     root_dir: str
 
 
-def parse_version(text: str) -> tuple[int, int, int] | None:
-    """The first ``major.minor[.patch]`` in ``text``, whatever stands around it (``v2.40.3-desktop.1``)."""
-    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
-    return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
+def parse_version(text: str) -> Version | None:
+    """The first ``major.minor[.patch]`` in ``text``. What packagers add to it (``v2.40.3-desktop.1``) is left out."""
+    match = re.search(r"\d+\.\d+(\.\d+)?", text)
+    return Version(match[0]) if match else None
 
 
 def classify_failure(detail: str) -> EngineState:
@@ -123,7 +125,7 @@ def plugin_version(plugin: str) -> str:
         return ""
     done = run_bounded(["docker", plugin, "version"])
     version = parse_version(done.stdout) if done.returncode == 0 else None
-    return ".".join(map(str, version)) if version else ""
+    return str(version) if version else ""
 
 
 def engine_info() -> EngineInfo:

@@ -4,10 +4,12 @@ import re
 import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
+
+import psutil
 
 from corda_lab.errors import LabError
 from corda_lab.host import engine, machine, plugins, probe
@@ -36,7 +38,7 @@ PORTS = {
 }
 
 
-class Level(str, Enum):
+class Level(StrEnum):
     """How a check ended: fine, worth knowing, or in the way of ``lab up``."""
 
     OK = "ok"
@@ -122,9 +124,9 @@ def check_memory(settings: Settings, services: Sequence[str]) -> Check:
     """Whether the machine (or the engine's virtual machine) has the memory that the services may use."""
     info = probe.engine_info()
     total = info.mem_total_bytes
-    available = machine.memory_bytes("MemAvailable")
+    available = machine.memory_available_bytes()
     # An engine in a virtual machine of its own (Docker Desktop) has other memory than this host.
-    if available is None or not Path(info.root_dir).exists():
+    if not Path(info.root_dir).exists():
         available = total
     return judge_memory(memory_limits(settings, services), min(available, total), total)
 
@@ -165,33 +167,14 @@ def free_ports(count: int) -> list[int]:
         return [int(listener.getsockname()[1]) for listener in listeners]
 
 
-def listening_inodes(table: str, port: int) -> set[str]:
-    """Socket inodes that listen on ``port`` in a ``/proc/net/tcp`` table."""
-    inodes = set()
-    for line in table.splitlines()[1:]:
-        fields = line.split()
-        # State 0A is LISTEN; the port is the hexadecimal part behind the last colon of the local address.
-        if len(fields) > 9 and fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
-            inodes.add(fields[9])
-    return inodes
-
-
-def port_owner(port: int, proc: Path = Path("/proc")) -> str:
+def port_owner(port: int) -> str:
     """Which program listens on a port, as far as this user may know; empty when unknown."""
-    inodes: set[str] = set()
-    for table in ("tcp", "tcp6"):
-        try:
-            inodes |= listening_inodes((proc / "net" / table).read_text(encoding="ascii"), port)
-        except OSError:
-            continue
-    links = {f"socket:[{inode}]" for inode in inodes}
-    for descriptor in proc.glob("[0-9]*/fd/*") if links else ():
-        try:
-            if str(descriptor.readlink()) in links:
-                process = descriptor.parents[1]
-                return f"{(process / 'comm').read_text(encoding='utf-8').strip()} (process {process.name})"
-        except OSError:
-            continue
+    # Other users' sockets have no process here, and macOS shows sockets to root only.
+    with suppress(psutil.Error, OSError):
+        for one in psutil.net_connections(kind="tcp"):
+            is_listener = one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port
+            if is_listener and one.pid is not None:
+                return f"{psutil.Process(one.pid).name()} (process {one.pid})"
     return ""
 
 

@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -35,7 +35,7 @@ class Measured:
 
 def iso(seconds: float) -> str:
     """Unix seconds as UTC text."""
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def environments_of(steps: Sequence[Measured]) -> list[Environment]:

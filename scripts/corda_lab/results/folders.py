@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -55,7 +55,7 @@ def check_name(name: str, *, option: str, length_max: int = NAME_LENGTH_MAX) -> 
 
 def run_id(name: str, *, at: datetime | None = None) -> str:
     """``<utc>-<name>``: sorts by time, and says what it is."""
-    return f"{(at or datetime.now(timezone.utc)):%Y%m%dT%H%M%SZ}-{name}"
+    return f"{(at or datetime.now(UTC)):%Y%m%dT%H%M%SZ}-{name}"
 
 
 def write_json(path: Path, content: Any) -> None:

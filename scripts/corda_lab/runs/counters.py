@@ -41,7 +41,7 @@ def is_at_rest(bridge: Bridge, prometheus: Prometheus, *, since: float) -> bool:
     in_flight = {
         value.labels["node"]: value
         for value in prometheus.latest('corda_flows_in_flight{job="corda"}')
-        if value.scraped_at > since
+        if value.time > since
     }
     return set(in_flight) >= set(nodes) and not any(value.value for value in in_flight.values())
 

@@ -1,6 +1,7 @@
 """Looks at a load while it runs and says when it has been seen for long enough."""
 
 from corda_lab.stats import steady
+from corda_lab.stats.intervals import t_quantile
 from corda_lab.steps.load import LoadOptions
 
 
@@ -10,6 +11,9 @@ class Watch:
     def __init__(self, options: LoadOptions) -> None:
         self._options = options
         self._seen: list[tuple[float, float]] = []
+        if options.stopping is not None and options.stopping.precision is not None:
+            # Imports scipy while the load warms up. The first look would otherwise do so within the measuring window.
+            t_quantile(options.stopping.confidence, 1)
 
     def note(self, elapsed_seconds: float, completed: float) -> None:
         """Take note of how many requests had been completed at a moment after the load's begin."""

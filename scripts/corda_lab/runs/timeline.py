@@ -20,9 +20,8 @@ class Timeline:
 
     def note(self) -> None:
         """Take a reading now."""
-        now, reading, pages = time.time(), machine.cpu_time(), machine.swapped_pages()
-        if reading is not None:
-            self.cpu.append((now, reading))
+        now, pages = time.time(), machine.swapped_pages()
+        self.cpu.append((now, machine.cpu_time()))
         if pages is not None:
             self.swapped.append((now, pages))
 

@@ -21,9 +21,9 @@ from corda_lab.analysis.points import Point
 from corda_lab.analysis.significance import Judged
 from corda_lab.results.manifest import Manifest, SweepPlan
 from corda_lab.results.stored import StoredRun
-from corda_lab.stats import steady, student
+from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
-from corda_lab.stats.intervals import CONFIDENCE, around_mean, repeats_interval
+from corda_lab.stats.intervals import CONFIDENCE, around_mean, repeats_interval, t_quantile
 from corda_lab.steps.entry import StepEntry, ValidityEntry
 
 SIMULATIONS = 2000
@@ -103,7 +103,7 @@ def percentile(drawn: Resamples) -> Ends:
 def expanded_percentile(drawn: Resamples) -> Ends:
     """Hesterberg (2015): percentiles so far out that for the mean of normal values they would be Student's interval."""
     n = len(drawn.values)
-    outer = NormalDist().cdf(-math.sqrt(n / (n - 1)) * student.quantile(CONFIDENCE, n - 1))
+    outer = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile(CONFIDENCE, n - 1))
     return weighted_quantile(drawn.means, outer), weighted_quantile(drawn.means, 1 - outer)
 
 

@@ -189,12 +189,9 @@ def lint(totals: Totals) -> None:
 
 
 def python_tests(totals: Totals) -> None:
-    """Unit and structure tests; those of the locustfile need Python 3.11, as Locust does. Many wait, so they run side by side."""
+    """Unit and structure tests. Many of them wait, so they run side by side."""
     arguments = ["--ignore=tests/e2e", "--numprocesses=auto", "--maxprocesses=8", "--dist=worksteal"]
     with ui.phase("Python tests"):
-        if sys.version_info < (3, 11):
-            ui.warn("Locust needs Python 3.11 or newer: the tests that run it are left out here")
-            arguments.append("--ignore-glob=loadgen/locust/test_*.py")
         record(totals, "pytest", lambda: run_pytest("unit", arguments, seconds_max=CHECK_SECONDS_MAX))
 
 

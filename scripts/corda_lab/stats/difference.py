@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
-from corda_lab.stats.intervals import CONFIDENCE, LOGARITHM_MAX
-from corda_lab.stats.student import quantile, tail
+from corda_lab.stats.intervals import CONFIDENCE, LOGARITHM_MAX, t_quantile
 
 Verdict = Literal["no difference seen", "faster", "slower", "cannot tell"]
 Word = Literal["faster", "slower"]
@@ -123,6 +122,13 @@ def holm(differences: Sequence[Difference], weights: Sequence[float] | None = No
     return judged
 
 
+def t_tail(t: float, freedom: float) -> float:
+    """Probability that Student's t, whose ``freedom`` need not be a whole number, is beyond ±``t``: the two-sided p-value."""
+    from scipy.special import stdtr  # see t_quantile
+
+    return 2 * float(stdtr(freedom, -abs(t)))
+
+
 def _logarithms(values: Sequence[float]) -> list[float]:
     if not values or any(not 0 < value < math.inf for value in values):
         raise ValueError(f"nothing to take the ratio of: {values}")
@@ -145,7 +151,7 @@ def _judge(
     )
     if error is None or freedom is None:
         return undecided
-    p_value = tail(ratio_log / error, freedom) if error > 0 else float(ratio_log == 0)
+    p_value = t_tail(ratio_log / error, freedom) if error > 0 else float(ratio_log == 0)
     low, high = _ends(undecided, confidence)
     verdict = _verdict(ratio, p_value, 1 - confidence, higher_is)
     return replace(undecided, low=low, high=high, p_value=p_value, verdict=verdict)
@@ -154,7 +160,7 @@ def _judge(
 def _ends(one: Difference, confidence: float) -> tuple[float | None, float | None]:
     if one.standard_error is None or one.freedom is None:
         return None, None
-    middle, half = math.log(one.ratio), quantile(confidence, one.freedom) * one.standard_error
+    middle, half = math.log(one.ratio), t_quantile(confidence, one.freedom) * one.standard_error
     return math.exp(max(-LOGARITHM_MAX, middle - half)), math.exp(min(LOGARITHM_MAX, middle + half))
 
 

@@ -15,8 +15,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from corda_lab.stats.student import quantile
-
 CONFIDENCE = 0.95
 ON_LOGARITHMS = "Student's t on logarithms"
 ON_VALUES = "Student's t"
@@ -39,10 +37,18 @@ class Interval:
     method: str
 
 
+def t_quantile(confidence: float, freedom: float) -> float:
+    """The t within whose ± Student's t lies with probability ``confidence``; ``freedom`` need not be a whole number."""
+    # What scipy.stats.t.ppf calls, without the 0.4 s of CPU time and 45 MB that importing scipy.stats takes in addition.
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(freedom, (1 - confidence) / 2))
+
+
 def around_mean(values: Sequence[float], confidence: float) -> tuple[float, float, float]:
     """Student's interval (low, mean, high) of the mean of at least two values."""
     mean = statistics.fmean(values)
-    half = quantile(confidence, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    half = t_quantile(confidence, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
     return mean - half, mean, mean + half
 
 

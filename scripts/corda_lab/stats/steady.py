@@ -9,8 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from corda_lab.stats.intervals import CONFIDENCE
-from corda_lab.stats.student import quantile
+from corda_lab.stats.intervals import CONFIDENCE, t_quantile
 
 WARM_UP_METHOD = "MSER-5 (White 1997)"
 
@@ -114,7 +113,7 @@ def relative_half_width(series: Sequence[float], confidence: float = CONFIDENCE)
     unbiased = min(CORRELATION_MAX, correlation + 1 / count)
     inflation = (1 + unbiased) / (1 - unbiased) if correlation > 0 else 1.0
     error = math.sqrt(statistics.variance(batches) * inflation / count)
-    return quantile(confidence, count - 1) * error / statistics.fmean(batches)
+    return t_quantile(confidence, count - 1) * error / statistics.fmean(batches)
 
 
 def may_end(

@@ -7,11 +7,17 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from corda_lab.clients.bridge import Bridge, Parameter, parse_metrics
+from corda_lab.clients.bridge import Bridge, Parameter
 from corda_lab.errors import LabError
 from corda_lab.lab.doctor import free_ports
 
 NOTARY = "O=Notary,L=London,C=GB"
+METRICS = """# HELP bridge_flows_completed_total Flows.
+# TYPE bridge_flows_completed_total counter
+bridge_flows_completed_total{node="PartyA",flow="Iou",} 12.0
+bridge_flows_failed_total{node="PartyA",reason="a \\"quoted\\" one"} 1
+process_cpu_seconds_total 1.5e3
+"""
 ANSWERS: dict[str, tuple[int, object]] = {
     "/v1/nodes": (
         200,
@@ -56,20 +62,14 @@ ANSWERS: dict[str, tuple[int, object]] = {
     "/v1/nodes/PartyA/vault/count": (200, {"unconsumed": 4, "consumed": 1, "total": 5}),
     "/v1/nodes/PartyZ/flows": (404, {"title": "Unknown node", "detail": "there is no node PartyZ", "status": 404}),
     "/health/ready": (503, {"ready": False}),
+    "/metrics": (200, METRICS),
 }
-METRICS = """# HELP bridge_flows_completed_total Flows.
-# TYPE bridge_flows_completed_total counter
-bridge_flows_completed_total{node="PartyA",flow="Iou",} 12.0
-bridge_flows_failed_total{node="PartyA",reason="a \\"quoted\\" one"} 1
-process_cpu_seconds_total 1.5e3
-not a sample
-"""
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
-        status, body = (200, METRICS) if path == "/metrics" else ANSWERS[path]
+        status, body = ANSWERS[path]
         content = (body if isinstance(body, str) else json.dumps(body)).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
@@ -128,5 +128,13 @@ def test_a_bridge_that_is_not_there_is_an_error_with_a_remedy() -> None:
     assert "scripts/lab up" in caught.value.remedy
 
 
-def test_an_empty_page_has_no_samples() -> None:
-    assert list(parse_metrics("")) == []
+@pytest.mark.parametrize(("page", "count"), [("", 0), ("# HELP only_words\n", 0), ("a 1\nb 2\n", 2)])
+def test_a_page_without_samples_is_fine(bridge: Bridge, page: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ANSWERS, "/metrics", (200, page))
+    assert len(bridge.metrics()) == count
+
+
+def test_a_page_that_is_not_metrics_is_an_error(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ANSWERS, "/metrics", (200, "<html>not a sample</html>"))
+    with pytest.raises(LabError, match="metrics page that cannot be read"):
+        bridge.metrics()

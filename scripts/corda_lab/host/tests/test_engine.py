@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from corda_lab.errors import LabError
 from corda_lab.host import debian, dockerd, engine, plugins, probe, processes
@@ -48,17 +49,17 @@ def docker_client(directory: Path, monkeypatch: pytest.MonkeyPatch, script: str)
 @pytest.mark.parametrize(
     ("text", "version"),
     [
-        ("Docker Compose version v2.24.5-desktop.1", (2, 24, 5)),
-        ("Docker Compose version 2.40.3-3", (2, 40, 3)),
-        ("github.com/docker/buildx 0.29.1 0.29.1+ds1-1", (0, 29, 1)),
-        ("20.10.24+dfsg1", (20, 10, 24)),
-        ("2.24", (2, 24, 0)),
+        ("Docker Compose version v2.24.5-desktop.1", "2.24.5"),
+        ("Docker Compose version 2.40.3-3", "2.40.3"),
+        ("github.com/docker/buildx 0.29.1 0.29.1+ds1-1", "0.29.1"),
+        ("20.10.24+dfsg1", "20.10.24"),
+        ("2.24", "2.24.0"),
         ("", None),
         ("dev", None),
     ],
 )
-def test_versions_are_read_as_packagers_write_them(text: str, version: tuple[int, int, int] | None) -> None:
-    assert probe.parse_version(text) == version
+def test_versions_are_read_as_packagers_write_them(text: str, version: str | None) -> None:
+    assert probe.parse_version(text) == (None if version is None else Version(version))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_versions_are_read_as_packagers_write_them(text: str, version: tuple[int
         ("2.23.9", "0.12.0", ["compose"]),
         ("1.29.2", "", ["compose", "buildx"]),
         ("", "0.29.1", ["compose"]),
-        ("5.0.0", "", ["buildx"]),
+        ("2.100.0", "", ["buildx"]),
     ],
 )
 def test_plugins_that_are_missing_or_too_old_are_named(compose: str, buildx: str, missing: list[str]) -> None:
@@ -204,7 +205,7 @@ def test_socket_with_a_listener_and_other_files_are_kept(tmp_path: Path) -> None
 
 def own_note(pid: int) -> dict[str, object]:
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    return {"method": "dockerd", "pid": pid, "start_ticks": dockerd.process_start_ticks(pid), "boot_id": boot_id}
+    return {"method": "dockerd", "pid": pid, "start_seconds": dockerd.process_start_seconds(pid), "boot_id": boot_id}
 
 
 def test_our_own_engine_is_stopped(engine_file: Path, child: subprocess.Popen[bytes]) -> None:
@@ -216,7 +217,7 @@ def test_our_own_engine_is_stopped(engine_file: Path, child: subprocess.Popen[by
     assert not dockerd.stop_engine_if_ours()
 
 
-@pytest.mark.parametrize("difference", [{"start_ticks": 1}, {"boot_id": "another boot"}])
+@pytest.mark.parametrize("difference", [{"start_seconds": 1}, {"boot_id": "another boot"}])
 def test_process_that_only_has_the_same_number_is_left_alone(
     engine_file: Path, child: subprocess.Popen[bytes], difference: dict[str, object]
 ) -> None:
@@ -234,10 +235,16 @@ def test_without_a_readable_note_no_engine_is_ours(engine_file: Path, content: s
 
 
 def test_process_start_is_read_of_this_very_process() -> None:
-    ticks = dockerd.process_start_ticks(os.getpid())
-    assert ticks is not None
-    seconds_since_start = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    assert 0 <= seconds_since_start < 24 * 3600
+    started = dockerd.process_start_seconds(os.getpid())
+    assert started is not None
+    assert 0 <= time.clock_gettime(time.CLOCK_BOOTTIME) - started < 24 * 3600
+
+
+def test_a_zombie_does_not_run(child: subprocess.Popen[bytes]) -> None:
+    assert dockerd.process_start_seconds(child.pid) is not None
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert dockerd.process_start_seconds(child.pid) is None
 
 
 def test_facts_are_taken_from_docker_info() -> None:

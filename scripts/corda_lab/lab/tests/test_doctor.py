@@ -117,8 +117,16 @@ def test_one_error_tells_all_that_is_in_the_way() -> None:
     assert error.message.split("\n") == ["disk: full", "       free some", "port 1: taken", "       stop it"]
 
 
-def test_an_unreadable_process_table_only_means_that_the_owner_is_unknown(tmp_path: Path) -> None:
-    assert doctor.port_owner(80, proc=tmp_path) == ""
+def test_a_port_that_nobody_listens_on_has_no_owner() -> None:
+    assert doctor.port_owner(doctor.free_ports(1)[0]) == ""
+
+
+def test_an_unreadable_process_table_only_means_that_the_owner_is_unknown(
+    tmp_path: Path, taken_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert doctor.port_owner(taken_port)
+    monkeypatch.setattr("psutil.PROCFS_PATH", str(tmp_path))
+    assert doctor.port_owner(taken_port) == ""
 
 
 def test_every_bad_jar_is_a_failure_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

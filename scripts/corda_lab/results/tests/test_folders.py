@@ -1,6 +1,6 @@
 """Folders of runs: whole or not at all."""
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -73,7 +73,7 @@ def test_names_a_damaged_file(tmp_path: Path) -> None:
 
 
 def test_the_identity_sorts_by_time() -> None:
-    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     assert folders.run_id("iou", at=at) == "20260102T030405Z-iou"
     assert folders.RUN_NAME.fullmatch(folders.run_id("iou"))
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from prometheus_client.samples import Sample
 
-from corda_lab.clients.bridge import Bridge, Sample
+from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings

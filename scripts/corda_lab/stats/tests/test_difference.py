@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from corda_lab.stats.difference import Difference, holm, paired, unpaired
+from corda_lab.stats.difference import Difference, holm, paired, t_tail, unpaired
+from corda_lab.stats.intervals import t_quantile
 
 SIMULATIONS = 4000
 MARGIN = 0.011
@@ -27,6 +28,20 @@ def compare_paired(a: list[float], b: list[float]) -> Difference:
 
 Compare = Callable[[list[float], list[float]], Difference]
 both = pytest.mark.parametrize("compare", [compare_paired, compare_unpaired])
+
+
+@pytest.mark.parametrize("t", [0.0, 0.3, -1.0, 4.0, 30.0, 1e4])
+def test_tails_of_one_and_two_degrees_of_freedom_have_closed_forms(t: float) -> None:
+    size = abs(t)
+    assert t_tail(t, 1) == pytest.approx(2 * math.atan2(1, size) / math.pi)
+    # 1 − t / √(2 + t²), written so that nothing cancels.
+    assert t_tail(t, 2) == pytest.approx(2 / (math.sqrt(2 + t * t) * (math.sqrt(2 + t * t) + size)))
+
+
+@pytest.mark.parametrize("freedom", [1.0, 1.3, 2.7, 17.4, 800.0])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.9995])
+def test_an_interval_leaves_to_the_p_value_what_it_does_not_hold(confidence: float, freedom: float) -> None:
+    assert t_tail(t_quantile(confidence, freedom), freedom) == pytest.approx(1 - confidence)
 
 
 def test_pairs_by_hand() -> None:

@@ -5,7 +5,31 @@ import random
 
 import pytest
 
-from corda_lab.stats.intervals import ON_LOGARITHMS, ON_VALUES, repeats_interval
+from corda_lab.stats.intervals import ON_LOGARITHMS, ON_VALUES, around_mean, repeats_interval, t_quantile
+
+
+@pytest.mark.parametrize(
+    ("confidence", "freedom", "printed"),
+    [
+        (0.95, 1, 12.706),
+        (0.95, 2, 4.303),
+        (0.95, 4, 2.776),
+        (0.95, 9, 2.262),
+        (0.95, 120, 1.980),
+        (0.99, 2, 9.925),
+        (0.99, 30, 2.750),
+        (0.90, 5, 2.015),
+        (0.999, 1, 636.619),
+    ],
+)
+def test_quantiles_are_those_of_the_printed_tables(confidence: float, freedom: float, printed: float) -> None:
+    assert round(t_quantile(confidence, freedom), 3) == printed
+
+
+def test_the_interval_of_a_mean_is_the_textbook_s() -> None:
+    # Mean 12, standard deviation 2, four values: 12 ± 3.18245 * 2 / √4.
+    values = [12 - math.sqrt(6), 12.0, 12.0, 12 + math.sqrt(6)]
+    assert around_mean(values, 0.95) == pytest.approx((12 - 3.18245, 12, 12 + 3.18245), rel=1e-6)
 
 
 def test_is_student_s_interval_of_the_logarithms() -> None:

@@ -166,10 +166,10 @@ def test_means_are_of_the_window_only() -> None:
 
 def test_the_host_s_load_is_that_of_the_window() -> None:
     readings = [
-        (0.0, machine.CpuTime(0, 0)),
+        (0.0, machine.CpuTime(0, 0, 0)),
         (10.0, machine.CpuTime(1, 20, 0.5)),
         (20.0, machine.CpuTime(19, 40, 3.5)),
-        (30.0, machine.CpuTime(19, 60)),
+        (30.0, machine.CpuTime(19, 60, 3.5)),
     ]
     assert machine.busy_percent(*Timeline(readings).cpu_between(Window(10, 20))) == pytest.approx(90)
     assert machine.stolen_percent(*Timeline(readings).cpu_between(Window(10, 20))) == pytest.approx(15)
