@@ -15,15 +15,15 @@ import gevent
 from gevent.event import Event
 from locust.runners import STATE_MISSING, MasterRunner, WorkerRunner
 
+from lab_load.choice import extent_from
 from lab_load.generator import TICK_SECONDS, Generator
-from lab_load.options import extent_from
-from lab_load.plan import Choice, Extent, Plan
-from lab_load.rows import RowsError, RowWriter
-from lab_load.run import Run
-from lab_load.settings import Settings
-from lab_workload.errors import LoadError
+from lab_load.generator_settings import Settings
+from lab_load.load_plan import Choice, Extent, Plan
+from lab_load.process_run import Run
+from lab_load.row_writer import RowsError, RowWriter
 from lab_workload.flows import Party
 from lab_workload.prepared import Share
+from lab_workload.problems import LoadError
 from lab_workload.workload import load_workload
 
 PLAN_MESSAGE = "lab_plan"

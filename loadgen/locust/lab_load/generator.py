@@ -15,14 +15,14 @@ from locust import log
 from locust.exception import StopTest
 
 from lab_load import metrics
-from lab_load.options import choice_from, extent_from, seconds_of
-from lab_load.plan import Plan, make_plan
-from lab_load.rows import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
-from lab_load.run import Run
-from lab_load.settings import Settings, utc_run_id
+from lab_load.choice import choice_from, extent_from, seconds_of
+from lab_load.end_file import end_of
+from lab_load.generator_settings import Settings, utc_run_id
+from lab_load.load_plan import Plan, make_plan
+from lab_load.process_run import Run
+from lab_load.row_writer import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
 from lab_load.setup import Done, run_setup
-from lab_load.summary import end_of
-from lab_workload.errors import LoadError, SetupError
+from lab_workload.problems import LoadError, SetupError
 
 TICK_SECONDS = 1.0
 HOLD_SECONDS_MAX = 600.0

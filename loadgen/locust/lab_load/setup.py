@@ -11,10 +11,10 @@ import gevent
 from gevent.pool import Pool
 
 from lab_load.attachment import make_attachment
-from lab_load.bridge import Bridge, BridgeError
-from lab_load.plan import Plan, check_prepared, check_templates
-from lab_workload.errors import LoadError, SetupError, TemplateError
+from lab_load.bridge_client import Bridge, BridgeError
+from lab_load.load_plan import Plan, check_prepared, check_templates
 from lab_workload.prepared import Results, count_items
+from lab_workload.problems import LoadError, SetupError, TemplateError
 from lab_workload.workload import Step
 
 STARTS_MAX = 100_000

@@ -16,8 +16,8 @@ from jinja2 import StrictUndefined, Undefined, meta, nodes
 from jinja2.exceptions import TemplateError as JinjaError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from lab_workload.errors import TemplateError
 from lab_workload.names import did_you_mean
+from lab_workload.problems import TemplateError
 from lab_workload.yaml_source import Location
 
 COMMON_NAMES = ("counter", "pick", "random_int", "counterparty", "node", "parties", "party", "run_id", "setup", "users")

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from lab_workload import overrides as settings
-from lab_workload.errors import TemplateError
 from lab_workload.names import canonical, did_you_mean
+from lab_workload.problems import TemplateError
 from lab_workload.schema import (
     AttachmentFields,
     EntryFields,

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from lab_workload.errors import LoadError
+from lab_workload.problems import LoadError
 
 FILE_BYTES_MAX = 256 * 1024
 NODES_MAX = 10_000

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lab_workload.errors import TemplateError
+from lab_workload.problems import TemplateError
 from lab_workload.templates import Arguments, TemplatesError
 from lab_workload.values import Values
 

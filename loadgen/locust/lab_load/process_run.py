@@ -11,13 +11,13 @@ from uuid import uuid4
 
 from lab_load.answer import Answer, no_answer
 from lab_load.cpu import CpuMeter
+from lab_load.load_plan import Plan
 from lab_load.metrics import RequestMetrics
-from lab_load.plan import Plan
 from lab_load.pool import Pool
-from lab_load.rows import RowsError, RowWriter
+from lab_load.row_writer import RowsError, RowWriter
 from lab_load.schedule import Schedule, arrival_offsets
-from lab_workload.errors import LoadError, TemplateError
 from lab_workload.prepared import ALONE, Share
+from lab_workload.problems import LoadError, TemplateError
 from lab_workload.workload import Part
 
 ERROR_LABELS_MAX = 50

@@ -5,10 +5,10 @@ from typing import Any
 
 from locust.util.timespan import parse_timespan
 
-from lab_load.plan import Choice, Extent
-from lab_load.settings import Settings
+from lab_load.generator_settings import Settings
+from lab_load.load_plan import Choice, Extent
 from lab_workload import overrides
-from lab_workload.errors import LoadError
+from lab_workload.problems import LoadError
 
 USERS_DEFAULT = 1
 """Locust's own, where nobody says how many."""

@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 from lab_load.answer import read_answer
-from lab_workload.errors import LoadError
 from lab_workload.flows import Flow, Parameter, Party
+from lab_workload.problems import LoadError
 
 ASK_TIMEOUT_SECONDS = 15.0
 BODY_BYTES_MAX = 32 * 1024 * 1024

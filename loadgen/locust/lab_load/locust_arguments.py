@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
+from lab_load.generator_settings import Settings, utc_run_id
 from lab_load.schedule import Model
-from lab_load.settings import Settings, utc_run_id
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.workload import workload_names
 

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab_load.bridge import Bridge, BridgeError
+from lab_load.bridge_client import Bridge, BridgeError
+from lab_load.generator_settings import RUN_ID, Settings, url_problems
 from lab_load.schedule import Model
-from lab_load.settings import RUN_ID, Settings, url_problems
-from lab_workload.errors import LoadError, SetupError, TemplateError
 from lab_workload.flows import Flow, Party
 from lab_workload.names import canonical
 from lab_workload.network import flow_problems, network_problems
 from lab_workload.prepared import ALONE, Prepared, Results, Share
+from lab_workload.problems import LoadError, SetupError, TemplateError
 from lab_workload.values import Values
 from lab_workload.workload import Part, Step, Workload, WorkloadError, load_workload
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from lab_load.plan import Plan
+from lab_load.load_plan import Plan
 from lab_load.schedule import Lags
 
 LAG_QUANTILE = 0.99
