@@ -12,7 +12,7 @@ from locust.exception import StopUser
 from lab_load.answer import Answer, no_answer, read_answer
 from lab_load.distributed import make_generator
 from lab_load.generator import leave
-from lab_load.generator_settings import Settings
+from lab_load.generator_settings import GeneratorSettings
 from lab_load.locust_arguments import add_arguments
 from lab_load.pool import Place
 from lab_workload.problems import LoadError
@@ -20,7 +20,7 @@ from lab_workload.problems import LoadError
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 
 try:
-    SETTINGS = Settings.from_environment()
+    SETTINGS = GeneratorSettings.from_environment()
 except LoadError as error:
     leave(error)
 

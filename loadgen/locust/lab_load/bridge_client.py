@@ -21,7 +21,7 @@ class BridgeError(LoadError):
     """The bridge does not answer, or says no, before a run has begun."""
 
 
-class Bridge:
+class BridgeClient:
     """The bridge's answers, each asked for on a connection of its own."""
 
     def __init__(self, url: str) -> None:

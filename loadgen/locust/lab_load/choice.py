@@ -5,7 +5,7 @@ from typing import Any
 
 from locust.util.timespan import parse_timespan
 
-from lab_load.generator_settings import Settings
+from lab_load.generator_settings import GeneratorSettings
 from lab_load.load_plan import Choice, Extent
 from lab_workload import overrides
 from lab_workload.problems import LoadError
@@ -14,7 +14,7 @@ USERS_DEFAULT = 1
 """Locust's own, where nobody says how many."""
 
 
-def choice_from(values: Mapping[str, Any], run_id: str, settings: Settings) -> Choice:
+def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSettings) -> Choice:
     """The choice in ``values``, by the arguments' names. Raises ``LoadError`` for what is no number."""
     settings_of_file, problems = overrides.parse(list(values.get("set") or ()))
     pacing_seconds = _number(values, "pacing", problems)

@@ -15,7 +15,7 @@ RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
-class Settings:
+class GeneratorSettings:
     """Where the generator finds the bridge and its folders; the defaults are those of its image."""
 
     bridge_url: str
@@ -28,7 +28,7 @@ class Settings:
     metrics_port: int
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "GeneratorSettings":
         """Raises ``LoadError`` with every variable that makes no sense."""
         problems: list[str] = []
         settings = cls(

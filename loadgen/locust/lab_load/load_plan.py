@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab_load.bridge_client import Bridge, BridgeError
-from lab_load.generator_settings import RUN_ID, Settings, url_problems
+from lab_load.bridge_client import BridgeClient, BridgeError
+from lab_load.generator_settings import RUN_ID, GeneratorSettings, url_problems
 from lab_load.schedule import Model
 from lab_workload.flows import Flow, Party
 from lab_workload.names import canonical
@@ -14,7 +14,7 @@ from lab_workload.network import flow_problems, network_problems
 from lab_workload.prepared import ALONE, Prepared, Results, Share
 from lab_workload.problems import LoadError, SetupError, TemplateError
 from lab_workload.values import Values
-from lab_workload.workload import Part, Step, Workload, WorkloadError, load_workload
+from lab_workload.workload import SetupStep, Workload, WorkloadError, WorkloadPart, load_workload
 
 PACING_SECONDS_MAX = 3600.0
 RATE_MAX = 100_000.0
@@ -68,7 +68,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LoadPlan:
     """A run that can start: the workload with its parties resolved, and what was prepared for it."""
 
     choice: Choice
@@ -103,12 +103,12 @@ class Plan:
             prepared=Prepared(self.results, share, self.workload.rate_max),
         )
 
-    def counterparty_of(self, part: Part) -> str | None:
+    def counterparty_of(self, part: WorkloadPart) -> str | None:
         """X.500 name of the other party of ``part``, where it has one of its own."""
         name = canonical(part.own_counterparty, self.parties) if part.own_counterparty else None
         return self.parties[name] if name else None
 
-    def node_of(self, step: Step, item: object = None) -> str:
+    def node_of(self, step: SetupStep, item: object = None) -> str:
         """Name of the node on which ``step`` runs. Raises ``LoadError`` for one that is not there."""
         names = {
             "node": self.node.name,
@@ -123,7 +123,7 @@ class Plan:
         return found
 
 
-def make_plan(choice: Choice, extent: Extent, settings: Settings) -> Plan:
+def make_plan(choice: Choice, extent: Extent, settings: GeneratorSettings) -> LoadPlan:
     """Check ``choice``, the workload's file and the bridge. Raises ``LoadError`` with everything that is wrong."""
     problems = _choice_problems(choice, settings)
     try:
@@ -137,9 +137,9 @@ def make_plan(choice: Choice, extent: Extent, settings: Settings) -> Plan:
     counterparty_name = choice.counterparty or workload.counterparty
     _check_counterparties(workload, node_name, counterparty_name)
 
-    bridge = Bridge(choice.bridge_url)
+    bridge = BridgeClient(choice.bridge_url)
     known = {party.name: party for party in bridge.parties(node_name)}
-    plan = Plan(
+    plan = LoadPlan(
         choice=choice,
         extent=extent,
         workload=workload,
@@ -155,7 +155,7 @@ def make_plan(choice: Choice, extent: Extent, settings: Settings) -> Plan:
     return plan
 
 
-def check_templates(plan: Plan, *, after_setup: bool = False) -> None:
+def check_templates(plan: LoadPlan, *, after_setup: bool = False) -> None:
     """Render the arguments of every part once: before the set-up those that need nothing of it. Raises ``LoadError``."""
     problems = []
     for part in plan.workload.parts:
@@ -172,7 +172,7 @@ def check_templates(plan: Plan, *, after_setup: bool = False) -> None:
         raise LoadError(problems)
 
 
-def check_prepared(plan: Plan) -> None:
+def check_prepared(plan: LoadPlan) -> None:
     """See that what was prepared lasts. Raises ``SetupError`` when it cannot."""
     source = plan.workload.source
     for step, taken in plan.workload.prepared.items():
@@ -209,7 +209,7 @@ def _needed(choice: Choice, extent: Extent, workload: Workload) -> int | None:
     return None if workload.rate_max is None else math.ceil(workload.rate_max * extent.seconds) + extent.users
 
 
-def _choice_problems(choice: Choice, settings: Settings) -> list[str]:
+def _choice_problems(choice: Choice, settings: GeneratorSettings) -> list[str]:
     problems = url_problems("host", choice.bridge_url)
     for label, name in (("node", choice.node), ("counterparty", choice.counterparty)):
         if name and canonical(name, settings.party_names) is None:
@@ -238,7 +238,7 @@ def _check_counterparties(workload: Workload, node_name: str, counterparty_name:
             raise LoadError(f"counterparty: is {node_name} like the node; choose another party")
 
 
-def _check_network(plan: Plan, bridge: Bridge) -> None:
+def _check_network(plan: LoadPlan, bridge: BridgeClient) -> None:
     """See that nodes, parties and flows are there. Raises ``LoadError``."""
     workload = plan.workload
     node, counterparty = plan.node.name, plan.counterparty.name if plan.counterparty else None
@@ -261,7 +261,7 @@ def _check_network(plan: Plan, bridge: Bridge) -> None:
         raise LoadError(problems)
 
 
-def _check_needed(plan: Plan) -> None:
+def _check_needed(plan: LoadPlan) -> None:
     """See that it is known how much is needed where something is used up. Raises ``LoadError``."""
     workload = plan.workload
     users = [

@@ -20,8 +20,8 @@ from lab_workload.schema import (
     FlowFields,
     OneFlow,
     Requires,
+    SetupStepFields,
     SeveralFlows,
-    StepFields,
     Unit,
 )
 from lab_workload.states import NODE_WORDS, Changes, by_node, changes_of, whole_number
@@ -31,11 +31,11 @@ from lab_workload.yaml_source import Location, Source, WorkloadError, line_of, r
 STEP_NODE_WORDS = (*NODE_WORDS, "item")
 """What can stand for the name of the node on which a step of the set-up runs."""
 
-__all__ = ["Part", "Source", "Step", "Workload", "WorkloadError", "load_workload", "workload_names"]
+__all__ = ["SetupStep", "Source", "Workload", "WorkloadError", "WorkloadPart", "load_workload", "workload_names"]
 
 
 @dataclass(frozen=True)
-class Part:
+class WorkloadPart:
     """One kind of request: a flow with its arguments, and what its success counts as."""
 
     name: str
@@ -71,7 +71,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Step:
+class SetupStep:
     """One step of the set-up: ``count`` starts of a flow, or attachments, once or for each of a list's items."""
 
     name: str
@@ -111,9 +111,9 @@ class Workload:
     counterparty: str | None
     """Name of the other party when neither a part nor a run says another; None where the flows have none."""
     requires: Requires | None
-    parts: tuple[Part, ...]
+    parts: tuple[WorkloadPart, ...]
     """What requests start; one part unless the file has a list of flows."""
-    setup: tuple[Step, ...]
+    setup: tuple[SetupStep, ...]
     """What is done before the load, in order."""
     prepared: Mapping[str, int]
     """How many items of a step one request takes at most: given, or counted in the templates."""
@@ -226,7 +226,7 @@ class _Reader:
             self._arguments(entry.get("args"), ("flows", index, "args"), LOAD_NAMES, names)
         self._arguments(self._data.get("args"), ("args",), LOAD_NAMES, names)
 
-    def _part(self, fields: FlowFields, location: Location, step_names: list[str]) -> Part:
+    def _part(self, fields: FlowFields, location: Location, step_names: list[str]) -> WorkloadPart:
         entry = fields if isinstance(fields, EntryFields) else None
         own_counterparty = entry.counterparty if entry else None
         if fields.state and fields.states:
@@ -248,7 +248,7 @@ class _Reader:
             self._note(where, f"template: {error}")
         if fields.unit == "state" and fields.states_per_flow is None:
             self._note((*location, "unit"), "is state, so say with states_per_flow how many a flow makes")
-        return Part(
+        return WorkloadPart(
             name=(entry.name if entry else None) or fields.flow.rpartition(".")[2],
             weight=entry.weight if entry else 1,
             flow=fields.flow,
@@ -262,7 +262,7 @@ class _Reader:
             location=location,
         )
 
-    def _step(self, fields: StepFields, index: int, workload: OneFlow | SeveralFlows) -> Step:
+    def _step(self, fields: SetupStepFields, index: int, workload: OneFlow | SeveralFlows) -> SetupStep:
         location: Location = ("setup", index)
         if (fields.flow is None) == (fields.attachments is None):
             self._note(location, f"{fields.name}: give either flow or attachments")
@@ -278,7 +278,7 @@ class _Reader:
         names = SETUP_NAMES if fields.each is not None else tuple(name for name in SETUP_NAMES if name != "item")
         attachments = fields.attachments
         count, where = (attachments.count, (*location, "attachments")) if attachments else (fields.count, location)
-        return Step(
+        return SetupStep(
             name=fields.name,
             node=fields.node or "node",
             each=None
@@ -322,7 +322,7 @@ def _mappings(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     )
 
 
-def _taken_by_requests(parts: Iterable[Part]) -> dict[str, int]:
+def _taken_by_requests(parts: Iterable[WorkloadPart]) -> dict[str, int]:
     """The most that one request takes of any list of a step, as its templates are written."""
     most: dict[str, int] = {}
     for part in parts:
@@ -340,7 +340,7 @@ def _known_fields(location: Location, data: Mapping[str, Any]) -> Collection[str
         case ("flows", int()):
             model = EntryFields
         case ("setup", int()):
-            model = StepFields
+            model = SetupStepFields
         case (*_, "expect"):
             model = Expect
         case (*_, "attachments"):

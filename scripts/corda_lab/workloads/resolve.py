@@ -10,7 +10,7 @@ from corda_lab.steps import plan as steps_plan
 from corda_lab.steps.load import LoadOptions
 from corda_lab.workloads.arguments import argument_problems
 from lab_workload.names import canonical, did_you_mean
-from lab_workload.workload import Part, Workload, WorkloadError, load_workload
+from lab_workload.workload import Workload, WorkloadError, WorkloadPart, load_workload
 
 NODE_BASE_HEAP_BYTES = 300 * 2**20
 
@@ -96,7 +96,7 @@ def resolve_subject(
 def resolve_part(
     options: LoadOptions,
     workload: Workload,
-    part: Part,
+    part: WorkloadPart,
     node: Node,
     nodes: Mapping[str, Node],
     flows: Sequence[Flow],
@@ -128,7 +128,7 @@ def resolve_part(
     )
 
 
-def find_flow(workload: Workload, part: Part, node: Node, flows: Sequence[Flow]) -> Flow:
+def find_flow(workload: Workload, part: WorkloadPart, node: Node, flows: Sequence[Flow]) -> Flow:
     """The flow of one part, which its arguments have to fit. Raises LabError with every problem, and the line."""
     flow = next((one for one in flows if part.flow in {one.name, one.short_name}), None)
     if flow is None:
