@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from testkit import HERE, WORKLOAD, X500_NAMES, Locust, StubBridge, problem, success, wait_until
+from testkit import GENERATOR, WORKLOAD, X500_NAMES, Locust, StubBridge, problem, success, wait_until
 
 ROW_FIELDS = {
     *("request_id", "user_id", "workload", "node", "flow", "started_at", "ended_at", "latency_ms", "outcome", "status"),
@@ -442,7 +442,7 @@ def test_the_health_check_follows_the_generator(locust: Locust, tmp_path: Path) 
 
     def check() -> int:
         environment = {**locust.environment, "LAB_READY_FILE": str(was_ready)}
-        return subprocess.run([HERE / "healthcheck"], env=environment, capture_output=True, check=False).returncode
+        return subprocess.run([GENERATOR / "healthcheck"], env=environment, capture_output=True, check=False).returncode
 
     locust.start_web()
     assert check() == 0
