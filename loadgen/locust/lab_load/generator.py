@@ -156,7 +156,9 @@ class Generator:
             self._accept({**vars(self._options), "run_time": "", **request.form})
         except LoadError as error:
             logger.error("No run started: %s", error.message)
-            return jsonify({"success": False, "message": "; ".join(error.problems), "host": self._environment.host})
+            return jsonify(
+                {"success": False, "message": "; ".join(map(str, error.problems)), "host": self._environment.host}
+            )
         return None
 
     def _accept(self, form: Mapping[str, Any]) -> None:

@@ -12,9 +12,9 @@ from lab_workload.flows import Flow, Party
 from lab_workload.names import canonical
 from lab_workload.network import flow_problems, network_problems
 from lab_workload.prepared import ALONE, Prepared, Results, Share
-from lab_workload.problems import LoadError, SetupError, TemplateError
+from lab_workload.problems import LoadError, Location, Problem, SetupError, TemplateError, WorkloadError
 from lab_workload.values import Values
-from lab_workload.workload import SetupStep, Workload, WorkloadError, WorkloadPart, load_workload
+from lab_workload.workload import SetupStep, Workload, WorkloadPart, load_workload
 
 PACING_SECONDS_MAX = 3600.0
 RATE_MAX = 100_000.0
@@ -118,8 +118,8 @@ class LoadPlan:
         name = str(names.get(step.node, step.node))
         found = canonical(name, self.parties)
         if found is None:
-            problem = f"there is no node {name!r}; there are {', '.join(self.parties)}"
-            raise LoadError(self.workload.source.problem((*step.location, "node"), problem))
+            text = f"there is no node {name!r}; there are {', '.join(self.parties)}"
+            raise LoadError(self.workload.source.problem((*step.location, "node"), text))
         return found
 
 
@@ -196,7 +196,7 @@ def _lists(step: str, results: Results) -> list[tuple[str, Sequence[Any]]]:
     return [(step, results)]
 
 
-def _location(workload: Workload, step: str) -> tuple[str | int, ...]:
+def _location(workload: Workload, step: str) -> Location:
     return next(found.location for found in workload.setup if found.name == step)
 
 
@@ -209,25 +209,36 @@ def _needed(choice: Choice, extent: Extent, workload: Workload) -> int | None:
     return None if workload.rate_max is None else math.ceil(workload.rate_max * extent.seconds) + extent.users
 
 
-def _choice_problems(choice: Choice, settings: GeneratorSettings) -> list[str]:
+def _choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem]:
     problems = url_problems("host", choice.bridge_url)
     for label, name in (("node", choice.node), ("counterparty", choice.counterparty)):
         if name and canonical(name, settings.party_names) is None:
-            problems.append(f"{label}: unknown node {name!r}; there are {', '.join(settings.party_names)}")
+            text = f"unknown node {name!r}; there are {', '.join(settings.party_names)}"
+            problems.append(Problem.of(label, text))
     if not math.isfinite(choice.pacing_seconds) or not 0 <= choice.pacing_seconds <= PACING_SECONDS_MAX:
-        problems.append(f"pacing: must be 0 to {PACING_SECONDS_MAX:.0f} seconds, is {choice.pacing_seconds:g}")
+        problems.append(
+            Problem.of("pacing", f"must be 0 to {PACING_SECONDS_MAX:.0f} seconds, is {choice.pacing_seconds:g}")
+        )
     if not RUN_ID.fullmatch(choice.run_id):
-        problems.append(f"run id: {choice.run_id!r} is not 1 to 100 letters, digits, '.', '_' or '-'")
+        problems.append(Problem.of("run id", f"{choice.run_id!r} is not 1 to 100 letters, digits, '.', '_' or '-'"))
     if not choice.is_open:
         if choice.rate:
-            problems.append("rate: belongs to open load; leave it 0, or choose constant or poisson arrivals")
+            problems.append(
+                Problem.of("rate", "belongs to open load; leave it 0, or choose constant or poisson arrivals")
+            )
         return problems
     if not 0 < choice.rate <= RATE_MAX:
-        problems.append(f"rate: {choice.model} arrivals need above 0 to {RATE_MAX:.0f} per second, is {choice.rate:g}")
+        problems.append(
+            Problem.of("rate", f"{choice.model} arrivals need above 0 to {RATE_MAX:.0f} per second, is {choice.rate:g}")
+        )
     if not 0 <= choice.late_seconds_max <= LATE_SECONDS_MAX:
-        problems.append(f"late-max: must be 0 to {LATE_SECONDS_MAX:.0f} seconds, is {choice.late_seconds_max:g}")
+        problems.append(
+            Problem.of("late-max", f"must be 0 to {LATE_SECONDS_MAX:.0f} seconds, is {choice.late_seconds_max:g}")
+        )
     if choice.pacing_seconds:
-        problems.append("pacing: belongs to closed load; leave it 0, the rate says how often requests start")
+        problems.append(
+            Problem.of("pacing", "belongs to closed load; leave it 0, the rate says how often requests start")
+        )
     return problems
 
 
@@ -235,7 +246,7 @@ def _check_counterparties(workload: Workload, node_name: str, counterparty_name:
     for part in workload.parts:
         name = part.own_counterparty or counterparty_name
         if name is not None and name.casefold() == node_name.casefold():
-            raise LoadError(f"counterparty: is {node_name} like the node; choose another party")
+            raise LoadError(Problem.of("counterparty", f"is {node_name} like the node; choose another party"))
 
 
 def _check_network(plan: LoadPlan, bridge: BridgeClient) -> None:
@@ -254,8 +265,8 @@ def _check_network(plan: LoadPlan, bridge: BridgeClient) -> None:
         if at not in flows:
             flows[at] = bridge.flows(at)
         problems += [
-            workload.source.problem((*step.location, *location), text)
-            for location, text in flow_problems(at, step.flow, step.args, flows[at])
+            workload.source.locate(problem, step.location)
+            for problem in flow_problems(at, step.flow, step.args, flows[at])
         ]
     if problems:
         raise LoadError(problems)
@@ -271,9 +282,10 @@ def _check_needed(plan: LoadPlan) -> None:
     if plan.needed is not None or not (workload.takes or any("needed" in arguments.used_names for arguments in users)):
         return
     if plan.extent.seconds is None:
-        raise LoadError(f"run time: {workload.name} uses up what its set-up prepares, so say how long the run takes")
-    text = "rate_max: is missing; without it nobody knows how much to prepare for a closed load"
-    raise LoadError(workload.source.problem((), text))
+        text = f"{workload.name} uses up what its set-up prepares, so say how long the run takes"
+        raise LoadError(Problem.of("run time", text))
+    text = "is missing; without it nobody knows how much to prepare for a closed load"
+    raise LoadError(workload.source.problem(("rate_max",), text))
 
 
 def _party(name: str, known: dict[str, Party], node_name: str) -> Party:

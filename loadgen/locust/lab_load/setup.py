@@ -172,4 +172,4 @@ class _Runner:
 
     def _problem(self, text: str) -> LoadError:
         step = self._step
-        return SetupError(f"set-up failed: {self._plan.workload.source.problem(step.location, f'{step.name}: {text}')}")
+        return SetupError(self._plan.workload.source.problem(step.location, f"step {step.name!r} failed: {text}"))

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from lab_workload import overrides as settings
 from lab_workload.names import canonical, did_you_mean
-from lab_workload.problems import TemplateError
+from lab_workload.problems import Location, Problem, TemplateError, WorkloadError, in_file_order
 from lab_workload.schema import (
     AttachmentFields,
     EntryFields,
@@ -26,12 +26,10 @@ from lab_workload.schema import (
 )
 from lab_workload.states import NODE_WORDS, Changes, by_node, changes_of, whole_number
 from lab_workload.templates import LOAD_NAMES, SETUP_NAMES, Arguments, TemplatesError
-from lab_workload.yaml_source import Location, Source, WorkloadError, line_of, read_fields
+from lab_workload.yaml_source import Source, read_fields
 
 STEP_NODE_WORDS = (*NODE_WORDS, "item")
 """What can stand for the name of the node on which a step of the set-up runs."""
-
-__all__ = ["SetupStep", "Source", "Workload", "WorkloadError", "WorkloadPart", "load_workload", "workload_names"]
 
 
 @dataclass(frozen=True)
@@ -148,10 +146,10 @@ def load_workload(
     """
     names = workload_names(directory)
     if not names:
-        raise WorkloadError([f"there is no workload file in {directory}"])
+        raise WorkloadError(f"there is no workload file in {directory}")
     if name not in names:
         hint = did_you_mean(name, names) or f"; there are {', '.join(names)}"
-        raise WorkloadError([f"unknown workload {name!r}{hint}"])
+        raise WorkloadError(f"unknown workload {name!r}{hint}")
     data, source = read_fields(directory / f"{name}.yaml")
     problems = settings.apply(data, overrides or {})
     model = SeveralFlows if "flows" in data else OneFlow
@@ -166,7 +164,7 @@ def load_workload(
     else:
         workload = reader.workload(name, fields)
     if fields is None or problems:
-        raise WorkloadError(sorted(dict.fromkeys(problems), key=line_of))
+        raise WorkloadError(in_file_order(problems))
     return workload
 
 
@@ -174,7 +172,7 @@ class _Reader:
     """Makes a ``Workload`` of fields that have the right types, and notes what is wrong with them together."""
 
     def __init__(
-        self, data: Mapping[str, Any], source: Source, node_names: Collection[str], problems: list[str]
+        self, data: Mapping[str, Any], source: Source, node_names: Collection[str], problems: list[Problem]
     ) -> None:
         self._data = data
         self._source = source
@@ -298,8 +296,7 @@ class _Reader:
         try:
             return Arguments(args if isinstance(args, dict) else {}, names, steps)
         except TemplatesError as error:
-            for where, text in error.problems:
-                self._note((*location, *where), text)
+            self._problems += [self._source.locate(problem, location) for problem in error.problems]
         return Arguments({})
 
     def _node(self, name: str | None, location: Location, words: Collection[str] = ()) -> None:
@@ -348,7 +345,7 @@ def _known_fields(location: Location, data: Mapping[str, Any]) -> Collection[str
     return model.model_fields
 
 
-def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> str:
+def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> Problem:
     """One of pydantic's errors in the words of a workload file."""
     location: Location = tuple(detail["loc"])
     name = str(location[-1])
