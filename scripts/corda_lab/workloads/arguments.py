@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from corda_lab.clients.bridge import Parameter
-from corda_lab.workloads.flows import signature
+from lab_workload.flows import Parameter, signature
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Problem
 
@@ -35,7 +34,7 @@ def argument_problems(arguments: Mapping[str, Any], constructors: Sequence[Seque
         tries = [type_problems(arguments, way) for way in fitting]
         return min(tries, key=len)
     closest = min(constructors, key=lambda way: len(name_problems(arguments, way)))
-    ways = " or ".join(f"({signature(tuple(way))})" for way in constructors)
+    ways = " or ".join(f"({signature(way)})" for way in constructors)
     return [
         replace(problem, text=f"{problem.text}; the flow takes {ways}") for problem in name_problems(arguments, closest)
     ]

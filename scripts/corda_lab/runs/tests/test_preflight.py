@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.clients.bridge import Bridge, Flow, Node, Parameter
+from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import PARTIES
 from corda_lab.paths import WORKLOADS
@@ -14,6 +14,7 @@ from corda_lab.testing.runs import part, plan_of
 from corda_lab.testing.simulation import nodes
 from corda_lab.workloads.check import problems_of
 from corda_lab.workloads.resolve import find_flow, find_node, lab_problems, read_workload, resolve_subject
+from lab_workload.flows import Flow, Parameter
 from lab_workload.workload import Workload, load_workload
 
 IOU = "org.cordalab.flows.Iou"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from corda_lab.clients.bridge import Parameter
 from corda_lab.workloads.arguments import argument_problems, fits
+from lab_workload.flows import Parameter
 
 IOU = (
     (Parameter("iouValue", "int"), Parameter("otherParty", "Party")),
