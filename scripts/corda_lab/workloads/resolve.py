@@ -8,7 +8,7 @@ from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.steps import plan as steps_plan
 from corda_lab.steps.load import LoadOptions
-from corda_lab.workloads.arguments import argument_problems
+from lab_workload.flow_arguments import argument_problems
 from lab_workload.flows import Flow
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.problems import Problem, WorkloadError

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from corda_lab.workloads.arguments import argument_problems, fits
+from lab_workload.flow_arguments import argument_problems, fits
 from lab_workload.flows import Parameter
 
 IOU = (
