@@ -1,6 +1,6 @@
 """Locust runs a workload of the lab: in closed load every user has one flow in flight, in open load users are the pool.
 
-``docs/workloads.md`` says what a workload is; the arguments are in ``lab_load/arguments.py``.
+``docs/workloads.md`` says what a workload is; the arguments are in ``lab_load/locust_arguments.py``.
 """
 
 import time
@@ -10,17 +10,17 @@ from locust.contrib.fasthttp import FAILURE_EXCEPTIONS
 from locust.exception import StopUser
 
 from lab_load.answer import Answer, no_answer, read_answer
-from lab_load.arguments import add_arguments
 from lab_load.distributed import make_generator
 from lab_load.generator import leave
+from lab_load.generator_settings import GeneratorSettings
+from lab_load.locust_arguments import add_arguments
 from lab_load.pool import Place
-from lab_load.settings import Settings
-from lab_workload.errors import LoadError
+from lab_workload.problems import LoadError
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 
 try:
-    SETTINGS = Settings.from_environment()
+    SETTINGS = GeneratorSettings.from_environment()
 except LoadError as error:
     leave(error)
 

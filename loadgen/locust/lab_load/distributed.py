@@ -15,15 +15,15 @@ import gevent
 from gevent.event import Event
 from locust.runners import STATE_MISSING, MasterRunner, WorkerRunner
 
+from lab_load.choice import extent_from
 from lab_load.generator import TICK_SECONDS, Generator
-from lab_load.options import extent_from
-from lab_load.plan import Choice, Extent, Plan
-from lab_load.rows import RowsError, RowWriter
-from lab_load.run import Run
-from lab_load.settings import Settings
-from lab_workload.errors import LoadError
+from lab_load.generator_settings import GeneratorSettings
+from lab_load.load_plan import Choice, Extent, LoadPlan
+from lab_load.process_run import ProcessRun
+from lab_load.row_writer import RowsError, RowWriter
 from lab_workload.flows import Party
 from lab_workload.prepared import Share
+from lab_workload.problems import LoadError
 from lab_workload.workload import load_workload
 
 PLAN_MESSAGE = "lab_plan"
@@ -39,7 +39,7 @@ WRITE_SECONDS_MAX = 60.0
 logger = logging.getLogger(__name__)
 
 
-def make_generator(environment: Any, settings: Settings) -> Generator:
+def make_generator(environment: Any, settings: GeneratorSettings) -> Generator:
     """The generator that this process is: the only one, the master or a worker."""
     match environment.runner:
         case MasterRunner():
@@ -52,7 +52,7 @@ def make_generator(environment: Any, settings: Settings) -> Generator:
 class WorkersRun:
     """A run as its master sees it: made by workers, whose summaries come when it ends."""
 
-    def __init__(self, plan: Plan, workers: Mapping[str, int]) -> None:
+    def __init__(self, plan: LoadPlan, workers: Mapping[str, int]) -> None:
         self.plan = plan
         self.workers = dict(workers)
         """Index of each worker that takes part, from 1, by Locust's id of it."""
@@ -101,7 +101,7 @@ class WorkersRun:
 class Master(Generator):
     """Plans the run, does its set-up, deals it out to the workers, and writes the end file."""
 
-    def __init__(self, environment: Any, settings: Settings) -> None:
+    def __init__(self, environment: Any, settings: GeneratorSettings) -> None:
         super().__init__(environment, settings)
         self._ready: set[str] = set()
 
@@ -120,7 +120,7 @@ class Master(Generator):
         extent = extent_from(values)
         return extent if self._headless else replace(extent, workers=max(1, self._environment.runner.worker_count))
 
-    def _run_of(self, plan: Plan) -> WorkersRun:
+    def _run_of(self, plan: LoadPlan) -> WorkersRun:
         runner = self._environment.runner
         clients = sorted((client.id for client in runner.clients.ready), key=runner.get_worker_index)
         self._await_ready(clients)
@@ -220,7 +220,7 @@ class Master(Generator):
 class Worker(Generator):
     """Makes its share of the requests of a run that its master has planned."""
 
-    def __init__(self, environment: Any, settings: Settings) -> None:
+    def __init__(self, environment: Any, settings: GeneratorSettings) -> None:
         super().__init__(environment, settings)
         self._share = Share()
 
@@ -253,11 +253,11 @@ class Worker(Generator):
         except LoadError as error:
             self._tell_unfit(error)
 
-    def _plan_of(self, message: Mapping[str, Any]) -> Plan:
+    def _plan_of(self, message: Mapping[str, Any]) -> LoadPlan:
         """The master's plan. Raises ``LoadError`` when this worker's workload files are not the master's."""
         choice = Choice(**message["choice"])
         counterparty = message["counterparty"]
-        return Plan(
+        return LoadPlan(
             choice=choice,
             extent=Extent(**message["extent"]),
             workload=load_workload(
@@ -271,8 +271,8 @@ class Worker(Generator):
             results=message["results"],
         )
 
-    def _run_of(self, plan: Plan) -> Run:
-        return Run(plan, RowWriter(self._settings.rows, plan.choice.run_id, self._share.worker), self._share)
+    def _run_of(self, plan: LoadPlan) -> ProcessRun:
+        return ProcessRun(plan, RowWriter(self._settings.rows, plan.choice.run_id, self._share.worker), self._share)
 
     def _stop_if_told(self) -> None:
         """The master is told, and tells its workers."""

@@ -15,14 +15,14 @@ from locust import log
 from locust.exception import StopTest
 
 from lab_load import metrics
-from lab_load.options import choice_from, extent_from, seconds_of
-from lab_load.plan import Plan, make_plan
-from lab_load.rows import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
-from lab_load.run import Run
-from lab_load.settings import Settings, utc_run_id
-from lab_load.setup import Done, run_setup
-from lab_load.summary import end_of
-from lab_workload.errors import LoadError, SetupError
+from lab_load.choice import choice_from, extent_from, seconds_of
+from lab_load.end_file import end_of
+from lab_load.generator_settings import GeneratorSettings, utc_run_id
+from lab_load.load_plan import LoadPlan, make_plan
+from lab_load.process_run import ProcessRun
+from lab_load.row_writer import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
+from lab_load.setup import PreparedStep, run_setup
+from lab_workload.problems import LoadError, SetupError
 
 TICK_SECONDS = 1.0
 HOLD_SECONDS_MAX = 600.0
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 class AnyRun(Protocol):
     """What the generator needs of a run, whether this process makes its requests or workers do."""
 
-    plan: Plan
+    plan: LoadPlan
 
     @property
     def is_stopping(self) -> bool: ...
@@ -57,16 +57,16 @@ class Generator:
     status 2. In the web UI that is when the form is sent, so that a mistake is shown below the form and nothing starts.
     """
 
-    def __init__(self, environment: Any, settings: Settings) -> None:
+    def __init__(self, environment: Any, settings: GeneratorSettings) -> None:
         self.run: Any = None
         """The run in progress."""
         self._environment = environment
         self._options = environment.parsed_options
         self._settings = settings
         self._headless = environment.web_ui is None
-        self._plan: Plan | None = None
+        self._plan: LoadPlan | None = None
         """The run that starts next, its set-up done."""
-        self._setup: list[Done] = []
+        self._setup: list[PreparedStep] = []
         """What the set-up of the run in progress, or of the next, has prepared."""
         self._preparing = False
         self._run_time_seconds: float | None = None
@@ -136,7 +136,7 @@ class Generator:
     def _extent_from(self, values: Mapping[str, Any]) -> Any:
         return extent_from(values)
 
-    def _hold(self, plan: Plan) -> None:
+    def _hold(self, plan: LoadPlan) -> None:
         """Say that the set-up is done and wait until the load may begin. Raises ``LoadError`` when it never may."""
         rows, run_id = self._settings.rows, plan.choice.run_id
         write_whole(ready_path(rows, run_id), {"setup": [done.as_dict() for done in self._setup]})
@@ -156,7 +156,9 @@ class Generator:
             self._accept({**vars(self._options), "run_time": "", **request.form})
         except LoadError as error:
             logger.error("No run started: %s", error.message)
-            return jsonify({"success": False, "message": "; ".join(error.problems), "host": self._environment.host})
+            return jsonify(
+                {"success": False, "message": "; ".join(map(str, error.problems)), "host": self._environment.host}
+            )
         return None
 
     def _accept(self, form: Mapping[str, Any]) -> None:
@@ -199,8 +201,8 @@ class Generator:
         self._exit_code = 0
         self._ended.clear()
 
-    def _run_of(self, plan: Plan) -> AnyRun:
-        return Run(plan, RowWriter(self._settings.rows, plan.choice.run_id))
+    def _run_of(self, plan: LoadPlan) -> AnyRun:
+        return ProcessRun(plan, RowWriter(self._settings.rows, plan.choice.run_id))
 
     def _spawned(self) -> None:
         if self.run is not None:
@@ -238,7 +240,7 @@ class Generator:
         summary = run.close()
         self._write_end(run.plan, [summary], summary["exit_reason"])
 
-    def _write_end(self, plan: Plan, summaries: list[dict[str, Any]], exit_reason: str) -> None:
+    def _write_end(self, plan: LoadPlan, summaries: list[dict[str, Any]], exit_reason: str) -> None:
         end = end_of(plan, summaries, [done.as_dict() for done in self._setup], exit_reason)
         write_whole(end_path(self._settings.rows, plan.choice.run_id), end)
 

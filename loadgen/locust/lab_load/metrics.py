@@ -7,7 +7,7 @@ from typing import Any
 from gevent.pywsgi import WSGIServer
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics, make_wsgi_app
 
-from lab_workload.errors import LoadError
+from lab_workload.problems import LoadError
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 

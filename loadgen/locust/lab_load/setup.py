@@ -11,11 +11,11 @@ import gevent
 from gevent.pool import Pool
 
 from lab_load.attachment import make_attachment
-from lab_load.bridge import Bridge, BridgeError
-from lab_load.plan import Plan, check_prepared, check_templates
-from lab_workload.errors import LoadError, SetupError, TemplateError
+from lab_load.bridge_client import BridgeClient, BridgeError
+from lab_load.load_plan import LoadPlan, check_prepared, check_templates
 from lab_workload.prepared import Results, count_items
-from lab_workload.workload import Step
+from lab_workload.problems import LoadError, SetupError, TemplateError
+from lab_workload.workload import SetupStep
 
 STARTS_MAX = 100_000
 """Most starts of one step, over all items of its ``each``."""
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Done:
+class PreparedStep:
     """What became of a step, as the end file says it."""
 
     name: str
@@ -48,7 +48,7 @@ class _Start:
     """Takes the seconds that are left."""
 
 
-def run_setup(plan: Plan) -> tuple[Plan, list[Done]]:
+def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
     """Do every step in order: the plan with their results, and how it went.
 
     Raises ``LoadError``, with ``SetupError`` where a step has failed, was too slow or has prepared too little.
@@ -58,7 +58,7 @@ def run_setup(plan: Plan) -> tuple[Plan, list[Done]]:
         started = time.monotonic()
         results = _Runner(plan, step).run()
         plan = replace(plan, results={**plan.results, step.name: results})
-        done.append(Done(step.name, count_items(results), time.monotonic() - started))
+        done.append(PreparedStep(step.name, count_items(results), time.monotonic() - started))
         logger.info("Set-up: %s: %d items in %.1f s", step.name, done[-1].items, done[-1].seconds)
     if done:
         check_prepared(plan)
@@ -69,11 +69,11 @@ def run_setup(plan: Plan) -> tuple[Plan, list[Done]]:
 class _Runner:
     """One step on its way."""
 
-    def __init__(self, plan: Plan, step: Step) -> None:
+    def __init__(self, plan: LoadPlan, step: SetupStep) -> None:
         self._plan = plan
         self._step = step
         self._values = plan.values()
-        self._bridge = Bridge(plan.choice.bridge_url)
+        self._bridge = BridgeClient(plan.choice.bridge_url)
         # A run id may be used again; a client id must not, or old results are re-attached.
         self._client_id_prefix = f"{plan.choice.run_id}-setup-{uuid4().hex[:8]}"
 
@@ -172,4 +172,4 @@ class _Runner:
 
     def _problem(self, text: str) -> LoadError:
         step = self._step
-        return SetupError(f"set-up failed: {self._plan.workload.source.problem(step.location, f'{step.name}: {text}')}")
+        return SetupError(self._plan.workload.source.problem(step.location, f"step {step.name!r} failed: {text}"))

@@ -5,9 +5,9 @@ from typing import Any
 
 from lab_workload.flows import Flow, Parameter
 from lab_workload.names import canonical, did_you_mean
+from lab_workload.problems import Problem
 from lab_workload.templates import Arguments
 from lab_workload.workload import Workload
-from lab_workload.yaml_source import Location
 
 
 def network_problems(
@@ -17,8 +17,8 @@ def network_problems(
     parties: Collection[str],
     platform: int | None,
     flows: Mapping[str, Sequence[Flow]],
-) -> list[str]:
-    """Everything about ``workload``, started by ``node``, that these parties cannot give, a line each.
+) -> list[Problem]:
+    """Everything about ``workload``, started by ``node``, that these parties cannot give.
 
     ``platform`` is the node's platform version, None where the workload does not ask for one; ``flows`` are those of
     every node that starts some, by its name.
@@ -40,34 +40,31 @@ def network_problems(
             problems.append(source.problem(location, f"unknown party {own!r}; there are {', '.join(parties)}"))
         found = [*_unnamed_parties(part.arguments, own or counterparty, parties)]
         found += flow_problems(node, part.flow, part.args, flows.get(node, ()))
-        problems += [source.problem((*part.location, *location), text) for location, text in found]
+        problems += [source.locate(problem, part.location) for problem in found]
     for step in workload.setup:
         found = [*_unnamed_parties(step.arguments, counterparty, parties)]
-        problems += [source.problem((*step.location, *location), text) for location, text in found]
+        problems += [source.locate(problem, step.location) for problem in found]
     return problems
 
 
-def _unnamed_parties(
-    arguments: Arguments, counterparty: str | None, parties: Collection[str]
-) -> Iterator[tuple[Location, str]]:
+def _unnamed_parties(arguments: Arguments, counterparty: str | None, parties: Collection[str]) -> Iterator[Problem]:
     """Parties that templates name and that are not there."""
     where = arguments.used_names.get("counterparty")
     if where is not None and counterparty is None:
-        yield ("args", *where), "uses counterparty, but none is given"
+        yield Problem("uses counterparty, but none is given", ("args", *where))
     for name, place in arguments.named_parties.items():
         if name not in parties:
             hint = did_you_mean(name, parties) or f"; there are {', '.join(parties)}"
-            yield ("args", *place), f"unknown party {name!r}{hint}"
+            yield Problem(f"unknown party {name!r}{hint}", ("args", *place))
 
 
-def flow_problems(
-    node: str, flow: str, args: Mapping[str, Any], flows: Sequence[Flow]
-) -> Iterator[tuple[Location, str]]:
+def flow_problems(node: str, flow: str, args: Mapping[str, Any], flows: Sequence[Flow]) -> Iterator[Problem]:
     """What keeps ``node``, which can start ``flows``, from starting ``flow`` with arguments of these names."""
     found = [known for known in flows if flow in (known.name, known.short_name)]
     if not found:
         hint = did_you_mean(flow, [known.name if "." in flow else known.short_name for known in flows])
-        yield ("flow",), f"{node} cannot start {flow}{hint or f'; `scripts/lab flows {node}` lists what it can'}"
+        text = f"{node} cannot start {flow}{hint or f'; `scripts/lab flows {node}` lists what it can'}"
+        yield Problem.of("flow", text)
         return
     constructors = [parameters for known in found for parameters in known.constructors]
     if not constructors or any(not _wrong_names(args, parameters) for parameters in constructors):
@@ -75,7 +72,7 @@ def flow_problems(
     closest = min(constructors, key=lambda parameters: len(_wrong_names(args, parameters)))
     takes = " or ".join(f"({', '.join(one.name for one in parameters)})" for parameters in constructors)
     for name, text in _wrong_names(args, closest):
-        yield ("args", name), f"{text}; {flow} takes {takes}"
+        yield Problem(f"{text}; {flow} takes {takes}", ("args", name))
 
 
 def _wrong_names(args: Mapping[str, Any], parameters: Sequence[Parameter]) -> list[tuple[str, str]]:

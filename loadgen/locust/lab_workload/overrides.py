@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from lab_workload.names import did_you_mean
+from lab_workload.problems import Problem
 from lab_workload.yaml_source import read_scalar
 
 Place = tuple[MutableMapping[str, Any], str]
 """A mapping of the file and the key in it that is set."""
+_OPTION = "--set"
 
 
-def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[str]:
+def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[Problem]:
     """Set what ``overrides`` says in ``data``, the content of a workload file; a problem for every unknown key.
 
     A key is the name of an argument, wherever that is given, ``megabytes`` of attachments or ``rate_max``; with the name
@@ -23,22 +25,22 @@ def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[str]:
         if not found:
             known = dict.fromkeys(name for names, _ in places for name in names)
             hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
-            problems.append(f"--set: unknown key {key!r}{hint}")
+            problems.append(Problem.of(_OPTION, f"unknown key {key!r}{hint}"))
         for mapping, field in found:
             mapping[field] = read_scalar(text)
     return problems
 
 
-def parse(settings: list[str]) -> tuple[dict[str, str], list[str]]:
+def parse(settings: list[str]) -> tuple[dict[str, str], list[Problem]]:
     """``key=value`` of every ``--set``, and what is wrong with them."""
     overrides: dict[str, str] = {}
     problems = []
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
-            problems.append(f"--set: {setting!r} is not key=value")
+            problems.append(Problem.of(_OPTION, f"{setting!r} is not key=value"))
         elif key.strip() in overrides:
-            problems.append(f"--set: {key.strip()} is given twice")
+            problems.append(Problem.of(_OPTION, f"{key.strip()} is given twice"))
         overrides[key.strip()] = value
     return overrides, problems
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab_workload.errors import TemplateError
+from lab_workload.problems import TemplateError
 
 Results = Sequence[Any] | Mapping[str, Sequence[Any]]
 """Results of one step in the order of its starts; of a step with ``each`` by item."""

@@ -104,7 +104,7 @@ class AttachmentFields(Fields):
     count: Number = 1
 
 
-class StepFields(Fields):
+class SetupStepFields(Fields):
     """One step of the set-up: a flow or attachments."""
 
     name: StepName
@@ -125,7 +125,7 @@ class CommonFields(Fields):
     node: Text
     counterparty: Text | None = None
     requires: Requires | None = None
-    setup: Annotated[list[StepFields], Field(max_length=STEPS_MAX)] = Field(default_factory=list)
+    setup: Annotated[list[SetupStepFields], Field(max_length=STEPS_MAX)] = Field(default_factory=list)
     prepared: dict[StepName, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     rate_max: Annotated[float, Field(gt=0, le=RATE_MAX)] | None = None
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from lab_workload.errors import TemplateError
+from lab_workload.problems import TemplateError
 from lab_workload.schema import FlowFields
 from lab_workload.templates import expression, is_template
 

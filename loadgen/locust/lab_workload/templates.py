@@ -16,9 +16,8 @@ from jinja2 import StrictUndefined, Undefined, meta, nodes
 from jinja2.exceptions import TemplateError as JinjaError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from lab_workload.errors import TemplateError
 from lab_workload.names import did_you_mean
-from lab_workload.yaml_source import Location
+from lab_workload.problems import Location, Problem, TemplateError
 
 COMMON_NAMES = ("counter", "pick", "random_int", "counterparty", "node", "parties", "party", "run_id", "setup", "users")
 LOAD_NAMES = (*COMMON_NAMES, "mine", "needed", "take", "user")
@@ -32,10 +31,10 @@ _Renderer = Callable[[Mapping[str, Any]], Any]
 
 
 class TemplatesError(Exception):
-    """Every template among the arguments that cannot be compiled, with its location."""
+    """Every template among the arguments that cannot be compiled, with its location within them."""
 
-    def __init__(self, problems: list[tuple[Location, str]]) -> None:
-        super().__init__("; ".join(message for _, message in problems))
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(map(str, problems)))
         self.problems = problems
 
 
@@ -65,7 +64,7 @@ class Arguments:
         """Steps of which every user has an item of its own."""
         self._names = names
         self._steps = steps
-        problems: list[tuple[Location, str]] = []
+        problems: list[Problem] = []
         self._renderer = self._compile(dict(args), (), problems)
         if problems:
             raise TemplatesError(problems)
@@ -91,12 +90,12 @@ class Arguments:
         except (TypeError, ValueError) as error:
             raise TemplateError(f"cannot be sent as JSON: {error}") from error
 
-    def _compile(self, value: Any, where: Location, problems: list[tuple[Location, str]]) -> _Renderer:
+    def _compile(self, value: Any, where: Location, problems: list[Problem]) -> _Renderer:
         if isinstance(value, str) and "{" in value:
             try:
                 return self._compile_text(value, where)
             except (JinjaError, TemplateError) as error:
-                problems.append((where, f"template: {_message(error)}"))
+                problems.append(Problem(f"template: {_message(error)}", where))
         elif isinstance(value, dict):
             items = [(key, self._compile(item, (*where, key), problems)) for key, item in value.items()]
             return lambda names: {key: render(names) for key, render in items}

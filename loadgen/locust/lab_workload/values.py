@@ -4,9 +4,9 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from lab_workload.errors import TemplateError
 from lab_workload.names import did_you_mean
 from lab_workload.prepared import Prepared
+from lab_workload.problems import TemplateError
 
 
 class Values:

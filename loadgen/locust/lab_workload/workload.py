@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from lab_workload import overrides as settings
-from lab_workload.errors import TemplateError
 from lab_workload.names import canonical, did_you_mean
+from lab_workload.problems import Location, Problem, TemplateError, WorkloadError, in_file_order
 from lab_workload.schema import (
     AttachmentFields,
     EntryFields,
@@ -20,22 +20,20 @@ from lab_workload.schema import (
     FlowFields,
     OneFlow,
     Requires,
+    SetupStepFields,
     SeveralFlows,
-    StepFields,
     Unit,
 )
 from lab_workload.states import NODE_WORDS, Changes, by_node, changes_of, whole_number
 from lab_workload.templates import LOAD_NAMES, SETUP_NAMES, Arguments, TemplatesError
-from lab_workload.yaml_source import Location, Source, WorkloadError, line_of, read_fields
+from lab_workload.yaml_source import Source, read_fields
 
 STEP_NODE_WORDS = (*NODE_WORDS, "item")
 """What can stand for the name of the node on which a step of the set-up runs."""
 
-__all__ = ["Part", "Source", "Step", "Workload", "WorkloadError", "load_workload", "workload_names"]
-
 
 @dataclass(frozen=True)
-class Part:
+class WorkloadPart:
     """One kind of request: a flow with its arguments, and what its success counts as."""
 
     name: str
@@ -71,7 +69,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Step:
+class SetupStep:
     """One step of the set-up: ``count`` starts of a flow, or attachments, once or for each of a list's items."""
 
     name: str
@@ -111,9 +109,9 @@ class Workload:
     counterparty: str | None
     """Name of the other party when neither a part nor a run says another; None where the flows have none."""
     requires: Requires | None
-    parts: tuple[Part, ...]
+    parts: tuple[WorkloadPart, ...]
     """What requests start; one part unless the file has a list of flows."""
-    setup: tuple[Step, ...]
+    setup: tuple[SetupStep, ...]
     """What is done before the load, in order."""
     prepared: Mapping[str, int]
     """How many items of a step one request takes at most: given, or counted in the templates."""
@@ -148,10 +146,10 @@ def load_workload(
     """
     names = workload_names(directory)
     if not names:
-        raise WorkloadError([f"there is no workload file in {directory}"])
+        raise WorkloadError(f"there is no workload file in {directory}")
     if name not in names:
         hint = did_you_mean(name, names) or f"; there are {', '.join(names)}"
-        raise WorkloadError([f"unknown workload {name!r}{hint}"])
+        raise WorkloadError(f"unknown workload {name!r}{hint}")
     data, source = read_fields(directory / f"{name}.yaml")
     problems = settings.apply(data, overrides or {})
     model = SeveralFlows if "flows" in data else OneFlow
@@ -166,7 +164,7 @@ def load_workload(
     else:
         workload = reader.workload(name, fields)
     if fields is None or problems:
-        raise WorkloadError(sorted(dict.fromkeys(problems), key=line_of))
+        raise WorkloadError(in_file_order(problems))
     return workload
 
 
@@ -174,7 +172,7 @@ class _Reader:
     """Makes a ``Workload`` of fields that have the right types, and notes what is wrong with them together."""
 
     def __init__(
-        self, data: Mapping[str, Any], source: Source, node_names: Collection[str], problems: list[str]
+        self, data: Mapping[str, Any], source: Source, node_names: Collection[str], problems: list[Problem]
     ) -> None:
         self._data = data
         self._source = source
@@ -226,7 +224,7 @@ class _Reader:
             self._arguments(entry.get("args"), ("flows", index, "args"), LOAD_NAMES, names)
         self._arguments(self._data.get("args"), ("args",), LOAD_NAMES, names)
 
-    def _part(self, fields: FlowFields, location: Location, step_names: list[str]) -> Part:
+    def _part(self, fields: FlowFields, location: Location, step_names: list[str]) -> WorkloadPart:
         entry = fields if isinstance(fields, EntryFields) else None
         own_counterparty = entry.counterparty if entry else None
         if fields.state and fields.states:
@@ -248,7 +246,7 @@ class _Reader:
             self._note(where, f"template: {error}")
         if fields.unit == "state" and fields.states_per_flow is None:
             self._note((*location, "unit"), "is state, so say with states_per_flow how many a flow makes")
-        return Part(
+        return WorkloadPart(
             name=(entry.name if entry else None) or fields.flow.rpartition(".")[2],
             weight=entry.weight if entry else 1,
             flow=fields.flow,
@@ -262,7 +260,7 @@ class _Reader:
             location=location,
         )
 
-    def _step(self, fields: StepFields, index: int, workload: OneFlow | SeveralFlows) -> Step:
+    def _step(self, fields: SetupStepFields, index: int, workload: OneFlow | SeveralFlows) -> SetupStep:
         location: Location = ("setup", index)
         if (fields.flow is None) == (fields.attachments is None):
             self._note(location, f"{fields.name}: give either flow or attachments")
@@ -278,7 +276,7 @@ class _Reader:
         names = SETUP_NAMES if fields.each is not None else tuple(name for name in SETUP_NAMES if name != "item")
         attachments = fields.attachments
         count, where = (attachments.count, (*location, "attachments")) if attachments else (fields.count, location)
-        return Step(
+        return SetupStep(
             name=fields.name,
             node=fields.node or "node",
             each=None
@@ -298,8 +296,7 @@ class _Reader:
         try:
             return Arguments(args if isinstance(args, dict) else {}, names, steps)
         except TemplatesError as error:
-            for where, text in error.problems:
-                self._note((*location, *where), text)
+            self._problems += [self._source.locate(problem, location) for problem in error.problems]
         return Arguments({})
 
     def _node(self, name: str | None, location: Location, words: Collection[str] = ()) -> None:
@@ -322,7 +319,7 @@ def _mappings(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     )
 
 
-def _taken_by_requests(parts: Iterable[Part]) -> dict[str, int]:
+def _taken_by_requests(parts: Iterable[WorkloadPart]) -> dict[str, int]:
     """The most that one request takes of any list of a step, as its templates are written."""
     most: dict[str, int] = {}
     for part in parts:
@@ -340,7 +337,7 @@ def _known_fields(location: Location, data: Mapping[str, Any]) -> Collection[str
         case ("flows", int()):
             model = EntryFields
         case ("setup", int()):
-            model = StepFields
+            model = SetupStepFields
         case (*_, "expect"):
             model = Expect
         case (*_, "attachments"):
@@ -348,7 +345,7 @@ def _known_fields(location: Location, data: Mapping[str, Any]) -> Collection[str
     return model.model_fields
 
 
-def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> str:
+def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> Problem:
     """One of pydantic's errors in the words of a workload file."""
     location: Location = tuple(detail["loc"])
     name = str(location[-1])

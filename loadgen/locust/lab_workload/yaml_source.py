@@ -7,19 +7,12 @@ from typing import Any
 
 import yaml
 
-from lab_workload.errors import LoadError
+from lab_workload.problems import Location, Problem, WorkloadError
 
 FILE_BYTES_MAX = 256 * 1024
 NODES_MAX = 10_000
 """Most values in one file, counted after aliases are followed, so that a few lines cannot fill the memory."""
 DEPTH_MAX = 20
-
-Location = tuple[str | int, ...]
-"""Where a value is within a file: keys and list indexes."""
-
-
-class WorkloadError(LoadError):
-    """What is wrong with a workload."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +22,14 @@ class Source:
     path: Path
     lines: Mapping[Location, int] = field(default_factory=dict)
 
-    def problem(self, location: Location, text: str) -> str:
-        """One line that names file, line, field and what is wrong. A missing field is on its parent's line."""
+    def problem(self, location: Location, text: str, remedy: str = "") -> Problem:
+        """What is wrong with a field of the file. A missing field is on its parent's line."""
         line = next(self.lines[location[:end]] for end in range(len(location), -1, -1) if location[:end] in self.lines)
-        return f"{self.path}:{line}: {dotted(location)}{': ' if location else ''}{text}"
+        return Problem(text, location, remedy, self.path, line)
+
+    def locate(self, problem: Problem, base: Location) -> Problem:
+        """The same problem in the file; until now its location was relative to ``base``."""
+        return self.problem((*base, *problem.location), problem.text, problem.remedy)
 
 
 def read_fields(path: Path) -> tuple[dict[str, Any], Source]:
@@ -45,11 +42,11 @@ def read_fields(path: Path) -> tuple[dict[str, Any], Source]:
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
-        raise WorkloadError([_syntax_problem(path, error)]) from error
+        raise WorkloadError(_syntax_problem(path, error)) from error
     except yaml.YAMLError as error:
-        raise WorkloadError([f"{path}: is not YAML text: {' '.join(str(error).split())}"]) from error
+        raise WorkloadError(Problem(f"is not YAML text: {' '.join(str(error).split())}", path=path)) from error
     except RecursionError as error:
-        raise WorkloadError([f"{path}: is nested more than {DEPTH_MAX} deep"]) from error
+        raise WorkloadError(Problem(f"is nested more than {DEPTH_MAX} deep", path=path)) from error
 
 
 def _content(path: Path) -> bytes:
@@ -57,18 +54,18 @@ def _content(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
-        raise WorkloadError([f"{path}: cannot be read: {error.strerror}"]) from error
+        raise WorkloadError(Problem(f"cannot be read: {error.strerror}", path=path)) from error
     if len(content) > FILE_BYTES_MAX:
-        raise WorkloadError([f"{path}: is larger than {FILE_BYTES_MAX} bytes"])
+        raise WorkloadError(Problem(f"is larger than {FILE_BYTES_MAX} bytes", path=path))
     return content
 
 
 def _fields(path: Path, loader: "_Loader") -> tuple[dict[str, Any], Source]:
     root = loader.get_single_node()
     if root is None:
-        raise WorkloadError([f"{path}:1: is empty"])
+        raise WorkloadError(Problem("is empty", path=path, line=1))
     if not isinstance(root, yaml.MappingNode):
-        raise WorkloadError([f"{path}:{_line(root)}: must be a list of 'field: value' lines"])
+        raise WorkloadError(Problem("must be a list of 'field: value' lines", path=path, line=_line(root)))
     walk = _Walk(path, {(): _line(root)}, [])
     data = _plain(root, loader, walk, ())
     if walk.problems:
@@ -99,17 +96,21 @@ def read_scalar(text: str) -> Any:
 class _Walk:
     path: Path
     lines: dict[Location, int]
-    problems: list[str]
+    problems: list[Problem]
     nodes: int = 0
+
+    def problem(self, node: yaml.Node, text: str) -> Problem:
+        """What is wrong on the line of ``node``."""
+        return Problem(text, path=self.path, line=_line(node))
 
 
 def _plain(node: yaml.Node, loader: _Loader, walk: _Walk, where: Location) -> Any:
     """``node`` as dict, list or scalar; notes lines, duplicate keys and keys that are not text on the way."""
     walk.nodes += 1
     if walk.nodes > NODES_MAX:
-        raise WorkloadError([f"{walk.path}:{_line(node)}: has more than {NODES_MAX} values"])
+        raise WorkloadError(walk.problem(node, f"has more than {NODES_MAX} values"))
     if len(where) > DEPTH_MAX:
-        raise WorkloadError([f"{walk.path}:{_line(node)}: is nested more than {DEPTH_MAX} deep"])
+        raise WorkloadError(walk.problem(node, f"is nested more than {DEPTH_MAX} deep"))
     if isinstance(node, yaml.SequenceNode):
         return [_plain_item(item, loader, walk, (*where, index)) for index, item in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
@@ -118,12 +119,12 @@ def _plain(node: yaml.Node, loader: _Loader, walk: _Walk, where: Location) -> An
     for key_node, value_node in node.value:
         key = _scalar(key_node, loader, walk) if isinstance(key_node, yaml.ScalarNode) else None
         if not isinstance(key, str):
-            walk.problems.append(f"{walk.path}:{_line(key_node)}: a field's name must be text")
+            walk.problems.append(walk.problem(key_node, "a field's name must be text"))
             continue
         location = (*where, key)
         if key in mapping:
-            again = f"is given twice, first on line {walk.lines[location]}"
-            walk.problems.append(f"{walk.path}:{_line(key_node)}: {dotted(location)}: {again}")
+            text = f"is given twice, first on line {walk.lines[location]}"
+            walk.problems.append(Problem(text, location, path=walk.path, line=_line(key_node)))
             continue
         walk.lines[location] = _line(key_node)
         mapping[key] = _plain(value_node, loader, walk, location)
@@ -134,7 +135,7 @@ def _scalar(node: yaml.Node, loader: _Loader, walk: _Walk) -> Any:
     try:
         return loader.construct_object(node)
     except (ValueError, TypeError, AttributeError, OverflowError) as error:  # such as of a tag that does not fit
-        raise WorkloadError([f"{walk.path}:{_line(node)}: {str(node.value)[:40]!r} cannot be read: {error}"]) from error
+        raise WorkloadError(walk.problem(node, f"{str(node.value)[:40]!r} cannot be read: {error}")) from error
 
 
 def _plain_item(node: yaml.Node, loader: _Loader, walk: _Walk, where: Location) -> Any:
@@ -142,27 +143,12 @@ def _plain_item(node: yaml.Node, loader: _Loader, walk: _Walk, where: Location) 
     return _plain(node, loader, walk, where)
 
 
-def _syntax_problem(path: Path, error: yaml.MarkedYAMLError) -> str:
+def _syntax_problem(path: Path, error: yaml.MarkedYAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
     context = f" ({error.context})" if error.context else ""
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    return f"{path}:{line}: YAML syntax, column {column}: {error.problem}{context}"
+    return Problem(f"YAML syntax, column {column}: {error.problem}{context}", path=path, line=line)
 
 
 def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
-
-
-def line_of(problem: str) -> int:
-    """The line number in ``path:line: …``, to list problems in the order of the file; 0 where there is none."""
-    _, _, rest = problem.partition(".yaml:")
-    line = rest.partition(":")[0]
-    return int(line) if line.isdecimal() else 0
-
-
-def dotted(location: Location) -> str:
-    """``("args", "to", 0)`` as ``args.to[0]``."""
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text

@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from corda_lab.errors import LabError
+from lab_workload.flows import Flow
 
 ANSWER_SECONDS_MAX = 30.0
 START_REMEDY = "Start the lab with `scripts/lab up`; `scripts/lab status` shows what is missing."
@@ -24,26 +25,6 @@ class Node:
     is_notary: bool
     outstanding_flows: int
     notary_x500_names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a flow's constructor; ``type`` as a person would write it: ``int``, ``Party``, ``Amount<Currency>``.
-
-    A question mark behind the type says that null is a value of it.
-    """
-
-    name: str
-    type: str
-
-
-@dataclass(frozen=True)
-class Flow:
-    """A flow that RPC can start, and the ways to start it."""
-
-    name: str
-    short_name: str
-    constructors: tuple[tuple[Parameter, ...], ...]
 
 
 class Bridge:
@@ -86,20 +67,8 @@ class Bridge:
 
     def flow_definitions(self, node: str) -> list[Flow]:
         """Every flow that can be started on a node with all its constructors, by name."""
-        return sorted(
-            (
-                Flow(
-                    name=str(item["flow"]),
-                    short_name=str(item["shortName"]),
-                    constructors=tuple(
-                        tuple(Parameter(str(one["name"]), str(one["type"])) for one in constructor)
-                        for constructor in item["parameters"]
-                    ),
-                )
-                for item in self._get(f"/v1/nodes/{node}/flows").json()["flows"]
-            ),
-            key=lambda flow: flow.name,
-        )
+        entries = self._get(f"/v1/nodes/{node}/flows").json()["flows"]
+        return sorted(map(Flow.of_json, entries), key=lambda flow: flow.name)
 
     def vault_unconsumed(self, node: str, state_type: str) -> int:
         """States of one type that a node's vault holds now, consumed ones left out."""

@@ -18,8 +18,9 @@ from corda_lab.sweeps.schema import (
     Value,
 )
 from lab_workload.names import did_you_mean
+from lab_workload.problems import Location, Problem
 from lab_workload.schema import Text
-from lab_workload.yaml_source import Location, Source
+from lab_workload.yaml_source import Source
 
 
 def _known_fields(location: Location) -> list[str]:
@@ -44,7 +45,7 @@ _MODELS: Mapping[str, type[BaseModel]] = {
 }
 
 
-def problem(detail: Any, source: Source) -> str:
+def problem(detail: Any, source: Source) -> Problem:
     """One of pydantic's errors in the words of a sweep file."""
     location: Location = tuple(part for part in detail["loc"] if part not in ("constrained-str", "str"))
     name = str(location[-1])
@@ -70,7 +71,7 @@ _TEXT: TypeAdapter[str] = TypeAdapter(Text)
 _VALUE: TypeAdapter[Scalar] = TypeAdapter(Value)
 
 
-def vary_problems(fields: SweepFields, source: Source) -> list[str]:
+def vary_problems(fields: SweepFields, source: Source) -> list[Problem]:
     """What is wrong with what varies: names that there are not, and values that do not fit."""
     problems = []
     for key, values in fields.vary.items():
@@ -115,7 +116,7 @@ def _check_varied(key: str, value: Any) -> None:
         _TEXT.validate_python(value)
 
 
-def whole_problems(fields: SweepFields, source: Source) -> list[str]:
+def whole_problems(fields: SweepFields, source: Source) -> list[Problem]:
     """What does not fit together."""
     problems = []
     if fields.workload is None and "workload" not in fields.vary:
@@ -158,7 +159,7 @@ def _is_set(step: StepFields, key: str) -> bool:
     return name in given.get(group, {}) if name else group in given
 
 
-def _span_problems(fields: SweepFields | StepFields, where: Location, source: Source) -> list[str]:
+def _span_problems(fields: SweepFields | StepFields, where: Location, source: Source) -> list[Problem]:
     problems = []
     for name, span in (("warm_up", fields.warm_up), ("measure", fields.measure)):
         if span is not None and span.min > span.max:
@@ -168,7 +169,7 @@ def _span_problems(fields: SweepFields | StepFields, where: Location, source: So
     return problems
 
 
-def _search_problems(fields: SweepFields, source: Source) -> list[str]:
+def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
     search = fields.find_max
     if search is None:
         return []

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from corda_lab.errors import LabError
 from corda_lab.sweeps.checks import problem, vary_problems, whole_problems
 from corda_lab.sweeps.schema import SpanFields, SweepFields
-from lab_workload.yaml_source import Source, WorkloadError, line_of, read_fields
+from lab_workload.problems import WorkloadError, in_file_order
+from lab_workload.yaml_source import Source, read_fields
 
 QUICK_WARM_UP_SECONDS = 30.0
 
@@ -52,7 +53,7 @@ def read_sweep(path: Path) -> SweepFile:
     try:
         return _read(path)
     except WorkloadError as error:
-        raise LabError("\n       ".join(error.problems), "docs/sweeps.md describes sweep files.") from None
+        raise LabError(problems=error.problems, remedy="docs/sweeps.md describes sweep files.") from None
 
 
 def quick(sweep: SweepFile) -> SweepFile:
@@ -97,8 +98,8 @@ def _read(path: Path) -> SweepFile:
         fields = SweepFields.model_validate(data)
     except ValidationError as error:
         problems = [problem(detail, source) for detail in error.errors(include_url=False)]
-        raise WorkloadError(sorted(dict.fromkeys(problems), key=line_of)) from None
+        raise WorkloadError(in_file_order(problems)) from None
     problems = [*vary_problems(fields, source), *whole_problems(fields, source)]
     if problems:
-        raise WorkloadError(sorted(problems, key=line_of))
+        raise WorkloadError(in_file_order(problems))
     return SweepFile(path.stem, fields, source, path.read_text(encoding="utf-8"))

@@ -27,8 +27,11 @@ def warn(text: str) -> None:
 
 
 def print_error(error: LabError) -> None:
-    """Print what is wrong and, below it, what to do about it."""
-    error_console.print(f"error: {error.message}", style="red", markup=False)
+    """Print what is wrong and, below it, what to do about it; further lines are indented like the first."""
+    first, *further = error.message.splitlines() or [""]
+    error_console.print(f"error: {first}", style="red", markup=False)
+    for line in further:
+        error_console.print(f"       {line.lstrip()}", style="red", markup=False)
     if error.remedy:
         error_console.print(f"       {error.remedy}", markup=False)
 

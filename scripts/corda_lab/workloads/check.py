@@ -4,17 +4,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from corda_lab.lab.settings import NOTARY, PARTIES
-from lab_workload.workload import Workload, WorkloadError, load_workload, workload_names
+from lab_workload.problems import Problem, WorkloadError
+from lab_workload.workload import Workload, load_workload, workload_names
 
 
 def problems_of(
-    folder: Path, names: Sequence[str], against_lab: Callable[[Workload], list[str]] | None
-) -> dict[str, list[str]]:
+    folder: Path, names: Sequence[str], against_lab: Callable[[Workload], list[Problem]] | None
+) -> dict[str, list[Problem]]:
     """The problems of every named workload (of all, when none is named) by its name.
 
     ``against_lab`` checks a file that reads well against the nodes that run; None where no lab is up.
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Problem]] = {}
     for name in names or workload_names(folder):
         try:
             workload = load_workload(folder, name, (NOTARY, *PARTIES))

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from corda_lab.clients.bridge import Bridge, Flow, Node, Parameter
+from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.text import ui
+from lab_workload.flows import Flow, signature
 from lab_workload.names import canonical, did_you_mean
 
 
@@ -15,11 +16,6 @@ def find_node(name: str, bridge: Bridge) -> Node:
     if found is None:
         raise LabError(f"NODE: unknown node {name!r}{did_you_mean(name, nodes)}", f"There are {', '.join(nodes)}.")
     return nodes[found]
-
-
-def signature(parameters: tuple[Parameter, ...]) -> str:
-    """A constructor as a person would write it."""
-    return ", ".join(f"{one.name}: {one.type}" for one in parameters) or "none"
 
 
 def as_dicts(flows: list[Flow]) -> list[dict[str, Any]]:

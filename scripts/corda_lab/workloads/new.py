@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from corda_lab.clients.bridge import Flow, Node, Parameter
+from corda_lab.clients.bridge import Node
 from corda_lab.errors import LabError
-from corda_lab.workloads.flows import signature
+from lab_workload.flows import Flow, Parameter, signature
 from lab_workload.names import did_you_mean
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")

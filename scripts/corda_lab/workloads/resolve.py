@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
-from corda_lab.clients.bridge import Bridge, Flow, Node
+from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.steps import plan as steps_plan
 from corda_lab.steps.load import LoadOptions
-from corda_lab.workloads.arguments import argument_problems
+from lab_workload.flow_arguments import argument_problems
+from lab_workload.flows import Flow
 from lab_workload.names import canonical, did_you_mean
-from lab_workload.workload import Part, Workload, WorkloadError, load_workload
+from lab_workload.problems import Problem, WorkloadError
+from lab_workload.workload import Workload, WorkloadPart, load_workload
 
 NODE_BASE_HEAP_BYTES = 300 * 2**20
 
@@ -24,8 +26,7 @@ def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Work
     try:
         return load_workload(WORKLOADS, name, (NOTARY, *PARTIES), overrides)
     except WorkloadError as error:
-        message = "\n       ".join(error.problems)
-        raise FinalError(f"WORKLOAD: {message}", "Workloads are the files of configs/workloads/.") from None
+        raise FinalError(problems=error.problems, remedy="Workloads are the files of configs/workloads/.") from None
 
 
 def find_node(name: str, nodes: Mapping[str, Node], *, field_name: str) -> Node:
@@ -53,17 +54,13 @@ def check_requirements(workload: Workload, node: Node, nodes: Mapping[str, Node]
     wanted = workload.requires.parties
     if wanted is not None and len(parties) < wanted:
         text = f"needs {wanted} parties, the network has {len(parties)}"
-        raise FinalError(
-            workload.source.problem(("requires", "parties"), text),
-            f"Start the lab with `scripts/lab up --parties {wanted}`.",
-        )
+        remedy = f"Start the lab with `scripts/lab up --parties {wanted}`."
+        raise FinalError(problems=[workload.source.problem(("requires", "parties"), text, remedy)])
     platform = workload.requires.platform
     if platform is not None and node.platform_version < platform:
         text = f"needs platform version {platform}, {node.name} has {node.platform_version}"
-        raise FinalError(
-            workload.source.problem(("requires", "platform"), text),
-            "Set a newer CORDA_VERSION and start the lab again.",
-        )
+        remedy = "Set a newer CORDA_VERSION and start the lab again."
+        raise FinalError(problems=[workload.source.problem(("requires", "platform"), text, remedy)])
 
 
 def check_attachments(workload: Workload, settings: Settings) -> None:
@@ -74,10 +71,9 @@ def check_attachments(workload: Workload, settings: Settings) -> None:
             text = (
                 f"{step.megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, it is {settings['NODE_HEAP']}"
             )
-            raise FinalError(
-                workload.source.problem((*step.location, "attachments", "megabytes"), text),
-                "Take smaller ones (--set megabytes=10), or start the lab with a larger NODE_HEAP and NODE_MEMORY.",
-            )
+            remedy = "Take smaller ones (--set megabytes=10), or start the lab with a larger NODE_HEAP and NODE_MEMORY."
+            location = (*step.location, "attachments", "megabytes")
+            raise FinalError(problems=[workload.source.problem(location, text, remedy)])
 
 
 def resolve_subject(
@@ -96,7 +92,7 @@ def resolve_subject(
 def resolve_part(
     options: LoadOptions,
     workload: Workload,
-    part: Part,
+    part: WorkloadPart,
     node: Node,
     nodes: Mapping[str, Node],
     flows: Sequence[Flow],
@@ -115,7 +111,7 @@ def resolve_part(
     to = counterparty.name if counterparty else None
     changes = part.vault_changes(node.name, to)
     for place in dict.fromkeys(name for at in changes.values() for name in at):
-        find_node(place, nodes, field_name=workload.source.problem((*part.location, "states"), "").rstrip(": "))
+        find_node(place, nodes, field_name=workload.source.problem((*part.location, "states"), "").finding.rstrip(": "))
     return steps_plan.Part(
         name=part.name,
         flow=flow.name,
@@ -128,26 +124,24 @@ def resolve_part(
     )
 
 
-def find_flow(workload: Workload, part: Part, node: Node, flows: Sequence[Flow]) -> Flow:
+def find_flow(workload: Workload, part: WorkloadPart, node: Node, flows: Sequence[Flow]) -> Flow:
     """The flow of one part, which its arguments have to fit. Raises LabError with every problem, and the line."""
     flow = next((one for one in flows if part.flow in {one.name, one.short_name}), None)
     if flow is None:
         hint = did_you_mean(part.flow, [name for one in flows for name in (one.name, one.short_name)])
-        raise FinalError(
-            workload.source.problem((*part.location, "flow"), f"{node.name} has no flow {part.flow!r}{hint}"),
+        text, remedy = (
+            f"{node.name} has no flow {part.flow!r}{hint}",
             f"`scripts/lab flows {node.name}` lists its flows.",
         )
+        raise FinalError(problems=[workload.source.problem((*part.location, "flow"), text, remedy)])
     problems = argument_problems(part.args, flow.constructors)
     if problems:
-        lines = [
-            workload.source.problem((*part.location, "args", problem.partition(":")[0]), problem.partition(": ")[2])
-            for problem in problems
-        ]
-        raise FinalError("\n       ".join(lines), f"`scripts/lab flows {node.name}` lists flows and their parameters.")
+        located = [workload.source.locate(problem, (*part.location, "args")) for problem in problems]
+        raise FinalError(problems=located, remedy=f"`scripts/lab flows {node.name}` lists flows and their parameters.")
     return flow
 
 
-def lab_problems(workload: Workload, bridge: Bridge) -> list[str]:
+def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:
     """What is wrong with a workload that reads well, on the network that runs: parts, parties, flows, arguments."""
     nodes = bridge.nodes()
     options = LoadOptions(workload.name, users=1, duration_seconds=1, warm_up_seconds=0)
@@ -156,11 +150,15 @@ def lab_problems(workload: Workload, bridge: Bridge) -> list[str]:
         check_requirements(workload, node, nodes)
         flows = bridge.flow_definitions(node.name)
     except LabError as error:
-        return error.message.split("\n       ")
+        return _problems_of(error)
     problems = []
     for part in workload.parts:
         try:
             resolve_part(options, workload, part, node, nodes, flows)
         except LabError as error:
-            problems += error.message.split("\n       ")
+            problems += _problems_of(error)
     return problems
+
+
+def _problems_of(error: LabError) -> list[Problem]:
+    return list(error.problems) or [Problem(error.message, remedy=error.remedy)]

@@ -6,6 +6,7 @@ import pytest
 
 from lab_workload.flows import Flow, Parameter
 from lab_workload.network import flow_problems
+from lab_workload.problems import Problem
 
 PAY = Flow(
     "org.cordalab.flows.Pay",
@@ -34,15 +35,15 @@ def test_the_closest_constructor_says_what_is_missing_and_what_is_too_many() -> 
     takes = "; Pay takes (amount, to) or (amount, to, note)"
 
     assert list(flow_problems("PartyA", "Pay", {"amuont": 1, "to": "x"}, [PAY])) == [
-        (("args", "amuont"), f"is no parameter, did you mean 'amount'?{takes}"),
-        (("args", "amount"), f"is missing{takes}"),
+        Problem(f"is no parameter, did you mean 'amount'?{takes}", ("args", "amuont")),
+        Problem(f"is missing{takes}", ("args", "amount")),
     ]
 
 
 def test_an_unknown_flow_says_what_was_meant() -> None:
     assert list(flow_problems("PartyA", "Pya", {}, [PAY])) == [
-        (("flow",), "PartyA cannot start Pya, did you mean 'Pay'?")
+        Problem.of("flow", "PartyA cannot start Pya, did you mean 'Pay'?")
     ]
     assert list(flow_problems("PartyA", "com.zzz.Zzz", {}, [PAY])) == [
-        (("flow",), "PartyA cannot start com.zzz.Zzz; `scripts/lab flows PartyA` lists what it can")
+        Problem.of("flow", "PartyA cannot start com.zzz.Zzz; `scripts/lab flows PartyA` lists what it can")
     ]

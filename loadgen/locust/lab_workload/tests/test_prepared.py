@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from lab_workload.errors import TemplateError
 from lab_workload.prepared import Prepared, Share, count_items
+from lab_workload.problems import TemplateError
 from lab_workload.templates import Arguments
 from lab_workload.values import Values
 

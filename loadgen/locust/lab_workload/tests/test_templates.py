@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lab_workload.errors import TemplateError
+from lab_workload.problems import TemplateError
 from lab_workload.templates import Arguments, TemplatesError
 from lab_workload.values import Values
 
@@ -112,6 +112,6 @@ def test_what_cannot_be_compiled_is_told_with_its_place(template: str, message: 
     with pytest.raises(TemplatesError) as raised:
         Arguments({"good": "{{ node }}", "bad": {"deep": [template]}})
 
-    ((where, text),) = raised.value.problems
-    assert where == ("bad", "deep", 0)
-    assert text.startswith(message)
+    (problem,) = raised.value.problems
+    assert problem.location == ("bad", "deep", 0)
+    assert problem.text.startswith(message)

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from lab_workload.prepared import Prepared, Results
+from lab_workload.problems import WorkloadError
 from lab_workload.values import Values
-from lab_workload.workload import WorkloadError, load_workload, workload_names
+from lab_workload.workload import load_workload, workload_names
 from lab_workload.yaml_source import NODES_MAX
 
 GOOD = """\
@@ -28,8 +29,9 @@ def problems(folder: Path, text: str | bytes) -> list[str]:
     (folder / "own.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(WorkloadError) as raised:
         load_workload(folder, "own", PARTIES)
-    assert raised.value.message == "\n".join(raised.value.problems)
-    return [problem.removeprefix(f"{folder}/") for problem in raised.value.problems]
+    found = [str(problem) for problem in raised.value.problems]
+    assert raised.value.message == "\n".join(found)
+    return [problem.removeprefix(f"{folder}/") for problem in found]
 
 
 def test_a_good_file_is_read(tmp_path: Path) -> None:
@@ -358,8 +360,9 @@ def test_numbers_are_overridden_where_they_are_bounded(tmp_path: Path) -> None:
     assert (workload.rate_max, workload.setup[2].megabytes, workload.parts[0].states_per_flow) == (2.5, 3, 8)
     with pytest.raises(WorkloadError) as raised:
         load_workload(tmp_path, "own", PARTIES, {"megabytes": "900", "iouVale": "1", "zzz": "1"})
-    assert raised.value.problems[0] == "--set: unknown key 'iouVale', did you mean 'iouValue'?"
-    assert raised.value.problems[1].startswith("--set: unknown key 'zzz'; there are rate_max, megabytes,")
-    assert raised.value.problems[2].endswith(
+    vale, zzz, megabytes = map(str, raised.value.problems)
+    assert vale == "--set: unknown key 'iouVale', did you mean 'iouValue'?"
+    assert zzz.startswith("--set: unknown key 'zzz'; there are rate_max, megabytes,")
+    assert megabytes.endswith(
         "own.yaml:34: setup[2].attachments.megabytes: should be less than or equal to 200, is 900"
     )

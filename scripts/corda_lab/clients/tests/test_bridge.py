@@ -7,9 +7,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from corda_lab.clients.bridge import Bridge, Parameter
+from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.lab.doctor import free_ports
+from lab_workload.flows import Parameter
 
 NOTARY = "O=Notary,L=London,C=GB"
 METRICS = """# HELP bridge_flows_completed_total Flows.

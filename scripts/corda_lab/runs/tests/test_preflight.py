@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.clients.bridge import Bridge, Flow, Node, Parameter
+from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import PARTIES
 from corda_lab.paths import WORKLOADS
@@ -14,6 +14,7 @@ from corda_lab.testing.runs import part, plan_of
 from corda_lab.testing.simulation import nodes
 from corda_lab.workloads.check import problems_of
 from corda_lab.workloads.resolve import find_flow, find_node, lab_problems, read_workload, resolve_subject
+from lab_workload.flows import Flow, Parameter
 from lab_workload.workload import Workload, load_workload
 
 IOU = "org.cordalab.flows.Iou"
@@ -58,9 +59,11 @@ def test_arguments_that_the_flow_does_not_take_are_told_with_their_lines() -> No
     flows = [Flow(IOU, "Iou", ((Parameter("value", "int"), Parameter("otherParty", "Party")),))]
     with pytest.raises(LabError) as caught:
         find_flow(workload, workload.parts[0], nodes()["PartyA"], flows)
-    first, second = caught.value.message.split("\n       ")
-    assert "args.iouValue: is no parameter" in first
-    assert "args.value: is missing" in second
+    first, second = caught.value.problems
+    assert (first.location, first.line) == (("args", "iouValue"), 8)
+    assert "is no parameter" in first.text
+    assert second.location == ("args", "value")
+    assert second.text.startswith("is missing")
 
 
 def test_says_in_a_line_what_will_run() -> None:
@@ -104,10 +107,10 @@ flows:
     args: {iouValue: many, otherParty: "{{ counterparty }}"}
 """
     first, second = lab_problems(workload_of(tmp_path, text), KnownBridge())
-    assert "own.yaml:5: " in first
-    assert "did you mean 'org.cordalab.flows.Iou'" in first
-    assert "own.yaml:7: " in second
-    assert "'many' is no int" in second
+    assert "own.yaml:5: " in str(first)
+    assert "did you mean 'org.cordalab.flows.Iou'" in str(first)
+    assert "own.yaml:7: " in str(second)
+    assert "'many' is no int" in str(second)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +123,8 @@ flows:
 def test_what_a_workload_requires_is_compared_with_the_network(tmp_path: Path, requires: str, words: str) -> None:
     text = f"description: x\nnode: PartyA\nrequires: {requires}\nflow: org.cordalab.flows.Empty\n"
     (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge())
-    assert words in problem
-    assert "own.yaml:3: requires" in problem
+    assert words in str(problem)
+    assert "own.yaml:3: requires" in str(problem)
 
 
 def test_a_part_s_own_counterparty_comes_before_the_run_s(tmp_path: Path) -> None:
@@ -148,8 +151,8 @@ flows:
 def test_states_at_a_node_that_is_not_there_are_named(tmp_path: Path) -> None:
     text = "description: x\nnode: PartyA\nflow: org.cordalab.flows.Empty\nstates: {com.example.S: {PartyE: 1}}\n"
     (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge())
-    assert "own.yaml:4: states" in problem
-    assert "unknown node 'PartyE'" in problem
+    assert "own.yaml:4: states" in str(problem)
+    assert "unknown node 'PartyE'" in str(problem)
 
 
 def test_checks_all_files_of_a_folder_at_once(tmp_path: Path) -> None:

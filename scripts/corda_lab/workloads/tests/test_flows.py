@@ -2,8 +2,8 @@
 
 import pytest
 
-from corda_lab.clients.bridge import Flow, Parameter
-from corda_lab.workloads.flows import as_dicts, show, signature
+from corda_lab.workloads.flows import as_dicts, show
+from lab_workload.flows import Flow, Parameter, signature
 
 IOU = Flow(
     "org.cordalab.flows.Iou",

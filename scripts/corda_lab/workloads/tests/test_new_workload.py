@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.clients.bridge import Flow, Parameter
 from corda_lab.errors import LabError
 from corda_lab.testing.simulation import X500_NAMES, nodes
 from corda_lab.workloads.new import check_name, default_name, example, find_flow, text_of, write
+from lab_workload.flows import Flow, Parameter
 from lab_workload.workload import load_workload
 
 PAY = Flow(

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from corda_lab.clients.bridge import Parameter
-from corda_lab.workloads.arguments import argument_problems, fits
+from lab_workload.flow_arguments import argument_problems, fits
+from lab_workload.flows import Parameter
 
 IOU = (
     (Parameter("iouValue", "int"), Parameter("otherParty", "Party")),
@@ -20,13 +20,14 @@ def test_any_constructor_that_fits_will_do() -> None:
 
 
 def test_names_what_is_missing_and_what_is_too_much() -> None:
-    missing, many = argument_problems({"otherParty": "x", "iouValu": 3}, IOU)[::-1]
+    missing, many = map(str, argument_problems({"otherParty": "x", "iouValu": 3}, IOU)[::-1])
     assert missing.startswith("iouValue: is missing; the flow takes (iouValue: int, otherParty: Party) or (")
     assert many.startswith("iouValu: is no parameter, did you mean 'iouValue'?")
 
 
 def test_names_a_constant_of_the_wrong_type() -> None:
-    assert argument_problems({"iouValue": "much", "otherParty": "x"}, IOU) == ["iouValue: 'much' is no int"]
+    (wrong,) = argument_problems({"iouValue": "much", "otherParty": "x"}, IOU)
+    assert str(wrong) == "iouValue: 'much' is no int"
     assert argument_problems({"iouValue": "{{ pick(['much']) }}", "otherParty": "x"}, IOU) == []
 
 

@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab_load.bridge import Bridge, BridgeError
+from lab_load.bridge_client import BridgeClient, BridgeError
+from lab_load.generator_settings import RUN_ID, GeneratorSettings, url_problems
 from lab_load.schedule import Model
-from lab_load.settings import RUN_ID, Settings, url_problems
-from lab_workload.errors import LoadError, SetupError, TemplateError
 from lab_workload.flows import Flow, Party
 from lab_workload.names import canonical
 from lab_workload.network import flow_problems, network_problems
 from lab_workload.prepared import ALONE, Prepared, Results, Share
+from lab_workload.problems import LoadError, Location, Problem, SetupError, TemplateError, WorkloadError
 from lab_workload.values import Values
-from lab_workload.workload import Part, Step, Workload, WorkloadError, load_workload
+from lab_workload.workload import SetupStep, Workload, WorkloadPart, load_workload
 
 PACING_SECONDS_MAX = 3600.0
 RATE_MAX = 100_000.0
@@ -68,7 +68,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LoadPlan:
     """A run that can start: the workload with its parties resolved, and what was prepared for it."""
 
     choice: Choice
@@ -103,12 +103,12 @@ class Plan:
             prepared=Prepared(self.results, share, self.workload.rate_max),
         )
 
-    def counterparty_of(self, part: Part) -> str | None:
+    def counterparty_of(self, part: WorkloadPart) -> str | None:
         """X.500 name of the other party of ``part``, where it has one of its own."""
         name = canonical(part.own_counterparty, self.parties) if part.own_counterparty else None
         return self.parties[name] if name else None
 
-    def node_of(self, step: Step, item: object = None) -> str:
+    def node_of(self, step: SetupStep, item: object = None) -> str:
         """Name of the node on which ``step`` runs. Raises ``LoadError`` for one that is not there."""
         names = {
             "node": self.node.name,
@@ -118,12 +118,12 @@ class Plan:
         name = str(names.get(step.node, step.node))
         found = canonical(name, self.parties)
         if found is None:
-            problem = f"there is no node {name!r}; there are {', '.join(self.parties)}"
-            raise LoadError(self.workload.source.problem((*step.location, "node"), problem))
+            text = f"there is no node {name!r}; there are {', '.join(self.parties)}"
+            raise LoadError(self.workload.source.problem((*step.location, "node"), text))
         return found
 
 
-def make_plan(choice: Choice, extent: Extent, settings: Settings) -> Plan:
+def make_plan(choice: Choice, extent: Extent, settings: GeneratorSettings) -> LoadPlan:
     """Check ``choice``, the workload's file and the bridge. Raises ``LoadError`` with everything that is wrong."""
     problems = _choice_problems(choice, settings)
     try:
@@ -137,9 +137,9 @@ def make_plan(choice: Choice, extent: Extent, settings: Settings) -> Plan:
     counterparty_name = choice.counterparty or workload.counterparty
     _check_counterparties(workload, node_name, counterparty_name)
 
-    bridge = Bridge(choice.bridge_url)
+    bridge = BridgeClient(choice.bridge_url)
     known = {party.name: party for party in bridge.parties(node_name)}
-    plan = Plan(
+    plan = LoadPlan(
         choice=choice,
         extent=extent,
         workload=workload,
@@ -155,7 +155,7 @@ def make_plan(choice: Choice, extent: Extent, settings: Settings) -> Plan:
     return plan
 
 
-def check_templates(plan: Plan, *, after_setup: bool = False) -> None:
+def check_templates(plan: LoadPlan, *, after_setup: bool = False) -> None:
     """Render the arguments of every part once: before the set-up those that need nothing of it. Raises ``LoadError``."""
     problems = []
     for part in plan.workload.parts:
@@ -172,7 +172,7 @@ def check_templates(plan: Plan, *, after_setup: bool = False) -> None:
         raise LoadError(problems)
 
 
-def check_prepared(plan: Plan) -> None:
+def check_prepared(plan: LoadPlan) -> None:
     """See that what was prepared lasts. Raises ``SetupError`` when it cannot."""
     source = plan.workload.source
     for step, taken in plan.workload.prepared.items():
@@ -196,7 +196,7 @@ def _lists(step: str, results: Results) -> list[tuple[str, Sequence[Any]]]:
     return [(step, results)]
 
 
-def _location(workload: Workload, step: str) -> tuple[str | int, ...]:
+def _location(workload: Workload, step: str) -> Location:
     return next(found.location for found in workload.setup if found.name == step)
 
 
@@ -209,25 +209,36 @@ def _needed(choice: Choice, extent: Extent, workload: Workload) -> int | None:
     return None if workload.rate_max is None else math.ceil(workload.rate_max * extent.seconds) + extent.users
 
 
-def _choice_problems(choice: Choice, settings: Settings) -> list[str]:
+def _choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem]:
     problems = url_problems("host", choice.bridge_url)
     for label, name in (("node", choice.node), ("counterparty", choice.counterparty)):
         if name and canonical(name, settings.party_names) is None:
-            problems.append(f"{label}: unknown node {name!r}; there are {', '.join(settings.party_names)}")
+            text = f"unknown node {name!r}; there are {', '.join(settings.party_names)}"
+            problems.append(Problem.of(label, text))
     if not math.isfinite(choice.pacing_seconds) or not 0 <= choice.pacing_seconds <= PACING_SECONDS_MAX:
-        problems.append(f"pacing: must be 0 to {PACING_SECONDS_MAX:.0f} seconds, is {choice.pacing_seconds:g}")
+        problems.append(
+            Problem.of("pacing", f"must be 0 to {PACING_SECONDS_MAX:.0f} seconds, is {choice.pacing_seconds:g}")
+        )
     if not RUN_ID.fullmatch(choice.run_id):
-        problems.append(f"run id: {choice.run_id!r} is not 1 to 100 letters, digits, '.', '_' or '-'")
+        problems.append(Problem.of("run id", f"{choice.run_id!r} is not 1 to 100 letters, digits, '.', '_' or '-'"))
     if not choice.is_open:
         if choice.rate:
-            problems.append("rate: belongs to open load; leave it 0, or choose constant or poisson arrivals")
+            problems.append(
+                Problem.of("rate", "belongs to open load; leave it 0, or choose constant or poisson arrivals")
+            )
         return problems
     if not 0 < choice.rate <= RATE_MAX:
-        problems.append(f"rate: {choice.model} arrivals need above 0 to {RATE_MAX:.0f} per second, is {choice.rate:g}")
+        problems.append(
+            Problem.of("rate", f"{choice.model} arrivals need above 0 to {RATE_MAX:.0f} per second, is {choice.rate:g}")
+        )
     if not 0 <= choice.late_seconds_max <= LATE_SECONDS_MAX:
-        problems.append(f"late-max: must be 0 to {LATE_SECONDS_MAX:.0f} seconds, is {choice.late_seconds_max:g}")
+        problems.append(
+            Problem.of("late-max", f"must be 0 to {LATE_SECONDS_MAX:.0f} seconds, is {choice.late_seconds_max:g}")
+        )
     if choice.pacing_seconds:
-        problems.append("pacing: belongs to closed load; leave it 0, the rate says how often requests start")
+        problems.append(
+            Problem.of("pacing", "belongs to closed load; leave it 0, the rate says how often requests start")
+        )
     return problems
 
 
@@ -235,10 +246,10 @@ def _check_counterparties(workload: Workload, node_name: str, counterparty_name:
     for part in workload.parts:
         name = part.own_counterparty or counterparty_name
         if name is not None and name.casefold() == node_name.casefold():
-            raise LoadError(f"counterparty: is {node_name} like the node; choose another party")
+            raise LoadError(Problem.of("counterparty", f"is {node_name} like the node; choose another party"))
 
 
-def _check_network(plan: Plan, bridge: Bridge) -> None:
+def _check_network(plan: LoadPlan, bridge: BridgeClient) -> None:
     """See that nodes, parties and flows are there. Raises ``LoadError``."""
     workload = plan.workload
     node, counterparty = plan.node.name, plan.counterparty.name if plan.counterparty else None
@@ -254,14 +265,14 @@ def _check_network(plan: Plan, bridge: Bridge) -> None:
         if at not in flows:
             flows[at] = bridge.flows(at)
         problems += [
-            workload.source.problem((*step.location, *location), text)
-            for location, text in flow_problems(at, step.flow, step.args, flows[at])
+            workload.source.locate(problem, step.location)
+            for problem in flow_problems(at, step.flow, step.args, flows[at])
         ]
     if problems:
         raise LoadError(problems)
 
 
-def _check_needed(plan: Plan) -> None:
+def _check_needed(plan: LoadPlan) -> None:
     """See that it is known how much is needed where something is used up. Raises ``LoadError``."""
     workload = plan.workload
     users = [
@@ -271,9 +282,10 @@ def _check_needed(plan: Plan) -> None:
     if plan.needed is not None or not (workload.takes or any("needed" in arguments.used_names for arguments in users)):
         return
     if plan.extent.seconds is None:
-        raise LoadError(f"run time: {workload.name} uses up what its set-up prepares, so say how long the run takes")
-    text = "rate_max: is missing; without it nobody knows how much to prepare for a closed load"
-    raise LoadError(workload.source.problem((), text))
+        text = f"{workload.name} uses up what its set-up prepares, so say how long the run takes"
+        raise LoadError(Problem.of("run time", text))
+    text = "is missing; without it nobody knows how much to prepare for a closed load"
+    raise LoadError(workload.source.problem(("rate_max",), text))
 
 
 def _party(name: str, known: dict[str, Party], node_name: str) -> Party:

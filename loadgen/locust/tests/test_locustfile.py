@@ -1,18 +1,16 @@
 """A real Locust process against a real HTTP server that answers like the bridge."""
 
 import itertools
-import json
 import re
 import resource
 import signal
 import subprocess
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from testkit import HERE, WORKLOAD, X500_NAMES, Locust, StubBridge, problem, success, wait_until
+from testkit import WORKLOAD, X500_NAMES, Locust, StubBridge, problem, success, wait_until
 
 ROW_FIELDS = {
     *("request_id", "user_id", "workload", "node", "flow", "started_at", "ended_at", "latency_ms", "outcome", "status"),
@@ -348,111 +346,3 @@ def test_a_run_id_is_not_used_twice(locust: Locust) -> None:
     assert status == 2
     assert "run id 'test' is taken" in output
     assert locust.rows() == [{}]
-
-
-def test_the_web_ui_shows_the_lab_s_fields_with_their_choices(locust: Locust) -> None:
-    locust.start_web()
-
-    page = locust.get("/")
-
-    options = json.loads(re.search(r"window\.templateArgs = (\{.*\})", page)[1])["extra_options"]  # type: ignore[index]
-    assert list(options) == ["workload", "node", "counterparty", "arrivals", "rate", "pacing"]
-    assert (options["arrivals"]["choices"], options["arrivals"]["default_value"]) == (
-        ["closed", "constant", "poisson"],
-        "closed",
-    )
-    assert (options["workload"]["choices"], options["workload"]["default_value"]) == (["iou"], "iou")
-    assert options["node"]["choices"] == options["counterparty"]["choices"] == ["", "PartyA", "PartyB", "PartyC"]
-    # A workload file that was just written can be chosen after a reload.
-    (locust.workloads / "own.yaml").write_text(WORKLOAD)
-    assert '["iou", "own"]' in locust.get("/")
-
-
-def test_the_web_ui_runs_a_workload_from_its_form(locust: Locust, bridge: StubBridge) -> None:
-    locust.start_web()
-
-    started = locust.post("/swarm", user_count=2, spawn_rate=10, workload="iou", node="PartyB", counterparty="PartyC")
-    assert started["success"], started
-    wait_until(lambda: locust.files() and locust.rows(locust.files()[0].removesuffix(".ndjson")), "rows are written")
-    assert 'locust_requests_total{node="PartyB",outcome="ok",workload="iou"}' in locust.get(
-        "/metrics", locust.metrics_port
-    )
-    assert "locust_users 2.0" in locust.get("/metrics", locust.metrics_port)
-    locust.post("/stop")
-
-    [run_id] = locust.ended()
-    assert re.fullmatch(r"web-\d{8}T\d{6}Z", run_id)
-    rows, end = locust.rows(run_id), locust.end(run_id)
-    assert end is not None
-    assert (end["exit_reason"], end["requests"], end["users"]) == ("stopped", len(rows), 2)
-    assert {row["node"] for row in rows} == {"PartyB"}
-    assert bridge.starts[0][1]["args"]["otherParty"] == X500_NAMES["PartyC"]
-
-    again = locust.post("/swarm", user_count=1, spawn_rate=1, workload="iou", node="", counterparty="", run_time="1s")
-    assert again["success"], again
-    wait_until(lambda: len(locust.ended()) == 2, "the second run ends by itself")
-    [second] = set(locust.ended()) - {run_id}
-    assert locust.end(second)["exit_reason"] == "completed"  # type: ignore[index]
-    assert len(locust.files()) == 4, "it has its own rows"
-
-
-@pytest.mark.parametrize(
-    ("form", "message"),
-    [
-        ({"workload": "iuo"}, "unknown workload 'iuo', did you mean 'iou'?"),
-        ({"node": "PartyX"}, "node: unknown node 'PartyX'; there are PartyA, PartyB, PartyC"),
-        ({"node": "PartyB"}, "counterparty: is PartyB like the node; choose another party"),
-        ({"pacing": "fast"}, "pacing: 'fast' is not a number of seconds"),
-        ({"arrivals": "poisson", "rate": "many"}, "rate: 'many' is not a number per second"),
-        ({"arrivals": "poisson", "rate": "0"}, "rate: poisson arrivals need above 0"),
-        ({"host": "http://127.0.0.1:1"}, "the bridge at http://127.0.0.1:1 does not answer"),
-        ({"user_count": "many"}, "Invalid user_count value: 'many' (must be an integer)"),
-    ],
-)
-def test_the_web_ui_says_what_is_wrong_and_starts_nothing(locust: Locust, form: dict[str, str], message: str) -> None:
-    locust.start_web()
-
-    answer = locust.post("/swarm", **{"user_count": 1, "spawn_rate": 1, "workload": "iou", **form})
-
-    assert not answer["success"]
-    assert message in answer["message"]
-    assert json.loads(locust.get("/stats/requests"))["state"] == "ready"
-    assert locust.files() == []
-
-
-def test_the_web_ui_changes_only_the_number_of_users_of_a_run(locust: Locust, bridge: StubBridge) -> None:
-    (locust.workloads / "own.yaml").write_text(WORKLOAD)
-    locust.start_web()
-    form = {"spawn_rate": 10, "workload": "iou", "node": "", "counterparty": "", "pacing": 0.1}
-    assert locust.post("/swarm", user_count=1, host=bridge.url, **form)["success"]
-    wait_until(lambda: bridge.starts, "the run has begun")
-
-    refused = locust.post("/swarm", user_count=1, **{**form, "workload": "own"})
-    more = locust.post("/swarm", user_count=4, **form)
-
-    assert refused["message"].startswith("a run is in progress: stop it before")
-    assert more["success"], more
-    wait_until(lambda: "locust_users 4.0" in locust.get("/metrics", locust.metrics_port), "four users run")
-    locust.post("/stop")
-    assert len(locust.files()) == 2
-
-
-def test_the_health_check_follows_the_generator(locust: Locust, tmp_path: Path) -> None:
-    was_ready = tmp_path / "was-ready"
-
-    def check() -> int:
-        environment = {**locust.environment, "LAB_READY_FILE": str(was_ready)}
-        return subprocess.run([HERE / "healthcheck"], env=environment, capture_output=True, check=False).returncode
-
-    locust.start_web()
-    assert check() == 0
-    assert was_ready.exists()
-    locust.close()
-    assert check() == 1
-
-
-def test_a_headless_run_is_healthy_without_a_web_ui(locust: Locust, bridge: StubBridge) -> None:
-    locust.start_headless("--run-time", "60s")
-    wait_until(lambda: bridge.starts, "the run has begun")
-
-    assert json.loads(locust.get("/health", locust.metrics_port)) == {"web_port": None}

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lab_workload.errors import LoadError
+from lab_workload.problems import LoadError
 
 BUFFER_BYTES_MAX = 1024 * 1024
 """Rows that may wait to be written; the row that exceeds it has all of them written at once."""

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
+from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_load.schedule import Model
-from lab_load.settings import Settings, utc_run_id
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.workload import workload_names
 
@@ -13,7 +13,7 @@ DEFAULT_WORKLOAD = "iou"
 MODELS = get_args(Model)
 
 
-def add_arguments(parser: Any, settings: Settings) -> None:
+def add_arguments(parser: Any, settings: GeneratorSettings) -> None:
     """Declare the arguments. Locust does so for every page of its web UI: a workload file just written is listed.
 
     They are not in a group of their own, because Locust shows only the parser's direct arguments in its web UI. Locust's

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from testkit import HERE, PAY, Locust, StubBridge, free_port, paid, wait_until
+from testkit import GENERATOR, PAY, Locust, StubBridge, free_port, paid, wait_until
 
 LOAD = ("--run-time", "4s", "--stop-timeout", "10", "--pacing", "0.1", "--users", "5")
 
@@ -39,7 +39,7 @@ class Cluster:
             self.start_worker(number)
 
     def start_worker(self, number: int, *arguments: str) -> None:
-        command = [str(Path(sys.executable).with_name("locust")), "-f", str(HERE / "locustfile.py"), "--worker"]
+        command = [str(Path(sys.executable).with_name("locust")), "-f", str(GENERATOR / "locustfile.py"), "--worker"]
         environment = {**self._locust.environment, "LAB_METRICS_PORT": str(free_port())}
         environment |= self.environments.get(number, {})
         with (self._folder / f"worker-{number}.log").open("wb") as log:

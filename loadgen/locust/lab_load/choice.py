@@ -5,16 +5,16 @@ from typing import Any
 
 from locust.util.timespan import parse_timespan
 
-from lab_load.plan import Choice, Extent
-from lab_load.settings import Settings
+from lab_load.generator_settings import GeneratorSettings
+from lab_load.load_plan import Choice, Extent
 from lab_workload import overrides
-from lab_workload.errors import LoadError
+from lab_workload.problems import LoadError, Problem
 
 USERS_DEFAULT = 1
 """Locust's own, where nobody says how many."""
 
 
-def choice_from(values: Mapping[str, Any], run_id: str, settings: Settings) -> Choice:
+def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSettings) -> Choice:
     """The choice in ``values``, by the arguments' names. Raises ``LoadError`` for what is no number."""
     settings_of_file, problems = overrides.parse(list(values.get("set") or ()))
     pacing_seconds = _number(values, "pacing", problems)
@@ -55,11 +55,11 @@ def seconds_of(run_time: Any) -> float | None:
         return None
 
 
-def _number(values: Mapping[str, Any], name: str, problems: list[str]) -> float:
+def _number(values: Mapping[str, Any], name: str, problems: list[Problem]) -> float:
     value = values[name]
     try:
         return float(value or 0)
     except ValueError:
         unit = "per second" if name == "rate" else "of seconds"
-        problems.append(f"{name.replace('_', '-')}: {value!r} is not a number {unit}")
+        problems.append(Problem.of(name.replace("_", "-"), f"{value!r} is not a number {unit}"))
         return 0.0

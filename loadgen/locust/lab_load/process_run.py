@@ -11,14 +11,14 @@ from uuid import uuid4
 
 from lab_load.answer import Answer, no_answer
 from lab_load.cpu import CpuMeter
+from lab_load.load_plan import LoadPlan
 from lab_load.metrics import RequestMetrics
-from lab_load.plan import Plan
 from lab_load.pool import Pool
-from lab_load.rows import RowsError, RowWriter
+from lab_load.row_writer import RowsError, RowWriter
 from lab_load.schedule import Schedule, arrival_offsets
-from lab_workload.errors import LoadError, TemplateError
 from lab_workload.prepared import ALONE, Share
-from lab_workload.workload import Part
+from lab_workload.problems import LoadError, TemplateError
+from lab_workload.workload import WorkloadPart
 
 ERROR_LABELS_MAX = 50
 """Different errors that Locust's table shows; further ones are shown by their slug alone."""
@@ -38,17 +38,17 @@ class Request:
 
     request_id: int
     user_id: int
-    part: Part
+    part: WorkloadPart
     client_id: str
     body: bytes
     intended: float | None
     started: float = field(default_factory=time.monotonic)
 
 
-class Run:
+class ProcessRun:
     """The requests of one run. ``begin`` and ``end`` belong together; ``close`` ends what is still on its way."""
 
-    def __init__(self, plan: Plan, writer: RowWriter, share: Share = ALONE) -> None:
+    def __init__(self, plan: LoadPlan, writer: RowWriter, share: Share = ALONE) -> None:
         self.plan = plan
         self.share = share
         self.pool: Pool | None = None
@@ -101,7 +101,7 @@ class Run:
             self.pool.schedule.note_start(intended, request.started)
         return request
 
-    def outcome_of(self, part: Part, answer: Answer) -> str:
+    def outcome_of(self, part: WorkloadPart, answer: Answer) -> str:
         """``ok``, ``expected`` for the failure that the workload is about, ``error`` for any other."""
         if answer.error is None:
             return "ok"
@@ -200,7 +200,7 @@ class Run:
         self._writer.close()
         return self._summary(ended)
 
-    def _args_of(self, part: Part, user: int) -> dict[str, Any]:
+    def _args_of(self, part: WorkloadPart, user: int) -> dict[str, Any]:
         values = self._values.for_user(user)
         own_counterparty = self._counterparties[part.name]
         if own_counterparty is not None or len(self._parts) > 1:
@@ -211,7 +211,7 @@ class Run:
             location = (*part.location, "args")
             raise LoadError(self.plan.workload.source.problem(location, f"template: {error}")) from error
 
-    def _next_part(self) -> Part:
+    def _next_part(self) -> WorkloadPart:
         if len(self._parts) == 1:
             return self._parts[0]
         return self._part_random.choices(self._parts, cum_weights=self._weights)[0]

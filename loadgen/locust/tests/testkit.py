@@ -18,7 +18,8 @@ from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-HERE = Path(__file__).resolve().parent
+GENERATOR = Path(__file__).resolve().parents[1]
+"""The folder of the locustfile."""
 X500_NAMES = {
     "PartyA": "O=PartyA,L=London,C=GB",
     "PartyB": "O=PartyB,L=New York,C=US",
@@ -196,7 +197,7 @@ class Locust:
         self.process: subprocess.Popen[str] | None = None
 
     def start(self, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
-        command = [str(Path(sys.executable).with_name("locust")), "-f", str(HERE / "locustfile.py"), *arguments]
+        command = [str(Path(sys.executable).with_name("locust")), "-f", str(GENERATOR / "locustfile.py"), *arguments]
         self.process = subprocess.Popen(
             command,
             cwd=self.rows_folder.parent,

@@ -174,8 +174,9 @@ def test_a_set_up_that_fails_ends_the_run_with_one_message(locust: Locust, bridg
     status, output = locust.run_headless(*ARGUMENTS)
 
     assert status == 1
-    assert "iou.yaml:8: setup[0]: coins: org.cordalab.flows.CashPrepare: flow-failed: count must be at most" in output
-    assert output.count("locust: error: set-up failed: ") == 1
+    failed = "step 'coins' failed: org.cordalab.flows.CashPrepare: flow-failed: count must be at most 10000"
+    assert f"iou.yaml:8: setup[0]: {failed}" in output
+    assert output.count("locust: error: ") == 1
     assert "Traceback" not in output
     assert len(bridge.starts) == 1
     assert locust.files() == []
@@ -195,7 +196,7 @@ def test_a_set_up_that_takes_too_long_is_given_up(locust: Locust, bridge: StubBr
     released.set()
 
     assert status == 1
-    assert "setup[0]: coins: " in output
+    assert "setup[0]: step 'coins' failed: " in output
     assert "within 1 s" in output or "no answer from the bridge: timed out" in output
     assert "Traceback" not in output
 

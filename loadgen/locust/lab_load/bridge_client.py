@@ -9,8 +9,8 @@ from urllib.parse import quote, urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 from lab_load.answer import read_answer
-from lab_workload.errors import LoadError
-from lab_workload.flows import Flow, Parameter, Party
+from lab_workload.flows import Flow, Party
+from lab_workload.problems import LoadError
 
 ASK_TIMEOUT_SECONDS = 15.0
 BODY_BYTES_MAX = 32 * 1024 * 1024
@@ -21,7 +21,7 @@ class BridgeError(LoadError):
     """The bridge does not answer, or says no, before a run has begun."""
 
 
-class Bridge:
+class BridgeClient:
     """The bridge's answers, each asked for on a connection of its own."""
 
     def __init__(self, url: str) -> None:
@@ -50,7 +50,7 @@ class Bridge:
         """Every flow that ``node`` can start. Raises ``BridgeError``."""
         body = self._get(f"/v1/nodes/{quote(node)}/flows")
         try:
-            return [_flow(entry) for entry in body["flows"]]
+            return [Flow.of_json(entry) for entry in body["flows"]]
         except (KeyError, TypeError, AttributeError) as error:
             raise self._unreadable("flows", error) from error
 
@@ -102,11 +102,3 @@ class Bridge:
 
     def _unreadable(self, what: str, error: Exception) -> BridgeError:
         return BridgeError(f"the bridge at {self._url} answered {what} that cannot be read: {error!r}")
-
-
-def _flow(entry: Mapping[str, Any]) -> Flow:
-    constructors = (
-        tuple(Parameter(parameter["name"], str(parameter.get("type", ""))) for parameter in parameters)
-        for parameters in entry["parameters"]
-    )
-    return Flow(entry["flow"], entry["shortName"], tuple(constructors))

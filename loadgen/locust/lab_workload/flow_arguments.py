@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from corda_lab.clients.bridge import Parameter
-from corda_lab.workloads.flows import signature
+from lab_workload.flows import Parameter, signature
 from lab_workload.names import did_you_mean
+from lab_workload.problems import Problem
 
 WHOLE = {"byte", "short", "int", "integer", "long", "biginteger"}
 NUMBERS = WHOLE | {"float", "double", "bigdecimal"}
@@ -20,8 +21,8 @@ _HASH = re.compile(r"(?:[A-Z0-9-]+:)?[0-9A-Fa-f]{64,}")
 _LIST = re.compile(r"(?:list|collection|set|iterable)<(.+)>")
 
 
-def argument_problems(arguments: Mapping[str, Any], constructors: Sequence[Sequence[Parameter]]) -> list[str]:
-    """What is wrong with the arguments, a sentence each; nothing when some constructor takes them.
+def argument_problems(arguments: Mapping[str, Any], constructors: Sequence[Sequence[Parameter]]) -> list[Problem]:
+    """What is wrong with the arguments, located within them; nothing when some constructor takes them.
 
     A parameter that may be null may be left out. Where no constructor takes these names, the closest one says what is
     missing and what is too many.
@@ -33,23 +34,28 @@ def argument_problems(arguments: Mapping[str, Any], constructors: Sequence[Seque
         tries = [type_problems(arguments, way) for way in fitting]
         return min(tries, key=len)
     closest = min(constructors, key=lambda way: len(name_problems(arguments, way)))
-    ways = " or ".join(f"({signature(tuple(way))})" for way in constructors)
-    return [f"{problem}; the flow takes {ways}" for problem in name_problems(arguments, closest)]
+    ways = " or ".join(f"({signature(way)})" for way in constructors)
+    return [
+        replace(problem, text=f"{problem.text}; the flow takes {ways}") for problem in name_problems(arguments, closest)
+    ]
 
 
-def name_problems(arguments: Mapping[str, Any], way: Sequence[Parameter]) -> list[str]:
+def name_problems(arguments: Mapping[str, Any], way: Sequence[Parameter]) -> list[Problem]:
     """Arguments that this constructor has no parameter for, and parameters without an argument."""
     names = [one.name for one in way]
-    problems = [f"{name}: is no parameter{did_you_mean(name, names)}" for name in arguments if name not in names]
-    problems += [f"{one.name}: is missing" for one in way if one.name not in arguments and not one.type.endswith("?")]
-    return problems
+    unknown = [name for name in arguments if name not in names]
+    missing = [one.name for one in way if one.name not in arguments and not one.type.endswith("?")]
+    return [
+        *(Problem.of(name, f"is no parameter{did_you_mean(name, names)}") for name in unknown),
+        *(Problem.of(name, "is missing") for name in missing),
+    ]
 
 
-def type_problems(arguments: Mapping[str, Any], way: Sequence[Parameter]) -> list[str]:
+def type_problems(arguments: Mapping[str, Any], way: Sequence[Parameter]) -> list[Problem]:
     """Constants that cannot be a value of their parameter's type; what a template will give is not known yet."""
     types = {one.name: one.type for one in way}
     return [
-        f"{name}: {value!r} is no {types[name]}"
+        Problem.of(name, f"{value!r} is no {types[name]}")
         for name, value in arguments.items()
         if not is_template(value) and not fits(value, types[name])
     ]

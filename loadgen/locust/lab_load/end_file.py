@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from lab_load.plan import Plan
+from lab_load.load_plan import LoadPlan
 from lab_load.schedule import Lags
 
 LAG_QUANTILE = 0.99
 
 Summary = dict[str, Any]
-"""What ``Run.close`` says of one process."""
+"""What ``ProcessRun.close`` says of one process."""
 
 
 def end_of(
-    plan: Plan, summaries: Sequence[Summary], setup: Sequence[dict[str, Any]], exit_reason: str
+    plan: LoadPlan, summaries: Sequence[Summary], setup: Sequence[dict[str, Any]], exit_reason: str
 ) -> dict[str, Any]:
     """The content of the end file; ``setup`` is what each step prepared. What a closed load does not have is None."""
     choice = plan.choice

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from lab_workload.errors import LoadError
+from lab_workload.problems import LoadError, Problem
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """A run id is a file name and part of every client id."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class GeneratorSettings:
     """Where the generator finds the bridge and its folders; the defaults are those of its image."""
 
     bridge_url: str
@@ -28,9 +28,9 @@ class Settings:
     metrics_port: int
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "GeneratorSettings":
         """Raises ``LoadError`` with every variable that makes no sense."""
-        problems: list[str] = []
+        problems: list[Problem] = []
         settings = cls(
             bridge_url=environment.get("BRIDGE_URL", "http://bridge:8080").rstrip("/"),
             flow_timeout_seconds=_number(environment, "BRIDGE_FLOW_TIMEOUT_SECONDS", 300.0, problems),
@@ -41,7 +41,7 @@ class Settings:
         )
         problems += url_problems("BRIDGE_URL", settings.bridge_url)
         if not settings.party_names:
-            problems.append("LAB_PARTIES: names no node")
+            problems.append(Problem.of("LAB_PARTIES", "names no node"))
         if problems:
             raise LoadError(problems)
         return settings
@@ -56,14 +56,14 @@ def _party_names(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(text.replace(",", " ").split())
 
 
-def url_problems(name: str, url: str) -> list[str]:
+def url_problems(name: str, url: str) -> list[Problem]:
     """What keeps ``url`` from being the address of a bridge."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         usable = False
-    return [] if usable else [f"{name}: {url!r} is not an http:// address"]
+    return [] if usable else [Problem.of(name, f"{url!r} is not an http:// address")]
 
 
 def utc_run_id(prefix: str) -> str:
@@ -71,13 +71,13 @@ def utc_run_id(prefix: str) -> str:
     return f"{prefix}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 
-def _number(environment: Mapping[str, str], name: str, default: float, problems: list[str]) -> float:
+def _number(environment: Mapping[str, str], name: str, default: float, problems: list[Problem]) -> float:
     text = environment.get(name, "") or str(default)
     try:
         number = float(text)
     except ValueError:
         number = 0.0
     if not 0 < number < 1e6:
-        problems.append(f"{name}: {text!r} is not a number above 0")
+        problems.append(Problem.of(name, f"{text!r} is not a number above 0"))
         return default
     return number

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_load.rows import BUFFER_BYTES_MAX, RowsError, RowWriter, end_path, rows_path, write_whole
+from lab_load.row_writer import BUFFER_BYTES_MAX, RowsError, RowWriter, end_path, rows_path, write_whole
 
 
 def written(folder: Path) -> list[dict[str, object]]:
@@ -97,7 +97,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_a_killed_process_leaves_every_row_that_it_wrote(tmp_path: Path) -> None:
     program = """
 import sys, pathlib
-from lab_load.rows import RowWriter
+from lab_load.row_writer import RowWriter
 writer = RowWriter(pathlib.Path(sys.argv[1]), "run")
 number = 0
 while True:

@@ -1,0 +1,32 @@
+"""How errors are printed."""
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.text import ui
+from lab_workload.problems import Problem
+
+
+def printed(error: LabError, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    ui.print_error(error)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_every_line_of_an_error_stands_below_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(LabError("disk: full\n       free some\nport: taken", "Mend it."), capsys) == [
+        "error: disk: full",
+        "       free some",
+        "       port: taken",
+        "       Mend it.",
+    ]
+
+
+def test_problems_are_a_line_each_and_equal_remedies_are_one(capsys: pytest.CaptureFixture[str]) -> None:
+    problems = [Problem.of("a", "is missing", "Add them."), Problem.of("b", "is missing", "Add them.")]
+
+    assert printed(LabError(problems=problems), capsys) == [
+        "error: a: is missing",
+        "       b: is missing",
+        "       Add them.",
+    ]
+    assert LabError(problems=problems, remedy="See the docs.").remedy == "See the docs."
