@@ -1,14 +1,22 @@
-"""Parties that join a network that is there, and a settlement of four of them. With LAB_SLOW=1 only: it starts ten nodes."""
+"""Parties that join a network that is there, and a settlement of four of them. It starts six nodes."""
+
+import pytest
 
 from labkit import Lab
-from test_workloads import measured
+
+pytestmark = [pytest.mark.lab("more-parties"), pytest.mark.slow]
 
 
-def test_parties_join_and_settle(lab: Lab) -> None:
-    assert lab.run("down", "--volumes").returncode == 0
+@pytest.fixture(scope="module")
+def joined(lab: Lab) -> Lab:
+    """A lab of two parties that three more have joined."""
+    lab.succeed("down", "--volumes")
     for parties in ("2", "5"):
-        done = lab.run("up", "--parties", parties)
-        assert done.returncode == 0, done.stdout + done.stderr
-    step = measured(lab, "settlement-4", "--users", "2", "--duration", "12s", "--warm-up", "4s")
+        lab.succeed("up", "--parties", parties)
+    return lab
+
+
+def test_parties_that_joined_settle(joined: Lab) -> None:
+    step = joined.measure("settlement-4", "--users", "2", "--duration", "12s", "--warm-up", "4s")
     assert step["requests"]["errors"] == 0
     assert step["counts"]["agree"], step["counts"]["disagreements"]
