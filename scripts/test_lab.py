@@ -79,9 +79,19 @@ def test_the_status_of_the_command_is_passed_on(checkout: Path) -> None:
     assert start(checkout).returncode == 7
 
 
+def test_the_version_is_printed_before_anything_is_installed_or_read(checkout: Path) -> None:
+    package = checkout / "scripts" / "corda_lab"
+    (package / "__init__.py").write_text('__version__ = "1.2.3"\n', encoding="utf-8")
+    (package / "__main__.py").write_text("raise SystemExit('the command line was started')", encoding="utf-8")
+    done = start(checkout, "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "corda-lab 1.2.3\n", "")
+    assert sorted(path.name for path in checkout.iterdir()) == ["scripts"]
+
+
 def test_an_old_python_can_read_the_launcher() -> None:
     # What the running interpreter is asked to accept is only what Python 3.6 had.
-    ast.parse(LAUNCHER.read_text(encoding="utf-8"), feature_version=(3, 6))
+    for path in (LAUNCHER, ROOT / "scripts" / "corda_lab" / "__init__.py"):
+        ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 6))
 
 
 def test_an_old_python_gets_a_sentence(checkout: Path) -> None:

@@ -13,6 +13,7 @@ from types import FrameType
 
 from typer.exceptions import Abort, TyperException
 
+from corda_lab import __version__
 from corda_lab.cli.app import app
 from corda_lab.errors import LabError
 from corda_lab.paths import CACHE
@@ -42,7 +43,8 @@ def usage_error(error: TyperException) -> LabError:
 def report_defect(error: BaseException) -> None:
     """Say that this is our fault, and keep the traceback in a file for whoever mends it."""
     log = CACHE / f"defect-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.log"
-    text = f"command: {sys.argv[1:]}\npython: {sys.version}\n\n" + "".join(traceback.format_exception(error))
+    about = f"corda-lab {__version__}\ncommand: {sys.argv[1:]}\npython: {sys.version}\n\n"
+    text = about + "".join(traceback.format_exception(error))
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(text, encoding="utf-8")

@@ -1,6 +1,10 @@
-"""Fixtures of the end-to-end tests. They need a lab that is up: `scripts/lab test` starts one of its own for them."""
+"""Fixtures of the end-to-end tests, and the order in which they run.
 
-import os
+They need a lab that is up: ``scripts/lab test`` starts one of its own for them. A start costs a minute or two, so tests of
+the same lab run together. Every module names the lab that it needs, ``pytestmark = pytest.mark.lab("standard")``; where that
+is another one than the standard lab, a fixture of the module makes it.
+"""
+
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +15,32 @@ import pytest
 from corda_lab.lab.settings import load_settings
 from labkit import Browser, Lab
 
-collect_ignore = [] if os.environ.get("LAB_SLOW") else ["test_zzzz_more_parties.py", "test_zzzz_own_image.py"]
-"""Tests that take too long to be run every time; `LAB_SLOW=1 ./scripts/lab test` runs them too."""
+FOLDER = Path(__file__).parent
+
+LABS = (
+    "none",  # pages of simulated runs
+    "standard",  # the lab that `scripts/lab test` has started: three parties on H2
+    "own-cordapp",  # its ledger, on nodes that were restarted with another CorDapp
+    "postgres",  # an older Corda on PostgreSQL
+    "more-parties",  # two parties, and three that join
+    "own-image",  # nodes on an image that the lab has not built
+    "sweep",  # those that a sweep starts
+)
+"""What the marker may name, in the order in which the tests run."""
+
+
+def lab_of(item: pytest.Item) -> str:
+    """Name of the lab that a test needs. Raises UsageError when it names none."""
+    marker = item.get_closest_marker("lab")
+    if marker is None or marker.args[0] not in LABS:
+        raise pytest.UsageError(f"{item.nodeid}: mark its module with pytest.mark.lab and one of {', '.join(LABS)}")
+    name: str = marker.args[0]
+    return name
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of each lab together, after those of other folders; within a lab their order stays."""
+    items.sort(key=lambda item: LABS.index(lab_of(item)) if item.path.is_relative_to(FOLDER) else -1)
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +59,7 @@ def browser_image(lab: Lab) -> str:
     """The image with headless Chromium, built where it is not there yet."""
     image = "corda-lab/browser"
     base = f"--build-arg=PYTHON_IMAGE={lab.settings['PYTHON_IMAGE']}"
-    folder = Path(__file__).with_name("browser")
+    folder = FOLDER / "browser"
     subprocess.run(["docker", "build", "--quiet", f"--tag={image}", base, str(folder)], check=True, timeout=900)
     return image
 

@@ -40,6 +40,18 @@ class Lab:
             check=False,
         )
 
+    def succeed(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run `scripts/lab`, which must end with status 0."""
+        done = self.run(*arguments, **environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def measure(self, *arguments: str) -> dict[str, Any]:
+        """Run a workload, which must succeed, and return its step."""
+        self.succeed("run", *arguments)
+        step: dict[str, Any] = json.loads((self.results()[-1] / "steps.json").read_text())["steps"][0]
+        return step
+
     def inside(self, service: str, script: str) -> str:
         """What a bash script prints in the container of a service."""
         return self.compose.run("exec", "-T", service, "bash", "-c", script).stdout

@@ -8,6 +8,8 @@ import httpx
 import pytest
 from openapi_spec_validator import validate
 
+pytestmark = pytest.mark.lab("standard")
+
 IOU = "org.cordalab.flows.Iou"
 PARTY_B = "O=PartyB,L=New York,C=US"
 FLOWS = "/v1/nodes/PartyA/flows"

@@ -1,9 +1,12 @@
 """The lab as a whole: every service fares well, every signal arrives, the nodes are the ones of the network."""
 
 import httpx
+import pytest
 
 from corda_lab.lab import images
 from labkit import Lab
+
+pytestmark = pytest.mark.lab("standard")
 
 
 def test_every_service_is_healthy(lab: Lab) -> None:

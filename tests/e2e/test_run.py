@@ -14,6 +14,8 @@ import signal_table
 from corda_lab.clients.prometheus import Prometheus
 from labkit import Browser, Lab
 
+pytestmark = pytest.mark.lab("standard")
+
 FILES = {
     *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "stages.parquet"),
     *("report.html", "summary.md", "summary.csv", "summary.json"),
@@ -22,8 +24,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def run(lab: Lab) -> Path:
-    done = lab.run("run", "iou", "--users", "4", "--duration", "40s", "--warm-up", "10s", "--name", "e2e")
-    assert done.returncode == 0, done.stdout + done.stderr
+    lab.succeed("run", "iou", "--users", "4", "--duration", "40s", "--warm-up", "10s", "--name", "e2e")
     return lab.results()[-1]
 
 

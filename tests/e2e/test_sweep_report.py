@@ -13,6 +13,8 @@ from corda_lab.report import comparison
 from corda_lab.testing.sweeps import LARGEST, Simulated, store_sweep
 from labkit import Browser
 
+pytestmark = pytest.mark.lab("none")
+
 INVALID = {4: "the generator was the limit: its own lag has a p99 of 34 ms"}
 
 

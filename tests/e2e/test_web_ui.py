@@ -2,7 +2,11 @@
 
 import time
 
+import pytest
+
 from labkit import Browser, Lab
+
+pytestmark = pytest.mark.lab("standard")
 
 
 def test_a_run_starts_and_stops_from_the_browser(lab: Lab, browser: Browser) -> None:

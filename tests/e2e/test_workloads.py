@@ -1,13 +1,11 @@
 """Every workload file on real nodes: no unexpected error, counts that agree, stages that add up."""
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from corda_lab.paths import ROOT
 from labkit import Lab
+
+pytestmark = pytest.mark.lab("standard")
 
 WORKLOADS = ROOT / "configs" / "workloads"
 NEEDS_MORE_PARTIES = {"settlement-4", "settlement-8"}
@@ -16,24 +14,10 @@ PREPARES_MUCH = {"attachment-send", "attachment-send-warm"}
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 
 
-def step_of(run: Path) -> dict[str, Any]:
-    step: dict[str, Any] = json.loads((run / "steps.json").read_text())["steps"][0]
-    return step
-
-
-def measured(lab: Lab, *arguments: str) -> dict[str, Any]:
-    """Run a workload, which must succeed, and return its step."""
-    done = lab.run("run", *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return step_of(lab.results()[-1])
-
-
 @pytest.mark.parametrize("name", sorted({path.stem for path in WORKLOADS.glob("*.yaml")} - NEEDS_MORE_PARTIES))
 def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
-    times = (
-        ("--duration", "12s", "--warm-up", "0s") if name in PREPARES_MUCH else ("--duration", "12s", "--warm-up", "4s")
-    )
-    step = measured(lab, name, "--users", "2", *times, "--name", f"e2e-{name}")
+    warm_up = "0s" if name in PREPARES_MUCH else "4s"
+    step = lab.measure(name, "--users", "2", "--duration", "8s", "--warm-up", warm_up, "--name", f"e2e-{name}")
 
     assert step["requests"]["errors"] == 0
     assert step["counts"]["agree"], step["counts"]["disagreements"]
@@ -47,8 +31,7 @@ def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
 
 
 def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:
-    step = measured(
-        lab,
+    step = lab.measure(
         *("iou", "--arrivals", "poisson", "--rate", "2", "--users", "20"),
         *("--duration", "20s", "--warm-up", "5s", "--name", "e2e-open"),
     )
@@ -59,8 +42,7 @@ def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:
 
 
 def test_workers_share_the_load_and_count_nothing_twice(lab: Lab) -> None:
-    step = measured(
-        lab,
+    step = lab.measure(
         *("cash-repeated-pay", "--workers", "2", "--users", "4"),
         *("--duration", "12s", "--warm-up", "4s", "--name", "e2e-workers"),
     )

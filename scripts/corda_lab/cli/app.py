@@ -1,7 +1,10 @@
 """The command line: which verbs there are, in the order of ``--help``. A new verb is a function of its own and a line here."""
 
+from typing import Annotated
+
 import typer
 
+from corda_lab import __version__
 from corda_lab.cli import lab, results, run, selftest, sweep, workload
 
 app = typer.Typer(
@@ -12,6 +15,24 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Measure what a real Corda network can do on this machine. Start with: scripts/lab quickstart",
 )
+
+
+def print_version(asked: bool) -> None:
+    """The same line as the launcher's, which answers ``--version`` before this module is read."""
+    if asked:
+        print(f"corda-lab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options before the verb."""
+
+
 bench_app = typer.Typer(no_args_is_help=True, help="Measure the lab's own parts.")
 app.add_typer(bench_app, name="bench")
 workload_app = typer.Typer(no_args_is_help=True, help="Write and check workload files.")

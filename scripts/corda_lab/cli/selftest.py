@@ -6,11 +6,14 @@ import typer
 
 from corda_lab.cli.options import DurationOption, ImagesOption, UsersOption, WarmUpOption, forced_images, load_options
 from corda_lab.lab.settings import load_settings
+from corda_lab.selftest.parts import EVERY_TIME, UNIT, Part
 
 
 def run_tests(
-    unit: Annotated[bool, typer.Option("--unit", help="Everything but the end-to-end tests.")] = False,
+    part: Annotated[list[Part] | None, typer.Option(help="Only this part; can be given more than once.")] = None,
+    unit: Annotated[bool, typer.Option("--unit", help="Only the parts that need no running lab.")] = False,
     e2e: Annotated[bool, typer.Option("--e2e", help="Only the end-to-end tests, on a lab of their own.")] = False,
+    slow: Annotated[bool, typer.Option("--slow", help="Also the end-to-end tests that take minutes each.")] = False,
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Instead, every database with every version of Corda; takes an hour.")
     ] = False,
@@ -28,8 +31,8 @@ def run_tests(
         if totals.failed:
             raise typer.Exit(1)
         return
-    both = unit == e2e
-    totals = suite.run(load_settings(), unit=unit or both, end_to_end=e2e or both, images=forced_images(images))
+    chosen = [*(part or ()), *(UNIT if unit else ()), *([Part.END_TO_END] if e2e else [])] or EVERY_TIME
+    totals = suite.run(load_settings(), [*chosen, *([Part.SLOW] if slow else [])], forced_images(images))
     print(totals.closing_line, flush=True)
     if totals.failed or not totals.passed:
         raise typer.Exit(1)

@@ -37,9 +37,9 @@ class Cell:
 
 
 @contextmanager
-def own_project(name: str, results: Path) -> Iterator[Settings]:
-    """Settings of a lab of its own, on free ports; the environment is put back afterwards."""
-    own = {"COMPOSE_PROJECT_NAME": name, "LAB_RESULTS_DIR": str(results)}
+def own_project(name: str, results: Path, knobs: Mapping[str, str] | None = None) -> Iterator[Settings]:
+    """Settings of a lab of its own, on free ports, with some knobs set; the environment is put back afterwards."""
+    own = {"COMPOSE_PROJECT_NAME": name, "LAB_RESULTS_DIR": str(results), **(knobs or {})}
     ports = doctor.free_ports(len(doctor.PORTS))
     own.update({variable: str(port) for variable, port in zip(doctor.PORTS, ports, strict=True)})
     with environment(own):

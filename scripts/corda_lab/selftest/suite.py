@@ -1,7 +1,6 @@
 """``lab test``: every check and test of the project, summed up in one closing line."""
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -9,27 +8,35 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.host import processes
 from corda_lab.host.processes import last_lines
 from corda_lab.lab import lifecycle
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE, ROOT
 from corda_lab.selftest import matrix
+from corda_lab.selftest.linters import LINTERS, sources
+from corda_lab.selftest.parts import Part
 from corda_lab.text import ui
 
 TEST_PROJECT = "corda-lab-test"
+TEST_PRESET = "tuned"
+"""Preset of the lab under test. Its nodes start in half the time of ``stock`` ones; tests of another preset say so."""
+
 REQUIREMENTS = ROOT / "scripts" / "requirements-dev.txt"
-SKIPPED_FOLDERS = {".git", ".venv", ".cache", "target", "node_modules", "__pycache__"}
 CHECK_SECONDS_MAX = 1800.0
-END_TO_END_SECONDS_MAX = 2400.0
 OUTPUT_LINES_MAX = 60
 REPORT_EVERY_SECONDS = 60.0
+
+ON_NODES_SECONDS_MAX = {Part.END_TO_END: 2400.0, Part.SLOW: 1800.0}
+"""The parts that need a running lab, and how long each may take."""
 
 JAVA_BUILDS = (
     ("network maker", "nodes/Dockerfile", "nodes-test", "."),
@@ -62,30 +69,6 @@ class Outcome:
     passed: int
     failed: int
     output: str
-
-
-def sources() -> Iterator[Path]:
-    """Files of the project, relative to its root; what tools made is left out."""
-    for folder, folders, files in os.walk(ROOT):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and not name.endswith("_cache"))
-        if Path(folder) == ROOT and "results" in folders:
-            folders.remove("results")
-        for name in sorted(files):
-            yield (Path(folder) / name).relative_to(ROOT)
-
-
-def is_shell_script(path: Path) -> bool:
-    """Whether a file is a script for a shell, by its name or its first line."""
-    if path.suffix in {".sh", ".bash"}:
-        return True
-    with (ROOT / path).open("rb") as file:
-        first = file.readline(80)
-    return re.match(rb"#!\s*(/usr/bin/env\s+|/bin/|/usr/bin/)(ba|da|k)?sh\b", first) is not None
-
-
-def tool(name: str) -> str:
-    """Path of a program that came with the virtual environment."""
-    return str(Path(sys.executable).parent / name)
 
 
 def run_check(command: Sequence[str], *, seconds_max: float = CHECK_SECONDS_MAX) -> Outcome:
@@ -175,17 +158,9 @@ def ensure_tools() -> None:
 def lint(totals: Totals) -> None:
     """Formatters and linters; each counts as one check."""
     files = list(sources())
-    yaml = [str(path) for path in files if path.suffix in {".yaml", ".yml"}]
-    shell = [str(path) for path in files if is_shell_script(path)]
-    dockerfiles = [str(path) for path in files if path.name == "Dockerfile"]
     with ui.phase("Format and lint"):
-        record(totals, "ruff format", lambda: run_check([tool("ruff"), "format", "--check", "--diff", "."]))
-        record(totals, "ruff", lambda: run_check([tool("ruff"), "check", "."]))
-        record(totals, "import-linter", lambda: run_check([tool("lint-imports")]))
-        record(totals, "mypy", lambda: run_check([sys.executable, "-m", "mypy"]))
-        record(totals, "yamllint", lambda: run_check([sys.executable, "-m", "yamllint", "--strict", *yaml]))
-        record(totals, "shellcheck", lambda: run_check([tool("shellcheck"), *shell]))
-        record(totals, "hadolint", lambda: run_check([tool("hadolint"), *dockerfiles]))
+        for linter in LINTERS:
+            record(totals, linter.name, partial(run_check, linter.command_line(files)))
 
 
 def python_tests(totals: Totals) -> None:
@@ -217,7 +192,7 @@ def java_tests(totals: Totals, settings: Settings) -> None:
     with ui.phase("Java format and tests (inside image builds)"):
         for name, dockerfile, target, context in JAVA_BUILDS:
             command = build_command(settings, name, dockerfile, target, context)
-            record(totals, name, lambda command=command: run_check(command))  # type: ignore[misc]
+            record(totals, name, partial(run_check, command))
 
 
 def monitoring_check(totals: Totals, settings: Settings) -> None:
@@ -240,8 +215,9 @@ def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
     A user's own lab is neither stopped nor counted; both fit into memory only where there is enough of it, which the
     checks before the start see to.
     """
-    shutil.rmtree(CACHE / "test-results", ignore_errors=True)
-    with matrix.own_project(TEST_PROJECT, CACHE / "test-results") as settings:
+    results = CACHE / "test-results"
+    shutil.rmtree(results, ignore_errors=True)
+    with matrix.own_project(TEST_PROJECT, results, {"NODE_PRESET": TEST_PRESET}) as settings:
         try:
             # What an interrupted earlier test has left would not be a fresh lab.
             lifecycle.down(settings, volumes=True)
@@ -251,33 +227,58 @@ def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
             lifecycle.down(settings, volumes=True)
 
 
-def end_to_end_tests(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
-    """Tests on real nodes. A lab that does not start is one failure."""
+def marked(parts: Collection[Part]) -> list[str]:
+    """Arguments with which pytest runs the end-to-end tests of the chosen parts: all, or those with or without a marker."""
+    if Part.END_TO_END not in parts:
+        return ["-m", "slow"]
+    return [] if Part.SLOW in parts else ["-m", "not slow"]
+
+
+def keep_service_logs(settings: Settings) -> None:
+    """Write the logs of every service to the cache, before the lab and they are gone."""
+    log = CACHE / "e2e-services.log"
     try:
-        with test_lab(images), ui.phase("End-to-end tests"):
-            arguments = ["tests/e2e", "--tb=short"]
-            record(totals, "pytest", lambda: run_pytest("e2e", arguments, seconds_max=END_TO_END_SECONDS_MAX))
+        Compose(lifecycle.whole(settings)).run_to_file(log, "logs", "--no-color", "--timestamps")
+        ui.note(f"The logs of the services are in {log.relative_to(ROOT)}")
+    except LabError as error:
+        ui.print_error(error)
+
+
+def end_to_end_tests(totals: Totals, parts: Collection[Part], images: lifecycle.ImageChoice | None) -> None:
+    """Tests on real nodes. A lab that does not start is one failure."""
+    arguments = ["tests/e2e", "--tb=short", *marked(parts)]
+    seconds_max = sum(seconds for part, seconds in ON_NODES_SECONDS_MAX.items() if part in parts)
+    failed_before = totals.failed
+    try:
+        with test_lab(images) as settings, ui.phase("End-to-end tests"):
+            record(totals, "pytest", lambda: run_pytest("e2e", arguments, seconds_max=seconds_max))
+            if totals.failed > failed_before:
+                keep_service_logs(settings)
     except LabError as error:
         ui.print_error(error)
         totals.add(0, 1)
 
 
-def run(settings: Settings, *, unit: bool, end_to_end: bool, images: lifecycle.ImageChoice | None) -> Totals:
-    """Run the chosen parts and return the sum. Prepares the engine and the images itself."""
+def run(settings: Settings, parts: Collection[Part], images: lifecycle.ImageChoice | None) -> Totals:
+    """Run the chosen parts and return the sum. Prepares the engine and the images itself, where a part needs them."""
     totals = Totals()
     CACHE.mkdir(parents=True, exist_ok=True)
     ensure_tools()
-    if unit:
+    if Part.LINT in parts:
         lint(totals)
+    if set(parts) == {Part.LINT}:
+        return totals
+    # Some of the Python tests ask a real Prometheus, so they need the engine too.
     lifecycle.prepare_engine()
     lifecycle.prepare_images(settings, images)
-    if unit:
-        # Some of the Python tests ask a real Prometheus, so they need the engine too.
+    if Part.PYTHON in parts:
         python_tests(totals)
+    if Part.JAVA in parts:
         java_tests(totals, settings)
+    if Part.MONITORING in parts:
         monitoring_check(totals, settings)
-    if end_to_end:
-        end_to_end_tests(totals, images)
+    if ON_NODES_SECONDS_MAX.keys() & set(parts):
+        end_to_end_tests(totals, parts, images)
     return totals
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab import __version__
 from corda_lab.lab.doctor import free_ports
 from corda_lab.paths import ROOT
 from corda_lab.results import folders
@@ -46,6 +47,19 @@ def lab(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
         timeout=60,
         check=False,
     )
+
+
+def test_the_version_is_that_of_the_launcher() -> None:
+    launcher = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "lab"), "--version"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    done = lab("--version")
+    assert done.returncode == 0
+    assert done.stdout == launcher.stdout == f"corda-lab {__version__}\n"
 
 
 @pytest.mark.parametrize("verb", VERBS)

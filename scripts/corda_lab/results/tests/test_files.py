@@ -1,9 +1,13 @@
 """What a run keeps of its steps."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from corda_lab import __version__
+from corda_lab.results import folders
 from corda_lab.results.files import Measured, stage_table
 from corda_lab.steps.entry import StepEntry
 from corda_lab.testing.runs import ENVIRONMENT
@@ -23,3 +27,7 @@ def test_steps_of_different_workloads_have_different_stages() -> None:
         {"step": 1, "client_id": "a", "collect_signatures_ms": 1.5, "select_ms": None, "notarise_ms": None},
         {"step": 3, "client_id": "b", "collect_signatures_ms": None, "select_ms": 2.5, "notarise_ms": None},
     ]
+
+
+def test_the_manifest_names_the_version_that_wrote_it(stored_run: Callable[..., Path]) -> None:
+    assert folders.read_json(stored_run() / "run.json")["lab_version"] == __version__

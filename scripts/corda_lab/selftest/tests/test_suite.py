@@ -11,6 +11,8 @@ from corda_lab.host import processes
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, ROOT
 from corda_lab.selftest import suite
+from corda_lab.selftest.linters import Linter
+from corda_lab.selftest.parts import EVERY_TIME, Part
 
 
 def alone(folder: Path) -> Sequence[str]:
@@ -67,12 +69,25 @@ def test_the_closing_line_is_the_one_that_ci_reads() -> None:
     assert totals.closing_line == "7 passed, 1 failed"
 
 
-def test_every_tracked_shell_script_and_dockerfile_is_found() -> None:
-    found = {str(path) for path in suite.sources()}
-    shell = {path for path in found if suite.is_shell_script(Path(path))}
-    assert ".ci/run" in shell
-    assert "scripts/lab" in found - shell
-    assert not [path for path in found if path.startswith((".git/", ".venv/", ".cache/", "results/"))]
+@pytest.mark.parametrize(
+    ("parts", "expression"),
+    [
+        (EVERY_TIME, ["-m", "not slow"]),
+        ({Part.SLOW}, ["-m", "slow"]),
+        ({*EVERY_TIME, Part.SLOW}, []),
+    ],
+)
+def test_slow_tests_run_only_when_they_are_asked_for(parts: set[Part], expression: list[str]) -> None:
+    assert suite.marked(parts) == expression
+
+
+def test_a_single_part_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No engine is within reach: the linters do not need one.
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    monkeypatch.setattr(suite, "LINTERS", (Linter("python", ("python", "--version")),))
+    monkeypatch.setattr(suite, "ensure_tools", lambda: None)
+    totals = suite.run(load_settings(), {Part.LINT}, None)
+    assert (totals.passed, totals.failed) == (1, 0)
 
 
 def test_what_a_dockerfile_takes_is_given_to_its_build() -> None:

@@ -1,20 +1,25 @@
 """Nodes on an image that the lab has not built. It is made here in the layout of R3's own, from the jar that R3 ships.
 
-Such a node unpacks itself and makes its tables anew, so the test takes four to eight minutes and is run with LAB_SLOW=1 only.
+Such a node unpacks itself and makes its tables anew, so the test takes four to eight minutes.
 """
 
 import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from labkit import Lab
-from test_workloads import measured
+
+pytestmark = [pytest.mark.lab("own-image"), pytest.mark.slow]
 
 FOLDER = Path(__file__).with_name("own-image")
 BUILD_SECONDS_MAX = 900
 
 
-def test_nodes_run_on_an_image_of_ones_own(lab: Lab) -> None:
+@pytest.fixture(scope="module")
+def image(lab: Lab) -> str:
+    """The image, built."""
     version = lab.settings["CORDA_VERSION"]
     image = f"corda-lab-test/own-corda:{version}"
     arguments = {
@@ -25,12 +30,20 @@ def test_nodes_run_on_an_image_of_ones_own(lab: Lab) -> None:
     options = [f"--build-arg={name}={value}" for name, value in arguments.items()]
     command = ["docker", "build", "--quiet", f"--tag={image}", *options, str(FOLDER)]
     subprocess.run(command, stdin=subprocess.DEVNULL, check=True, timeout=BUILD_SECONDS_MAX)
+    return image
 
-    assert lab.run("down", "--volumes").returncode == 0
-    done = lab.run("up", "--parties", "2", CORDA_IMAGE=image)
-    assert done.returncode == 0, done.stdout + done.stderr
-    step = measured(lab, "iou", "--users", "2", "--duration", "10s", "--warm-up", "5s", "--name", "e2e-own-image")
+
+@pytest.fixture(scope="module")
+def own(lab: Lab, image: str) -> Lab:
+    """A lab on that image, as R3 ships the node."""
+    lab.succeed("down", "--volumes")
+    lab.succeed("up", "--parties", "2", "--preset", "stock", CORDA_IMAGE=image)
+    return lab
+
+
+def test_nodes_run_on_an_image_of_ones_own(own: Lab, image: str) -> None:
+    step = own.measure("iou", "--users", "2", "--duration", "10s", "--warm-up", "5s", "--name", "e2e-own-image")
     assert step["requests"]["errors"] == 0
     assert step["counts"]["agree"], step["counts"]["disagreements"]
-    (environment,) = json.loads((lab.results()[-1] / "run.json").read_text())["environments"]
+    (environment,) = json.loads((own.results()[-1] / "run.json").read_text())["environments"]
     assert environment["shape"]["CORDA_IMAGE"] == image

@@ -15,6 +15,8 @@ from corda_lab.results.folders import RUN_NAME
 from corda_lab.sweeps import store
 from labkit import Browser, Lab
 
+pytestmark = pytest.mark.lab("sweep")
+
 KILLS = int(os.environ.get("LAB_KILLS", "1"))
 """How often the sweep is killed. One costs two minutes: every life starts a lab."""
 
@@ -24,7 +26,7 @@ SECONDS_MAX = 900.0
 SWEEP = """\
 description: Four short steps, to be interrupted.
 workload: iou
-shape: {parties: 2}
+shape: {parties: 2, preset: tuned}
 vary: {load.users: [1, 2]}
 repeats: 2
 fresh: shape
@@ -60,8 +62,13 @@ def kill_after(lab: Lab, arguments: list[str], steps: int) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_lab(lab: Lab) -> None:
+    """A sweep starts its own labs and replaces none that somebody else started."""
+    lab.succeed("down", "--volumes")
+
+
 def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
-    assert lab.run("down", "--volumes").returncode == 0
     file = tmp_path / "e2e-sweep.yaml"
     file.write_text(SWEEP, encoding="utf-8")
     for number in range(KILLS):
@@ -69,8 +76,7 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
         (kept,) = store.all_unfinished()
         assert len(kept.done) == number + 1
         assert "steps" in lab.run("list").stdout
-    done = lab.run("sweep", "--resume")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = lab.succeed("sweep", "--resume")
     assert f"{KILLS} of {STEPS} steps are complete already" in done.stdout
     assert store.all_unfinished() == []
 
@@ -96,12 +102,10 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
 
 def test_its_report_opens_and_it_is_no_different_from_itself(lab: Lab, browser: Browser) -> None:
     run = lab.results()[-1]
-    done = lab.run("report", run.name)
-    assert done.returncode == 0, done.stdout + done.stderr
+    lab.succeed("report", run.name)
     (browser.folder / "report.html").write_bytes((run / "report.html").read_bytes())
     seen = browser.run("open_report.py", "/shared/report.html", "/shared", network="none")
     assert seen["console_errors"] == []
     assert seen["empty_charts"] == []
-    done = lab.run("compare", run.name, run.name, "--threshold", "5%")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = lab.succeed("compare", run.name, run.name, "--threshold", "5%")
     assert "Both are the same run." in done.stdout

@@ -1,6 +1,6 @@
 """A lab that was taken down and comes up again with a CorDapp that is not ours, as docs/workloads.md says.
 
-It runs late, because the lab is started anew for it; with a party less, because every node makes the CorDapp's tables first.
+It comes up with a party less, because every node makes the CorDapp's tables first.
 """
 
 import json
@@ -14,7 +14,8 @@ import yaml
 
 from corda_lab.paths import ROOT
 from labkit import Lab
-from test_workloads import measured
+
+pytestmark = pytest.mark.lab("own-cordapp")
 
 EXTRA = ROOT / "cordapps" / "extra"
 WORKLOAD = ROOT / "configs" / "workloads" / "e2e-finance.yaml"
@@ -62,11 +63,9 @@ def finance(lab: Lab, before: Ledger, tmp_path_factory: pytest.TempPathFactory) 
     try:
         for jar, place in zip(jars, placed, strict=True):
             place.write_bytes(jar.read_bytes())
-        down = lab.run("down")
-        assert down.returncode == 0, down.stdout + down.stderr
+        lab.succeed("down")
         assert lab.compose.services() == []
-        done = lab.run("up", "--parties", "2")
-        assert done.returncode == 0, done.stdout + done.stderr
+        lab.succeed("up", "--parties", "2")
         yield lab
     finally:
         for place in placed:
@@ -98,16 +97,14 @@ def test_identities_and_ledgers_are_kept(finance: Lab, before: Ledger) -> None:
 
 
 def test_its_flows_are_listed_with_their_parameters(finance: Lab) -> None:
-    done = finance.run("flows", "PartyA", "--json")
-    assert done.returncode == 0, done.stderr
+    done = finance.succeed("flows", "PartyA", "--json")
     assert "CashIssueAndPaymentFlow" in done.stdout
     json.loads(done.stdout)
 
 
 def test_a_workload_is_written_filled_in_and_measured(finance: Lab) -> None:
     flow = "net.corda.finance.flows.CashIssueAndPaymentFlow"
-    done = finance.run("workload", "new", "--node", "PartyA", "--flow", flow, "--name", "e2e-finance")
-    assert done.returncode == 0, done.stdout + done.stderr
+    finance.succeed("workload", "new", "--node", "PartyA", "--flow", flow, "--name", "e2e-finance")
 
     draft = yaml.safe_load(WORKLOAD.read_text())
     draft["counterparty"] = "PartyB"
@@ -119,7 +116,7 @@ def test_a_workload_is_written_filled_in_and_measured(finance: Lab) -> None:
         "notary": "O=Notary,L=London,C=GB",
     }
     WORKLOAD.write_text(yaml.safe_dump(draft, sort_keys=False))
-    step = measured(finance, "e2e-finance", "--users", "2", "--duration", "12s", "--warm-up", "4s")
+    step = finance.measure("e2e-finance", "--users", "2", "--duration", "12s", "--warm-up", "4s")
 
     assert step["requests"]["errors"] == 0
     assert step["requests"]["ok"] > 0

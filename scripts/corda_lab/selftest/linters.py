@@ -1,0 +1,95 @@
+"""The formatters and linters of the project, and which files each of them reads.
+
+``scripts/lab test`` runs them all; ``.pre-commit-config.yaml`` runs the same programs before a commit. None of them uses the
+network.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from corda_lab.paths import ROOT
+
+SKIPPED_FOLDERS = {".git", ".venv", ".cache", "target", "node_modules", "__pycache__"}
+
+SCHEMA_CHECK = ("check-jsonschema", "--builtin-schema")
+
+
+@dataclass(frozen=True)
+class Linter:
+    """One check: a program of the virtual environment, its arguments, and the files that are named to it."""
+
+    name: str
+    command: tuple[str, ...]
+    reads: Callable[[PurePath], bool] | None = None
+    """Whether the program is given a file of the project. None: it is given no file, because it finds its own."""
+
+    def command_line(self, files: Iterable[Path]) -> list[str]:
+        """The command as it is run in the project's root."""
+        program, *arguments = self.command
+        given = [] if self.reads is None else [str(path) for path in files if self.reads(path)]
+        return [tool(program), *arguments, *given]
+
+
+def tool(name: str) -> str:
+    """Path of a program that came with the virtual environment."""
+    return str(Path(sys.executable).parent / name)
+
+
+def sources() -> Iterator[Path]:
+    """Files of the project, relative to its root; what tools made is left out."""
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and not name.endswith("_cache"))
+        if Path(folder) == ROOT and "results" in folders:
+            folders.remove("results")
+        for name in sorted(files):
+            yield (Path(folder) / name).relative_to(ROOT)
+
+
+def is_shell_script(path: PurePath) -> bool:
+    """Whether a file is a script for a shell, by its name or its first line."""
+    if path.suffix in {".sh", ".bash"}:
+        return True
+    with (ROOT / path).open("rb") as file:
+        first = file.readline(80)
+    return re.match(rb"#!\s*(/usr/bin/env\s+|/bin/|/usr/bin/)(ba|da|k)?sh\b", first) is not None
+
+
+def has_suffix(*suffixes: str) -> Callable[[PurePath], bool]:
+    """Chooses files by the end of their names."""
+    return lambda path: path.suffix in suffixes
+
+
+def matches(*patterns: str) -> Callable[[PurePath], bool]:
+    """Chooses files by patterns of their whole paths."""
+    return lambda path: any(path.match(pattern) for pattern in patterns)
+
+
+LINTERS = (
+    Linter("ruff format", ("ruff", "format", "--check", "--diff", ".")),
+    Linter("ruff", ("ruff", "check", ".")),
+    Linter("import-linter", ("lint-imports",)),
+    Linter("mypy", ("mypy",)),
+    Linter("yamllint", ("yamllint", "--strict"), has_suffix(".yaml", ".yml")),
+    Linter("shellcheck", ("shellcheck",), is_shell_script),
+    Linter("hadolint", ("hadolint",), matches("Dockerfile")),
+    # Markdown, with relative links and their anchors. It gets all files at once, or it cannot see another file's anchors.
+    # One wheel without dependencies does both; lychee, which checks links only, is 300 MB.
+    Linter("rumdl", ("rumdl", "check", "--no-cache"), has_suffix(".md")),
+    Linter("workflows", (*SCHEMA_CHECK, "vendor.github-workflows"), matches(".github/workflows/*")),
+    Linter(
+        "workflow timeouts", (*SCHEMA_CHECK, "custom.github-workflows-require-timeout"), matches(".github/workflows/*")
+    ),
+    Linter(
+        "issue forms",
+        (*SCHEMA_CHECK, "vendor.github-issue-forms"),
+        matches(".github/ISSUE_TEMPLATE/bug.yml", ".github/ISSUE_TEMPLATE/result.yml"),
+    ),
+    Linter("issue choice", (*SCHEMA_CHECK, "vendor.github-issue-config"), matches(".github/ISSUE_TEMPLATE/config.yml")),
+    Linter("citation", (*SCHEMA_CHECK, "vendor.citation-file-format"), matches("CITATION.cff")),
+    Linter("renovate", (*SCHEMA_CHECK, "vendor.renovate"), matches("renovate.json")),
+)
+"""In the order in which they run."""

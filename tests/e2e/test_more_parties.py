@@ -1,0 +1,22 @@
+"""Parties that join a network that is there, and a settlement of four of them. It starts six nodes."""
+
+import pytest
+
+from labkit import Lab
+
+pytestmark = [pytest.mark.lab("more-parties"), pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def joined(lab: Lab) -> Lab:
+    """A lab of two parties that three more have joined."""
+    lab.succeed("down", "--volumes")
+    for parties in ("2", "5"):
+        lab.succeed("up", "--parties", parties)
+    return lab
+
+
+def test_parties_that_joined_settle(joined: Lab) -> None:
+    step = joined.measure("settlement-4", "--users", "2", "--duration", "12s", "--warm-up", "4s")
+    assert step["requests"]["errors"] == 0
+    assert step["counts"]["agree"], step["counts"]["disagreements"]
