@@ -7,7 +7,7 @@ from typing import Any
 
 from lab_load.bridge import Bridge, BridgeError
 from lab_load.schedule import Model
-from lab_load.settings import RUN_ID, Settings, url_problems
+from lab_load.settings import RUN_ID, Settings
 from lab_workload.errors import LoadError, SetupError, TemplateError
 from lab_workload.flows import Flow, Party
 from lab_workload.names import canonical
@@ -210,7 +210,7 @@ def _needed(choice: Choice, extent: Extent, workload: Workload) -> int | None:
 
 
 def _choice_problems(choice: Choice, settings: Settings) -> list[str]:
-    problems = url_problems("host", choice.bridge_url)
+    problems = []
     for label, name in (("node", choice.node), ("counterparty", choice.counterparty)):
         if name and canonical(name, settings.party_names) is None:
             problems.append(f"{label}: unknown node {name!r}; there are {', '.join(settings.party_names)}")
