@@ -44,6 +44,8 @@ class FlowUser(FastHttpUser):
     connection_timeout = 10.0
 
     def __init__(self, environment):
+        # Locust's web UI can set the class's own.
+        self.host = SETTINGS.bridge_url
         self._generator = environment.lab
         self._run = environment.lab.run
         self._leaving = self._run is None  # a worker that joined too late

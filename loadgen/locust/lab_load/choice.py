@@ -15,11 +15,17 @@ USERS_DEFAULT = 1
 
 
 def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSettings) -> Choice:
-    """The choice in ``values``, by the arguments' names. Raises ``LoadError`` for what is no number."""
+    """The choice in ``values``, by the arguments' names.
+
+    Raises ``LoadError`` for what is no number, and for a host other than the bridge.
+    """
     settings_of_file, problems = overrides.parse(list(values.get("set") or ()))
     pacing_seconds = _number(values, "pacing", problems)
     rate = _number(values, "rate", problems)
     late_seconds_max = _number(values, "late_max", problems)
+    # Locust lets its form and its command line name any other server.
+    if (values.get("host") or settings.bridge_url).rstrip("/") != settings.bridge_url:
+        problems.append(Problem.of("host", f"load goes to {settings.bridge_url} only; the variable BRIDGE_URL sets it"))
     if problems:
         raise LoadError(problems)
     return Choice(
@@ -29,7 +35,7 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
         pacing_seconds=pacing_seconds,
         run_id=run_id,
         seed=values["seed"],
-        bridge_url=(values.get("host") or settings.bridge_url).rstrip("/"),
+        bridge_url=settings.bridge_url,
         model=values["arrivals"],
         rate=rate,
         late_seconds_max=late_seconds_max,

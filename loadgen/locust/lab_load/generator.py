@@ -19,6 +19,7 @@ from lab_load.choice import choice_from, extent_from, seconds_of
 from lab_load.end_file import end_of
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_load.load_plan import LoadPlan, make_plan
+from lab_load.origins import OriginGuard
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
 from lab_load.setup import PreparedStep, run_setup
@@ -122,6 +123,8 @@ class Generator:
                 self._hold(self._plan)
         else:
             app = self._environment.web_ui.app
+            # In front of the whole application: Locust adds its headers after any other function that Flask calls.
+            app.wsgi_app = OriginGuard(app.wsgi_app, self._settings.allowed_hosts)
             app.before_request(self._check_form)
             # The form shows the arguments in the order of their declaration, not of the alphabet.
             app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}

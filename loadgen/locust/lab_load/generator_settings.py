@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from lab_load.origins import HOST
 from lab_workload.problems import LoadError, Problem
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -26,6 +27,8 @@ class GeneratorSettings:
     workloads: Path
     rows: Path
     metrics_port: int
+    allowed_hosts: frozenset[str] = frozenset()
+    """Hosts beside those of the loopback interface that requests to the web UI may be addressed to, in lower case."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "GeneratorSettings":
@@ -38,6 +41,7 @@ class GeneratorSettings:
             workloads=Path(environment.get("LAB_WORKLOADS_DIR", "/etc/corda-lab/workloads")),
             rows=Path(environment.get("LAB_ROWS_DIR", "/var/lib/corda-lab/rows")),
             metrics_port=int(_number(environment, "LAB_METRICS_PORT", 9646, problems)),
+            allowed_hosts=_hosts(environment, "LAB_ALLOWED_HOSTS", problems),
         )
         problems += url_problems("BRIDGE_URL", settings.bridge_url)
         if not settings.party_names:
@@ -54,6 +58,16 @@ def _party_names(environment: Mapping[str, str]) -> tuple[str, ...]:
     if text is None:
         text = kept.read_text(encoding="utf-8") if kept.exists() else "PartyA,PartyB,PartyC"
     return tuple(text.replace(",", " ").split())
+
+
+def _hosts(environment: Mapping[str, str], name: str, problems: list[Problem]) -> frozenset[str]:
+    hosts = [host for entry in environment.get(name, "").split(",") if (host := entry.strip().lower())]
+    problems += [
+        Problem.of(name, f"{host!r} is not a host without scheme and port")
+        for host in hosts
+        if not HOST.fullmatch(host)
+    ]
+    return frozenset(hosts)
 
 
 def url_problems(name: str, url: str) -> list[Problem]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab_load.bridge_client import BridgeClient, BridgeError
-from lab_load.generator_settings import RUN_ID, GeneratorSettings, url_problems
+from lab_load.generator_settings import RUN_ID, GeneratorSettings
 from lab_load.schedule import Model
 from lab_workload.flows import Flow, Party
 from lab_workload.names import canonical
@@ -210,7 +210,7 @@ def _needed(choice: Choice, extent: Extent, workload: Workload) -> int | None:
 
 
 def _choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem]:
-    problems = url_problems("host", choice.bridge_url)
+    problems: list[Problem] = []
     for label, name in (("node", choice.node), ("counterparty", choice.counterparty)):
         if name and canonical(name, settings.party_names) is None:
             text = f"unknown node {name!r}; there are {', '.join(settings.party_names)}"

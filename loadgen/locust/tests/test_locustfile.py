@@ -235,12 +235,14 @@ def test_a_template_that_fails_along_the_way_fails_the_run(locust: Locust, bridg
 
 def test_a_bad_environment_is_told_at_once(locust: Locust) -> None:
     locust.environment |= {"BRIDGE_URL": "bridge:8080", "BRIDGE_FLOW_TIMEOUT_SECONDS": "long", "LAB_PARTIES": ","}
+    locust.environment["LAB_ALLOWED_HOSTS"] = "locust,http://lab:8089"
 
     status, output = locust.run_headless("--run-time", "1s")
 
     assert status == 2
     assert "BRIDGE_FLOW_TIMEOUT_SECONDS: 'long' is not a number above 0" in output
     assert "BRIDGE_URL: 'bridge:8080' is not an http:// address" in output
+    assert "LAB_ALLOWED_HOSTS: 'http://lab:8089' is not a host without scheme and port" in output
     assert "LAB_PARTIES: names no node" in output
     assert "Traceback" not in output
 
@@ -255,7 +257,7 @@ def test_a_bad_environment_is_told_at_once(locust: Locust) -> None:
         (("--pacing", "-1"), "pacing: must be 0 to 3600 seconds, is -1"),
         (("--pacing", "fast"), "argument --pacing: invalid float value: 'fast'"),
         (("--run-id", "../escape"), "run id: '../escape' is not 1 to 100 letters, digits, '.', '_' or '-'"),
-        (("--host", "ftp://bridge"), "host: 'ftp://bridge' is not an http:// address"),
+        (("--host", "http://127.0.0.1:1"), "only; the variable BRIDGE_URL sets it"),
         (("--seeed", "1"), "unrecognized arguments: --seeed"),
         (("--processes", "2"), "argument --processes: start the workers with --worker instead"),
         (("--arrivals", "poisson"), "rate: poisson arrivals need above 0 to 100000 per second, is 0"),

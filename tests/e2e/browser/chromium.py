@@ -18,10 +18,14 @@ FLAGS = [
 
 
 @contextmanager
-def open_page(*, width: int = 1400, height: int = 1000) -> Iterator[tuple[Page, list[str]]]:
-    """A fresh page, and the list to which every console error and uncaught exception of it is added."""
+def open_page(*, width: int = 1400, height: int = 1000, hosts: str = "") -> Iterator[tuple[Page, list[str]]]:
+    """A fresh page, and the list to which every console error and uncaught exception of it is added.
+
+    ``hosts`` maps host names to others, as Chromium's --host-resolver-rules has it.
+    """
+    flags = [*FLAGS, f"--host-resolver-rules={hosts}"] if hosts else FLAGS
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=flags)
         try:
             page = browser.new_page(viewport={"width": width, "height": height})
             errors: list[str] = []

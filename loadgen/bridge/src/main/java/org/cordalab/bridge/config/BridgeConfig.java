@@ -7,10 +7,12 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * Everything the bridge is told from outside, read from {@code BRIDGE_…} environment variables.
  *
+ * @param allowedHosts hosts that requests may be addressed to, beside those of the loopback interface; in lower case
  * @param maxOutstandingFlows flows that may be outstanding at one node at a time
  * @param maxBodyBytes largest request body that is read into memory
  * @param maxAttachmentBytes largest attachment that is uploaded; Corda's RPC client holds several copies of it in memory
@@ -21,15 +23,19 @@ public record BridgeConfig(
         String rpcUser,
         String rpcPassword,
         int port,
+        Set<String> allowedHosts,
         int maxOutstandingFlows,
         int maxBodyBytes,
         int maxAttachmentBytes,
         Duration flowTimeout) {
 
     private static final int MAX_NODES = 64;
+    /** A name or an IPv4 address, or an IPv6 address in brackets. */
+    private static final Pattern HOST = Pattern.compile("[a-z0-9._-]+|\\[[0-9a-f:.]+]");
 
     public BridgeConfig {
         nodes = List.copyOf(nodes);
+        allowedHosts = Set.copyOf(allowedHosts);
     }
 
     /**
@@ -44,8 +50,17 @@ public record BridgeConfig(
     /** Leaves the password out. */
     @Override
     public String toString() {
-        return "BridgeConfig[nodes=%s, rpcUser=%s, port=%d, maxOutstandingFlows=%d, maxBodyBytes=%d, maxAttachmentBytes=%d, flowTimeout=%s]"
-                .formatted(nodes, rpcUser, port, maxOutstandingFlows, maxBodyBytes, maxAttachmentBytes, flowTimeout);
+        return ("BridgeConfig[nodes=%s, rpcUser=%s, port=%d, allowedHosts=%s, maxOutstandingFlows=%d, maxBodyBytes=%d,"
+                        + " maxAttachmentBytes=%d, flowTimeout=%s]")
+                .formatted(
+                        nodes,
+                        rpcUser,
+                        port,
+                        allowedHosts,
+                        maxOutstandingFlows,
+                        maxBodyBytes,
+                        maxAttachmentBytes,
+                        flowTimeout);
     }
 
     private static final class Reader {
@@ -62,6 +77,7 @@ public record BridgeConfig(
                     required("BRIDGE_RPC_USER"),
                     required("BRIDGE_RPC_PASSWORD"),
                     number("BRIDGE_PORT", 8080, 0, 65_535),
+                    hosts("BRIDGE_ALLOWED_HOSTS"),
                     number("BRIDGE_MAX_OUTSTANDING_FLOWS", 800, 1, 100_000),
                     number("BRIDGE_MAX_BODY_BYTES", 1_048_576, 1024, 16 * 1_048_576),
                     number("BRIDGE_MAX_ATTACHMENT_BYTES", 32 * 1_048_576, 1024, 200 * 1_048_576),
@@ -96,6 +112,20 @@ public record BridgeConfig(
             mistakes.add(
                     "%s must be a whole number from %d to %d, but is \"%s\"".formatted(variable, least, most, value));
             return standard;
+        }
+
+        private Set<String> hosts(String variable) {
+            Set<String> hosts = new HashSet<>();
+            for (String entry : environment.getOrDefault(variable, "").split(",")) {
+                String host = entry.strip().toLowerCase(Locale.ROOT);
+                if (HOST.matcher(host).matches()) {
+                    hosts.add(host);
+                } else if (!host.isEmpty()) {
+                    mistakes.add("%s has an entry \"%s\" that is not a host without scheme and port"
+                            .formatted(variable, entry.strip()));
+                }
+            }
+            return hosts;
         }
 
         private List<NodeAddress> nodes(String variable) {

@@ -24,6 +24,7 @@ import org.cordalab.bridge.problem.ProblemType;
  */
 final class AttachmentRoutes {
 
+    private static final String MEDIA_TYPE = "application/zip";
     private static final byte[] ZIP_START = "PK\3\4".getBytes(StandardCharsets.ISO_8859_1);
     private static final String HASH_PATTERN = "[0-9A-Fa-f]{64}";
     private static final int MAX_NAME_CHARS = 255;
@@ -64,7 +65,7 @@ final class AttachmentRoutes {
     }
 
     private void upload(Exchange exchange, BridgedNode node, String name) {
-        byte[] content = exchange.bytes(maxBytes);
+        byte[] content = exchange.bytes(MEDIA_TYPE, maxBytes);
         if (!Arrays.equals(Arrays.copyOf(content, ZIP_START.length), ZIP_START)) {
             throw new Problem(ProblemType.INVALID_REQUEST, "The body is not a zip or jar file, which attachments are.");
         }

@@ -37,10 +37,12 @@ public final class BridgeServer implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(BridgeServer.class);
 
     private final BridgeMetrics metrics;
+    private final OriginGuard guard;
     private final WebServer server;
 
     public BridgeServer(BridgeConfig config, BridgedNodes nodes, BridgeMetrics metrics) {
         this.metrics = metrics;
+        this.guard = new OriginGuard(config.allowedHosts());
         this.server = WebServer.builder()
                 .port(config.port())
                 // Main stops it, after the flows under way.
@@ -126,8 +128,9 @@ public final class BridgeServer implements AutoCloseable {
         };
     }
 
-    private static void answer(Exchange exchange, String path, Route route) throws InterruptedException {
+    private void answer(Exchange exchange, String path, Route route) throws InterruptedException {
         try {
+            guard.check(exchange);
             route.handle(exchange);
         } catch (Problem problem) {
             exchange.send(problem);

@@ -1,11 +1,13 @@
 package org.cordalab.bridge.http;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.helidon.http.HeaderName;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.HeaderValues;
 import io.helidon.http.Status;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
+import java.util.Optional;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
@@ -48,15 +50,39 @@ final class Exchange {
         return value;
     }
 
-    String acceptHeader() {
-        return request.headers().first(HeaderNames.ACCEPT).orElse(null);
+    /** The method in capital letters. */
+    String method() {
+        return request.prologue().method().text();
     }
 
-    JsonNode body(int maxBytes) {
-        return Json.read(RequestBody.read(request, response, maxBytes));
+    Optional<String> header(HeaderName name) {
+        return request.headers().first(name);
     }
 
-    byte[] bytes(int maxBytes) {
+    /**
+     * The body, which has to be JSON and to say so.
+     *
+     * @throws Problem unsupported-media-type, body-too-large, malformed-json
+     */
+    JsonNode json(int maxBytes) {
+        return Json.read(bytes(JSON_MEDIA_TYPE, maxBytes));
+    }
+
+    /**
+     * The body, which has to say that it is of this media type: the types that a web page may send without asking first
+     * are refused by that.
+     *
+     * @throws Problem unsupported-media-type, body-too-large
+     */
+    byte[] bytes(String mediaType, int maxBytes) {
+        String given = header(HeaderNames.CONTENT_TYPE).orElse("");
+        if (!given.split(";", 2)[0].strip().equalsIgnoreCase(mediaType)) {
+            throw new Problem(
+                            ProblemType.UNSUPPORTED_MEDIA_TYPE,
+                            "The Content-Type must be %s, but %s."
+                                    .formatted(mediaType, given.isEmpty() ? "there is none" : "is " + given))
+                    .field("Content-Type");
+        }
         return RequestBody.read(request, response, maxBytes);
     }
 

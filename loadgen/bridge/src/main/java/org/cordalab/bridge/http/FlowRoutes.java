@@ -52,7 +52,7 @@ final class FlowRoutes {
         try {
             node = nodes.get(exchange.path("node"));
             label = node.name();
-            FlowRequest request = FlowRequest.of(exchange.body(config.maxBodyBytes()));
+            FlowRequest request = FlowRequest.of(exchange.json(config.maxBodyBytes()));
             FlowDefinition flow = NodeRoutes.profile(node).flows().find(request.flow());
             FlowCall call = node.arguments().parse(flow, request.arguments());
             run = node.flows().start(call, request.clientId());

@@ -1,6 +1,7 @@
 package org.cordalab.bridge.http;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.helidon.http.HeaderNames;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -42,7 +43,8 @@ final class OperationsRoutes {
                 .forEach(node -> node.gateway()
                         .profile()
                         .ifPresent(profile -> metrics.showFlows(node.name(), shortNames(profile.flows()))));
-        BridgeMetrics.Page page = metrics.page(exchange.acceptHeader());
+        BridgeMetrics.Page page =
+                metrics.page(exchange.header(HeaderNames.ACCEPT).orElse(null));
         exchange.send(200, page.contentType(), page.body());
     }
 

@@ -28,9 +28,18 @@ class BridgeConfigTest {
         BridgeConfig config = BridgeConfig.fromEnvironment(environment);
 
         assertThat(config.port()).isEqualTo(8080);
+        assertThat(config.allowedHosts()).isEmpty();
         assertThat(config.maxOutstandingFlows()).isEqualTo(800);
         assertThat(config.maxBodyBytes()).isEqualTo(1_048_576);
         assertThat(config.flowTimeout()).isEqualTo(Duration.ofMinutes(5));
+    }
+
+    @Test
+    void readsHosts() {
+        environment.put("BRIDGE_ALLOWED_HOSTS", "bridge, Lab.Example,[2001:db8::1], ");
+
+        assertThat(BridgeConfig.fromEnvironment(environment).allowedHosts())
+                .containsExactlyInAnyOrder("bridge", "lab.example", "[2001:db8::1]");
     }
 
     @Test
@@ -38,6 +47,7 @@ class BridgeConfigTest {
         environment.put("BRIDGE_NODES", "PartyA=partya:10003,PartyB,partya=other:1,PartyC=c:99999");
         environment.put("BRIDGE_RPC_PASSWORD", " ");
         environment.put("BRIDGE_PORT", "http");
+        environment.put("BRIDGE_ALLOWED_HOSTS", "bridge,http://Lab:8080");
         environment.put("BRIDGE_MAX_OUTSTANDING_FLOWS", "0");
 
         assertThat(mistakes())
@@ -47,6 +57,8 @@ class BridgeConfigTest {
                         "BRIDGE_NODES has an entry \"PartyC=c:99999\" that is not of the form PartyA=partya:10003",
                         "BRIDGE_RPC_PASSWORD is not set",
                         "BRIDGE_PORT must be a whole number from 0 to 65535, but is \"http\"",
+                        "BRIDGE_ALLOWED_HOSTS has an entry \"http://Lab:8080\" that is not a host without scheme"
+                                + " and port",
                         "BRIDGE_MAX_OUTSTANDING_FLOWS must be a whole number from 1 to 100000, but is \"0\"");
     }
 

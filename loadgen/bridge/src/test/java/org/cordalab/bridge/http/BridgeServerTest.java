@@ -3,9 +3,6 @@ package org.cordalab.bridge.http;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.io.IOException;
-import java.io.InputStream;
-import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -20,12 +17,7 @@ import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.StreamSupport;
 import net.corda.core.flows.FlowException;
-import org.cordalab.bridge.BridgedNode;
-import org.cordalab.bridge.BridgedNodes;
-import org.cordalab.bridge.config.BridgeConfig;
-import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.json.Json;
-import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.problem.ProblemType;
 import org.cordalab.bridge.run.FakeNode;
 import org.junit.jupiter.api.AfterEach;
@@ -34,6 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The real server on a port of its own; only the node is not real. */
 @Timeout(60)
@@ -42,15 +35,12 @@ class BridgeServerTest {
     private static final String FLOWS = "/v1/nodes/PartyA/flows";
     private static final String ATTACHMENTS = "/v1/nodes/PartyA/attachments";
     private static final String IOU = "{\"flow\": \"Iou\", \"args\": {\"iouValue\": 1, \"otherParty\": \"PartyB\"}}";
-    private static final int MAX_BODY_BYTES = 2048;
-    private static final int MAX_ATTACHMENT_BYTES = 4096;
-    private static final int MAX_OUTSTANDING = 2;
+    private static final String JSON = "application/json";
 
     private final HttpClient client =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private FakeNode node;
-    private BridgedNodes nodes;
-    private BridgeServer server;
+    private TestBridge bridge;
 
     @BeforeEach
     void start() {
@@ -58,25 +48,13 @@ class BridgeServerTest {
     }
 
     private void start(Duration flowTimeout) {
-        var config = new BridgeConfig(
-                List.of(new NodeAddress("PartyA", "partya", 10003)),
-                "user",
-                "password",
-                0,
-                MAX_OUTSTANDING,
-                MAX_BODY_BYTES,
-                MAX_ATTACHMENT_BYTES,
-                flowTimeout);
-        var metrics = new BridgeMetrics();
-        node = new FakeNode().connect();
-        nodes = new BridgedNodes(List.of(BridgedNode.of(node, config, metrics)));
-        server = new BridgeServer(config, nodes, metrics).start();
+        bridge = new TestBridge(flowTimeout);
+        node = bridge.node();
     }
 
     @AfterEach
     void stop() {
-        server.close();
-        nodes.all().forEach(BridgedNode::close);
+        bridge.close();
     }
 
     @Test
@@ -228,36 +206,71 @@ class BridgeServerTest {
 
         problem(send("POST", FLOWS, BodyPublishers.ofByteArray(large)).get(), ProblemType.BODY_TOO_LARGE);
         problem(send("POST", FLOWS, chunked(large)).get(), ProblemType.BODY_TOO_LARGE);
-        problem(post(FLOWS, " ".repeat(MAX_BODY_BYTES + 1)).get(), ProblemType.BODY_TOO_LARGE);
-        problem(post(FLOWS, "{" + " ".repeat(MAX_BODY_BYTES - 1)).get(), ProblemType.MALFORMED_JSON);
+        problem(post(FLOWS, " ".repeat(TestBridge.MAX_BODY_BYTES + 1)).get(), ProblemType.BODY_TOO_LARGE);
+        problem(post(FLOWS, "{" + " ".repeat(TestBridge.MAX_BODY_BYTES - 1)).get(), ProblemType.MALFORMED_JSON);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"text/plain", "application/x-www-form-urlencoded", "application/jsonx", "json", "application/zip"
+            })
+    void answers415ToStartsThatDoNotSayTheyAreJson(String mediaType) throws Exception {
+        var answer =
+                send("POST", FLOWS, mediaType, BodyPublishers.ofString(IOU)).get();
+
+        JsonNode problem = problem(answer, ProblemType.UNSUPPORTED_MEDIA_TYPE);
+        assertThat(problem.path("field").textValue()).isEqualTo("Content-Type");
+        assertThat(problem.path("detail").textValue()).contains(JSON, mediaType);
+        assertThat(node.startedIds()).isEmpty();
+    }
+
+    @Test
+    void takesParametersOfTheMediaType() throws Exception {
+        var answer = send("POST", FLOWS, "Application/JSON; charset=utf-8", BodyPublishers.ofString(start("c1", IOU)));
+        node.awaitStarted("c1");
+        node.complete("c1", null);
+
+        assertThat(answer.get().statusCode()).isEqualTo(200);
+    }
+
+    @Test
+    void answers415WithoutAMediaType() throws Exception {
+        assertThat(bridge.sendRaw("POST " + FLOWS + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                        + "Content-Length: 2\r\n\r\n{}"))
+                .startsWith("HTTP/1.1 415 ")
+                .contains("urn:corda-lab:problem:unsupported-media-type");
+    }
+
+    @Test
+    void answers415ToAttachmentsThatDoNotSayTheyAreZip() throws Exception {
+        byte[] zip = "PK\3\4".getBytes(StandardCharsets.ISO_8859_1);
+
+        var answer = send("POST", ATTACHMENTS + "?name=a.zip", "text/plain", BodyPublishers.ofByteArray(zip));
+
+        problem(answer.get(), ProblemType.UNSUPPORTED_MEDIA_TYPE);
+    }
+
+    @Test
+    void answers415ToALargeBodyThatIsSentToTheEnd() throws Exception {
+        var answer = send("POST", FLOWS, "text/plain", BodyPublishers.ofByteArray(new byte[20_000_000]));
+
+        problem(answer.get(), ProblemType.UNSUPPORTED_MEDIA_TYPE);
     }
 
     @Test
     void answers413BeforeTheBodyWhenTheSenderWaitsForIt() throws Exception {
-        try (var socket = new Socket("localhost", server.port())) {
-            socket.getOutputStream()
-                    .write(("POST " + FLOWS + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000000\r\n"
-                                    + "Expect: 100-continue\r\n\r\n")
-                            .getBytes(StandardCharsets.US_ASCII));
+        String answer = bridge.sendRaw("POST " + FLOWS + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: " + JSON
+                + "\r\nContent-Length: 20000000\r\nExpect: 100-continue\r\n\r\n");
 
-            assertThat(all(socket.getInputStream()))
-                    .startsWith("HTTP/1.1 413 ")
-                    .contains("urn:corda-lab:problem:body-too-large");
-        }
+        assertThat(answer).startsWith("HTTP/1.1 413 ").contains("urn:corda-lab:problem:body-too-large");
     }
 
     @Test
     void answersBrokenHttpWithAProblem() throws Exception {
-        try (var socket = new Socket("localhost", server.port())) {
-            socket.getOutputStream()
-                    .write("GET / HTTP/1.1\r\nHost: a b\r\nContent-Length: x\r\n\r\n"
-                            .getBytes(StandardCharsets.US_ASCII));
-
-            assertThat(all(socket.getInputStream()))
-                    .startsWith("HTTP/1.1 400 ")
-                    .contains("application/problem+json")
-                    .contains("urn:corda-lab:problem:invalid-request");
-        }
+        assertThat(bridge.sendRaw("GET / HTTP/1.1\r\nHost: a b\r\nContent-Length: x\r\n\r\n"))
+                .startsWith("HTTP/1.1 400 ")
+                .contains("application/problem+json")
+                .contains("urn:corda-lab:problem:invalid-request");
     }
 
     @Test
@@ -366,17 +379,22 @@ class BridgeServerTest {
     }
 
     private CompletableFuture<HttpResponse<String>> send(String method, String path, BodyPublisher body) {
-        URI uri = URI.create("http://localhost:" + server.port() + path);
-        return client.sendAsync(HttpRequest.newBuilder(uri).method(method, body).build(), BodyHandlers.ofString());
+        return send(method, path, JSON, body);
+    }
+
+    private CompletableFuture<HttpResponse<String>> send(
+            String method, String path, String mediaType, BodyPublisher body) {
+        URI uri = URI.create("http://localhost:" + bridge.port() + path);
+        HttpRequest request = HttpRequest.newBuilder(uri)
+                .header("Content-Type", mediaType)
+                .method(method, body)
+                .build();
+        return client.sendAsync(request, BodyHandlers.ofString());
     }
 
     /** Without a length the client sends chunks. */
     private static BodyPublisher chunked(byte[] body) {
         return BodyPublishers.fromPublisher(BodyPublishers.ofByteArray(body));
-    }
-
-    private static String all(InputStream stream) throws IOException {
-        return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
     }
 
     @Test
@@ -400,12 +418,12 @@ class BridgeServerTest {
     void refusesWhatIsNoAttachment() throws Exception {
         problem(upload("?name=a.zip", "text".getBytes(StandardCharsets.UTF_8)), ProblemType.INVALID_REQUEST);
         problem(upload("?name=a.zip", new byte[0]), ProblemType.INVALID_REQUEST);
-        problem(upload("?name=a.zip", new byte[MAX_ATTACHMENT_BYTES + 1]), ProblemType.BODY_TOO_LARGE);
+        problem(upload("?name=a.zip", new byte[TestBridge.MAX_ATTACHMENT_BYTES + 1]), ProblemType.BODY_TOO_LARGE);
         problem(upload("", "PK\3\4".getBytes(StandardCharsets.ISO_8859_1)), ProblemType.INVALID_REQUEST);
     }
 
     private HttpResponse<String> upload(String query, byte[] body) throws Exception {
-        return send("POST", ATTACHMENTS + query, BodyPublishers.ofByteArray(body))
+        return send("POST", ATTACHMENTS + query, "application/zip", BodyPublishers.ofByteArray(body))
                 .get();
     }
 }

@@ -1,0 +1,92 @@
+"""Refuses what web pages of other origins send to Locust's web UI, which needs no login.
+
+A browser lets every page send requests to this machine, but sets three of their headers itself. ``Host`` is the name
+that the page used, which shows a foreign name that was pointed at this machine (DNS rebinding). ``Origin`` is the origin
+of the page, and ``Sec-Fetch-Site`` says how that is related to the web UI. Clients other than browsers send neither of
+the last two. The bridge has the same rules (its ``OriginGuard``).
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+LOOPBACK = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|\[::1\]")
+HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
+"""A name or an IPv4 address, or an IPv6 address in brackets; in lower case, without a port."""
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class OriginError(Exception):
+    """A request that is refused, as a problem document (RFC 9457) with the bridge's problem types."""
+
+    def __init__(self, slug: str, status: int, title: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.title = title
+        self.problem = {
+            "type": f"urn:corda-lab:problem:{slug}",
+            "title": title,
+            "status": status,
+            "detail": detail,
+        }
+
+
+class OriginGuard:
+    """A WSGI application in front of another one, which it lets see only requests that no foreign page has sent.
+
+    It also takes away the headers with which Locust lets pages of every origin read its answers, and forbids them to
+    show the web UI in a frame, where a user could be led to press its buttons.
+    """
+
+    def __init__(self, application: Application, allowed_hosts: Collection[str]) -> None:
+        self._application = application
+        self._allowed_hosts = allowed_hosts
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        try:
+            check_request(environ, self._allowed_hosts)
+        except OriginError as error:
+            start_response(f"{error.status} {error.title}", [("Content-Type", "application/problem+json")])
+            return [json.dumps(error.problem).encode()]
+
+        def start_own_response(status: str, headers: Iterable[tuple[str, str]], *rest: Any) -> Any:
+            own = [(name, value) for name, value in headers if not name.lower().startswith("access-control-")]
+            return start_response(status, [*own, ("Content-Security-Policy", "frame-ancestors 'self'")], *rest)
+
+        return self._application(environ, start_own_response)
+
+
+def check_request(environ: Mapping[str, Any], allowed_hosts: Collection[str]) -> None:
+    """Check that a request, in WSGI's form, is for this server and from no foreign page. Raises ``OriginError``."""
+    authority = str(environ.get("HTTP_HOST", "")).lower()
+    _check_host(authority, allowed_hosts)
+    origin = environ.get("HTTP_ORIGIN")
+    # The port is compared too: another server on this machine is another origin.
+    if origin is not None and str(origin).lower() not in (f"http://{authority}", f"https://{authority}"):
+        raise _foreign_origin(f"Pages of the origin {origin} may not use Locust at {authority}.")
+    site = environ.get("HTTP_SEC_FETCH_SITE", "none")
+    if site not in ("same-origin", "none") and not _follows_link(environ):
+        raise _foreign_origin(f"Pages of other origins may not use Locust (Sec-Fetch-Site: {site}).")
+
+
+def _check_host(authority: str, allowed_hosts: Collection[str]) -> None:
+    host = re.sub(r":[0-9]*$", "", authority)
+    if not LOOPBACK.fullmatch(host) and host not in allowed_hosts:
+        remedy = "use localhost, or add the host to ALLOWED_HOSTS in .env"
+        detail = f"Locust does not answer for the host {host!r}: {remedy}."
+        raise OriginError("unknown-host", 421, "The request is for another host", detail)
+
+
+def _foreign_origin(detail: str) -> OriginError:
+    return OriginError("foreign-origin", 403, "Web pages of other origins are not let in", detail)
+
+
+def _follows_link(environ: Mapping[str, Any]) -> bool:
+    """A user may follow a link of any page: that changes nothing, and the page does not see the answer."""
+    return (
+        environ.get("REQUEST_METHOD") in ("GET", "HEAD")
+        and environ.get("HTTP_SEC_FETCH_MODE") == "navigate"
+        and environ.get("HTTP_SEC_FETCH_DEST") == "document"
+    )
