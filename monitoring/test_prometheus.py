@@ -90,6 +90,12 @@ def test_the_bridge_waits_for_every_node_that_starts(services: dict[str, Any]) -
         assert wait.get("required", True) == ("profiles" not in services[name])
 
 
+def test_a_node_is_known_by_its_host_name(services: dict[str, Any]) -> None:
+    nodes = {name: service for name, service in services.items() if name.startswith(("notary", "party"))}
+    assert {name: service["hostname"] for name, service in nodes.items()} == {name: name for name in nodes}
+    assert services.keys() >= nodes.keys() >= {"notary", "partya", "partyb"}
+
+
 def test_bridge_locust_and_prometheus_take_the_network_that_the_bootstrapper_has_made(
     services: dict[str, Any], jobs: dict[str, Any]
 ) -> None:
