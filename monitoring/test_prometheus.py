@@ -82,12 +82,15 @@ def test_every_kind_of_notary_has_its_settings() -> None:
     assert {path.stem for path in (REPOSITORY / "configs" / "notaries").iterdir()} == set(NOTARY_MEMBERS)
 
 
-def test_the_bridge_waits_for_every_node_that_starts(services: dict[str, Any]) -> None:
-    waits = services["bridge"]["depends_on"]
-    assert waits.keys() == {name for name in services if name.startswith(("notary", "party"))}
-    for name, wait in waits.items():
-        assert wait["condition"] == "service_healthy"
-        assert wait.get("required", True) == ("profiles" not in services[name])
+def test_what_only_waits_starts_beside_the_nodes(services: dict[str, Any]) -> None:
+    for name in ("bridge", "locust", "prometheus"):
+        assert services[name]["depends_on"].keys() == {"bootstrap"}
+
+
+def test_a_node_is_known_by_its_host_name(services: dict[str, Any]) -> None:
+    nodes = {name: service for name, service in services.items() if name.startswith(("notary", "party"))}
+    assert {name: service["hostname"] for name, service in nodes.items()} == {name: name for name in nodes}
+    assert services.keys() >= nodes.keys() >= {"notary", "partya", "partyb"}
 
 
 def test_bridge_locust_and_prometheus_take_the_network_that_the_bootstrapper_has_made(

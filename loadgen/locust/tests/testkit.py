@@ -105,6 +105,10 @@ class StubBridge:
         self.uploads: list[tuple[str, bytes]] = []
         """Path and content of every attachment that arrived."""
         self.reply: Callable[[dict[str, Any]], Reply] = success
+        self.is_ready = True
+        """Whether all its nodes answer."""
+        self.looks = 0
+        """How often somebody asked whether it is ready."""
         self.parties: Reply = (
             200,
             {},
@@ -132,7 +136,10 @@ class StubBridge:
             disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
-                if self.path == "/v1/nodes":
+                if self.path == "/health/ready":
+                    bridge.looks += 1
+                    self._send((200 if bridge.is_ready else 503, {}, {}))
+                elif self.path == "/v1/nodes":
                     nodes = [{"name": name, "platformVersion": PLATFORM_VERSION} for name in X500_NAMES]
                     self._send((200, {}, {"nodes": nodes}))
                 else:

@@ -32,8 +32,8 @@ def run_bounded(command: Sequence[str], *, seconds_max: float | None = None) -> 
         return subprocess.CompletedProcess(command, 124, "", f"no answer within {seconds_max:g} s")
 
 
-POLL_SECONDS = 3.0
-"""How often a wait says how it goes. Each look runs the Docker client, which takes processor time from what starts."""
+POLL_SECONDS = 1.0
+"""How often a wait says how it goes. What is asked then must cost next to nothing: it takes processor time from what starts."""
 
 
 @contextmanager

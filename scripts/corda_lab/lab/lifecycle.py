@@ -1,9 +1,6 @@
 """Bring the lab up and down, and tell how it stands."""
 
-import contextlib
-import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +11,9 @@ from corda_lab.lab import cordapps, doctor, images, ownership, shape
 from corda_lab.lab.addresses import urls
 from corda_lab.lab.compose import Compose, Service
 from corda_lab.lab.links import show_links
+from corda_lab.lab.progress import Progress, events
 from corda_lab.lab.settings import PARTIES, Settings
+from corda_lab.lab.start_cost import Beginning, summary
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
 
@@ -93,33 +92,6 @@ def build(settings: Settings) -> None:
             )
 
 
-@dataclass
-class Progress:
-    """How far each service has come, told when it changes."""
-
-    compose: Compose
-    expected: tuple[str, ...]
-    started: float = field(default_factory=time.monotonic)
-    conditions: dict[str, str] = field(default_factory=dict)
-
-    def tell(self) -> str:
-        """Look, note what became ready or failed since the last look, and sum up what is awaited."""
-        # Compose answers an error while it replaces a container; the next look will tell.
-        with contextlib.suppress(LabError, ValueError):
-            for service in self.compose.services():
-                known = self.conditions.get(service.name)
-                if service.name in self.expected and service.condition != known:
-                    self.conditions[service.name] = service.condition
-                    if service.condition in {"healthy", "done"} or service.has_failed:
-                        ui.note(f"{time.monotonic() - self.started:6.1f} s  {service.name:<11} {service.condition}")
-        waiting = [name for name in self.expected if self.conditions.get(name) not in {"healthy", "done"}]
-        starting = [name for name in waiting if self.conditions.get(name) in {"starting", "running"}]
-        later = [name for name in waiting if name not in starting]
-        parts = [f"starting: {', '.join(starting)}"] if starting else []
-        parts += [f"to come: {', '.join(later)}"] if later else []
-        return "; ".join(parts) or "all services are ready"
-
-
 def check_services(config: Mapping[str, Any], expected: Iterable[str]) -> None:
     """Compose has to know every service that is to start, or fewer parties than wanted would come up. Raises LabError."""
     missing = [name for name in expected if name not in config["services"]]
@@ -135,43 +107,55 @@ def whole(settings: Settings) -> Settings:
     return settings.with_values({"PARTIES": str(len(PARTIES)), "NOTARY": "bft", "DATABASE": "postgres", "LINKS": "any"})
 
 
-def stop_surplus(settings: Settings) -> None:
-    """Stop the services that the wanted shape does not have, which Compose leaves running; their ledgers stay."""
+def remove_surplus(settings: Settings) -> list[Service]:
+    """Remove the containers that the start cannot do with, and return the others; ledgers stay.
+
+    Those are services that the wanted shape does not have, which Compose leaves running, and a bridge that is not well since some
+    node is not: Compose would give up at its first look at it, though the node is about to start.
+    """
     compose = Compose(whole(settings))
     wanted = services_of(settings)
-    surplus = [service.name for service in compose.services() if service.name not in wanted]
+    present = compose.services()
+    kept = [each for each in present if each.name in wanted and not (each.name == "bridge" and each.has_failed)]
+    surplus = [service.name for service in present if service not in kept]
     if surplus:
         ui.note(compose.shown("rm", "--stop", "--force", *surplus))
         compose.run("rm", "--stop", "--force", *surplus)
+    return kept
 
 
 def start(settings: Settings) -> None:
     """``docker compose up`` and wait until every service is healthy; a failure shows the failing service's own words."""
     with ui.phase("Starting the lab"):
+        beginning = Beginning()
         compose = Compose(settings)
         out = left_out()
         # Compose pulls the image of a service scaled to 0 too, so what is to start is named where something is left out.
         services = services_of(settings)
         check_services(compose.config(), services)
-        stop_surplus(settings)
+        ready = {service.name: service.condition for service in remove_surplus(settings) if service.is_ready}
         named = [name for name in services if name not in out and name != "bootstrap"] if out else []
         arguments = ["up", "--detach", "--wait", *named]
         ui.note(compose.shown(*arguments))
         log = CACHE / "up.log"
-        progress = Progress(compose, tuple(name for name in services if name not in out))
-        try:
-            status = follow(
-                compose.start(*arguments, log=log),
-                progress.tell,
-                seconds_max=UP_SECONDS_MAX,
-                every_seconds=REPORT_EVERY_SECONDS,
-            )
-        except KeyboardInterrupt:
-            ui.note("what was started still runs: `scripts/lab up` goes on from here, `scripts/lab down` stops it")
-            raise
-        progress.tell()
+        with events(compose.project, CACHE / "events.ndjson") as stream:
+            progress = Progress(tuple(name for name in services if name not in out), stream, ready)
+            try:
+                status = follow(
+                    compose.start(*arguments, log=log),
+                    progress.tell,
+                    seconds_max=UP_SECONDS_MAX,
+                    every_seconds=REPORT_EVERY_SECONDS,
+                )
+            except KeyboardInterrupt:
+                ui.note("what was started still runs: `scripts/lab up` goes on from here, `scripts/lab down` stops it")
+                raise
+            progress.tell()
         if status != 0:
             raise start_error(compose, compose.services(), log, timed_out=status is None)
+        cost = summary(beginning, progress.containers)
+        if cost:
+            ui.note(cost)
 
 
 def start_error(compose: Compose, services: Iterable[Service], log: Path, *, timed_out: bool) -> LabError:

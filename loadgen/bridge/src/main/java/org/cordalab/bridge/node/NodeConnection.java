@@ -1,5 +1,8 @@
 package org.cordalab.bridge.node;
 
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
@@ -16,8 +19,17 @@ import org.slf4j.LoggerFactory;
  *
  * <p>One platform thread per node connects, probes and reconnects. It is no virtual thread because the client library
  * blocks inside {@code synchronized} while it connects, which would hold a carrier.
+ *
+ * <p>The bridge may start long before the nodes do. It then only looks whether the node's port takes connections, which
+ * costs next to nothing; the client library is not tried before that. A node takes connections before it answers, and the
+ * login waits for its answer.
  */
 public final class NodeConnection implements NodeGateway {
+
+    private static final Duration LOOK_INTERVAL = Duration.ofMillis(500);
+    private static final Duration LOOK_TIMEOUT = Duration.ofSeconds(5);
+    /** A node that is not there for this long is worth a line in the log; eleven on two cores take half of it to start. */
+    private static final Duration PATIENCE = Duration.ofMinutes(7);
 
     private static final Duration FIRST_BACKOFF = Duration.ofMillis(500);
     private static final Duration MAX_BACKOFF = Duration.ofSeconds(5);
@@ -109,7 +121,7 @@ public final class NodeConnection implements NodeGateway {
         Duration backoff = FIRST_BACKOFF;
         boolean reported = false;
         try {
-            while (!isClosed()) {
+            while (awaitListening()) {
                 try (var current = new Attempt()) {
                     if (reported) {
                         LOG.warn("{}: connected again", name());
@@ -141,6 +153,32 @@ public final class NodeConnection implements NodeGateway {
             // Closed.
         } finally {
             publish(null);
+        }
+    }
+
+    /** Waits until the node takes connections; false when this was closed meanwhile. */
+    private boolean awaitListening() throws InterruptedException {
+        long since = System.nanoTime();
+        boolean reported = false;
+        while (!isClosed()) {
+            if (isListening()) {
+                return true;
+            }
+            if (!reported && System.nanoTime() - since > PATIENCE.toNanos()) {
+                LOG.warn("{}: nobody listens on {}:{}, waiting on", name(), address.host(), address.port());
+                reported = true;
+            }
+            closed.await(LOOK_INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
+        }
+        return false;
+    }
+
+    private boolean isListening() {
+        try (var socket = new Socket()) {
+            socket.connect(new InetSocketAddress(address.host(), address.port()), (int) LOOK_TIMEOUT.toMillis());
+            return true;
+        } catch (IOException e) {
+            return false;
         }
     }
 

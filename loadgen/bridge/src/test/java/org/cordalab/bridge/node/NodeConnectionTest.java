@@ -26,11 +26,12 @@ class NodeConnectionTest {
     }
 
     @Test
-    void goesOnTryingUntilTheNodeIsThere() throws Exception {
+    void looksForThePortUntilItIsThereAndLogsInOnlyThen() throws Exception {
         int port = closedPort();
         try (var connection = new NodeConnection(new NodeAddress("PartyA", "localhost", port), connector).start();
                 var node = new ServerSocket(port, 1, InetAddress.getByName("localhost"))) {
-            node.accept().close();
+            assertThat(bytesSent(node)).as("a look whether anybody listens").isZero();
+            assertThat(bytesSent(node)).as("the client library's greeting").isPositive();
 
             assertThat(connection.ready()).isFalse();
         }
@@ -51,6 +52,13 @@ class NodeConnectionTest {
         connection.close();
 
         assertThat(waiting.get()).isEmpty();
+    }
+
+    /** Takes one connection and closes it after the first bytes, or when there are none. */
+    private static int bytesSent(ServerSocket node) throws Exception {
+        try (var client = node.accept()) {
+            return client.getInputStream().readNBytes(1).length;
+        }
     }
 
     private static int closedPort() throws Exception {

@@ -1,0 +1,95 @@
+"""How far each service has come while the lab starts, as the engine reports it."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from corda_lab.host.processes import child
+from corda_lab.lab.compose import Service
+from corda_lab.text import ui
+
+EVENTS = ("start", "die", "health_status")
+READY = ("healthy", "done")
+
+
+@contextmanager
+def events(project: str, log: Path) -> Iterator[IO[str]]:
+    """What happens to the containers of a project's services from now on, a line of JSON each, kept in ``log``.
+
+    Those of single commands (``docker compose run``) are left out.
+    """
+    labels = (f"com.docker.compose.project={project}", "com.docker.compose.oneoff=False")
+    filters = ["type=container", *(f"label={label}" for label in labels), *(f"event={event}" for event in EVENTS)]
+    command = ["docker", "events", "--since", str(int(time.time())), "--format", "{{json .}}"]
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, *(word for each in filters for word in ("--filter", each))],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    with child(process), log.open(encoding="utf-8") as stream:
+        yield stream
+
+
+@dataclass
+class Progress:
+    """The condition of each expected service, learnt from events: nobody has to look while nothing happens."""
+
+    expected: tuple[str, ...]
+    stream: IO[str]
+    """As ``events`` gives it."""
+    conditions: dict[str, str] = field(default_factory=dict)
+    """One word each, as ``Service.condition`` has it."""
+    started_at: float = field(default_factory=time.time)
+    containers: list[str] = field(default_factory=list)
+    """Ids of all containers that have started since."""
+    _unfinished: str = ""
+
+    def tell(self) -> str:
+        """Note what became ready or failed since the last call, and sum up what is awaited."""
+        for line in self._new_lines():
+            self._take(json.loads(line))
+        waiting = [name for name in self.expected if self.conditions.get(name) not in READY]
+        starting = [name for name in waiting if self.conditions.get(name) in {"starting", "running"}]
+        later = [name for name in waiting if name not in starting]
+        parts = [f"starting: {', '.join(starting)}"] if starting else []
+        parts += [f"to come: {', '.join(later)}"] if later else []
+        return "; ".join(parts) or "all services are ready"
+
+    def _new_lines(self) -> Iterable[str]:
+        *lines, self._unfinished = (self._unfinished + self.stream.read()).split("\n")
+        return lines
+
+    def _take(self, event: dict[str, Any]) -> None:
+        attributes = event["Actor"]["Attributes"]
+        name, container = attributes["com.docker.compose.service"], event["Actor"]["ID"]
+        action, _, health = event["Action"].partition(": ")
+        if name not in self.expected:
+            return
+        at = event["timeNano"] / 1e9
+        if action == "start":
+            self.containers.append(container)
+            self.conditions[name] = "starting"
+        elif action == "health_status":
+            self._note(name, health, at)
+        elif container in self.containers:
+            ended = Service(name, container, "exited", "", int(attributes["exitCode"]))
+            self._note(name, ended.condition, at)
+        else:
+            # One of before, whose place another takes.
+            self.conditions.pop(name, None)
+
+    def _note(self, name: str, condition: str, at: float) -> None:
+        if condition != self.conditions.get(name):
+            # A clock of the engine that differs from ours must not show.
+            seconds = min(max(0.0, at - self.started_at), time.time() - self.started_at)
+            ui.note(f"{seconds:6.1f} s  {name:<11} {condition}")
+        self.conditions[name] = condition

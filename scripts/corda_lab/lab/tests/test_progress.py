@@ -1,0 +1,77 @@
+"""What the engine reports of a start, and what is told of it."""
+
+import io
+import json
+import time
+
+import pytest
+
+from corda_lab.lab.progress import Progress
+
+
+def event(service: str, action: str, *, container: str = "", after: float = 0.0, exit_code: int | None = None) -> str:
+    """A line of ``docker events``."""
+    attributes = {"com.docker.compose.service": service, "name": f"corda-lab-{service}-1"}
+    if exit_code is not None:
+        attributes["exitCode"] = str(exit_code)
+    actor = {"ID": container or f"id-of-{service}", "Attributes": attributes}
+    return json.dumps({"Action": action, "Actor": actor, "timeNano": int((time.time() + after) * 1e9)}) + "\n"
+
+
+def progress(*lines: str, **ready: str) -> Progress:
+    return Progress(("bootstrap", "partya", "bridge"), io.StringIO("".join(lines)), dict(ready), time.time() - 60)
+
+
+def test_says_what_is_awaited() -> None:
+    assert progress().tell() == "to come: bootstrap, partya, bridge"
+    lines = event("bootstrap", "start"), event("bootstrap", "die", exit_code=0), event("partya", "start")
+    assert progress(*lines).tell() == "starting: partya; to come: bridge"
+    ended = event("partya", "health_status: healthy"), event("bridge", "health_status: healthy")
+    assert progress(*ended, bootstrap="done").tell() == "all services are ready"
+
+
+def test_notes_when_each_became_ready(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = (
+        *(event("bootstrap", "start", after=-58), event("bootstrap", "die", after=-57, exit_code=0)),
+        *(event("partya", "start", after=-56), event("partya", "health_status: healthy", after=-10)),
+    )
+    progress(*lines).tell()
+    assert capsys.readouterr().out == "       3.0 s  bootstrap   done\n      50.0 s  partya      healthy\n"
+
+
+def test_notes_what_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = event("partya", "start"), event("partya", "die", exit_code=137), event("bridge", "health_status: unhealthy")
+    found = progress(*lines)
+    assert found.tell() == "to come: bootstrap, partya, bridge"
+    assert "partya      exited with 137\n" in capsys.readouterr().out
+    assert found.conditions["bridge"] == "unhealthy"
+
+
+def test_a_container_that_is_replaced_has_not_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = event("partya", "die", exit_code=143, container="old"), event("partya", "start", container="new")
+    found = progress(*lines, bootstrap="done", partya="healthy", bridge="healthy")
+    assert found.tell() == "starting: partya"
+    assert capsys.readouterr().out == ""
+    assert found.containers == ["new"]
+
+
+def test_a_line_that_is_half_written_is_read_when_it_is_whole() -> None:
+    line = event("partya", "health_status: healthy")
+    stream = io.StringIO()
+    found = Progress(("partya",), stream)
+    for part, told in ((line[:50], "to come: partya"), (line[50:], "all services are ready")):
+        position = stream.tell()
+        stream.write(part)
+        stream.seek(position)
+        assert found.tell() == told
+
+
+def test_clocks_that_differ_do_not_show(capsys: pytest.CaptureFixture[str]) -> None:
+    progress(event("partya", "health_status: healthy", after=3600)).tell()
+    assert capsys.readouterr().out == "      60.0 s  partya      healthy\n"
+
+
+def test_others_of_the_project_are_left_alone() -> None:
+    found = progress(event("grafana", "start"), event("grafana", "health_status: unhealthy"))
+    assert found.tell() == "to come: bootstrap, partya, bridge"
+    assert found.containers == []
