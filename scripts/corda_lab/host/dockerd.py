@@ -13,31 +13,22 @@ from typing import Any
 
 import psutil
 
+from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host import processes
 from corda_lab.host.probe import EngineState, probe
 from corda_lab.host.processes import run_bounded
-from corda_lab.paths import ROOT
+from corda_lab.paths import CACHE, ROOT
 from corda_lab.text import ui
 
-CACHE = ROOT / ".cache"
-
-
 ENGINE_FILE = CACHE / "engine.json"
-
-
 DOCKERD_LOG = CACHE / "dockerd.log"
-
 
 SYSTEMD_MARK = Path("/run/systemd/system")
 """Exists only while systemd runs as the init process, whatever packages are installed."""
 
-
 DOCKER_PID_FILE = Path("/var/run/docker.pid")
-
-
 CONTAINERD_PID_FILE = Path("/var/run/docker/containerd/containerd.pid")
-
 
 CONTAINERD_SOCKETS = (
     Path("/run/containerd/containerd.sock"),
@@ -45,13 +36,8 @@ CONTAINERD_SOCKETS = (
     Path("/var/run/docker/containerd/containerd-debug.sock"),
 )
 
-
 START_SECONDS_MAX = 60
-
-
 STOP_SECONDS_MAX = 60
-
-
 POLL_SECONDS = 0.2
 
 
@@ -130,7 +116,7 @@ def remove_dead_socket(path: Path) -> bool:
     return False
 
 
-def _start_engine() -> None:
+def start_engine() -> None:
     """Start the engine, or wait for one that is just starting, and write down what we started."""
     if SYSTEMD_MARK.is_dir():
         _start_with_systemd()
@@ -154,7 +140,7 @@ def _start_with_systemd() -> None:
             f"`systemctl start docker` failed: {processes.last_words(done.stderr) or 'the engine does not answer'}",
             "See `journalctl --unit docker` for the cause.",
         )
-    _write_engine_file({"method": "systemd", "boot_id": _boot_id()})
+    _note_engine({"method": "systemd", "boot_id": _boot_id()})
 
 
 def _start_dockerd() -> None:
@@ -175,7 +161,7 @@ def _start_dockerd() -> None:
             cwd="/",
         )
     ui.note(f"started dockerd (process {process.pid}, log in {DOCKERD_LOG.relative_to(ROOT)})")
-    _write_engine_file(_process_note(process.pid))
+    note_process(process.pid)
     ended_or_ready = _await(lambda: process.poll() is not None or _is_ready(), seconds_max=START_SECONDS_MAX)
     if ended_or_ready and process.poll() is None:
         return
@@ -187,16 +173,13 @@ def _start_dockerd() -> None:
     raise LabError(f"dockerd {what}: {words}", f"The whole log is in {DOCKERD_LOG}.")
 
 
-def _process_note(pid: int) -> dict[str, Any]:
-    return {"method": "dockerd", "pid": pid, "start_seconds": process_start_seconds(pid), "boot_id": _boot_id()}
+def note_process(pid: int) -> None:
+    """Write down that this process is an engine of ours."""
+    _note_engine({"method": "dockerd", "pid": pid, "start_seconds": process_start_seconds(pid), "boot_id": _boot_id()})
 
 
-def _write_engine_file(content: dict[str, Any]) -> None:
-    """Write the note about our engine whole or not at all."""
-    ENGINE_FILE.parent.mkdir(parents=True, exist_ok=True)
-    staged = ENGINE_FILE.with_suffix(".new")
-    staged.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    staged.replace(ENGINE_FILE)
+def _note_engine(content: dict[str, Any]) -> None:
+    atomic.write_text(ENGINE_FILE, json.dumps(content, indent=2) + "\n")
 
 
 def started_by_us() -> dict[str, Any] | None:

@@ -10,13 +10,7 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.host import debian
-from corda_lab.host.dockerd import (
-    DOCKER_PID_FILE,
-    _process_note,
-    _start_engine,
-    _write_engine_file,
-    remove_stale_pid_file,
-)
+from corda_lab.host.dockerd import DOCKER_PID_FILE, note_process, remove_stale_pid_file, start_engine
 from corda_lab.host.probe import EngineState, chosen_endpoint, probe, problem
 from corda_lab.text import ui
 
@@ -48,7 +42,7 @@ def ensure_engine(*, install: bool | None = None) -> str:
     ui.note("no Docker engine is running on this machine")
     if missing:
         _install_engine(missing)
-    _start_engine()
+    start_engine()
     found = probe()
     if found.state is not EngineState.READY:
         raise problem(found)
@@ -72,4 +66,4 @@ def _install_engine(packages: Sequence[str]) -> None:
     # Where a package's scripts start services without systemd, the engine runs by now, and it does because of us.
     pid = remove_stale_pid_file(DOCKER_PID_FILE, "dockerd")
     if pid is not None:
-        _write_engine_file(_process_note(pid))
+        note_process(pid)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from corda_lab.atomic import whole_file
 from corda_lab.errors import LabError
 from corda_lab.host import debian
 from corda_lab.host.probe import parse_version, plugin_version
 from corda_lab.text import ui
 
 COMPOSE_VERSION_MIN = Version("2.24.0")
-
 
 PLUGIN_DIRECTORY = Path("/usr/local/lib/docker/cli-plugins")
 """Where fetched plugins go: every docker CLI, of any packager and user, looks there, so plain ``docker compose`` works
@@ -67,7 +67,6 @@ def _fetch_plugins_from_sid(plugins: Sequence[str]) -> None:
     ui.note(f"fetching {' and '.join(plugins)} from Debian sid")
     with tempfile.TemporaryDirectory(prefix="corda-lab-apt-") as directory:
         unpacked = debian.unpack_from_sid([f"docker-{plugin}" for plugin in plugins], Path(directory))
-        PLUGIN_DIRECTORY.mkdir(parents=True, exist_ok=True)
         for plugin in plugins:
             name = f"docker-{plugin}"
             programs = [path for path in unpacked.rglob(name) if path.is_file() and not path.is_symlink()]
@@ -76,7 +75,5 @@ def _fetch_plugins_from_sid(plugins: Sequence[str]) -> None:
                 raise LabError(
                     f"Debian sid's package {name} holds no such program", "Install Docker's own plugin packages."
                 )
-            staged = PLUGIN_DIRECTORY / f".{name}.new"
-            shutil.copyfile(program, staged)
-            staged.chmod(0o755)
-            staged.replace(PLUGIN_DIRECTORY / name)
+            with whole_file(PLUGIN_DIRECTORY / name, mode=0o755) as staged:
+                shutil.copyfile(program, staged)

@@ -14,30 +14,15 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.host import debian, processes
 from corda_lab.host.processes import COMMAND_SECONDS_MAX, run_bounded
-from corda_lab.paths import ROOT
+from corda_lab.paths import CACHE, ROOT
 from corda_lab.text import ui
 
 OFFLINE = ROOT / "scripts" / "offline"
-
-
-CACHE = ROOT / ".cache"
-
-
 BASE_SUITE = "trixie"
-
-
 BASE_IMAGE = f"corda-lab/standin-base:{BASE_SUITE}"
-
-
 PACKAGES_IMAGE = f"corda-lab/standin-packages:{BASE_SUITE}"
-
-
 STANDIN_LABEL = "org.cordalab.standin"
-
-
 DEBOOTSTRAP_SECONDS_MAX = 600
-
-
 BUILD_SECONDS_MAX = 900
 
 
@@ -57,7 +42,6 @@ class StandIn:
 
 _JAVA21 = StandIn("JAVA21_IMAGE", "java21")
 
-
 STAND_INS = (
     StandIn("JAVA8_IMAGE", "java8"),
     _JAVA21,
@@ -68,7 +52,6 @@ STAND_INS = (
     StandIn("POSTGRES_EXPORTER_IMAGE", "postgres-exporter"),
     StandIn("TOXIPROXY_IMAGE", "toxiproxy"),
 )
-
 
 BASE_ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -6,16 +6,13 @@ from collections.abc import Iterator
 
 CLASS_BYTES_MAX = 16 * 1024**2
 
-
 CONTRACT_INTERFACES = frozenset(
     f"net/corda/core/contracts/{name}"
     for name in ("Contract", "UpgradedContract", "UpgradedContractWithLegacyConstraint")
 )
 """The interfaces that make a class a contract, as class files name them."""
 
-
 _CLASS_MAGIC = 0xCAFEBABE
-
 
 _CONSTANT_BYTES = {
     3: 4,
@@ -37,9 +34,7 @@ _CONSTANT_BYTES = {
 }
 """Bytes behind the tag of each kind of entry in a class file's constant pool (JVM specification, 4.4)."""
 
-
 _TEXT_TAG, _CLASS_TAG = 1, 7
-
 
 _WIDE_TAGS = {5, 6}
 """Numbers of eight bytes take two places of the pool."""

@@ -18,12 +18,10 @@ from corda_lab.text import ui
 Source = Literal["present", "registry", "local"]
 """Where images come from; ``present`` when all of them are there already."""
 
-
 GRAFANA_VARIABLE = "GRAFANA_IMAGE"
 
 REGISTRY_SECONDS_MAX = 20
 PULL_SECONDS_MAX = 1200
-
 
 IMAGES_OF_SERVICES = {
     "postgres": "POSTGRES_IMAGE",

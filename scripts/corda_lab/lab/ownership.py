@@ -6,7 +6,7 @@ Every start and every stop of the lab leaves a mark before it begins. Those of a
 import json
 from pathlib import Path
 
-from corda_lab import paths
+from corda_lab import atomic, paths
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import run_docker
 
@@ -21,9 +21,7 @@ def mark_file(project: str) -> Path:
 
 def mark(project: str, lab: str | None) -> None:
     """Note which lab of a project a sweep started, as ``present`` tells it; None: whatever is there is not a sweep's."""
-    file = mark_file(project)
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps({"lab": lab}), encoding="utf-8")
+    atomic.write_text(mark_file(project), json.dumps({"lab": lab}))
 
 
 def marked(project: str) -> str | None:

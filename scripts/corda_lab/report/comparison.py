@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from corda_lab import atomic
 from corda_lab.analysis.circumstances import fingerprint
 from corda_lab.analysis.comparison import Against, Comparison, Rates
 from corda_lab.analysis.conclusions import ratio_words
@@ -319,7 +320,6 @@ def write(found: Comparison, *, results_folder: Path | None = None) -> Path:
         "compare.json": lambda: json.dumps(as_dict(found), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
     }
     made = {name: make() for name, make in makers.items()}
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in made.items():
-        page.replace_text(folder / name, text)
+        atomic.write_text(folder / name, text)
     return folder

@@ -4,7 +4,6 @@ Everything is made from the stored files of the run and from nothing else.
 """
 
 import importlib.resources
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import jinja2
 
+from corda_lab import atomic
 from corda_lab.report import chart, summaries, sweep
 from corda_lab.report import run as report_run
 from corda_lab.results import stored
@@ -58,16 +58,5 @@ def render(folder: Path) -> Path:
     # All are made before the first is replaced: a defect leaves the old ones as they were.
     made = {name: make() for name, make in texts.items()}
     for name, text in made.items():
-        replace_text(folder / name, text)
+        atomic.write_text(folder / name, text)
     return folder / "report.html"
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a file whole, in place of what was there."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=".report-", delete=False, encoding="utf-8", newline=""
-    ) as file:
-        file.write(text)
-    staged = Path(file.name)
-    staged.chmod(0o644)
-    staged.replace(path)

@@ -2,10 +2,7 @@
 
 import contextlib
 import json
-import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,6 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from corda_lab.atomic import whole_folder
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 
@@ -39,8 +37,6 @@ RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60
 UNFINISHED = "unfinished"
 """Folder of the sweeps that broke off and can be taken up again."""
-
-PARTIAL = ".partial-"
 
 
 def check_name(name: str, *, option: str, length_max: int = NAME_LENGTH_MAX) -> str:
@@ -92,37 +88,6 @@ def as_model(path: Path, content: Any, model: type[Model]) -> Model:
 def name_of(identity: str) -> str:
     """The name in a run's id: ``20260102T030405Z-iou`` is ``iou``."""
     return identity.partition("-")[2]
-
-
-def sync(folder: Path) -> None:
-    """Have the disk hold a folder and everything in it."""
-    for path in [*folder.rglob("*"), folder]:
-        _sync_entry(path)
-
-
-@contextmanager
-def whole_folder(final: Path) -> Iterator[Path]:
-    """A folder to fill. It becomes ``final`` when the block ends well, and nothing otherwise; a power cut tears nothing."""
-    final.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{final.name}-", dir=final.parent))
-    try:
-        yield partial
-        partial.chmod(0o755)
-        sync(partial)
-        partial.rename(final)
-        _sync_entry(final.parent)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-
-
-def _sync_entry(path: Path) -> None:
-    """Have the disk hold a file's content, or what a folder lists."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def require_free(identity: str, *, results: Path | None = None) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host import processes
 from corda_lab.host.processes import last_lines
@@ -152,7 +153,7 @@ def ensure_tools() -> None:
             raise LabError(
                 "Installing scripts/requirements-dev.txt failed", "Is the package index reachable? See the lines above."
             )
-        marker.write_text(wanted, encoding="ascii")
+        atomic.write_text(marker, wanted)
 
 
 def lint(totals: Totals) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, RESULTS, WORKLOADS
@@ -105,8 +106,7 @@ class Unfinished:
     def note_broken(self, step: Step, why: str) -> None:
         """Keep that a step of a search broke the lab on every try."""
         file = self._broken_file(step)
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(f"{why}\n", encoding="utf-8")
+        atomic.write_text(file, f"{why}\n")
 
     @property
     def done(self) -> list[Path]:
@@ -116,7 +116,7 @@ class Unfinished:
 
     def keep(self, step: Step, measured: Measured) -> None:
         """Keep a step that has ended, whole or not at all."""
-        with folders.whole_folder(self._step_folder(step)) as folder:
+        with atomic.whole_folder(self._step_folder(step)) as folder:
             keep.write_step(folder, measured)
 
     def image_ids(self) -> dict[str, str]:
@@ -168,8 +168,8 @@ class Unfinished:
         for path in self.folder.parent.glob(f"{FINISHED}*"):
             shutil.rmtree(path)
         for folder in (self.folder / "steps", self.folder.parent.parent):
-            for path in folder.glob(f"{folders.PARTIAL}*") if folder.is_dir() else ():
-                if folder.name == "steps" or path.name.startswith(f"{folders.PARTIAL}{self.identity}-"):
+            for path in folder.glob(f"{atomic.PARTIAL}*") if folder.is_dir() else ():
+                if folder.name == "steps" or path.name.startswith(f"{atomic.PARTIAL}{self.identity}-"):
                     shutil.rmtree(path)
 
 
@@ -179,7 +179,7 @@ def create(identity: str, text: str, plan: dict[str, Any], *, results_folder: Pa
     final = unfinished_folder(results_folder) / identity
     if final.exists():
         raise LabError(f"{final} exists already", "Start again a second later.")
-    with folders.whole_folder(final) as folder:
+    with atomic.whole_folder(final) as folder:
         (folder / "sweep.yaml").write_text(text, encoding="utf-8")
         folders.write_json(folder / "plan.json", plan)
     return Unfinished(final, plan)

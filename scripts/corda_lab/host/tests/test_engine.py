@@ -16,6 +16,7 @@ from packaging.version import Version
 from corda_lab.errors import LabError
 from corda_lab.host import debian, dockerd, engine, plugins, probe, processes
 from corda_lab.host.probe import EngineState
+from corda_lab.testing.docker import docker_client
 
 
 @pytest.fixture
@@ -35,15 +36,6 @@ def engine_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "engine.json"
     monkeypatch.setattr(dockerd, "ENGINE_FILE", path)
     return path
-
-
-def docker_client(directory: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Put a docker command on PATH that does what ``script`` says, and nothing else."""
-    client = directory / "docker"
-    client.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    client.chmod(0o755)
-    monkeypatch.setenv("PATH", str(directory))
-    monkeypatch.delenv("DOCKER_HOST", raising=False)
 
 
 @pytest.mark.parametrize(

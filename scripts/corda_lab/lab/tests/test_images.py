@@ -9,6 +9,7 @@ from corda_lab.host import standins
 from corda_lab.lab import images
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
+from corda_lab.testing.docker import docker_client
 
 NAMES = {"JAVA8_IMAGE": "temurin:8", "PYTHON_IMAGE": "python:3.13", "GRAFANA_IMAGE": "grafana:12"}
 OFFICIAL, STAND_IN = False, True
@@ -28,14 +29,6 @@ OFFICIAL, STAND_IN = False, True
 )
 def test_source_follows_from_what_is_there(present: dict[str, bool], source: str | None) -> None:
     assert images.decide(NAMES, present) == source
-
-
-def docker_client(directory: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Put a docker command on PATH that does what ``script`` says."""
-    client = directory / "docker"
-    client.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    client.chmod(0o755)
-    monkeypatch.setenv("PATH", str(directory))
 
 
 def test_registry_counts_as_reachable_at_the_first_sign_of_a_pull(

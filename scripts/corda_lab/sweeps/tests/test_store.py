@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from corda_lab import atomic
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
@@ -494,7 +495,7 @@ def test_a_report_of_what_there_is_leaves_nothing_half_written(
     monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(page, "render", lambda folder: folder)
     Stub(sweep_file(tmp_path), kept, sample).step(kept.steps[0], "")
-    torn = tmp_path / "results" / f"{folders.PARTIAL}{kept.identity}-x"
+    torn = tmp_path / "results" / f"{atomic.PARTIAL}{kept.identity}-x"
     torn.mkdir()
     assert finish(Wanted(None)).folder is not None
     assert not torn.exists()
