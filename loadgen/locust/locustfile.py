@@ -60,7 +60,7 @@ class FlowUser(FastHttpUser):
         super().__init__(environment)
         self._user = self._run.next_user()
         self._place = Place(self._run.pool) if self._run.pool else None
-        self._path = f"/v1/nodes/{plan.node.name}/flows"
+        self._path = f"/v1/nodes/{plan.roles.node.name}/flows"
         if plan.choice.pacing_seconds:
             self._pace = constant_pacing(plan.choice.pacing_seconds)
 

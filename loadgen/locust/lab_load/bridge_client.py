@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import quote, urlencode
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.parse import quote
+
+import requests
 
 from lab_load.answer import read_answer
 from lab_workload.flows import Flow, Party
@@ -15,6 +14,7 @@ from lab_workload.problems import LoadError
 ASK_TIMEOUT_SECONDS = 15.0
 BODY_BYTES_MAX = 32 * 1024 * 1024
 """Longest answer that is read: a list of 100,000 references to states has half of it."""
+CHUNK_BYTES = 64 * 1024
 
 
 class BridgeError(LoadError):
@@ -26,8 +26,6 @@ class BridgeClient:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        # The lab's own network is never behind the proxy that the environment may name.
-        self._opener = build_opener(ProxyHandler({}))
 
     def parties(self, node: str) -> list[Party]:
         """Every party that ``node`` has in its network map, notaries left out. Raises ``BridgeError``."""
@@ -57,13 +55,13 @@ class BridgeClient:
     def start(self, node: str, flow: str, args: Mapping[str, Any], client_id: str, timeout_seconds: float) -> Any:
         """Start a flow and wait for its end: its result. Raises ``BridgeError`` with the bridge's reason."""
         body = json.dumps({"flow": flow, "args": args, "clientId": client_id}).encode()
-        headers = {"Content-Type": "application/json"}
-        return self._post(f"/v1/nodes/{quote(node)}/flows", body, headers, timeout_seconds).get("result")
+        path = f"/v1/nodes/{quote(node)}/flows"
+        return self._post(path, body, "application/json", timeout_seconds).get("result")
 
     def upload(self, node: str, name: str, content: bytes, timeout_seconds: float) -> str:
         """Give ``node`` an attachment: its id. Raises ``BridgeError`` with the bridge's reason."""
-        path = f"/v1/nodes/{quote(node)}/attachments?{urlencode({'name': name})}"
-        answer = self._post(path, content, {"Content-Type": "application/zip"}, timeout_seconds)
+        path = f"/v1/nodes/{quote(node)}/attachments?name={quote(name)}"
+        answer = self._post(path, content, "application/zip", timeout_seconds)
         try:
             return str(answer["attachmentId"])
         except KeyError as error:
@@ -71,34 +69,54 @@ class BridgeClient:
 
     def _get(self, path: str) -> Any:
         try:
-            return self._ask(Request(self._url + path), ASK_TIMEOUT_SECONDS)
+            return self._ask("GET", path, ASK_TIMEOUT_SECONDS)
         except BridgeError as error:
             raise BridgeError(f"the bridge at {self._url} is not ready for load: {error.message}") from error
-        except OSError as error:
-            reason = getattr(error, "reason", error)
-            raise BridgeError(f"the bridge at {self._url} does not answer ({reason}); is the lab up?") from error
+        except requests.RequestException as error:
+            raise BridgeError(
+                f"the bridge at {self._url} does not answer ({_reason(error)}); is the lab up?"
+            ) from error
 
-    def _post(self, path: str, body: bytes, headers: Mapping[str, str], timeout_seconds: float) -> Any:
+    def _post(self, path: str, body: bytes, content_type: str, timeout_seconds: float) -> Any:
         try:
-            answer = self._ask(Request(self._url + path, data=body, headers=dict(headers)), timeout_seconds)
-        except OSError as error:
-            raise BridgeError(f"no answer from the bridge: {getattr(error, 'reason', error)}") from error
+            answer = self._ask("POST", path, timeout_seconds, data=body, headers={"Content-Type": content_type})
+        except requests.RequestException as error:
+            raise BridgeError(f"no answer from the bridge: {_reason(error)}") from error
         return answer if isinstance(answer, dict) else {}
 
-    def _ask(self, request: Request, timeout_seconds: float) -> Any:
-        """The content of a good answer. Raises ``BridgeError`` with the reason of a bad one, ``OSError`` for none."""
-        request.add_header("Accept", "application/json")
+    def _ask(self, method: str, path: str, timeout_seconds: float, **content: Any) -> Any:
+        """The content of a good answer.
+
+        Raises ``BridgeError`` with the reason of a bad one, ``requests.RequestException`` when there is none.
+        """
+        with requests.Session() as session:
+            # The lab's own network is never behind the proxy that the environment may name.
+            session.trust_env = False
+            session.headers["Accept"] = "application/json"
+            with session.request(method, self._url + path, timeout=timeout_seconds, stream=True, **content) as response:
+                body = _read(response)
+                if not response.ok:
+                    raise BridgeError(str(read_answer(response.status_code, body, None).error))
         try:
-            with self._opener.open(request, timeout=timeout_seconds) as response:
-                return json.loads(response.read(BODY_BYTES_MAX))
-        except HTTPError as error:
-            with error:
-                answer = read_answer(error.code, error.read(BODY_BYTES_MAX), None)
-            raise BridgeError(str(answer.error)) from error
-        except HTTPException as error:
-            raise ConnectionError(f"{type(error).__name__}: {error}") from error
+            return json.loads(body)
         except ValueError as error:
-            raise BridgeError(f"{request.selector} was not answered with JSON") from error
+            raise BridgeError(f"{path} was not answered with JSON") from error
 
     def _unreadable(self, what: str, error: Exception) -> BridgeError:
         return BridgeError(f"the bridge at {self._url} answered {what} that cannot be read: {error!r}")
+
+
+def _read(response: requests.Response) -> bytes:
+    body = bytearray()
+    for chunk in response.iter_content(CHUNK_BYTES):
+        body += chunk
+        if len(body) > BODY_BYTES_MAX:
+            raise BridgeError(f"the answer is longer than {BODY_BYTES_MAX} bytes")
+    return bytes(body)
+
+
+def _reason(error: BaseException) -> str:
+    """Why there is no answer, as the operating system says it: requests wraps that several times."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return str(error)

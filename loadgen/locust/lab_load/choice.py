@@ -1,17 +1,65 @@
-"""What a person asked for, read from Locust's options or from the web UI's form."""
+"""What a run was asked for: read from Locust's options or from its web form, and what is wrong with it."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from locust.util.timespan import parse_timespan
 
-from lab_load.generator_settings import GeneratorSettings
-from lab_load.load_plan import Choice, Extent
+from lab_load.generator_settings import RUN_ID, GeneratorSettings
+from lab_load.schedule import Model
 from lab_workload import overrides
+from lab_workload.names import canonical
 from lab_workload.problems import LoadError, Problem
 
+PACING_SECONDS_MAX = 3600.0
+RATE_MAX = 100_000.0
+LATE_SECONDS_MAX = 60.0
 USERS_DEFAULT = 1
 """Locust's own, where nobody says how many."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a person or the command line asked for; an empty node or counterparty is the workload's own."""
+
+    workload: str
+    node: str
+    counterparty: str
+    pacing_seconds: float
+    """Closed load: time from one start of a user to its next; 0 starts the next as soon as the last has ended."""
+    run_id: str
+    seed: int
+    bridge_url: str
+    model: Model = "closed"
+    rate: float = 0.0
+    """Open load: arrivals per second."""
+    late_seconds_max: float = 1.0
+    """Open load: an arrival that is later than this is dropped."""
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    """Values that take the place of the workload file's."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests start at intended times."""
+        return self.model != "closed"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much load there will be."""
+
+    users: int
+    """Users of closed load, places in the pool of open load."""
+    seconds: float | None
+    """How long it goes on; None when nobody has said."""
+    workers: int = 1
+
+    @property
+    def places(self) -> int:
+        """Users with those that make every worker have as many."""
+        return math.ceil(self.users / self.workers) * self.workers
 
 
 def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSettings) -> Choice:
@@ -59,6 +107,40 @@ def seconds_of(run_time: Any) -> float | None:
         return float(parse_timespan(str(run_time))) if run_time else None
     except ValueError:
         return None
+
+
+def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem]:
+    """What is wrong with a choice whatever the workload and the network."""
+    problems: list[Problem] = []
+    for label, name in (("node", choice.node), ("counterparty", choice.counterparty)):
+        if name and canonical(name, settings.party_names) is None:
+            text = f"unknown node {name!r}; there are {', '.join(settings.party_names)}"
+            problems.append(Problem.of(label, text))
+    if not math.isfinite(choice.pacing_seconds) or not 0 <= choice.pacing_seconds <= PACING_SECONDS_MAX:
+        problems.append(
+            Problem.of("pacing", f"must be 0 to {PACING_SECONDS_MAX:.0f} seconds, is {choice.pacing_seconds:g}")
+        )
+    if not RUN_ID.fullmatch(choice.run_id):
+        problems.append(Problem.of("run id", f"{choice.run_id!r} is not 1 to 100 letters, digits, '.', '_' or '-'"))
+    if not choice.is_open:
+        if choice.rate:
+            problems.append(
+                Problem.of("rate", "belongs to open load; leave it 0, or choose constant or poisson arrivals")
+            )
+        return problems
+    if not 0 < choice.rate <= RATE_MAX:
+        problems.append(
+            Problem.of("rate", f"{choice.model} arrivals need above 0 to {RATE_MAX:.0f} per second, is {choice.rate:g}")
+        )
+    if not 0 <= choice.late_seconds_max <= LATE_SECONDS_MAX:
+        problems.append(
+            Problem.of("late-max", f"must be 0 to {LATE_SECONDS_MAX:.0f} seconds, is {choice.late_seconds_max:g}")
+        )
+    if choice.pacing_seconds:
+        problems.append(
+            Problem.of("pacing", "belongs to closed load; leave it 0, the rate says how often requests start")
+        )
+    return problems
 
 
 def _number(values: Mapping[str, Any], name: str, problems: list[Problem]) -> float:

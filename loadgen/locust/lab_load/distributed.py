@@ -15,13 +15,14 @@ import gevent
 from gevent.event import Event
 from locust.runners import STATE_MISSING, MasterRunner, WorkerRunner
 
-from lab_load.choice import extent_from
+from lab_load.choice import Choice, Extent, extent_from
 from lab_load.generator import TICK_SECONDS, Generator
 from lab_load.generator_settings import GeneratorSettings
-from lab_load.load_plan import Choice, Extent, LoadPlan
+from lab_load.load_plan import LoadPlan
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, RowWriter
 from lab_workload.flows import Party
+from lab_workload.network import Roles
 from lab_workload.prepared import Share
 from lab_workload.problems import LoadError
 from lab_workload.workload import load_workload
@@ -129,9 +130,7 @@ class Master(Generator):
             message = {
                 "choice": asdict(plan.choice),
                 "extent": asdict(plan.extent),
-                "node": asdict(plan.node),
-                "counterparty": asdict(plan.counterparty) if plan.counterparty else None,
-                "parties": dict(plan.parties),
+                "roles": asdict(plan.roles),
                 "needed": plan.needed,
                 "answer_timeout_seconds": plan.answer_timeout_seconds,
                 "results": dict(plan.results),
@@ -256,16 +255,15 @@ class Worker(Generator):
     def _plan_of(self, message: Mapping[str, Any]) -> LoadPlan:
         """The master's plan. Raises ``LoadError`` when this worker's workload files are not the master's."""
         choice = Choice(**message["choice"])
-        counterparty = message["counterparty"]
+        roles = message["roles"]
+        counterparty = roles["counterparty"]
         return LoadPlan(
             choice=choice,
             extent=Extent(**message["extent"]),
             workload=load_workload(
                 self._settings.workloads, choice.workload, self._settings.party_names, choice.overrides
             ),
-            node=Party(**message["node"]),
-            counterparty=Party(**counterparty) if counterparty else None,
-            parties=message["parties"],
+            roles=Roles(Party(**roles["node"]), Party(**counterparty) if counterparty else None, roles["parties"]),
             needed=message["needed"],
             answer_timeout_seconds=message["answer_timeout_seconds"],
             results=message["results"],

@@ -62,9 +62,9 @@ class ProcessRun:
         self._parts = plan.workload.parts
         self._weights = list(accumulate(part.weight for part in self._parts))
         self._part_random = random.Random(f"parts/{choice.seed}/{share.worker}")
-        self._counterparty = plan.counterparty.x500_name if plan.counterparty else None
-        self._counterparties = {part.name: plan.counterparty_of(part) for part in self._parts}
-        self._metrics = RequestMetrics(plan.workload.name, plan.node.name)
+        counterparties = ((part.name, plan.roles.counterparty_of(part)) for part in self._parts)
+        self._counterparties = {name: party.x500_name for name, party in counterparties if party}
+        self._metrics = RequestMetrics(plan.workload.name, plan.roles.node.name)
         # A run id may be used again after its rows were removed; a client id must not, or old results are re-attached.
         self._client_id_prefix = f"{choice.run_id}-{uuid4().hex[:8]}"
         self._in_flight: dict[int, Request] = {}
@@ -126,7 +126,7 @@ class ProcessRun:
                 "user_id": request.user_id,
                 "workload": self.plan.workload.name,
                 "part": request.part.name,
-                "node": self.plan.node.name,
+                "node": self.plan.roles.node.name,
                 "flow": request.part.flow,
                 "worker": self.share.worker,
                 "intended_at": None if intended is None else wall_seconds(intended),
@@ -202,9 +202,8 @@ class ProcessRun:
 
     def _args_of(self, part: WorkloadPart, user: int) -> dict[str, Any]:
         values = self._values.for_user(user)
-        own_counterparty = self._counterparties[part.name]
-        if own_counterparty is not None or len(self._parts) > 1:
-            values.names["counterparty"] = own_counterparty or self._counterparty
+        if part.name in self._counterparties:
+            values.names["counterparty"] = self._counterparties[part.name]
         try:
             return part.arguments.render(values)
         except TemplateError as error:

@@ -12,7 +12,7 @@ from gevent.pool import Pool
 
 from lab_load.attachment import make_attachment
 from lab_load.bridge_client import BridgeClient, BridgeError
-from lab_load.load_plan import LoadPlan, check_prepared, check_templates
+from lab_load.load_plan import LoadPlan, check_prepared
 from lab_workload.prepared import Results, count_items
 from lab_workload.problems import LoadError, SetupError, TemplateError
 from lab_workload.workload import SetupStep
@@ -62,7 +62,7 @@ def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
         logger.info("Set-up: %s: %d items in %.1f s", step.name, done[-1].items, done[-1].seconds)
     if done:
         check_prepared(plan)
-        check_templates(plan, after_setup=True)
+        plan.check_templates()
     return plan, done
 
 

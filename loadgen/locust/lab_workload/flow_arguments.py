@@ -1,13 +1,14 @@
-"""Whether the arguments of a workload fit a flow: their names, and the types of those whose value is known beforehand."""
+"""Whether a node can start a flow with the arguments of a workload: their names, and the types of constants."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lab_workload.flows import Parameter, signature
+from lab_workload.flows import Flow, Parameters, signature
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Problem
+from lab_workload.templates import is_template
 
 WHOLE = {"byte", "short", "int", "integer", "long", "biginteger"}
 NUMBERS = WHOLE | {"float", "double", "bigdecimal"}
@@ -21,53 +22,63 @@ _HASH = re.compile(r"(?:[A-Z0-9-]+:)?[0-9A-Fa-f]{64,}")
 _LIST = re.compile(r"(?:list|collection|set|iterable)<(.+)>")
 
 
-def argument_problems(arguments: Mapping[str, Any], constructors: Sequence[Sequence[Parameter]]) -> list[Problem]:
-    """What is wrong with the arguments, located within them; nothing when some constructor takes them.
+def flow_problems(node: str, flow: str, args: Mapping[str, Any], flows: Sequence[Flow]) -> list[Problem]:
+    """What keeps ``node``, which can start ``flows``, from starting ``flow`` with these arguments.
 
-    A parameter that may be null may be left out. Where no constructor takes these names, the closest one says what is
-    missing and what is too many.
+    Locations are relative to what has ``flow`` and ``args``: a part of a workload or a step of its set-up.
     """
-    if not constructors:
-        return []
-    fitting = [way for way in constructors if not name_problems(arguments, way)]
-    if fitting:
-        tries = [type_problems(arguments, way) for way in fitting]
-        return min(tries, key=len)
-    closest = min(constructors, key=lambda way: len(name_problems(arguments, way)))
-    ways = " or ".join(f"({signature(way)})" for way in constructors)
+    found = named(flow, flows)
+    if not found:
+        known = [one.name if "." in flow else one.short_name for one in flows]
+        text = f"{node} has no flow {flow!r}{did_you_mean(flow, known)}"
+        return [Problem.of("flow", text, f"`scripts/lab flows {node}` lists its flows.")]
+    constructors = [parameters for one in found for parameters in one.constructors]
     return [
-        replace(problem, text=f"{problem.text}; the flow takes {ways}") for problem in name_problems(arguments, closest)
+        replace(problem, location=("args", *problem.location))
+        for problem in argument_problems(found[0].short_name, args, constructors)
     ]
 
 
-def name_problems(arguments: Mapping[str, Any], way: Sequence[Parameter]) -> list[Problem]:
+def named(flow: str, flows: Sequence[Flow]) -> list[Flow]:
+    """The flows of this full or short name."""
+    return [one for one in flows if flow in (one.name, one.short_name)]
+
+
+def argument_problems(flow: str, args: Mapping[str, Any], constructors: Sequence[Parameters]) -> list[Problem]:
+    """What is wrong with arguments of ``flow``, located within them; nothing when some constructor takes them.
+
+    A parameter that may be null may be left out. Where no constructor takes these names, the closest one shows what is
+    missing and what is unknown. Where no constructor is known, nothing can be wrong.
+    """
+    if not constructors:
+        return []
+    fitting = [parameters for parameters in constructors if not _name_problems(args, parameters)]
+    if fitting:
+        return min((_type_problems(args, parameters) for parameters in fitting), key=len)
+    closest = min(constructors, key=lambda parameters: len(_name_problems(args, parameters)))
+    remedy = f"{flow} takes {' or '.join(f'({signature(parameters)})' for parameters in constructors)}."
+    return [replace(problem, remedy=remedy) for problem in _name_problems(args, closest)]
+
+
+def _name_problems(args: Mapping[str, Any], parameters: Parameters) -> list[Problem]:
     """Arguments that this constructor has no parameter for, and parameters without an argument."""
-    names = [one.name for one in way]
-    unknown = [name for name in arguments if name not in names]
-    missing = [one.name for one in way if one.name not in arguments and not one.type.endswith("?")]
+    names = [one.name for one in parameters]
+    unknown = [name for name in args if name not in names]
+    missing = [one.name for one in parameters if one.name not in args and not one.is_optional]
     return [
-        *(Problem.of(name, f"is no parameter{did_you_mean(name, names)}") for name in unknown),
+        *(Problem.of(name, f"unknown argument{did_you_mean(name, names)}") for name in unknown),
         *(Problem.of(name, "is missing") for name in missing),
     ]
 
 
-def type_problems(arguments: Mapping[str, Any], way: Sequence[Parameter]) -> list[Problem]:
+def _type_problems(args: Mapping[str, Any], parameters: Parameters) -> list[Problem]:
     """Constants that cannot be a value of their parameter's type; what a template will give is not known yet."""
-    types = {one.name: one.type for one in way}
+    types = {one.name: one.type for one in parameters}
     return [
-        Problem.of(name, f"{value!r} is no {types[name]}")
-        for name, value in arguments.items()
+        Problem.of(name, f"{value!r} is not a value of type {types[name]}")
+        for name, value in args.items()
         if not is_template(value) and not fits(value, types[name])
     ]
-
-
-def is_template(value: Any) -> bool:
-    """Whether a value is decided only when a request is sent."""
-    if isinstance(value, dict):
-        return any(map(is_template, value.values()))
-    if isinstance(value, list):
-        return any(map(is_template, value))
-    return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
 def fits(value: Any, type_name: str) -> bool:

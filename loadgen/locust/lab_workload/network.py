@@ -1,81 +1,210 @@
-"""Whether a workload fits the network: its parties, its flows and the names of their arguments."""
+"""A workload bound to a network: who starts its flows, with whom, and everything that keeps it from running there."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 
-from lab_workload.flows import Flow, Parameter
+from lab_workload.flow_arguments import flow_problems, named
+from lab_workload.flows import Flow, Party
 from lab_workload.names import canonical, did_you_mean
-from lab_workload.problems import Problem
+from lab_workload.problems import Problem, WorkloadError, in_file_order
+from lab_workload.states import NODE_WORDS
 from lab_workload.templates import Arguments
-from lab_workload.workload import Workload
+from lab_workload.workload import SetupStep, Workload, WorkloadPart
 
 
-def network_problems(
-    workload: Workload,
-    node: str,
-    counterparty: str | None,
-    parties: Collection[str],
-    platform: int | None,
-    flows: Mapping[str, Sequence[Flow]],
-) -> list[Problem]:
-    """Everything about ``workload``, started by ``node``, that these parties cannot give.
+@dataclass(frozen=True)
+class Network:
+    """What a running network offers. The functions may ask a bridge, and raise what its client raises."""
 
-    ``platform`` is the node's platform version, None where the workload does not ask for one; ``flows`` are those of
-    every node that starts some, by its name.
-    """
-    source = workload.source
-    requires = workload.requires
-    if requires and requires.parties and len(parties) < requires.parties:
-        # Parties that are missing are no surprise then.
-        text = f"needs {requires.parties} parties, the network has {len(parties)}"
-        return [source.problem(("requires", "parties"), text)]
-    problems = []
-    if requires and requires.platform and platform is not None and platform < requires.platform:
-        text = f"needs platform version {requires.platform}, {node} has {platform}"
-        problems.append(source.problem(("requires", "platform"), text))
+    parties: Mapping[str, Party]
+    """Every party by its name, notaries left out."""
+    flows: Callable[[str], Sequence[Flow]]
+    """The flows that a node lets RPC start, by the node's name."""
+    platform_version: Callable[[str], int]
+    """Platform version of a node, by its name."""
+    notaries: Sequence[str] = ()
+    """Names of the notaries, as far as they are known."""
+    startable: Sequence[str] = ()
+    """Names of the parties that a larger network would have, in their order."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Names of the parties that a run asks for; None where it leaves the choice to the workload."""
+
+    node: str | None = None
+    counterparty: str | None = None
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Who is who when a workload runs on a network."""
+
+    node: Party
+    """Starts the flows."""
+    counterparty: Party | None
+    """The other party of the run; None where neither the run nor the workload names one."""
+    parties: Mapping[str, str]
+    """X.500 name of every party by its name."""
+
+    def counterparty_of(self, part: WorkloadPart) -> Party | None:
+        """The other party of ``part``: its own, or else the run's."""
+        name = canonical(part.own_counterparty, self.parties) if part.own_counterparty else None
+        return Party(name, self.parties[name]) if name else self.counterparty
+
+    def node_of(self, step: SetupStep, item: object = None) -> str:
+        """Name of the node on which ``step`` of the set-up is to run for ``item``, whether or not there is such a party."""
+        counterparty = self.counterparty.name if self.counterparty else ""
+        words = {"node": self.node.name, "counterparty": counterparty, "item": item}
+        return str(words.get(step.node, step.node))
+
+
+@dataclass(frozen=True)
+class BoundPart:
+    """One kind of request, with the flow that it starts and the other party."""
+
+    part: WorkloadPart
+    flow: Flow
+    counterparty: Party | None
+
+
+@dataclass(frozen=True)
+class BoundWorkload:
+    """A workload that this network can run."""
+
+    workload: Workload
+    roles: Roles
+    parts: tuple[BoundPart, ...]
+
+
+def bind(workload: Workload, asked: Asked, network: Network) -> BoundWorkload:
+    """Find parties and flows. Raises ``WorkloadError`` with everything about the workload that the network cannot give."""
+    # Parties that are missing in a network that is too small are no news.
+    _refuse(_size_problems(workload, network))
+    roles = _roles(workload, asked, network)
+    flows_of = cache(network.flows)
+    node = roles.node.name
+    problems = [*_platform_problems(workload, node, network), *_same_party_problems(workload, asked, roles)]
     for part in workload.parts:
-        own = part.own_counterparty
-        if own and canonical(own, parties) is None:
-            location = (*part.location, "counterparty")
-            problems.append(source.problem(location, f"unknown party {own!r}; there are {', '.join(parties)}"))
-        found = [*_unnamed_parties(part.arguments, own or counterparty, parties)]
-        found += flow_problems(node, part.flow, part.args, flows.get(node, ()))
-        problems += [source.locate(problem, part.location) for problem in found]
+        found = [*_party_problems(part, roles, network), *flow_problems(node, part.flow, part.args, flows_of(node))]
+        problems += [workload.source.locate(problem, part.location) for problem in found]
     for step in workload.setup:
-        found = [*_unnamed_parties(step.arguments, counterparty, parties)]
-        problems += [source.locate(problem, step.location) for problem in found]
-    return problems
+        found = list(_step_problems(step, roles, network, flows_of))
+        problems += [workload.source.locate(problem, step.location) for problem in found]
+    _refuse(problems)
+    parts = (
+        BoundPart(part, named(part.flow, flows_of(node))[0], roles.counterparty_of(part)) for part in workload.parts
+    )
+    return BoundWorkload(workload, roles, tuple(parts))
 
 
-def _unnamed_parties(arguments: Arguments, counterparty: str | None, parties: Collection[str]) -> Iterator[Problem]:
+def unknown_party(name: str, network: Network) -> Problem | None:
+    """What is wrong with ``name`` where a party is asked for; None when there is such a party."""
+    if canonical(name, network.parties) is not None:
+        return None
+    remedy = f"The parties are {', '.join(network.parties)}."
+    notary = canonical(name, network.notaries)
+    if notary is not None:
+        return Problem(f"{notary} is a notary", remedy=remedy)
+    startable = canonical(name, network.startable)
+    if startable is not None:
+        count = network.startable.index(startable) + 1
+        remedy = f"{remedy} Start more with `scripts/lab up --parties {count}`."
+        return Problem(f"unknown party {name!r}", remedy=remedy)
+    return Problem(f"unknown party {name!r}{did_you_mean(name, network.parties)}", remedy=remedy)
+
+
+def _refuse(problems: Sequence[Problem]) -> None:
+    if problems:
+        raise WorkloadError(in_file_order(problems))
+
+
+def _size_problems(workload: Workload, network: Network) -> list[Problem]:
+    wanted = workload.requires.parties if workload.requires else None
+    if wanted is None or len(network.parties) >= wanted:
+        return []
+    text = f"needs {wanted} parties, the network has {len(network.parties)}"
+    remedy = f"Start the lab with `scripts/lab up --parties {wanted}`."
+    return [workload.source.problem(("requires", "parties"), text, remedy)]
+
+
+def _platform_problems(workload: Workload, node: str, network: Network) -> list[Problem]:
+    wanted = workload.requires.platform if workload.requires else None
+    if wanted is None or (version := network.platform_version(node)) >= wanted:
+        return []
+    text = f"needs platform version {wanted}, {node} has {version}"
+    remedy = "Set a newer CORDA_VERSION and start the lab again."
+    return [workload.source.problem(("requires", "platform"), text, remedy)]
+
+
+def _roles(workload: Workload, asked: Asked, network: Network) -> Roles:
+    """Raises ``WorkloadError`` when a party is not there."""
+    node, counterparty = asked.node or workload.node, asked.counterparty or workload.counterparty
+    problems = []
+    for field, name, chosen in (("node", node, asked.node), ("counterparty", counterparty, asked.counterparty)):
+        problem = unknown_party(name, network) if name else None
+        if problem is not None:
+            problems.append(_of_run_or_file(field, problem, chosen, workload))
+    _refuse(problems)
+
+    def party(name: str) -> Party:
+        return network.parties[str(canonical(name, network.parties))]
+
+    names = {name: one.x500_name for name, one in network.parties.items()}
+    return Roles(party(node), party(counterparty) if counterparty else None, names)
+
+
+def _of_run_or_file(field: str, problem: Problem, chosen: str | None, workload: Workload) -> Problem:
+    """``problem`` of a party that the run has chosen, or else the workload's file."""
+    return replace(problem, location=(field,)) if chosen else workload.source.locate(problem, (field,))
+
+
+def _same_party_problems(workload: Workload, asked: Asked, roles: Roles) -> Iterator[Problem]:
+    problem = Problem(f"{roles.node.name} is the node itself", remedy="Choose two different parties.")
+    for part in workload.parts:
+        if roles.counterparty_of(part) != roles.node:
+            continue
+        if part.own_counterparty:
+            yield workload.source.locate(problem, (*part.location, "counterparty"))
+        else:
+            yield _of_run_or_file("counterparty", problem, asked.counterparty, workload)
+
+
+def _party_problems(part: WorkloadPart, roles: Roles, network: Network) -> Iterator[Problem]:
+    """Parties that a part names and that are not there."""
+    if part.own_counterparty and (problem := unknown_party(part.own_counterparty, network)):
+        yield replace(problem, location=("counterparty",))
+    for state, nodes in part.changes.items():
+        for node in nodes:
+            problem = None if node in NODE_WORDS else unknown_party(node, network)
+            if problem is not None:
+                yield replace(problem, location=("states", state, node))
+    yield from _template_problems(part.arguments, roles.counterparty_of(part), network)
+
+
+def _template_problems(arguments: Arguments, counterparty: Party | None, network: Network) -> Iterator[Problem]:
     """Parties that templates name and that are not there."""
     where = arguments.used_names.get("counterparty")
     if where is not None and counterparty is None:
-        yield Problem("uses counterparty, but none is given", ("args", *where))
+        text, remedy = "uses counterparty, but the run has none", "Choose one, for example PartyB."
+        yield Problem(text, ("args", *where), remedy)
     for name, place in arguments.named_parties.items():
-        if name not in parties:
-            hint = did_you_mean(name, parties) or f"; there are {', '.join(parties)}"
-            yield Problem(f"unknown party {name!r}{hint}", ("args", *place))
+        problem = unknown_party(name, network)
+        if problem is not None:
+            yield replace(problem, location=("args", *place))
 
 
-def flow_problems(node: str, flow: str, args: Mapping[str, Any], flows: Sequence[Flow]) -> Iterator[Problem]:
-    """What keeps ``node``, which can start ``flows``, from starting ``flow`` with arguments of these names."""
-    found = [known for known in flows if flow in (known.name, known.short_name)]
-    if not found:
-        hint = did_you_mean(flow, [known.name if "." in flow else known.short_name for known in flows])
-        text = f"{node} cannot start {flow}{hint or f'; `scripts/lab flows {node}` lists what it can'}"
-        yield Problem.of("flow", text)
-        return
-    constructors = [parameters for known in found for parameters in known.constructors]
-    if not constructors or any(not _wrong_names(args, parameters) for parameters in constructors):
-        return
-    closest = min(constructors, key=lambda parameters: len(_wrong_names(args, parameters)))
-    takes = " or ".join(f"({', '.join(one.name for one in parameters)})" for parameters in constructors)
-    for name, text in _wrong_names(args, closest):
-        yield Problem(f"{text}; {flow} takes {takes}", ("args", name))
-
-
-def _wrong_names(args: Mapping[str, Any], parameters: Sequence[Parameter]) -> list[tuple[str, str]]:
-    names = [one.name for one in parameters]
-    wrong = [(name, f"is no parameter{did_you_mean(name, names)}") for name in args if name not in names]
-    return wrong + [(one.name, "is missing") for one in parameters if one.name not in args and not one.is_optional]
+def _step_problems(
+    step: SetupStep, roles: Roles, network: Network, flows_of: Callable[[str], Sequence[Flow]]
+) -> Iterator[Problem]:
+    yield from _template_problems(step.arguments, roles.counterparty, network)
+    if step.node == "item":
+        return  # what the items are is known when the set-up gets there
+    node = roles.node_of(step)
+    problem = unknown_party(node, network)
+    if problem is not None:
+        yield replace(problem, location=("node",))
+    elif step.flow is not None:
+        name = str(canonical(node, network.parties))
+        yield from flow_problems(name, step.flow, step.args, flows_of(name))

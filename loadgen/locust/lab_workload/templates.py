@@ -24,7 +24,7 @@ LOAD_NAMES = (*COMMON_NAMES, "mine", "needed", "take", "user")
 """What a template of a request can name. Parties are X.500 names as strings."""
 SETUP_NAMES = (*COMMON_NAMES, "item", "needed")
 """What a template of the set-up can name."""
-PREPARED_NAMES = frozenset({"item", "mine", "setup", "take"})
+PREPARED_NAMES = frozenset({"mine", "setup", "take"})
 """Names whose values the set-up makes, so that what uses them can be rendered only after it."""
 
 _Renderer = Callable[[Mapping[str, Any]], Any]
@@ -83,12 +83,14 @@ class Arguments:
         except Exception as error:  # an expression of the workload's author may fail in any way
             raise TemplateError(f"{type(error).__name__}: {_message(error)}") from error
 
-    def check(self, values: HasNames) -> None:
-        """Render once and see that the result can be sent as JSON. Raises ``TemplateError``."""
+    def render_json(self, values: HasNames) -> dict[str, Any]:
+        """The arguments of the next request, which can be sent as JSON. Raises ``TemplateError``."""
+        rendered = self.render(values)
         try:
-            json.dumps(self.render(values), allow_nan=False)
+            json.dumps(rendered, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise TemplateError(f"cannot be sent as JSON: {error}") from error
+        return rendered
 
     def _compile(self, value: Any, where: Location, problems: list[Problem]) -> _Renderer:
         if isinstance(value, str) and "{" in value:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from lab_workload.names import did_you_mean
+from lab_workload.names import canonical, did_you_mean
 from lab_workload.prepared import Prepared
 from lab_workload.problems import TemplateError
 
@@ -53,6 +53,11 @@ class Values:
         if needed is not None:
             self.names["needed"] = needed
 
+    @property
+    def are_prepared(self) -> bool:
+        """Whether results of the set-up are among them."""
+        return bool(self._prepared.results)
+
     def for_user(self, ordinal: int) -> "Values":
         """The values of this worker's user ``ordinal``, from 1, until somebody else's are asked for."""
         self._user = ordinal
@@ -76,10 +81,11 @@ class Values:
         return self._random.choice(choices)
 
     def _party(self, name: str) -> str:
-        if name not in self._parties:
+        found = name if name in self._parties else canonical(str(name), self._parties)
+        if found is None:
             hint = did_you_mean(str(name), self._parties) or f"; there are {', '.join(self._parties)}"
             raise TemplateError(f"party({name!r}): unknown party{hint}")
-        return self._parties[name]
+        return self._parties[found]
 
     def _mine(self, step: str, item: str | None = None) -> Any:
         return self._prepared.mine(self._user, step, item)

@@ -253,7 +253,7 @@ def test_a_bad_environment_is_told_at_once(locust: Locust) -> None:
         (("--workload", "iuo"), "argument --workload: unknown workload 'iuo', did you mean 'iou'?"),
         (("--node", "PartyX"), "argument --node: unknown node 'PartyX'; there are PartyA, PartyB, PartyC"),
         (("--counterparty", "nobody"), "argument --counterparty: unknown node 'nobody'; there are PartyA, PartyB, P"),
-        (("--counterparty", "PartyA"), "counterparty: is PartyA like the node; choose another party"),
+        (("--counterparty", "PartyA"), "counterparty: PartyA is the node itself"),
         (("--pacing", "-1"), "pacing: must be 0 to 3600 seconds, is -1"),
         (("--pacing", "fast"), "argument --pacing: invalid float value: 'fast'"),
         (("--run-id", "../escape"), "run id: '../escape' is not 1 to 100 letters, digits, '.', '_' or '-'"),
@@ -295,13 +295,13 @@ def test_every_mistake_in_a_workload_is_told_at_once(locust: Locust, bridge: Stu
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("flows.Iou", "flows.Iuo", "flow: PartyA cannot start org.cordalab.flows.Iuo, did you mean 'org.cordalab.flow"),
+        ("flows.Iou", "flows.Iuo", "flow: PartyA has no flow 'org.cordalab.flows.Iuo', did you mean 'org.cordalab.fl"),
         (
             "iouValue:",
             "value:",
-            "iou.yaml:5: args.iouValue: is missing; org.cordalab.flows.Iou takes (iouValue, otherParty)",
+            "iou.yaml:5: args.iouValue: is missing. Iou takes (iouValue: int, otherParty: Party).",
         ),
-        ("counterparty: PartyB\n", "", "iou.yaml:6: args.otherParty: uses counterparty, but none is given"),
+        ("counterparty: PartyB\n", "", "iou.yaml:6: args.otherParty: uses counterparty, but the run has none"),
         ("random_int(1, 99)", "random_int(9, 1)", "iou.yaml:5: args: template: random_int(9, 1): the first bound is"),
         ("random_int(1, 99)", "counter", "iou.yaml:5: args: template: cannot be sent as JSON"),
     ],

@@ -121,8 +121,8 @@ def test_a_run_that_runs_dry_fails_and_names_rate_max(locust: Locust, bridge: St
         (PAY.replace("rate_max: 1000\n", ""), (), 2, "iou.yaml:1: rate_max: is missing"),
         (PAY.replace('"{{ needed }}"', "5"), (), 1, "5 items of coins were prepared, but the load can take 2003"),
         (OWN.replace('"{{ users }}"', "2"), (), 1, "2 items of coins were prepared, but each of 3 users needs one"),
-        (PAY.replace("CashPrepare", "CashPrepair"), (), 2, "iou.yaml:9: setup[0].flow: PartyA cannot start"),
-        (PAY.replace("{count:", "{cuont:"), (), 2, "iou.yaml:10: setup[0].args.cuont: is no parameter, did you mean"),
+        (PAY.replace("CashPrepare", "CashPrepair"), (), 2, "iou.yaml:9: setup[0].flow: PartyA has no flow"),
+        (PAY.replace("{count:", "{cuont:"), (), 2, "iou.yaml:10: setup[0].args.cuont: unknown argument, did you mean"),
         (PAY.replace("take('coins')", "take('coin')"), (), 2, "iou.yaml:6: args.coin: template: unknown step 'coin'"),
         (
             PAY.replace("node: PartyA", "requires: {parties: 5}\nnode: PartyA"),

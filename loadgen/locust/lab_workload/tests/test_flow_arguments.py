@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from lab_workload.flow_arguments import argument_problems, fits
-from lab_workload.flows import Parameter
+from lab_workload.flow_arguments import argument_problems, fits, flow_problems
+from lab_workload.flows import Flow, Parameter
+from lab_workload.problems import Problem
 
 IOU = (
     (Parameter("iouValue", "int"), Parameter("otherParty", "Party")),
@@ -14,27 +15,29 @@ IOU = (
 
 
 def test_any_constructor_that_fits_will_do() -> None:
-    assert argument_problems({"iouValue": 3, "otherParty": "{{ counterparty }}"}, IOU) == []
-    assert argument_problems({"iouValue": "3", "otherParty": "O=B,L=L,C=GB", "timeWindow": True}, IOU) == []
-    assert argument_problems({"anything": 1}, ()) == [], "a flow whose parameter names are not known"
+    assert argument_problems("Iou", {"iouValue": 3, "otherParty": "{{ counterparty }}"}, IOU) == []
+    assert argument_problems("Iou", {"iouValue": "3", "otherParty": "O=B,L=L,C=GB", "timeWindow": True}, IOU) == []
+    assert argument_problems("Iou", {"anything": 1}, ()) == [], "a flow whose parameter names are not known"
 
 
 def test_names_what_is_missing_and_what_is_too_much() -> None:
-    missing, many = map(str, argument_problems({"otherParty": "x", "iouValu": 3}, IOU)[::-1])
-    assert missing.startswith("iouValue: is missing; the flow takes (iouValue: int, otherParty: Party) or (")
-    assert many.startswith("iouValu: is no parameter, did you mean 'iouValue'?")
+    unknown, missing = argument_problems("Iou", {"otherParty": "x", "iouValu": 3}, IOU)
+    assert unknown.finding == "iouValu: unknown argument, did you mean 'iouValue'?"
+    assert missing.finding == "iouValue: is missing"
+    ways = "(iouValue: int, otherParty: Party) or (iouValue: int, otherParty: Party, timeWindow: boolean)"
+    assert unknown.remedy == missing.remedy == f"Iou takes {ways}."
 
 
 def test_names_a_constant_of_the_wrong_type() -> None:
-    (wrong,) = argument_problems({"iouValue": "much", "otherParty": "x"}, IOU)
-    assert str(wrong) == "iouValue: 'much' is no int"
-    assert argument_problems({"iouValue": "{{ pick(['much']) }}", "otherParty": "x"}, IOU) == []
+    (wrong,) = argument_problems("Iou", {"iouValue": "much", "otherParty": "x"}, IOU)
+    assert str(wrong) == "iouValue: 'much' is not a value of type int"
+    assert argument_problems("Iou", {"iouValue": "{{ pick(['much']) }}", "otherParty": "x"}, IOU) == []
 
 
 def test_a_parameter_that_may_be_null_may_be_left_out() -> None:
     constructors = ((Parameter("amount", "Amount<Currency>"), Parameter("notary", "Party?")),)
-    assert argument_problems({"amount": "1 GBP"}, constructors) == []
-    assert argument_problems({"amount": "1 GBP", "notary": None}, constructors) == []
+    assert argument_problems("Iou", {"amount": "1 GBP"}, constructors) == []
+    assert argument_problems("Iou", {"amount": "1 GBP", "notary": None}, constructors) == []
 
 
 @pytest.mark.parametrize(
@@ -65,3 +68,47 @@ def test_a_parameter_that_may_be_null_may_be_left_out() -> None:
 )
 def test_knows_what_fits(value: Any, kind: str, does: bool) -> None:
     assert fits(value, kind) is does
+
+
+PAY = Flow(
+    "org.cordalab.flows.Pay",
+    "Pay",
+    (
+        (Parameter("amount", "Amount<Currency>"), Parameter("to", "Party")),
+        (Parameter("amount", "Amount<Currency>"), Parameter("to", "Party"), Parameter("note", "String?")),
+    ),
+)
+UNKNOWN = Flow("com.example.Odd", "Odd", ())
+
+
+@pytest.mark.parametrize(
+    ("flow", "args"),
+    [
+        ("Pay", {"amount": "1 GBP", "to": "x"}),
+        ("org.cordalab.flows.Pay", {"amount": "1 GBP", "to": "x", "note": "y"}),
+        ("Odd", {"anything": 1}),
+    ],
+)
+def test_arguments_that_a_constructor_takes_are_good(flow: str, args: dict[str, Any]) -> None:
+    assert flow_problems("PartyA", flow, args, [PAY, UNKNOWN]) == []
+
+
+def test_the_closest_constructor_says_what_is_missing_and_what_is_too_many() -> None:
+    amount_to = "amount: Amount<Currency>, to: Party"
+    takes = f"Pay takes ({amount_to}) or ({amount_to}, note: String?)."
+
+    assert flow_problems("PartyA", "Pay", {"amuont": "1 GBP", "to": "x"}, [PAY]) == [
+        Problem("unknown argument, did you mean 'amount'?", ("args", "amuont"), takes),
+        Problem("is missing", ("args", "amount"), takes),
+    ]
+
+
+def test_an_unknown_flow_says_what_was_meant() -> None:
+    remedy = "`scripts/lab flows PartyA` lists its flows."
+
+    assert flow_problems("PartyA", "Pya", {}, [PAY]) == [
+        Problem.of("flow", "PartyA has no flow 'Pya', did you mean 'Pay'?", remedy)
+    ]
+    assert flow_problems("PartyA", "com.zzz.Zzz", {}, [PAY]) == [
+        Problem.of("flow", "PartyA has no flow 'com.zzz.Zzz'", remedy)
+    ]

@@ -1,49 +1,211 @@
-"""Whether arguments fit a flow, by their names."""
+"""A workload bound to a network: everything that the network cannot give is found at once, each with its place."""
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from lab_workload.flows import Flow, Parameter
-from lab_workload.network import flow_problems
-from lab_workload.problems import Problem
+from lab_workload.flows import Flow, Parameter, Party
+from lab_workload.network import Asked, BoundWorkload, Network, bind
+from lab_workload.problems import WorkloadError
+from lab_workload.starts import flow_starts
+from lab_workload.workload import Workload, load_workload
 
-PAY = Flow(
-    "org.cordalab.flows.Pay",
-    "Pay",
-    (
-        (Parameter("amount", "Amount<Currency>"), Parameter("to", "Party")),
-        (Parameter("amount", "Amount<Currency>"), Parameter("to", "Party"), Parameter("note", "String?")),
-    ),
+IOU = Flow("org.cordalab.flows.Iou", "Iou", ((Parameter("iouValue", "int"), Parameter("otherParty", "Party")),))
+EMPTY = Flow("org.cordalab.flows.Empty", "Empty", ((),))
+PREPARE = Flow("org.cordalab.flows.CashPrepare", "CashPrepare", ((Parameter("count", "int"),),))
+PAY = Flow("org.cordalab.flows.Pay", "Pay", ((Parameter("coin", "StateRef"),),))
+PARTIES = {name: Party(name, f"O={name},L=London,C=GB") for name in ("PartyA", "PartyB", "PartyC")}
+NETWORK = Network(
+    PARTIES,
+    flows=lambda node: [EMPTY] if node == "PartyC" else [IOU, EMPTY, PREPARE, PAY],
+    platform_version=lambda node: 12,
+    notaries=("Notary",),
+    startable=("PartyA", "PartyB", "PartyC", "PartyD", "PartyE"),
 )
-UNKNOWN = Flow("com.example.Odd", "Odd", ())
+NAMES = ("Notary", *NETWORK.startable)
+IOU_WORKLOAD = """\
+description: Issue an IOU.
+node: PartyA
+counterparty: PartyB
+flow: Iou
+args: {iouValue: "{{ random_int(1, 99) }}", otherParty: "{{ counterparty }}"}
+"""
+EMPTY_WORKLOAD = "description: x\nnode: PartyA\nflow: Empty\n"
+PREPARED = """\
+description: Pay with prepared coins.
+node: partya
+counterparty: PartyB
+flow: Pay
+args: {coin: "{{ take('coins') }}"}
+setup:
+  - name: coins
+    node: item
+    each: [PartyB, PartyA]
+    flow: CashPrepare
+    args: {count: "{{ needed }}"}
+  - {name: later, flow: CashPrepare, args: {count: "{{ setup.coins | length }}"}}
+rate_max: 10
+"""
+
+Read = Callable[[str], Workload]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def from_text(text: str) -> Workload:
+        (tmp_path / "own.yaml").write_text(text)
+        return load_workload(tmp_path, "own", NAMES)
+
+    return from_text
+
+
+def problems(workload: Workload, asked: Asked | None = None, network: Network = NETWORK) -> list[str]:
+    """What is wrong, without the folder."""
+    with pytest.raises(WorkloadError) as caught:
+        bind(workload, asked or Asked(), network)
+    return [str(problem).removeprefix(f"{workload.source.path.parent}/") for problem in caught.value.problems]
+
+
+def bound(workload: Workload, asked: Asked | None = None) -> BoundWorkload:
+    return bind(workload, asked or Asked(), NETWORK)
+
+
+def test_parties_are_the_workload_s_unless_the_run_asks_for_others(read: Read) -> None:
+    own = bound(read(IOU_WORKLOAD))
+    asked = bound(read(IOU_WORKLOAD), Asked("PARTYB", "partya"))
+
+    assert (own.roles.node, own.roles.counterparty) == (PARTIES["PartyA"], PARTIES["PartyB"])
+    assert (asked.roles.node, asked.roles.counterparty) == (PARTIES["PartyB"], PARTIES["PartyA"])
+    assert [(part.flow, part.counterparty) for part in asked.parts] == [(IOU, PARTIES["PartyA"])]
 
 
 @pytest.mark.parametrize(
-    ("flow", "args"),
+    ("asked", "words"),
     [
-        ("Pay", {"amount": 1, "to": "x"}),
-        ("org.cordalab.flows.Pay", {"amount": 1, "to": "x", "note": "y"}),
-        ("Odd", {"anything": 1}),
+        (Asked("PartyX"), "node: unknown party 'PartyX', did you mean 'Party"),
+        (
+            Asked("PartyE"),
+            "node: unknown party 'PartyE'. The parties are PartyA, PartyB, PartyC. Start more with `scri",
+        ),
+        (Asked("Notary"), "node: Notary is a notary. The parties are PartyA, PartyB, PartyC."),
+        (Asked(counterparty="zzz"), "counterparty: unknown party 'zzz'. The parties are PartyA, PartyB, PartyC."),
+        (Asked(counterparty="partya"), "counterparty: PartyA is the node itself. Choose two different parties."),
+        (Asked("PartyB"), "own.yaml:3: counterparty: PartyB is the node itself. Choose two different parties."),
+        (Asked("PartyC"), "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab flows PartyC` lists its flows."),
     ],
 )
-def test_arguments_that_a_constructor_takes_are_good(flow: str, args: dict[str, Any]) -> None:
-    assert list(flow_problems("PartyA", flow, args, [PAY, UNKNOWN])) == []
+def test_a_party_that_cannot_be_is_named_with_who_chose_it(read: Read, asked: Asked, words: str) -> None:
+    (problem,) = problems(read(IOU_WORKLOAD), asked)
+
+    assert problem.startswith(words)
 
 
-def test_the_closest_constructor_says_what_is_missing_and_what_is_too_many() -> None:
-    takes = "; Pay takes (amount, to) or (amount, to, note)"
+def test_a_party_that_only_a_larger_network_has_comes_with_the_way_to_start_it(read: Read) -> None:
+    (problem,) = problems(read(IOU_WORKLOAD.replace("PartyB", "PartyE")))
 
-    assert list(flow_problems("PartyA", "Pay", {"amuont": 1, "to": "x"}, [PAY])) == [
-        Problem(f"is no parameter, did you mean 'amount'?{takes}", ("args", "amuont")),
-        Problem(f"is missing{takes}", ("args", "amount")),
+    assert problem.startswith("own.yaml:3: counterparty: unknown party 'PartyE'. ")
+    assert problem.endswith("Start more with `scripts/lab up --parties 5`.")
+
+
+@pytest.mark.parametrize(
+    ("requires", "words"),
+    [
+        ("{parties: 5}", "needs 5 parties, the network has 3. Start the lab with `scripts/lab up --parties 5`."),
+        ("{platform: 13}", "needs platform version 13, PartyA has 12. Set a newer CORDA_VERSION"),
+    ],
+)
+def test_what_a_workload_requires_is_compared_with_the_network(read: Read, requires: str, words: str) -> None:
+    (problem,) = problems(read(f"{EMPTY_WORKLOAD}requires: {requires}\n"))
+
+    assert problem.startswith("own.yaml:4: requires")
+    assert words in problem
+
+
+def test_problems_of_all_parts_and_steps_are_found_at_once(read: Read) -> None:
+    text = """\
+description: Several mistakes.
+node: PartyA
+flows:
+  - flow: Iuo
+  - flow: Iou
+    args: {iouValue: many, otherParty: "{{ counterparty }}"}
+    states: {com.example.S: {PartyE: 1}}
+  - {name: own, flow: Empty, counterparty: PartyD}
+  - {name: third, flow: Iou, args: {iouValue: 1, otherParty: "{{ party('PartyD') }}"}}
+setup:
+  - {name: a, node: PartyD, flow: CashPrepare, args: {count: 1}}
+  - {name: b, node: PartyB, flow: CashPrepare, args: {cuont: 1}}
+"""
+    found = problems(read(text))
+
+    assert [problem.partition(". ")[0] for problem in found] == [
+        "own.yaml:4: flows[0].flow: PartyA has no flow 'Iuo', did you mean 'Iou'? `scripts/lab flows PartyA` lists its flows.",
+        "own.yaml:6: flows[1].args.otherParty: uses counterparty, but the run has none",
+        "own.yaml:6: flows[1].args.iouValue: 'many' is not a value of type int",
+        "own.yaml:7: flows[1].states.com.example.S.PartyE: unknown party 'PartyE'",
+        "own.yaml:8: flows[2].counterparty: unknown party 'PartyD'",
+        "own.yaml:9: flows[3].args.otherParty: unknown party 'PartyD'",
+        "own.yaml:11: setup[0].node: unknown party 'PartyD'",
+        "own.yaml:12: setup[1].args.cuont: unknown argument, did you mean 'count'? CashPrepare takes (count: int).",
+        "own.yaml:12: setup[1].args.count: is missing",
     ]
 
 
-def test_an_unknown_flow_says_what_was_meant() -> None:
-    assert list(flow_problems("PartyA", "Pya", {}, [PAY])) == [
-        Problem.of("flow", "PartyA cannot start Pya, did you mean 'Pay'?")
-    ]
-    assert list(flow_problems("PartyA", "com.zzz.Zzz", {}, [PAY])) == [
-        Problem.of("flow", "PartyA cannot start com.zzz.Zzz; `scripts/lab flows PartyA` lists what it can")
+def test_a_bridge_is_asked_once_for_the_flows_of_a_node_and_only_where_it_matters(read: Read) -> None:
+    asked = []
+
+    def flows(node: str) -> list[Flow]:
+        asked.append(node)
+        return [IOU, PREPARE]
+
+    def no_version(node: str) -> int:
+        raise AssertionError("nobody asks for a platform")
+
+    setup = (
+        "setup: [{name: a, flow: CashPrepare, args: {count: 1}}, {name: b, node: counterparty, flow: Iou, args: {}}]\n"
+    )
+    found = problems(read(IOU_WORKLOAD + setup), network=replace(NETWORK, flows=flows, platform_version=no_version))
+
+    assert asked == ["PartyA", "PartyB"]
+    assert len(found) == 2
+
+
+def test_every_start_has_its_arguments_rendered(read: Read) -> None:
+    text = """\
+description: Two parts.
+node: PartyA
+counterparty: PartyB
+flows:
+  - {flow: Iou, args: {iouValue: "{{ counter() }}", otherParty: "{{ counterparty }}"}}
+  - {name: own, flow: Iou, counterparty: PartyC, args: {iouValue: 2, otherParty: "{{ counterparty }}"}}
+"""
+    first, second = flow_starts(bound(read(text)))
+
+    assert (first.node, first.flow, first.location) == ("PartyA", "Iou", ("flows", 0))
+    assert first.args == {"iouValue": 1, "otherParty": PARTIES["PartyB"].x500_name}
+    assert second.args == {"iouValue": 2, "otherParty": PARTIES["PartyC"].x500_name}
+
+
+def test_starts_that_need_what_the_set_up_prepares_are_left_out(read: Read) -> None:
+    (start,) = flow_starts(bound(read(PREPARED)))
+
+    assert (start.node, start.flow, start.args) == ("PartyB", "CashPrepare", {"count": 1}), "the first item's"
+    assert start.location == ("setup", 0)
+
+
+def test_templates_without_a_value_are_found_in_set_up_and_parts(read: Read) -> None:
+    text = IOU_WORKLOAD.replace("random_int(1, 99)", "random_int(9, 1)") + (
+        "setup:\n"
+        "  - {name: a, flow: CashPrepare, args: {count: '{{ 1 // 0 }}'}}\n"
+        "  - {name: b, flow: CashPrepare, each: '{{ 5 }}', args: {count: 1}}\n"
+    )
+    with pytest.raises(WorkloadError) as caught:
+        flow_starts(bound(read(text)))
+
+    assert [(problem.location, problem.line) for problem in caught.value.problems] == [
+        (("setup", 0, "args"), 7),
+        (("setup", 1, "each"), 8),
+        (("args",), 5),
     ]

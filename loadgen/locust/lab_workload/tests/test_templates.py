@@ -95,7 +95,7 @@ def test_used_names_are_known_with_where_they_are_used_first() -> None:
 )
 def test_an_argument_that_cannot_be_sent_says_why(template: Any, message: str) -> None:
     with pytest.raises(TemplateError, match=message):
-        Arguments({"value": template}).check(values())
+        Arguments({"value": template}).render_json(values())
 
 
 @pytest.mark.parametrize(

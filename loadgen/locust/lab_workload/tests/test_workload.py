@@ -69,12 +69,12 @@ def test_every_shipped_workload_gives_arguments_that_can_be_sent(name: str) -> N
         items = step.each.render(drawn_from)["each"] if step.each else [None]
         for item in items:
             drawn_from.names["item"] = item
-            step.arguments.check(drawn_from)
+            step.arguments.render_json(drawn_from)
             assert type(step.count.render(drawn_from)["count"]) is int
         prepared = [f"{step.name}-{number}" for number in range(10)]
         results[step.name] = {str(item): prepared for item in items} if step.each else prepared
     for part in workload.parts:
-        part.arguments.check(values())
+        part.arguments.render_json(values())
 
 
 def test_names_are_those_of_the_yaml_files(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""The flow starts of a workload with their arguments rendered, one of each kind, so that they can be tried before a run."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lab_workload.network import BoundWorkload, Roles
+from lab_workload.problems import Location, Problem, TemplateError, WorkloadError
+from lab_workload.values import Values
+from lab_workload.workload import Workload
+
+SAMPLE_RUN_ID = "check"
+
+
+@dataclass(frozen=True)
+class FlowStart:
+    """What the bridge is sent to start a flow."""
+
+    node: str
+    """Name of the node that starts it."""
+    flow: str
+    """Class of the flow, full or short."""
+    args: Mapping[str, Any]
+    location: Location
+    """Where the workload's file describes it: a part, or a step of the set-up."""
+
+
+def flow_starts(bound: BoundWorkload) -> list[FlowStart]:
+    """One start of every step of the set-up and of every part, as a run of one user and one request would make them.
+
+    Left out is what uses results of the set-up, which are not known before it. Raises ``WorkloadError`` with every template
+    that gives no value that can be sent.
+    """
+
+    def values() -> Values:
+        return sample_values(bound.roles)
+
+    workload, roles = bound.workload, bound.roles
+    return _all([*_setup_starts(workload, roles, values), *_part_starts(workload, roles, values)])
+
+
+def part_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> list[FlowStart]:
+    """One start of every part whose arguments can be rendered with what fresh ``values`` hold.
+
+    Raises ``WorkloadError`` with every template that gives no value that can be sent.
+    """
+    return _all(_part_starts(workload, roles, values))
+
+
+def sample_values(roles: Roles) -> Values:
+    """Values as templates draw them in the first request of a run of one user; nothing is prepared."""
+    return Values(
+        seed=1,
+        node=roles.node.x500_name,
+        counterparty=roles.counterparty.x500_name if roles.counterparty else None,
+        parties=roles.parties,
+        users=1,
+        needed=1,
+        run_id=SAMPLE_RUN_ID,
+    )
+
+
+def _part_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> Iterator[FlowStart | Problem]:
+    for part in workload.parts:
+        drawn_from = values()
+        if part.arguments.needs_setup and not drawn_from.are_prepared:
+            continue
+        counterparty = roles.counterparty_of(part)
+        if counterparty is not None:
+            drawn_from.names["counterparty"] = counterparty.x500_name
+        try:
+            args = part.arguments.render_json(drawn_from)
+        except TemplateError as error:
+            yield workload.source.problem((*part.location, "args"), f"template: {error}")
+        else:
+            yield FlowStart(roles.node.name, part.flow, args, part.location)
+
+
+def _setup_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> Iterator[FlowStart | Problem]:
+    """Of a step with ``each`` only the first item's."""
+    for step in workload.setup:
+        if step.flow is None or any(arguments.needs_setup for arguments in step.all_arguments):
+            continue
+        drawn_from = values()
+        field = "each"
+        try:
+            items = step.each.render(drawn_from)["each"] if step.each else [None]
+            if not isinstance(items, (list, tuple)) or not items:
+                raise TemplateError(f"gives {items!r}, not a list of items")
+            drawn_from.names["item"] = items[0]
+            field = "args"
+            args = step.arguments.render_json(drawn_from)
+        except TemplateError as error:
+            yield workload.source.problem((*step.location, field), f"template: {error}")
+        else:
+            yield FlowStart(roles.node_of(step, items[0]), step.flow, args, step.location)
+
+
+def _all(made: Iterable[FlowStart | Problem]) -> list[FlowStart]:
+    found = list(made)
+    problems = [one for one in found if isinstance(one, Problem)]
+    if problems:
+        raise WorkloadError(problems)
+    return [one for one in found if isinstance(one, FlowStart)]

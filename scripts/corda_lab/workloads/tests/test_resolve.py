@@ -1,0 +1,174 @@
+"""What of a workload's file and of the running network reaches a run's plan, and how mistakes are reported."""
+
+from pathlib import Path
+
+import pytest
+
+from corda_lab.clients.bridge import Bridge, Node
+from corda_lab.errors import FinalError, LabError
+from corda_lab.lab.settings import PARTIES
+from corda_lab.paths import WORKLOADS
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import Subject
+from corda_lab.testing.simulation import nodes
+from corda_lab.workloads.check import problems_of
+from corda_lab.workloads.resolve import lab_problems, read_workload, resolve_subject
+from lab_workload.flows import Flow, Parameter
+from lab_workload.workload import Workload, load_workload
+
+IOU = "org.cordalab.flows.Iou"
+FLOWS = [
+    Flow(IOU, "Iou", ((Parameter("iouValue", "int"), Parameter("otherParty", "Party")),)),
+    Flow("org.cordalab.flows.Empty", "Empty", ((),)),
+]
+
+
+class KnownBridge(Bridge):
+    """A bridge whose answers are known beforehand; no server is asked."""
+
+    def __init__(self, flows: list[Flow] = FLOWS) -> None:
+        super().__init__("http://127.0.0.1:9")
+        self._flows = flows
+
+    def nodes(self) -> dict[str, Node]:
+        return nodes()
+
+    def flow_definitions(self, node: str) -> list[Flow]:
+        return self._flows
+
+
+def workload_of(tmp_path: Path, text: str) -> Workload:
+    (tmp_path / "own.yaml").write_text(text, encoding="utf-8")
+    return load_workload(tmp_path, "own", ("Notary", *PARTIES))
+
+
+def subject_of(
+    workload: Workload, node: str | None = None, counterparty: str | None = None, flows: list[Flow] = FLOWS
+) -> Subject:
+    options = LoadOptions(workload.name, 1, 1, 0, node=node, counterparty=counterparty)
+    return resolve_subject(options, workload, KnownBridge(flows), nodes())
+
+
+def test_names_an_unknown_workload_and_what_was_probably_meant() -> None:
+    with pytest.raises(LabError, match="unknown workload 'iuo', did you mean 'iou'") as caught:
+        read_workload("iuo")
+    assert caught.value.exit_code == 2
+
+
+def test_every_workload_of_the_repository_can_be_read() -> None:
+    for path in WORKLOADS.glob("*.yaml"):
+        assert read_workload(path.stem).name == path.stem
+
+
+def test_names_the_option_of_a_node_that_is_not_there_and_what_to_do() -> None:
+    workload = read_workload("iou")
+    assert subject_of(workload, "partyc").node == "PartyC"
+    with pytest.raises(FinalError, match=r"^--node: unknown party 'PartyX'"):
+        subject_of(workload, "PartyX")
+    with pytest.raises(FinalError, match=r"^--node: Notary is a notary"):
+        subject_of(workload, "Notary")
+    with pytest.raises(FinalError, match=r"^--counterparty: PartyC is the node itself"):
+        subject_of(workload, "PartyC", "PartyC")
+    with pytest.raises(FinalError, match=r"^--counterparty: unknown party 'PartyE'") as caught:
+        subject_of(workload, counterparty="PartyE")
+    assert "scripts/lab up --parties 5" in caught.value.remedy
+
+
+def test_finds_a_flow_by_either_name_and_refuses_others_with_the_line() -> None:
+    workload = read_workload("iou")
+    assert subject_of(workload).flows == {IOU: "Iou"}
+    with pytest.raises(LabError, match=r"iou\.yaml:\d+: flow: PartyA has no flow 'org.cordalab.flows.Iou'"):
+        subject_of(workload, flows=FLOWS[1:])
+
+
+def test_arguments_that_the_flow_does_not_take_are_reported_with_their_lines() -> None:
+    flows = [Flow(IOU, "Iou", ((Parameter("value", "int"), Parameter("otherParty", "Party")),))]
+    with pytest.raises(LabError) as caught:
+        subject_of(read_workload("iou"), flows=flows)
+    missing, unknown = caught.value.problems
+    assert (missing.location, missing.text) == (("args", "value"), "is missing")
+    assert (unknown.location, unknown.line) == (("args", "iouValue"), 8)
+    assert unknown.text == "unknown argument, did you mean 'value'?"
+    assert caught.value.remedy == "Iou takes (value: int, otherParty: Party)."
+
+
+def test_a_sound_workload_has_no_problem_on_the_lab() -> None:
+    assert lab_problems(read_workload("iou"), KnownBridge()) == []
+
+
+def test_every_part_s_problems_are_reported_with_their_lines(tmp_path: Path) -> None:
+    text = """\
+description: Two parts, both wrong.
+node: PartyA
+counterparty: PartyB
+flows:
+  - flow: org.cordalab.flows.Iuo
+  - flow: org.cordalab.flows.Iou
+    args: {iouValue: many, otherParty: "{{ counterparty }}"}
+"""
+    first, second = lab_problems(workload_of(tmp_path, text), KnownBridge())
+    assert "own.yaml:5: " in str(first)
+    assert "did you mean 'org.cordalab.flows.Iou'" in str(first)
+    assert "own.yaml:7: " in str(second)
+    assert "'many' is not a value of type int" in str(second)
+
+
+def test_a_template_without_a_value_is_a_problem_on_the_lab(tmp_path: Path) -> None:
+    text = """\
+description: No number is from 9 to 1.
+node: PartyA
+counterparty: PartyB
+flow: org.cordalab.flows.Iou
+args: {iouValue: "{{ random_int(9, 1) }}", otherParty: "{{ counterparty }}"}
+"""
+    (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge())
+    assert "own.yaml:5: args: template: random_int(9, 1): the first bound is above the second" in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("requires", "words"),
+    [
+        ("{parties: 5}", "needs 5 parties, the network has 3"),
+        ("{platform: 13}", "needs platform version 13, PartyA has 12"),
+    ],
+)
+def test_what_a_workload_requires_is_compared_with_the_network(tmp_path: Path, requires: str, words: str) -> None:
+    text = f"description: x\nnode: PartyA\nrequires: {requires}\nflow: org.cordalab.flows.Empty\n"
+    (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge())
+    assert words in problem.text
+    assert "own.yaml:3: requires" in problem.finding
+
+
+def test_a_part_s_own_counterparty_comes_before_the_run_s(tmp_path: Path) -> None:
+    text = """\
+description: Two parties.
+node: PartyA
+counterparty: PartyB
+flows:
+  - {name: own, flow: org.cordalab.flows.Empty, counterparty: PartyC, states: {com.example.S: {counterparty: 2}}}
+  - {name: usual, flow: org.cordalab.flows.Empty, states: {com.example.S: {node: 1, counterparty: 1}}}
+"""
+    subject = subject_of(workload_of(tmp_path, text))
+    assert [part.counterparty for part in subject.parts] == ["PartyC", "PartyB"]
+    assert subject.parts[0].changes == {"com.example.S": {"PartyC": 2}}
+    expected = subject.vault_expected({"own": 10, "usual": 3})
+    assert expected == {
+        ("com.example.S", "PartyC"): 20,
+        ("com.example.S", "PartyA"): 3,
+        ("com.example.S", "PartyB"): 3,
+    }
+
+
+def test_states_at_a_node_that_is_not_there_are_named(tmp_path: Path) -> None:
+    text = "description: x\nnode: PartyA\nflow: org.cordalab.flows.Empty\nstates: {com.example.S: {PartyE: 1}}\n"
+    (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge())
+    assert "own.yaml:4: states" in problem.finding
+    assert "unknown party 'PartyE'" in problem.text
+
+
+def test_checks_all_files_of_a_folder_at_once(tmp_path: Path) -> None:
+    workload_of(tmp_path, "description: x\nnode: PartyA\nflow: org.cordalab.flows.Empty\n")
+    (tmp_path / "bad.yaml").write_text("description: x\nnod: PartyA\n", encoding="utf-8")
+    found = problems_of(tmp_path, (), lambda workload: lab_problems(workload, KnownBridge()))
+    assert found["own"] == []
+    assert len(found["bad"]) >= 2
