@@ -19,7 +19,7 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
     settings_of_file, problems = overrides.parse(list(values.get("set") or ()))
     pacing_seconds = _number(values, "pacing", problems)
     rate = _number(values, "rate", problems)
-    late_seconds_max = _number(values, "late_max", problems)
+    late_max_seconds = _number(values, "late_max", problems)
     if problems:
         raise LoadError(problems)
     return Choice(
@@ -30,9 +30,9 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
         run_id=run_id,
         seed=values["seed"],
         bridge_url=(values.get("host") or settings.bridge_url).rstrip("/"),
-        model=values["arrivals"],
+        arrivals=values["arrivals"],
         rate=rate,
-        late_seconds_max=late_seconds_max,
+        late_max_seconds=late_max_seconds,
         overrides=settings_of_file,
     )
 

@@ -7,8 +7,14 @@ from typing import Any
 
 from lab_load.bridge_client import BridgeClient, BridgeError
 from lab_load.generator_settings import RUN_ID, GeneratorSettings, url_problems
-from lab_load.schedule import Model
 from lab_workload.flows import Flow, Party
+from lab_workload.load import (
+    LATE_MAX_SECONDS_DEFAULT,
+    LATE_MAX_SECONDS_LIMIT,
+    PACING_SECONDS_MAX,
+    RATE_MAX,
+    Arrivals,
+)
 from lab_workload.names import canonical
 from lab_workload.network import flow_problems, network_problems
 from lab_workload.prepared import ALONE, Prepared, Results, Share
@@ -16,9 +22,6 @@ from lab_workload.problems import LoadError, Location, Problem, SetupError, Temp
 from lab_workload.values import Values
 from lab_workload.workload import SetupStep, Workload, WorkloadPart, load_workload
 
-PACING_SECONDS_MAX = 3600.0
-RATE_MAX = 100_000.0
-LATE_SECONDS_MAX = 60.0
 OPEN_MARGIN = 1.1
 """How many more arrivals than the rate gives on average an open load is prepared for."""
 ANSWER_MARGIN_SECONDS = 30.0
@@ -37,10 +40,10 @@ class Choice:
     run_id: str
     seed: int
     bridge_url: str
-    model: Model = "closed"
+    arrivals: Arrivals = "closed"
     rate: float = 0.0
     """Open load: arrivals per second."""
-    late_seconds_max: float = 1.0
+    late_max_seconds: float = LATE_MAX_SECONDS_DEFAULT
     """Open load: an arrival that is later than this is dropped."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Values that take the place of the workload file's."""
@@ -48,7 +51,7 @@ class Choice:
     @property
     def is_open(self) -> bool:
         """Whether requests start at intended times."""
-        return self.model != "closed"
+        return self.arrivals != "closed"
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class LoadPlan:
     def load(self) -> str:
         """The load in a few words, for people and dashboards: ``closed, 8 users`` or ``poisson, 20/s``."""
         choice = self.choice
-        return f"{choice.model}, {choice.rate:g}/s" if choice.is_open else f"closed, {self.extent.users} users"
+        return f"{choice.arrivals}, {choice.rate:g}/s" if choice.is_open else f"closed, {self.extent.users} users"
 
     def values(self, share: Share = ALONE) -> Values:
         """A fresh source of template values: two of the same plan and share give the same sequence."""
@@ -229,11 +232,13 @@ def _choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Proble
         return problems
     if not 0 < choice.rate <= RATE_MAX:
         problems.append(
-            Problem.of("rate", f"{choice.model} arrivals need above 0 to {RATE_MAX:.0f} per second, is {choice.rate:g}")
+            Problem.of(
+                "rate", f"{choice.arrivals} arrivals need above 0 to {RATE_MAX:.0f} per second, is {choice.rate:g}"
+            )
         )
-    if not 0 <= choice.late_seconds_max <= LATE_SECONDS_MAX:
+    if not 0 <= choice.late_max_seconds <= LATE_MAX_SECONDS_LIMIT:
         problems.append(
-            Problem.of("late-max", f"must be 0 to {LATE_SECONDS_MAX:.0f} seconds, is {choice.late_seconds_max:g}")
+            Problem.of("late-max", f"must be 0 to {LATE_MAX_SECONDS_LIMIT:.0f} seconds, is {choice.late_max_seconds:g}")
         )
     if choice.pacing_seconds:
         problems.append(

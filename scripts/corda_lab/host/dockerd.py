@@ -17,11 +17,8 @@ from corda_lab.errors import LabError
 from corda_lab.host import processes
 from corda_lab.host.probe import EngineState, probe
 from corda_lab.host.processes import run_bounded
-from corda_lab.paths import ROOT
+from corda_lab.paths import CACHE, ROOT
 from corda_lab.text import ui
-
-CACHE = ROOT / ".cache"
-
 
 ENGINE_FILE = CACHE / "engine.json"
 

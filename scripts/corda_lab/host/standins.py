@@ -14,13 +14,10 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.host import debian, processes
 from corda_lab.host.processes import COMMAND_SECONDS_MAX, run_bounded
-from corda_lab.paths import ROOT
+from corda_lab.paths import CACHE, ROOT
 from corda_lab.text import ui
 
 OFFLINE = ROOT / "scripts" / "offline"
-
-
-CACHE = ROOT / ".cache"
 
 
 BASE_SUITE = "trixie"
