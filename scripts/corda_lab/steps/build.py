@@ -11,6 +11,7 @@ from corda_lab.errors import LabError
 from corda_lab.stats import steady
 from corda_lab.steps import costs, counts, open_load, rows
 from corda_lab.steps.entry import (
+    PASSED,
     CostsEntry,
     GeneratorEntry,
     PartEntry,
@@ -32,10 +33,6 @@ from corda_lab.steps.validity import invalidity, machine_trouble, verdict, warni
 CONFIDENCE_DEFAULT = 0.95
 
 
-StageValues = Callable[[Window], StagesEntry]
-"""The values of the stages over a measuring window."""
-
-
 @dataclass(frozen=True)
 class MachineUse:
     """What the host did over a measuring window; None where it is not known."""
@@ -47,8 +44,25 @@ class MachineUse:
     swapped_pages: int | None
 
 
-MachineUses = Callable[[Window], MachineUse]
-"""What the host did over any window of the load."""
+@dataclass(frozen=True)
+class Observed:
+    """Everything that was read of one load, before, during and after it."""
+
+    requests: pl.DataFrame
+    """The generator's rows, one per request; see ``rows.ROW_SCHEMA``."""
+    metrics: pl.DataFrame
+    """Prometheus's samples over the load."""
+    end: dict[str, Any]
+    """The generator's own summary, as it writes it at its end."""
+    counted: counts.Counts
+    warm_up: steady.WarmUp | None
+    """Where the warm-up was seen to end, in a load that was ended for that."""
+    machine_use: Callable[[Window], MachineUse]
+    """What the host did over a window of the load."""
+    stage_values: Callable[[Window], StagesEntry]
+    """The values of the stages over a window of the load."""
+    readings: tuple[costs.Reading, costs.Reading]
+    """What costs are counted from: before the load, and at rest after it."""
 
 
 def warm_up_of(
@@ -186,31 +200,18 @@ def judged(step: StepEntry) -> StepEntry:
     )
 
 
-def build_step(
-    plan: Plan,
-    requests: pl.DataFrame,
-    metrics: pl.DataFrame,
-    end: dict[str, Any],
-    counted: counts.Counts,
-    decided: steady.WarmUp | None,
-    machine_uses: MachineUses,
-    stage_values: StageValues,
-    readings: tuple[costs.Reading, costs.Reading],
-) -> StepEntry:
-    """The entry of ``steps.json``.
-
-    ``end`` is the generator's own summary of the load. ``decided`` is where the warm-up was seen to end, in a load that
-    was ended for that.
-    """
+def build_step(plan: Plan, seen: Observed) -> StepEntry:
+    """The entry of ``steps.json``: what one load on one lab came to."""
     options, subject = plan.options, plan.subject
-    warm_up = warm_up_of(options, requests, end, decided)
-    window = measuring_window(end, warm_up.cut_seconds)
-    in_flight = mean_in_window(metrics, "bridge_flows_in_flight", window).get(subject.node)
+    warm_up = warm_up_of(options, seen.requests, seen.end, seen.warm_up)
+    window = measuring_window(seen.end, warm_up.cut_seconds)
+    in_flight = mean_in_window(seen.metrics, "bridge_flows_in_flight", window).get(subject.node)
     states = {part.name: part.states_per_flow for part in subject.parts}
-    values = rows.request_values(requests, window, states, bridge_in_flight=in_flight)
-    resources = resources_entry(metrics, window, machine_uses(window))
-    costs_entry = costs.cost_values(values, states, window, metrics, *readings)
+    values = rows.request_values(seen.requests, window, states, bridge_in_flight=in_flight)
+    resources = resources_entry(seen.metrics, window, seen.machine_use(window))
+    costs_entry = costs.cost_values(values, states, window, seen.metrics, *seen.readings)
     others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
+    arrivals = open_load.open_load_values(seen.requests, window, seen.end, options.users) if options.is_open else None
     step = StepEntry(
         **{**values.fields(), "parts": part_entries(values, subject)},
         name=plan.workload.name,
@@ -219,22 +220,22 @@ def build_step(
         node=subject.node,
         counterparty=", ".join(subject.counterparties) or None,
         load=options.entry(),
-        setup=end.get("setup") or [],
-        window=window_entry(end, window, warm_up),
+        setup=seen.end.get("setup") or [],
+        window=window_entry(seen.end, window, warm_up),
         warm_up=warm_up,
-        precision=precision_of(options, requests, window, end),
-        open_load=open_load.open_load_values(requests, window, end, options.users) if options.is_open else None,
-        stages=stage_values(window),
-        counts=counted.entry(),
+        precision=precision_of(options, seen.requests, window, seen.end),
+        open_load=arrivals,
+        stages=seen.stage_values(window),
+        counts=seen.counted.entry(),
         generator=GeneratorEntry(
-            cpu_percent_max=generator_cpu_percent(end),
-            exit_reason=end.get("exit_reason"),
-            workers=end.get("workers") or [],
+            cpu_percent_max=generator_cpu_percent(seen.end),
+            exit_reason=seen.end.get("exit_reason"),
+            workers=seen.end.get("workers") or [],
         ),
         resources=resources.model_copy(update={"others_cpu_cores": others}),
         costs=costs_entry,
         flags=[],
         validity=ValidityEntry(valid=True, reasons=[], machine=[]),
-        verdict=VerdictEntry(passed=True, reasons=[]),
+        verdict=PASSED,
     )
     return judged(step)

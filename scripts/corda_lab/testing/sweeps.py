@@ -289,17 +289,17 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     succeeded = frame.filter(pl.col("outcome") == "ok").height
     stages = stage_entry(latency_ms, succeeded) if sweep.with_stages else NO_STAGES
     nothing = costs.Reading({}, {})
-    entry = step_build.build_step(
-        plan_of(options, part("Iou", states_per_flow=states_of(sweep, planned))),
-        frame,
-        metrics,
-        end,
-        agreeing(succeeded),
-        None,
-        lambda _: step_build.MachineUse(None, None, None),
-        lambda _: stages,
-        (nothing, nothing),
+    seen = step_build.Observed(
+        requests=frame,
+        metrics=metrics,
+        end=end,
+        counted=agreeing(succeeded),
+        warm_up=None,
+        machine_use=lambda _: step_build.MachineUse(None, None, None),
+        stage_values=lambda _: stages,
+        readings=(nothing, nothing),
     )
+    entry = step_build.build_step(plan_of(options, part("Iou", states_per_flow=states_of(sweep, planned))), seen)
     use = entry.resources.model_copy(
         update={
             "host_busy_percent": sweep.busy_percent * (0.4 + 0.6 * load),
