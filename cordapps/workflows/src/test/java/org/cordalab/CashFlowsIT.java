@@ -66,8 +66,9 @@ class CashFlowsIT {
 
         assertEquals(asList(700L), coins(payer));
         assertEquals(asList(500L), coins(payee));
-        assertTrue(paid.getSigs().stream().anyMatch(each -> each.getBy()
-                .equals(network.getDefaultNotaryIdentity().getOwningKey())));
+        assertTrue(paid.getSigs().stream()
+                .anyMatch(each ->
+                        each.getBy().equals(network.getDefaultNotaryIdentity().getOwningKey())));
     }
 
     @Test
