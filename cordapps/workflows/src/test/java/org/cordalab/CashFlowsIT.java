@@ -24,6 +24,7 @@ import org.cordalab.flows.CashIssueAndPay;
 import org.cordalab.flows.CashPrepare;
 import org.cordalab.flows.CashRepeatedPay;
 import org.cordalab.flows.DoubleSpend;
+import org.cordalab.states.Asset;
 import org.cordalab.states.CashState;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -56,6 +57,18 @@ class CashFlowsIT {
         assertEquals(asList(500L), coins(payer));
         assertEquals(asList(), coins(payee));
         assertEquals(1, issued.getSigs().size());
+    }
+
+    @Test
+    void theVaultFindsCashByTheInterfaceOfAllAssets() throws Exception {
+        run(new CashIssue(pounds(5)));
+
+        int found = payer.transaction(() -> payer.getServices()
+                .getVaultService()
+                .queryBy(Asset.class)
+                .getStates()
+                .size());
+        assertEquals(1, found);
     }
 
     @Test
