@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, NoReturn, Protocol
 
 import gevent
@@ -15,10 +16,10 @@ from locust import log
 from locust.exception import StopTest
 
 from lab_load import metrics
-from lab_load.choice import choice_from, extent_from, seconds_of
-from lab_load.end_file import end_of
+from lab_load.end_file import ProcessSummary, end_of
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_load.load_plan import LoadPlan, make_plan
+from lab_load.locust_arguments import choice_from, extent_from, seconds_of
 from lab_load.origins import OriginGuard
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
@@ -142,7 +143,7 @@ class Generator:
     def _hold(self, plan: LoadPlan) -> None:
         """Say that the set-up is done and wait until the load may begin. Raises ``LoadError`` when it never may."""
         rows, run_id = self._settings.rows, plan.choice.run_id
-        write_whole(ready_path(rows, run_id), {"setup": [done.as_dict() for done in self._setup]})
+        write_whole(ready_path(rows, run_id), {"setup": [asdict(step) for step in self._setup]})
         logger.info("Set-up done; the load waits for %s", go_path(rows, run_id))
         deadline = time.monotonic() + HOLD_SECONDS_MAX
         while not go_path(rows, run_id).exists():
@@ -241,11 +242,11 @@ class Generator:
     def _close(self, run: Any) -> None:
         """End the run and write how it ended. Raises ``RowsError``."""
         summary = run.close()
-        self._write_end(run.plan, [summary], summary["exit_reason"])
+        self._write_end(run.plan, [summary], summary.exit_reason)
 
-    def _write_end(self, plan: LoadPlan, summaries: list[dict[str, Any]], exit_reason: str) -> None:
-        end = end_of(plan, summaries, [done.as_dict() for done in self._setup], exit_reason)
-        write_whole(end_path(self._settings.rows, plan.choice.run_id), end)
+    def _write_end(self, plan: LoadPlan, summaries: list[ProcessSummary], exit_reason: str) -> None:
+        end = end_of(plan, summaries, self._setup, exit_reason)
+        write_whole(end_path(self._settings.rows, plan.choice.run_id), end.as_dict())
 
     def _stop_after_failure(self, message: str) -> None:
         runner = self._environment.runner

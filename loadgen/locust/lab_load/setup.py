@@ -34,10 +34,6 @@ class PreparedStep:
     items: int
     seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """The form in the end file."""
-        return {"name": self.name, "items": self.items, "seconds": round(self.seconds, 3)}
-
 
 @dataclass(frozen=True)
 class _Start:
@@ -58,7 +54,8 @@ def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
         started = time.monotonic()
         results = _Runner(plan, step).run()
         plan = replace(plan, results={**plan.results, step.name: results})
-        done.append(PreparedStep(step.name, count_items(results), time.monotonic() - started))
+        seconds = round(time.monotonic() - started, 3)
+        done.append(PreparedStep(step.name, count_items(results), seconds))
         logger.info("Set-up: %s: %d items in %.1f s", step.name, done[-1].items, done[-1].seconds)
     if done:
         check_prepared(plan)
