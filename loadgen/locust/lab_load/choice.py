@@ -8,14 +8,17 @@ from typing import Any
 from locust.util.timespan import parse_timespan
 
 from lab_load.generator_settings import RUN_ID, GeneratorSettings
-from lab_load.schedule import Model
 from lab_workload import overrides
+from lab_workload.load import (
+    LATE_MAX_SECONDS_DEFAULT,
+    LATE_MAX_SECONDS_LIMIT,
+    PACING_SECONDS_MAX,
+    RATE_MAX,
+    Arrivals,
+)
 from lab_workload.names import canonical
 from lab_workload.problems import LoadError, Problem
 
-PACING_SECONDS_MAX = 3600.0
-RATE_MAX = 100_000.0
-LATE_SECONDS_MAX = 60.0
 USERS_DEFAULT = 1
 """Locust's own, where nobody says how many."""
 
@@ -32,10 +35,10 @@ class Choice:
     run_id: str
     seed: int
     bridge_url: str
-    model: Model = "closed"
+    arrivals: Arrivals = "closed"
     rate: float = 0.0
     """Open load: arrivals per second."""
-    late_seconds_max: float = 1.0
+    late_max_seconds: float = LATE_MAX_SECONDS_DEFAULT
     """Open load: an arrival that is later than this is dropped."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Values that take the place of the workload file's."""
@@ -43,7 +46,7 @@ class Choice:
     @property
     def is_open(self) -> bool:
         """Whether requests start at intended times."""
-        return self.model != "closed"
+        return self.arrivals != "closed"
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
     settings_of_file, problems = overrides.parse(list(values.get("set") or ()))
     pacing_seconds = _number(values, "pacing", problems)
     rate = _number(values, "rate", problems)
-    late_seconds_max = _number(values, "late_max", problems)
+    late_max_seconds = _number(values, "late_max", problems)
     # Locust lets its form and its command line name any other server.
     if (values.get("host") or settings.bridge_url).rstrip("/") != settings.bridge_url:
         problems.append(Problem.of("host", f"load goes to {settings.bridge_url} only; the variable BRIDGE_URL sets it"))
@@ -84,9 +87,9 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
         run_id=run_id,
         seed=values["seed"],
         bridge_url=settings.bridge_url,
-        model=values["arrivals"],
+        arrivals=values["arrivals"],
         rate=rate,
-        late_seconds_max=late_seconds_max,
+        late_max_seconds=late_max_seconds,
         overrides=settings_of_file,
     )
 
@@ -130,11 +133,13 @@ def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem
         return problems
     if not 0 < choice.rate <= RATE_MAX:
         problems.append(
-            Problem.of("rate", f"{choice.model} arrivals need above 0 to {RATE_MAX:.0f} per second, is {choice.rate:g}")
+            Problem.of(
+                "rate", f"{choice.arrivals} arrivals need above 0 to {RATE_MAX:.0f} per second, is {choice.rate:g}"
+            )
         )
-    if not 0 <= choice.late_seconds_max <= LATE_SECONDS_MAX:
+    if not 0 <= choice.late_max_seconds <= LATE_MAX_SECONDS_LIMIT:
         problems.append(
-            Problem.of("late-max", f"must be 0 to {LATE_SECONDS_MAX:.0f} seconds, is {choice.late_seconds_max:g}")
+            Problem.of("late-max", f"must be 0 to {LATE_MAX_SECONDS_LIMIT:.0f} seconds, is {choice.late_max_seconds:g}")
         )
     if choice.pacing_seconds:
         problems.append(

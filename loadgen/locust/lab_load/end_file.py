@@ -25,7 +25,7 @@ def end_of(
         "spawned_at": _of(max, (summary["spawned_at"] for summary in summaries), complete=True),
         "stop_at": max(summary["stop_at"] for summary in summaries),
         "ended_at": max(summary["ended_at"] for summary in summaries),
-        "model": choice.model,
+        "model": choice.arrivals,
         "rate": choice.rate if choice.is_open else None,
         "users": sum(summary["users"] for summary in summaries),
         "requests": sum(summary["requests"] for summary in summaries),

@@ -40,7 +40,7 @@ class LoadPlan:
     def load(self) -> str:
         """The load in a few words, for people and dashboards: ``closed, 8 users`` or ``poisson, 20/s``."""
         choice = self.choice
-        return f"{choice.model}, {choice.rate:g}/s" if choice.is_open else f"closed, {self.extent.users} users"
+        return f"{choice.arrivals}, {choice.rate:g}/s" if choice.is_open else f"closed, {self.extent.users} users"
 
     def values(self, share: Share = ALONE) -> Values:
         """A fresh source of template values: two of the same plan and share give the same sequence."""

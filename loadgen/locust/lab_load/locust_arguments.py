@@ -2,15 +2,14 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
-from lab_load.schedule import Model
+from lab_workload.load import ARRIVALS, LATE_MAX_SECONDS_DEFAULT, SEED_DEFAULT
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.workload import workload_names
 
 DEFAULT_WORKLOAD = "iou"
-MODELS = get_args(Model)
 
 
 def add_arguments(parser: Any, settings: GeneratorSettings) -> None:
@@ -51,7 +50,7 @@ def add_arguments(parser: Any, settings: GeneratorSettings) -> None:
     parser.add_argument(
         "--arrivals",
         metavar="<arrivals>",
-        choices=MODELS,
+        choices=ARRIVALS,
         default="closed",
         help="closed: every user has one request in flight; constant, poisson: open load, users are the pool",
     )
@@ -73,7 +72,7 @@ def add_arguments(parser: Any, settings: GeneratorSettings) -> None:
         "--late-max",
         metavar="<seconds>",
         type=float,
-        default=1.0,
+        default=LATE_MAX_SECONDS_DEFAULT,
         include_in_web_ui=False,
         help="Open load: an arrival that would start later than this is dropped",
     )
@@ -110,7 +109,7 @@ def add_arguments(parser: Any, settings: GeneratorSettings) -> None:
         "--seed",
         metavar="<number>",
         type=int,
-        default=1,
+        default=SEED_DEFAULT,
         include_in_web_ui=False,
         help="Decides the random values of the templates",
     )

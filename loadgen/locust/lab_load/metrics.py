@@ -7,6 +7,7 @@ from typing import Any
 from gevent.pywsgi import WSGIServer
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics, make_wsgi_app
 
+from lab_workload.load import OUTCOMES, Outcome
 from lab_workload.problems import LoadError
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -17,8 +18,6 @@ _BUCKETS_SECONDS = (
     *(1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 60, 120, 300),
 )
 _LABELS = ("workload", "node")
-OUTCOMES = ("ok", "expected", "error")
-"""How a request can end: well, with the failure that its workload is about, with any other failure."""
 
 _STARTED = Counter("locust_requests_started", "Flow starts that were sent to the bridge.", _LABELS)
 _ENDED = Counter("locust_requests", "Flow starts that have ended, by outcome.", (*_LABELS, "outcome"))
@@ -44,8 +43,8 @@ class RequestMetrics:
         """Count a request that is about to be sent."""
         self._started.inc()
 
-    def ended(self, outcome: str, duration_seconds: float) -> None:
-        """Count a request that has ended with one of ``OUTCOMES``."""
+    def ended(self, outcome: Outcome, duration_seconds: float) -> None:
+        """Count a request that has ended."""
         self._ended[outcome].inc()
         self._duration.observe(duration_seconds)
 

@@ -16,6 +16,7 @@ from lab_load.metrics import RequestMetrics
 from lab_load.pool import Pool
 from lab_load.row_writer import RowsError, RowWriter
 from lab_load.schedule import Schedule, arrival_offsets
+from lab_workload.load import Outcome
 from lab_workload.prepared import ALONE, Share
 from lab_workload.problems import LoadError, TemplateError
 from lab_workload.workload import WorkloadPart
@@ -55,8 +56,8 @@ class ProcessRun:
         """Hands out the arrivals of open load; None in closed load."""
         choice = plan.choice
         if choice.is_open:
-            offsets = arrival_offsets(choice.model, choice.rate, choice.seed, share)
-            self.pool = Pool(Schedule(offsets, choice.late_seconds_max))
+            offsets = arrival_offsets(choice.arrivals, choice.rate, choice.seed, share)
+            self.pool = Pool(Schedule(offsets, choice.late_max_seconds))
         self._writer = writer
         self._values = plan.values(share)
         self._parts = plan.workload.parts
@@ -101,7 +102,7 @@ class ProcessRun:
             self.pool.schedule.note_start(intended, request.started)
         return request
 
-    def outcome_of(self, part: WorkloadPart, answer: Answer) -> str:
+    def outcome_of(self, part: WorkloadPart, answer: Answer) -> Outcome:
         """``ok``, ``expected`` for the failure that the workload is about, ``error`` for any other."""
         if answer.error is None:
             return "ok"

@@ -3,24 +3,22 @@
 import math
 import random
 from collections.abc import Iterable, Iterator
-from typing import Literal
 
+from lab_workload.load import Arrivals
 from lab_workload.prepared import Share
 
 LATE_SECONDS = 0.010
 """An arrival that starts later than this after its intended time counts as late."""
 _DIGITS = 3
 
-Model = Literal["closed", "constant", "poisson"]
 
-
-def arrival_offsets(model: Model, rate: float, seed: int, share: Share) -> Iterator[float]:
+def arrival_offsets(arrivals: Arrivals, rate: float, seed: int, share: Share) -> Iterator[float]:
     """Seconds from the begin of the schedule to each of this worker's arrivals, without end.
 
     ``rate`` is that of all workers together. Constant arrivals are dealt out in turn; of Poisson arrivals every worker has
     its own seeded sequence, which together are Poisson arrivals again.
     """
-    if model == "constant":
+    if arrivals == "constant":
         number = 0
         while True:
             number += 1
@@ -58,11 +56,11 @@ class Lags:
 class Schedule:
     """Hands out arrivals in order, none twice, and counts what became of them. Times are monotonic seconds."""
 
-    def __init__(self, offsets: Iterator[float], late_seconds_max: float) -> None:
+    def __init__(self, offsets: Iterator[float], late_max_seconds: float) -> None:
         self.late = self.dropped = self.started = 0
         self.lags = Lags()
         self._offsets = offsets
-        self._late_seconds_max = late_seconds_max
+        self._late_max_seconds = late_max_seconds
         self._origin = 0.0
         self._next = math.inf
 
@@ -84,7 +82,7 @@ class Schedule:
     @property
     def droppable_at(self) -> float:
         """When the next arrival is too late to start."""
-        return self._next + self._late_seconds_max
+        return self._next + self._late_max_seconds
 
     def take(self) -> float:
         """Intended time of the arrival that is handed out now."""

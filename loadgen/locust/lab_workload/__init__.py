@@ -1,1 +1,1 @@
-"""Workload files: read, checked and rendered by one piece of code, which the generator and the command line share."""
+"""What the generator and the command line share: workload files, read, checked and rendered, and the terms of a load."""

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from lab_workload.load import RATE_MAX
+
 WEIGHT_MAX = 1_000_000
 STEPS_MAX = 50
 PARTS_MAX = 100
@@ -14,7 +16,6 @@ CONCURRENCY_MAX = 256
 STEP_SECONDS_MAX = 24 * 3600
 MEGABYTES_MAX = 200
 """Largest attachment: what the bridge takes and the network's parameters allow."""
-RATE_MAX = 100_000.0
 
 _JAVA_NAME = r"^[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*$"
 _STEP_NAME = r"^[A-Za-z_]\w{0,59}$"

@@ -3,19 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from corda_lab.errors import LabError
 from corda_lab.steps.entry import LoadEntry
+from lab_workload.load import LATE_MAX_SECONDS_DEFAULT, LATE_MAX_SECONDS_LIMIT, RATE_MAX, Arrivals
 
 USERS_MAX = 10_000
 WORKERS_MAX = 16
-RATE_MAX = 100_000.0
-LATE_SECONDS_MAX = 60.0
-LATE_SECONDS_DEFAULT = 1.0
 SPAWN_SECONDS_MAX = 5
-
-Arrivals = Literal["closed", "constant", "poisson"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ class LoadOptions:
     @property
     def late_limit_seconds(self) -> float:
         """How late an arrival of open load may start before it is dropped."""
-        return LATE_SECONDS_DEFAULT if self.late_max_seconds is None else self.late_max_seconds
+        return LATE_MAX_SECONDS_DEFAULT if self.late_max_seconds is None else self.late_max_seconds
 
     @property
     def total_seconds(self) -> int:
@@ -130,9 +125,10 @@ def check_arrivals(options: LoadOptions) -> None:
         raise LabError(
             f"--rate: {options.rate:g} is out of range", f"Give arrivals per second, above 0 and at most {RATE_MAX:g}."
         )
-    if options.late_max_seconds is not None and not 0 <= options.late_max_seconds <= LATE_SECONDS_MAX:
+    if options.late_max_seconds is not None and not 0 <= options.late_max_seconds <= LATE_MAX_SECONDS_LIMIT:
         raise LabError(
-            f"--late-max: {options.late_max_seconds:g} s is out of range", f"Give 0 to {LATE_SECONDS_MAX:g} seconds."
+            f"--late-max: {options.late_max_seconds:g} s is out of range",
+            f"Give 0 to {LATE_MAX_SECONDS_LIMIT:g} seconds.",
         )
     if options.pacing_seconds:
         raise LabError("--pacing: belongs to closed load", "Leave it out: --rate says how often requests start.")

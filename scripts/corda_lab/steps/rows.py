@@ -22,6 +22,7 @@ from corda_lab.steps.entry import (
     RequestValues,
     Steadiness,
 )
+from lab_workload.load import OUTCOMES, Outcome
 
 ROW_SCHEMA: dict[str, Any] = {
     "request_id": pl.Int64,
@@ -46,10 +47,7 @@ ROW_SCHEMA: dict[str, Any] = {
     "bridge_flow_ms": pl.Float64,
 }
 
-OUTCOMES = ("ok", "expected", "error")
-"""How a request can end: with success, with the failure that the workload is about, with any other failure."""
-
-DONE = ("ok", "expected")
+DONE: tuple[Outcome, ...] = ("ok", "expected")
 """Outcomes that are what the workload wanted: they enter throughput and latency, and are no errors."""
 
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}

@@ -12,20 +12,10 @@ import polars as pl
 from corda_lab.steps.entry import FlowStages, ResponderStages, StageLine, StagesEntry
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import Window, deviation_percent, distribution, ended_within
+from corda_lab.text.words import STAGE_MEANINGS, STAGES_OUTSIDE
 
-STAGES = (
-    "wait",
-    "select",
-    "build",
-    "verify",
-    "sign",
-    "collect_signatures",
-    "notarise",
-    "finalise",
-    "record",
-    "other",
-)
-"""Stages in the order in which a flow goes through them. Stages that a CorDapp adds come behind them."""
+STAGES = tuple(stage for stage in STAGE_MEANINGS if stage not in STAGES_OUTSIDE)
+"""Stages inside a node in the order in which a flow goes through them. Stages that a CorDapp adds come behind them."""
 
 LAB_PACKAGE = "org.cordalab."
 """Package of the flows that time themselves."""

@@ -11,8 +11,9 @@ from pydantic_core import PydanticCustomError
 
 from corda_lab.errors import LabError
 from corda_lab.lab import shape
-from corda_lab.steps.load import RATE_MAX, USERS_MAX, WORKERS_MAX
+from corda_lab.steps.load import USERS_MAX, WORKERS_MAX
 from corda_lab.text.durations import parse_duration
+from lab_workload.load import RATE_MAX
 from lab_workload.schema import Fields, Text
 
 STEPS_MAX = 1000

@@ -14,7 +14,9 @@ STAGE_MEANINGS = {
     "other": "what lies between these",
     "end": "from the flow's end until the generator had the answer: RPC, bridge, HTTP",
 }
-"""What a flow does in each stage, for people."""
+"""What happens in each stage of a request, in the order of the stages; ``Stage.java`` in the CorDapp names those in the node."""
+STAGES_OUTSIDE = ("start", "end")
+"""Stages outside the node, which the flow cannot time itself."""
 
 DATABASES = {"h2": "H2", "postgres": "PostgreSQL"}
 """What databases are called."""

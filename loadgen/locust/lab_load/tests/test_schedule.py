@@ -5,12 +5,13 @@ from itertools import islice
 
 import pytest
 
-from lab_load.schedule import Lags, Model, Schedule, arrival_offsets
+from lab_load.schedule import Lags, Schedule, arrival_offsets
+from lab_workload.load import Arrivals
 from lab_workload.prepared import ALONE, Share
 
 
-def offsets(model: Model, count: int, *, rate: float = 10.0, seed: int = 1, share: Share = ALONE) -> list[float]:
-    return list(islice(arrival_offsets(model, rate, seed, share), count))
+def offsets(arrivals: Arrivals, count: int, *, rate: float = 10.0, seed: int = 1, share: Share = ALONE) -> list[float]:
+    return list(islice(arrival_offsets(arrivals, rate, seed, share), count))
 
 
 def test_constant_arrivals_are_evenly_apart() -> None:

@@ -1,6 +1,7 @@
 """Stage rows: joined to requests, summed up, and the consensus latency of their transactions."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.paths import ROOT
 from corda_lab.runs import stage_rows
 from corda_lab.steps import rows, stages
 from corda_lab.steps.entry import StagesEntry
@@ -17,6 +19,12 @@ from corda_lab.testing import simulation
 
 WINDOW = Window(simulation.ORIGIN + 10, simulation.ORIGIN + 60)
 FLOWS = {"Iou": "org.cordalab.flows.Iou"}
+STAGE_JAVA = ROOT / "cordapps/workflows/src/main/java/org/cordalab/timing/Stage.java"
+
+
+def test_the_stages_are_those_that_the_cordapp_times() -> None:
+    names = re.findall(r"^    ([A-Z_]+)[,;]$", STAGE_JAVA.read_text(encoding="utf-8"), re.MULTILINE)
+    assert tuple(name.lower() for name in names) == stages.STAGES
 
 
 def simulated(tmp_path: Path, **about: Any) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
