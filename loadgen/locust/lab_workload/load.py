@@ -1,10 +1,13 @@
-"""What the generator and the command line have to agree on about a load: models, limits, and how a request can end."""
+"""What the generator and the command line have to agree on: models of load, limits, and how a request can end."""
 
 from typing import Literal, get_args
 
 Arrivals = Literal["closed", "constant", "poisson"]
 """When requests start: closed, when a user's last one has ended; constant and poisson, at the times of an open load."""
 ARRIVALS: tuple[Arrivals, ...] = get_args(Arrivals)
+
+PARTIES_MAX = 10
+"""Parties of the largest network."""
 
 SEED_DEFAULT = 1
 RATE_MAX = 100_000.0

@@ -6,12 +6,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from lab_workload.load import RATE_MAX
+from lab_workload.load import PARTIES_MAX, RATE_MAX
 
 WEIGHT_MAX = 1_000_000
 STEPS_MAX = 50
 PARTS_MAX = 100
-PARTIES_MAX = 10
 CONCURRENCY_MAX = 256
 STEP_SECONDS_MAX = 24 * 3600
 MEGABYTES_MAX = 200

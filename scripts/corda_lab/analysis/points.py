@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from corda_lab.knobs import labels
 from corda_lab.results.manifest import SearchOutcome
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats import intervals
 from corda_lab.stats.intervals import Interval
 from corda_lab.steps.entry import ParameterValue, StepEntry
-from corda_lab.text.words import DATABASES, parameter_name
+from corda_lab.text.words import parameter_name
 
 RATE = "load.rate"
 """The parameter that a search for the highest rate varies by itself."""
@@ -118,10 +119,8 @@ class Point:
 def value_words(parameter: str, value: ParameterValue) -> str:
     """``postgres``, ``heap 2g``, ``dev mode false``: a value, with its parameter where it does not speak for itself."""
     name = parameter_name(parameter)
-    if parameter == "shape.database":
-        return DATABASES.get(str(value), str(value))
-    if parameter == "shape.corda":
-        return f"Corda {value}"
+    if parameter.startswith("shape."):
+        return labels.option_label(parameter.removeprefix("shape."), value)
     if isinstance(value, bool):
         return f"{name} {str(value).lower()}"
     if isinstance(value, str) and not value[:1].isdigit():

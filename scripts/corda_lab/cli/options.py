@@ -1,10 +1,13 @@
 """Options that several verbs share."""
 
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
+from corda_lab.knobs.options import Kind, Option
 from corda_lab.lab import lifecycle
 from corda_lab.steps import load
 from corda_lab.text.durations import parse_duration
@@ -53,6 +56,44 @@ DurationOption = Annotated[str, typer.Option(help="How long to measure, after th
 
 
 WarmUpOption = Annotated[str, typer.Option(help="Load before the measuring begins; its rows are kept, not counted in.")]
+
+
+Verb = TypeVar("Verb", bound=Callable[..., None])
+
+_TYPES: Mapping[Kind, Any] = {
+    Kind.COUNT: int,
+    Kind.NUMBER: float,
+    Kind.CORES: float,
+    Kind.FLAG: bool,
+    Kind.WORDS: list[str],
+}
+"""What Typer reads, where it is not text."""
+
+
+def takes(options: Iterable[Option]) -> Callable[[Verb], Verb]:
+    """Give a verb the declared options in the place of its ``**`` parameter, each None where it is not given.
+
+    They stand behind the verb's positional parameters and before those that are by keyword only.
+    """
+    declared = [_parameter(option) for option in options]
+
+    def give(verb: Verb) -> Verb:
+        signature = inspect.signature(verb, eval_str=True)
+        own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        last = [each for each in own if each.kind is inspect.Parameter.KEYWORD_ONLY]
+        first = [each for each in own if each not in last]
+        cast(Any, verb).__signature__ = signature.replace(parameters=[*first, *declared, *last])
+        return verb
+
+    return give
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    """What Typer makes an option of."""
+    flags = [f"{option.flag}/{option.negative_flag}"] if option.kind is Kind.FLAG else [option.flag]
+    more = " Repeat it for more." if option.kind is Kind.WORDS else ""
+    annotation: Any = Annotated[_TYPES.get(option.kind, str) | None, typer.Option(*flags, help=option.help + more)]
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def forced_images(images: ImageSource | None) -> lifecycle.ImageChoice | None:

@@ -12,8 +12,10 @@ from typing import Any
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_lines, last_words
+from corda_lab.knobs.options import Kind
+from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
 from corda_lab.lab import cordapps
-from corda_lab.lab.settings import NOTARY, PARTIES, SHAPE_VARIABLES, Settings
+from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 
 COMMAND_SECONDS_MAX = 120.0
@@ -136,8 +138,11 @@ def lab_environment(settings: Settings) -> dict[str, str]:
 def node_inputs(settings: Settings) -> str:
     """Changes with everything that nodes read only when they start and that no other variable of theirs tells."""
     files = [CONFIGS / "network.conf"]
-    for folder, variable in (("databases", "DATABASE"), ("nodes", "NODE_PRESET"), ("notaries", "NOTARY")):
-        files.append(CONFIGS / folder / f"{settings.values.get(variable, '')}.conf")
+    files += [
+        CONFIGS / knob.folder / f"{settings.values.get(knob.variable, '')}.conf"
+        for knob in KNOBS
+        if knob.kind is Kind.FILE
+    ]
     digest = hashlib.sha256(cordapps.fingerprint().encode())
     for path in files:
         digest.update(path.read_bytes() if path.exists() else b"")

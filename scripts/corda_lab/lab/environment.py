@@ -6,9 +6,10 @@ import re
 import subprocess
 
 from corda_lab.host import machine, probe
+from corda_lab.knobs.shape import SHAPE_VARIABLES
 from corda_lab.lab import images, links
 from corda_lab.lab.compose import Compose, run_docker
-from corda_lab.lab.settings import SHAPE_VARIABLES, Settings
+from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results.manifest import Environment, GitState, Host, Image, Versions
 

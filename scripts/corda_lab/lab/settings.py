@@ -5,40 +5,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from string import ascii_uppercase
 
 from corda_lab.errors import LabError
+from corda_lab.knobs import checks
+from corda_lab.knobs.shape import BY_VARIABLE
 from corda_lab.paths import ENV_FILE
+from lab_workload.load import PARTIES_MAX
 
 PROJECT_DEFAULT = "corda-lab"
 NOTARY = "Notary"
-PARTIES = tuple(f"Party{letter}" for letter in "ABCDEFGHIJ")
+PARTIES = tuple(f"Party{letter}" for letter in ascii_uppercase[:PARTIES_MAX])
 """Every party that the lab's network can have, in the order in which they join.
 
 A node's service and host name is its name in lower case.
 """
-PARTIES_MIN = 2
-PARTIES_DEFAULT = 3
 
 NOTARY_MEMBERS = {"simple": 1, "validating": 1, "jpa": 1, "raft": 3, "bft": 4}
 """Nodes that make each kind of notary of configs/notaries/."""
-CORDA_VERSIONS = ("3.3", "4.0", "4.1", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9", "4.10")
-"""Versions of the whole node on Maven Central that the lab runs."""
-
-SHAPE_VARIABLES = (
-    "CORDA_VERSION",
-    "CORDA_IMAGE",
-    "DATABASE",
-    "NOTARY",
-    "PARTIES",
-    "DEV_MODE",
-    "NODE_PRESET",
-    "NODE_HEAP",
-    "NODE_MEMORY",
-    "NODE_CORES",
-    "NODE_CPUSET",
-    "LINKS",
-)
-"""The knobs that make a shape, as compose.yaml writes them into the label."""
 
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
@@ -104,11 +88,10 @@ class Settings:
     @property
     def party_count(self) -> int:
         """Members of the network besides the notary: PARTIES of ``.env`` or the environment. Raises LabError."""
-        text = self.values.get("PARTIES") or str(PARTIES_DEFAULT)
-        if not text.isdecimal() or not PARTIES_MIN <= int(text) <= len(PARTIES):
-            raise LabError(
-                f"PARTIES: {text!r} is not a number of parties", f"Set it from {PARTIES_MIN} to {len(PARTIES)}."
-            )
+        knob = BY_VARIABLE["PARTIES"]
+        text = self.values.get(knob.variable) or knob.default
+        if problem := checks.problem(knob, text, cores=0):
+            raise LabError(problem)
         return int(text)
 
     def with_values(self, values: Mapping[str, str]) -> "Settings":

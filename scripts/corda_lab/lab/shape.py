@@ -1,4 +1,4 @@
-"""The shape of a lab: the knobs of ``.env`` that decide what network runs, their options of ``lab up``, and what fits together.
+"""The shape of a lab: the shape that runs, and which values of the knobs are possible and fit together.
 
 Nodes carry their shape as a label, so that every later command knows it, however the lab was started.
 """
@@ -6,32 +6,18 @@ Nodes carry their shape as a label, so that every later command knows it, howeve
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from corda_lab.errors import LabError
+from corda_lab.knobs import checks
+from corda_lab.knobs.shape import CORDA_VERSIONS, KNOBS, LAB_IMAGES, SIZES
 from corda_lab.lab.compose import run_docker
 from corda_lab.lab.cordapps import platform_version
-from corda_lab.lab.settings import CORDA_VERSIONS, PARTIES, PARTIES_MIN, Settings, parse_size
+from corda_lab.lab.settings import Settings, parse_size
 from corda_lab.paths import CONFIGS
-from corda_lab.text.shapes import LAB_IMAGES
 
 LABEL = "org.cordalab.shape"
 
-OPTIONS = {
-    "parties": "PARTIES",
-    "corda": "CORDA_VERSION",
-    "database": "DATABASE",
-    "notary": "NOTARY",
-    "preset": "NODE_PRESET",
-    "dev_mode": "DEV_MODE",
-    "heap": "NODE_HEAP",
-    "cores": "NODE_CORES",
-    "cpuset": "NODE_CPUSET",
-    "link": "LINKS",
-}
-"""The options of ``lab up`` that each set one variable; ``size`` sets two."""
-
-KEPT = {"corda": "CORDA_VERSION", "database": "DATABASE", "notary": "NOTARY", "dev-mode": "DEV_MODE"}
+KEPT = {knob.name.replace("_", "-"): knob.variable for knob in KNOBS if knob.is_kept}
 """What kept volumes are bound to: name in the bootstrapper's file ``shape``, and the variable."""
 
 NOTARY_PLATFORM_MIN = {"jpa": 8, "raft": 4, "bft": 4}
@@ -47,20 +33,7 @@ MAINTENANCE_CONNECTIONS = 10
 _LINK = re.compile(
     r"([a-z][a-z0-9]*)-([a-z][a-z0-9]*)=(?:\+\d{1,4}ms|(?:\+\d{1,4}ms,)?(?![0.]+[km])\d{1,6}(?:\.\d+)?[km]bit)"
 )
-_CPUSET = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 _WORD = re.compile(r"([A-Z_]+)=(?:'([^']*)'|(\S*))")
-
-
-@dataclass(frozen=True)
-class Size:
-    """A published size of node: heap, and cores of the node."""
-
-    heap: str
-    cores: int
-
-
-SIZES = {"small": Size("1g", 1), "medium": Size("4g", 8), "large": Size("32g", 32)}
-"""The sizes of R3's sizing guide."""
 
 
 def parse_label(text: str) -> dict[str, str]:
@@ -94,11 +67,6 @@ def memory_for(heap: str) -> str:
     return f"{(heap_bytes + max(MEMORY_BESIDE_HEAP_MIN, heap_bytes // 4)) // 1024**2}m"
 
 
-def names(folder: str) -> tuple[str, ...]:
-    """What configs/<folder>/ has to choose from."""
-    return tuple(sorted(path.stem for path in (CONFIGS / folder).glob("*.conf")))
-
-
 def is_enterprise(preset: str) -> bool:
     """Whether a preset says of itself that it needs Corda Enterprise."""
     path = CONFIGS / "nodes" / f"{preset}.conf"
@@ -106,28 +74,21 @@ def is_enterprise(preset: str) -> bool:
 
 
 def problems(settings: Settings, *, cores: int | None = None) -> list[str]:
-    """What cannot be, a line each with its remedy. ``cores`` are the host's."""
+    """Every value that is not possible and everything that does not fit together, a line each with its remedy.
+
+    ``cores`` are those of this machine.
+    """
     cores = cores or os.cpu_count() or 1
-    found = []
-    for variable, folder in (("DATABASE", "databases"), ("NOTARY", "notaries"), ("NODE_PRESET", "nodes")):
-        if settings[variable] not in names(folder):
-            found.append(
-                f"{variable}: {settings[variable]!r} is not there; choose from {', '.join(names(folder))} (configs/{folder}/)."
-            )
+    found = [
+        problem for knob in KNOBS if (problem := checks.problem(knob, settings[knob.variable], cores=cores)) is not None
+    ]
     if is_enterprise(settings["NODE_PRESET"]) and settings.node_image.startswith(LAB_IMAGES):
         found.append(
-            f"NODE_PRESET: {settings['NODE_PRESET']} sets what only Corda Enterprise has; choose another, or set CORDA_IMAGE."
+            f"NODE_PRESET: {settings['NODE_PRESET']} sets what only Corda Enterprise has; choose another preset, or set"
+            " CORDA_IMAGE."
         )
-    found += _version_problems(settings)
-    if settings["DEV_MODE"] not in ("true", "false"):
-        found.append(f"DEV_MODE: {settings['DEV_MODE']!r} is neither true nor false.")
-    text = settings.values.get("PARTIES", "")
-    if not text.isdecimal() or not PARTIES_MIN <= int(text) <= len(PARTIES):
-        found.append(f"PARTIES: {text!r} is not a number of parties; set it from {PARTIES_MIN} to {len(PARTIES)}.")
-    if settings["NOTARY"] == "jpa" and settings["DATABASE"] != "postgres":
-        found.append("NOTARY: jpa keeps its records in PostgreSQL; add --database postgres.")
+    found += _notary_problems(settings)
     found += _pool_problems(settings)
-    found += _processor_problems(settings, cores)
     found += _memory_problems(settings)
     return found + _link_problems(settings)
 
@@ -151,43 +112,24 @@ def _pool_problems(settings: Settings) -> list[str]:
     return []
 
 
-def _version_problems(settings: Settings) -> list[str]:
-    version = settings["CORDA_VERSION"]
-    if version not in CORDA_VERSIONS:
-        return [f"CORDA_VERSION: {version!r} is not there; choose from {', '.join(CORDA_VERSIONS)}."]
-    needed = NOTARY_PLATFORM_MIN.get(settings["NOTARY"], 0)
-    if (platform_version(version) or 0) < needed:
-        first = next(name for name in CORDA_VERSIONS if (platform_version(name) or 0) >= needed)
-        return [f"NOTARY: the lab runs no {settings['NOTARY']} notary on Corda {version}; take Corda {first} or newer."]
-    return []
-
-
-def _processor_problems(settings: Settings, cores: int) -> list[str]:
+def _notary_problems(settings: Settings) -> list[str]:
+    notary, version = settings["NOTARY"], settings["CORDA_VERSION"]
     found = []
-    text = settings["NODE_CORES"]
-    if not re.fullmatch(r"\d+(\.\d+)?", text):
-        found.append(f"NODE_CORES: {text!r} is not a number of cores; write it like 2 or 0.5, or 0 for all.")
-    elif float(text) > cores:
-        found.append(f"NODE_CORES: {text} cores are wanted, and this machine has {cores}; set at most {cores}.")
-    cpuset = settings["NODE_CPUSET"]
-    if cpuset and not _CPUSET.fullmatch(cpuset):
-        found.append(f"NODE_CPUSET: {cpuset!r} is not a set of cores; write it like 0-3 or 0,2.")
-    elif cpuset and max(int(number) for number in re.findall(r"\d+", cpuset)) >= cores:
-        found.append(f"NODE_CPUSET: {cpuset} names a core beyond the last of this machine, {cores - 1}.")
+    needed = NOTARY_PLATFORM_MIN.get(notary, 0)
+    if version in CORDA_VERSIONS and (platform_version(version) or 0) < needed:
+        first = next(name for name in CORDA_VERSIONS if (platform_version(name) or 0) >= needed)
+        found.append(f"NOTARY: {notary} does not run on Corda {version} here; use Corda {first} or newer.")
+    if notary == "jpa" and settings["DATABASE"] != "postgres":
+        found.append("NOTARY: jpa keeps its records in PostgreSQL; add --database postgres.")
     return found
 
 
 def _memory_problems(settings: Settings) -> list[str]:
-    sizes = {}
-    for name in ("NODE_HEAP", "NODE_MEMORY"):
-        try:
-            sizes[name] = settings.size(name)
-        except LabError as error:
-            return [f"{error.message}. {error.remedy}"]
-        if not re.fullmatch(r"\d+[kmgKMG]", settings[name]):
-            return [f"{name}: {settings[name]!r} is no size for a JVM; write it like 1536m or 2g."]
-    if sizes["NODE_HEAP"] >= sizes["NODE_MEMORY"]:
-        heap, memory = settings["NODE_HEAP"], settings["NODE_MEMORY"]
+    heap, memory = settings["NODE_HEAP"], settings["NODE_MEMORY"]
+    if not checks.is_size(heap) or not checks.is_size(memory):
+        # Either is a problem of its own.
+        return []
+    if settings.size("NODE_HEAP") >= settings.size("NODE_MEMORY"):
         return [f"NODE_HEAP: {heap} leaves no room in NODE_MEMORY={memory}; set NODE_MEMORY={memory_for(heap)}."]
     return []
 
@@ -233,12 +175,12 @@ def require_possible(settings: Settings) -> None:
         raise LabError("\n".join(found))
 
 
-def with_options(settings: Settings, options: Mapping[str, str | None], *, size: str | None) -> Settings:
-    """The settings with the options of ``lab up`` that were given, by variable. A heap brings its memory limit along."""
-    values = {name: value for name, value in options.items() if value is not None}
+def with_options(settings: Settings, variables: Mapping[str, str], *, size: str | None) -> Settings:
+    """The settings with the variables that were given, over those of a size. A heap brings its memory limit along."""
+    values = dict(variables)
     if size is not None:
         if size not in SIZES:
-            raise LabError(f"--size: {size!r} is not there", f"Choose from {', '.join(SIZES)}.")
+            raise LabError(f"--size: unknown size {size!r}", f"Choose from {', '.join(SIZES)}.")
         values = {"NODE_HEAP": SIZES[size].heap, "NODE_CORES": str(SIZES[size].cores), **values}
     if "NODE_HEAP" in values and "NODE_MEMORY" not in values:
         values["NODE_MEMORY"] = memory_for(values["NODE_HEAP"])

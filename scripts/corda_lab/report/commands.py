@@ -1,31 +1,21 @@
 """The commands that start a step's lab and its load again, from what its run has stored."""
 
 import shlex
+from collections.abc import Mapping
 
+from corda_lab.knobs.shape import BY_NAME, LAB_IMAGES
 from corda_lab.steps.entry import StepEntry
 from corda_lab.text.durations import format_duration
 
 
-def up(shape: dict[str, str]) -> str:
+def up(shape: Mapping[str, str]) -> str:
     """The ``lab up`` of a shape, every option written out, so that it does not depend on the reader's .env."""
     words = ["scripts/lab", "up"]
-    for option, variable in (
-        ("--parties", "PARTIES"),
-        ("--corda", "CORDA_VERSION"),
-        ("--database", "DATABASE"),
-        ("--notary", "NOTARY"),
-        ("--preset", "NODE_PRESET"),
-        ("--heap", "NODE_HEAP"),
-        ("--cores", "NODE_CORES"),
-        ("--cpuset", "NODE_CPUSET"),
-    ):
-        if shape.get(variable):
-            words += [option, str(shape[variable])]
-    words.append("--dev-mode" if shape.get("DEV_MODE") == "true" else "--no-dev-mode")
-    for link in shape.get("LINKS", "").split():
-        words += ["--link", link]
+    for knob in BY_NAME.values():
+        # A run that was stored before there was a knob has no value of it.
+        words += knob.words(shape.get(knob.variable, ""))
     own_image = shape.get("CORDA_IMAGE", "")
-    is_own = own_image and own_image != f"corda-lab/node:{shape.get('CORDA_VERSION')}"
+    is_own = own_image and not own_image.startswith(LAB_IMAGES)
     return (f"CORDA_IMAGE={own_image} " if is_own else "") + shlex.join(words)
 
 

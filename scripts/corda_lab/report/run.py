@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from corda_lab.analysis import conclusions, points, saturation
+from corda_lab.knobs import labels
 from corda_lab.report import charts_run, commands, costs
 from corda_lab.report.facts import load_facts, machine
 from corda_lab.results.manifest import Environment, Manifest
@@ -13,7 +14,6 @@ from corda_lab.steps import stages
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import STOLEN_PERCENT_MAX
-from corda_lab.text import shapes
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     listed,
@@ -197,7 +197,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
             + (f" with {step.counterparty}" if step.counterparty else ""),
         ),
         ("Unit of work", ", ".join(dict.fromkeys(part.unit for part in step.parts))),
-        ("Shape of the lab", shapes.describe(environment.shape)),
+        ("Shape of the lab", labels.describe(environment.shape)),
         *(
             (f"Link {link.name}", f"round trip {link.through_ms:.1f} ms, {link.direct_ms:.1f} ms without")
             for link in environment.links_measured

@@ -12,11 +12,11 @@ import polars as pl
 from corda_lab.analysis import conclusions, saturation
 from corda_lab.analysis.points import METRICS, Point, known_metrics, points
 from corda_lab.analysis.values import shown, with_interval
+from corda_lab.knobs import labels
 from corda_lab.report import run as report_run
 from corda_lab.report.facts import machine
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
-from corda_lab.text import shapes as shape
 
 FILES = ("summary.md", "summary.csv", "summary.json")
 
@@ -62,7 +62,7 @@ def markdown(run: StoredRun) -> str:
         lines.append(f"| {cell(point.label)} | {figures} | {len(point.valid)} of {len(point.steps)} |")
     git = environment.git
     commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
-    shapes = shape.describe_all([one.shape for one in run.manifest.environments])
+    shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [
         "",
         f"{shapes}. Commit {commit}. {machine(environment.host)}.",

@@ -9,6 +9,7 @@ from corda_lab.analysis import conclusions, saturation, values
 from corda_lab.analysis.conclusions import Conclusion
 from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import Judged, is_paired
+from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
 from corda_lab.report.chart import Chart
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
@@ -16,7 +17,6 @@ from corda_lab.report.facts import load_facts, machine
 from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan, Span
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
-from corda_lab.text import shapes
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     length,
@@ -226,7 +226,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "steps": conclusions.steps_words(steps) if steps else "no step",
                 "up_command": commands.up(environment.shape),
                 "facts": [
-                    ("Shape of the lab", shapes.describe(environment.shape)),
+                    ("Shape of the lab", labels.describe(environment.shape)),
                     *link_facts(environments),
                     ("Corda", f"{versions.corda} (Java: {java})"),
                     ("Docker", f"engine {versions.engine}, Compose {versions.compose}"),

@@ -11,8 +11,10 @@ from pathlib import Path
 from rich.table import Table
 
 from corda_lab.errors import LabError
-from corda_lab.lab import doctor, lifecycle, shape
-from corda_lab.lab.settings import CORDA_VERSIONS, Settings, load_settings
+from corda_lab.knobs import checks
+from corda_lab.knobs.shape import CORDA_VERSIONS
+from corda_lab.lab import doctor, lifecycle
+from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import CACHE
 from corda_lab.runs import execute
 from corda_lab.steps.load import LoadOptions
@@ -81,7 +83,7 @@ def run_all(images: lifecycle.ImageChoice | None) -> list[Cell]:
     cells = []
     with own_project(PROJECT, CACHE / "matrix-results") as settings:
         lifecycle.down(settings, volumes=True)
-        for database, version in product(shape.names("databases"), CORDA_VERSIONS):
+        for database, version in product(checks.names("databases"), CORDA_VERSIONS):
             started = time.monotonic()
             wanted = settings.with_values({"DATABASE": database, "CORDA_VERSION": version})
             seen, is_ok = check(wanted, images)

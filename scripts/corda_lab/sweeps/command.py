@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.table import Table
 
 from corda_lab.errors import LabError
+from corda_lab.knobs import labels
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, ROOT
@@ -15,7 +16,7 @@ from corda_lab.sweeps import execute, find_max, plan, store
 from corda_lab.sweeps.execute import Outcome
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.lab import Lab
-from corda_lab.text import shapes, ui
+from corda_lab.text import ui
 from corda_lab.text.durations import format_duration
 from corda_lab.text.words import plural
 from lab_workload.names import did_you_mean
@@ -160,7 +161,7 @@ def show_plan(sweep: SweepFile, settings: Settings) -> None:
         key = step.lab_key(fields.fresh)
         is_new, last = key != last, key
         wanted = plan.settings_of(step.variables, settings)
-        described = shapes.describe({**wanted.values, "CORDA_IMAGE": wanted.node_image}) if is_new else ""
+        described = labels.describe({**wanted.values, "CORDA_IMAGE": wanted.node_image}) if is_new else ""
         table.add_row(str(step.index), step.label, str(step.repeat), step.workload, described)
     ui.console.print(table)
     left = plan.estimate(steps, settings, fresh=fields.fresh)

@@ -9,14 +9,15 @@ from itertools import product
 from typing import Any
 
 from corda_lab.errors import LabError
+from corda_lab.knobs import labels
+from corda_lab.knobs.shape import SIZE, variables_of
 from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.steps.load import LoadOptions, Stopping, check_options
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields, shape_options
+from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields
 from corda_lab.text.durations import parse_duration
-from corda_lab.text.words import DATABASES
 from corda_lab.workloads.resolve import read_workload
 
 USERS_DEFAULT = 20
@@ -36,7 +37,7 @@ KEY_LENGTH_MAX = 150
 """A step's folder has its key in its name, with a number, the repeat and more; a name may have 255 characters."""
 SEARCHES_MAX = 99
 
-_UNITS = {"load.users": "users", "shape.parties": "parties", "shape.cores": "cores"}
+_UNITS = {"load.users": "users"}
 
 
 @dataclass(frozen=True)
@@ -135,15 +136,11 @@ def label_of(key: str, value: Any) -> str:
         return str(value)
     if key == "load.rate":
         return f"{value:g}/s"
-    if key == "shape.database":
-        return DATABASES.get(value, str(value))
-    if key == "shape.corda":
-        return f"Corda {value}"
-    if key == "shape.dev_mode":
-        return "development mode" if value else "production mode"
+    if key.startswith("shape."):
+        return labels.option_label(name, value)
     if key in _UNITS:
         return f"{value:g} {_UNITS[key] if value != 1 else _UNITS[key].removesuffix('s')}"
-    return f"{name} {value}" if key.startswith("shape.") else f"{name}={value}"
+    return f"{name}={value}"
 
 
 def _word(value: Any) -> str:
@@ -171,7 +168,7 @@ def points_of(sweep: SweepFile) -> list[Point]:
                     workload = value
                 else:
                     parts[group][name] = _seconds(name, value)
-            variables, size = shape_options(parts["shape"])
+            variables, size = variables_of(parts["shape"]), parts["shape"].get(SIZE.name)
             points.append(
                 Point(
                     values={**({"step": entry.name} if entry else {}), **varied},

@@ -3,14 +3,15 @@
 ``docs/sweeps.md`` describes the fields.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator
+from pydantic import Field, PlainValidator, create_model
 from pydantic_core import PydanticCustomError
 
 from corda_lab.errors import LabError
-from corda_lab.lab import shape
+from corda_lab.knobs.options import Kind, Option
+from corda_lab.knobs.shape import SHAPE_OPTIONS
 from corda_lab.steps.load import USERS_MAX, WORKERS_MAX
 from corda_lab.text.durations import parse_duration
 from lab_workload.load import RATE_MAX
@@ -59,6 +60,23 @@ Percent = Annotated[float, PlainValidator(_percent)]
 Value = Annotated[Scalar, PlainValidator(_scalar)]
 
 
+_FIELD_TYPES: Mapping[Kind, Any] = {
+    Kind.COUNT: int,
+    Kind.NUMBER: float,
+    Kind.CORES: Annotated[float, Field(ge=0)],
+    Kind.CPUSET: str,
+    Kind.DURATION: Duration,
+    Kind.FLAG: bool,
+    Kind.WORDS: list[Text] | Text,
+}
+"""What a sweep file holds, where it is not text."""
+
+
+def _optional_fields(options: Iterable[Option]) -> dict[str, Any]:
+    """A field of a model for each option, None where it is left out."""
+    return {option.name: (_FIELD_TYPES.get(option.kind, Text) | None, None) for option in options}
+
+
 class LoadFields(Fields):
     """The load of a step; what is left out has the value of ``lab run``."""
 
@@ -72,20 +90,14 @@ class LoadFields(Fields):
     counterparty: Text | None = None
 
 
-class ShapeFields(Fields):
-    """The shape of the lab of a step, by the names of the options of ``lab up``; what is left out comes from ``.env``."""
+if TYPE_CHECKING:
+    _ShapeFields = Fields
+else:
+    _ShapeFields = create_model("_ShapeFields", __base__=Fields, **_optional_fields(SHAPE_OPTIONS))
 
-    parties: int | None = None
-    corda: Text | None = None
-    database: Text | None = None
-    notary: Text | None = None
-    preset: Text | None = None
-    dev_mode: bool | None = None
-    size: Text | None = None
-    heap: Text | None = None
-    cores: Annotated[float, Field(ge=0)] | None = None
-    cpuset: str | None = None
-    link: list[Text] | Text | None = None
+
+class ShapeFields(_ShapeFields):
+    """The shape of the lab of a step, by the names of the options of ``lab up``; what is left out comes from ``.env``."""
 
 
 class SpanFields(Fields):
@@ -163,21 +175,3 @@ class SweepFields(SubjectFields):
     confidence: Percent = 0.95
     thresholds: ThresholdFields = Field(default_factory=ThresholdFields)
     find_max: FindMaxFields | None = None
-
-
-def shape_options(fields: Mapping[str, Any]) -> tuple[dict[str, str], str | None]:
-    """Variables of ``.env`` by the fields of a shape that are given, and its size."""
-    values = {}
-    for name, variable in shape.OPTIONS.items():
-        value = fields.get(name)
-        if value is not None:
-            values[variable] = _text(value)
-    return values, fields.get("size")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return " ".join(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)

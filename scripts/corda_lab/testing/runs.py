@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
 from corda_lab.report import page
 from corda_lab.results import files, folders
@@ -35,20 +36,7 @@ ENVIRONMENT = Environment(
         kernel="Linux 6.1",
         architecture="x86_64",
     ),
-    shape={
-        "CORDA_VERSION": "4.10",
-        "CORDA_IMAGE": "corda-lab/node:4.10",
-        "DATABASE": "h2",
-        "NOTARY": "simple",
-        "PARTIES": "3",
-        "DEV_MODE": "false",
-        "NODE_PRESET": "stock",
-        "NODE_HEAP": "1g",
-        "NODE_MEMORY": "2g",
-        "NODE_CORES": "0",
-        "NODE_CPUSET": "",
-        "LINKS": "",
-    },
+    shape={knob.variable: knob.default for knob in KNOBS} | {"CORDA_IMAGE": "corda-lab/node:4.10"},
     links_measured=[],
     settings={"CORDA_VERSION": "4.10", "NODE_HEAP": "1g"},
 )

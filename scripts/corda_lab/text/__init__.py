@@ -1,1 +1,1 @@
-"""Words for people: the terminal, units, durations, the shape of a lab."""
+"""Words for people: the terminal, units, durations."""

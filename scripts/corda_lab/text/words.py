@@ -18,9 +18,6 @@ STAGE_MEANINGS = {
 STAGES_OUTSIDE = ("start", "end")
 """Stages outside the node, which the flow cannot time itself."""
 
-DATABASES = {"h2": "H2", "postgres": "PostgreSQL"}
-"""What databases are called."""
-
 FOR_TEMPLATES = ("amount", "length", "milliseconds", "per_second", "percent", "plural", "short", "size")
 """Functions of this module that the templates use."""
 

@@ -3,11 +3,11 @@
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.knobs.shape import SHAPE_VARIABLES
 from corda_lab.lab import shape
 from corda_lab.lab.compose import lab_environment
-from corda_lab.lab.settings import SHAPE_VARIABLES, Settings, load_settings
+from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import COMPOSE_FILE, ENV_FILE
-from corda_lab.text import shapes
 
 CORES = 8
 
@@ -39,27 +39,33 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"DATABASE": "mysql"}, "DATABASE: 'mysql' is not there; choose from h2, postgres"),
-        ({"NOTARY": "paxos"}, "NOTARY: 'paxos' is not there; choose from bft, jpa, raft, simple, validating"),
-        ({"NODE_PRESET": "quick"}, "NODE_PRESET: 'quick' is not there"),
+        ({"DATABASE": "mysql"}, "DATABASE: unknown database 'mysql'; choose from h2, postgres"),
+        ({"NOTARY": "paxos"}, "NOTARY: unknown notary 'paxos'; choose from bft, jpa, raft, simple, validating"),
+        ({"NODE_PRESET": "quick"}, "NODE_PRESET: unknown preset 'quick'; choose from"),
         ({"NODE_PRESET": "no-compression"}, "sets what only Corda Enterprise has"),
-        ({"CORDA_VERSION": "4.11"}, "CORDA_VERSION: '4.11' is not there"),
-        ({"PARTIES": "11"}, "PARTIES: '11' is not a number of parties"),
+        ({"CORDA_VERSION": "4.11"}, "CORDA_VERSION: unknown version '4.11'; choose from 3.3, 4.0"),
+        ({"PARTIES": "11"}, "PARTIES: '11' is not a number of parties; set it from 2 to 10"),
         ({"DEV_MODE": "yes"}, "DEV_MODE: 'yes' is neither true nor false"),
         ({"NOTARY": "jpa"}, "jpa keeps its records in PostgreSQL; add --database postgres"),
         (
             {"NOTARY": "jpa", "DATABASE": "postgres", "CORDA_VERSION": "4.1"},
-            "the lab runs no jpa notary on Corda 4.1; take Corda 4.6",
+            "NOTARY: jpa does not run on Corda 4.1 here; use Corda 4.6 or newer",
         ),
-        ({"NOTARY": "raft", "CORDA_VERSION": "3.3"}, "the lab runs no raft notary on Corda 3.3; take Corda 4.0"),
-        ({"NOTARY": "bft", "CORDA_VERSION": "3.3"}, "the lab runs no bft notary on Corda 3.3; take Corda 4.0"),
-        ({"NODE_CORES": "9"}, "9 cores are wanted, and this machine has 8"),
+        (
+            {"NOTARY": "raft", "CORDA_VERSION": "3.3"},
+            "NOTARY: raft does not run on Corda 3.3 here; use Corda 4.0 or newer",
+        ),
+        (
+            {"NOTARY": "bft", "CORDA_VERSION": "3.3"},
+            "NOTARY: bft does not run on Corda 3.3 here; use Corda 4.0 or newer",
+        ),
+        ({"NODE_CORES": "9"}, "NODE_CORES: 9 cores are more than the 8 of this machine; set at most 8"),
         ({"NODE_CORES": "all"}, "NODE_CORES: 'all' is not a number of cores"),
-        ({"NODE_CPUSET": "0-8"}, "names a core beyond the last of this machine, 7"),
+        ({"NODE_CPUSET": "0-8"}, "NODE_CPUSET: 0-8 names a core that this machine does not have; its last core is 7"),
         ({"NODE_CPUSET": "first"}, "NODE_CPUSET: 'first' is not a set of cores"),
         ({"NODE_HEAP": "2g"}, "NODE_HEAP: 2g leaves no room in NODE_MEMORY=2g; set NODE_MEMORY=3072m"),
         ({"NODE_HEAP": "much"}, "NODE_HEAP: 'much' is not a size"),
-        ({"NODE_HEAP": "1.5g"}, "NODE_HEAP: '1.5g' is no size for a JVM; write it like 1536m or 2g"),
+        ({"NODE_HEAP": "1.5g"}, "NODE_HEAP: '1.5g' is not a size for a JVM; write it like 1536m or 2g"),
         (
             {"DATABASE": "postgres", "POSTGRES_POOL_SIZE": "50"},
             "4 nodes need 210 connections; set POSTGRES_MAX_CONNECTIONS=210",
@@ -114,29 +120,7 @@ def test_compose_is_told_the_whole_shape() -> None:
 
 
 def test_options_win_over_the_settings_and_memory_follows_the_heap() -> None:
-    settings = shape.with_options(settings_with(), {"NODE_HEAP": "4g", "DATABASE": None}, size=None)
+    settings = shape.with_options(settings_with(), {"NODE_HEAP": "4g"}, size=None)
     assert (settings["NODE_HEAP"], settings["NODE_MEMORY"], settings["DATABASE"]) == ("4g", "5120m", "h2")
     sized = shape.with_options(settings_with(), {"NODE_CORES": "2"}, size="medium")
     assert (sized["NODE_HEAP"], sized["NODE_CORES"]) == ("4g", "2")
-
-
-def test_a_shape_is_described_in_one_line() -> None:
-    values = {name: settings_with()[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": "corda-lab/node:4.10"}
-    assert shapes.describe(values) == (
-        "Corda 4.10, h2, simple notary, 3 parties, production mode, preset stock, heap 1g"
-    )
-    values |= {"NODE_CORES": "0.5", "LINKS": "partya-partyb=+40ms", "DEV_MODE": "true"}
-    assert shapes.describe(values).endswith(
-        "development mode, preset stock, heap 1g, 0.5 cores a node, link partya-partyb=+40ms"
-    )
-
-
-def test_of_several_shapes_what_they_share_is_told_once() -> None:
-    values = {name: settings_with()[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": "corda-lab/node:4.10"}
-    far = values | {"DATABASE": "postgres", "LINKS": "partya-postgres=+4ms"}
-    assert shapes.describe_all([values, values]) == shapes.describe(values)
-    assert shapes.describe_all([values, far]) == (
-        "h2; postgres, link partya-postgres=+4ms; "
-        "each with Corda 4.10, simple notary, 3 parties, production mode, preset stock, heap 1g"
-    )
-    assert shapes.describe_all([values, values | {"LINKS": "partya-partyb=+4ms"}]).startswith("nothing else; link")

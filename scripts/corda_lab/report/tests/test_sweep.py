@@ -199,7 +199,7 @@ def test_every_step_can_be_opened_and_made_again(sweep: Path) -> None:
         assert f'data-step="{number}"' in page
     text = text_of(sweep)
     assert "scripts/lab sweep configs/sweeps/users-and-databases.yaml" in text
-    assert "scripts/lab up --parties 3 --corda 4.10 --database postgres" in text
+    assert "scripts/lab up --corda 4.10 --database postgres --notary simple --parties 3 --no-dev-mode" in text
     assert "scripts/lab run iou --users 16 --duration 1m --warm-up 15s --node PartyA" in text
 
 
@@ -542,7 +542,7 @@ def test_is_made_again_alike_from_the_stored_files(sweep: Path) -> None:
         ("load.users", 8, "8 users"),
         ("shape.database", "postgres", "PostgreSQL"),
         ("shape.heap", "2g", "heap 2g"),
-        ("shape.dev_mode", False, "dev mode false"),
+        ("shape.dev_mode", False, "production mode"),
     ],
 )
 def test_values_are_told_with_their_parameter_where_they_need_it(parameter: str, value: Any, told: str) -> None:

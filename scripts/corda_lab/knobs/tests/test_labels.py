@@ -1,0 +1,51 @@
+"""The shape of a lab in words."""
+
+import pytest
+
+from corda_lab.knobs import labels
+from corda_lab.knobs.shape import BY_VARIABLE
+
+DEFAULTS = {variable: knob.default for variable, knob in BY_VARIABLE.items()}
+
+
+def test_a_shape_is_described_in_one_line() -> None:
+    assert labels.describe(DEFAULTS) == (
+        "Corda 4.10, H2, simple notary, 3 parties, production mode, preset stock, heap 1g"
+    )
+    values = DEFAULTS | {"NODE_CORES": "0.5", "LINKS": "partya-partyb=+40ms", "DEV_MODE": "true"}
+    assert labels.describe(values).endswith(
+        "development mode, preset stock, heap 1g, 0.5 cores a node, link partya-partyb=+40ms"
+    )
+
+
+def test_of_several_shapes_what_they_share_is_said_once() -> None:
+    far = DEFAULTS | {"DATABASE": "postgres", "LINKS": "partya-postgres=+4ms"}
+    assert labels.describe_all([DEFAULTS, DEFAULTS]) == labels.describe(DEFAULTS)
+    assert labels.describe_all([DEFAULTS, far]) == (
+        "H2; PostgreSQL, link partya-postgres=+4ms; "
+        "each with Corda 4.10, simple notary, 3 parties, production mode, preset stock, heap 1g"
+    )
+    near = DEFAULTS | {"LINKS": "partya-partyb=+4ms"}
+    assert labels.describe_all([DEFAULTS, near]).startswith("nothing else; link")
+
+
+def test_a_run_from_before_there_was_a_knob_is_described_without_it() -> None:
+    old = {variable: value for variable, value in DEFAULTS.items() if variable not in ("NODE_PRESET", "NODE_CORES")}
+    assert labels.describe(old) == "Corda 4.10, H2, simple notary, 3 parties, production mode, heap 1g"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("database", "postgres", "PostgreSQL"),
+        ("parties", 5, "5 parties"),
+        ("dev_mode", False, "production mode"),
+        ("cores", 2.0, "2 cores a node"),
+        ("cores", 0.0, "cores 0"),
+        ("size", "small", "size small"),
+        ("link", ["partya-partyb=+4ms", "partyb-partyc=+8ms"], "link partya-partyb=+4ms, link partyb-partyc=+8ms"),
+        ("link", [], "link none"),
+    ],
+)
+def test_one_option_is_said_in_words(name: str, value: object, words: str) -> None:
+    assert labels.option_label(name, value) == words
