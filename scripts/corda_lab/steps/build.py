@@ -1,6 +1,5 @@
 """Makes the entry of a step from what was measured: every value, the warnings, the validity and the verdict."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +41,8 @@ class MachineUse:
     stolen_percent: float | None
     """CPU steal: what the hypervisor gave to other guests."""
     swapped_pages: int | None
+    cores: int | None
+    """How many the host has."""
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,12 @@ def mean_in_window(metrics: pl.DataFrame, name: str, window: Window, *, label: s
 
 def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, throughput: float) -> float | None:
     """Cores that the machine spent on something other than the lab; None where that is not known."""
-    busy, stolen = resources.host_busy_percent, resources.host_stolen_percent
-    if busy is None or stolen is None:
+    busy, stolen, cores = resources.host_busy_percent, resources.host_stolen_percent, resources.host_cores
+    if busy is None or stolen is None or cores is None:
         return None
     own = sum(resources.node_cpu_cores.values()) + sum(resources.lab_cpu_cores.values())
     database = costs_entry.cpu_seconds_per_flow.get(costs.DATABASE, 0.0) * throughput
-    return max(0.0, (busy - stolen) / 100 * (os.cpu_count() or 1) - own - database)
+    return max(0.0, (busy - stolen) / 100 * cores - own - database)
 
 
 def generator_cpu_percent(end: dict[str, Any]) -> float | None:
@@ -183,6 +184,7 @@ def resources_entry(metrics: pl.DataFrame, window: Window, machine: MachineUse) 
         host_busy_percent=machine.busy_percent,
         host_stolen_percent=machine.stolen_percent,
         host_swapped_pages=machine.swapped_pages,
+        host_cores=machine.cores,
         node_cpu_cores=mean_in_window(metrics, "node_cpu_cores", window),
         node_heap_used_bytes=mean_in_window(metrics, "node_heap_used_bytes", window),
         node_gc_share=mean_in_window(metrics, "node_gc_share", window),

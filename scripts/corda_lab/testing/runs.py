@@ -81,7 +81,7 @@ def measured_of(
         end=end,
         counted=counted or simulation.agreeing_counts(simulated),
         warm_up=None,
-        machine_use=lambda _: build.MachineUse(None, None, None),
+        machine_use=lambda _: build.MachineUse(None, None, None, None),
         stage_values=lambda window: stages.stage_values(frame, stage_frame, window, flows, is_on=True, dropped={}),
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
     )

@@ -295,7 +295,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
         end=end,
         counted=agreeing(succeeded),
         warm_up=None,
-        machine_use=lambda _: step_build.MachineUse(None, None, None),
+        machine_use=lambda _: step_build.MachineUse(None, None, None, None),
         stage_values=lambda _: stages,
         readings=(nothing, nothing),
     )
