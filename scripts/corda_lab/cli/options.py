@@ -14,14 +14,14 @@ from corda_lab.text.durations import parse_duration
 
 
 class ImageSource(StrEnum):
-    """Where third-party images come from."""
+    """Source of third-party images: pulled from a registry, or built on this machine."""
 
     REGISTRY = "registry"
     LOCAL = "local"
 
 
 class Arrivals(StrEnum):
-    """When requests start."""
+    """When requests start: in closed load after the user's previous one, in open load on a schedule."""
 
     CLOSED = "closed"
     CONSTANT = "constant"
@@ -29,7 +29,7 @@ class Arrivals(StrEnum):
 
 
 class MetricName(StrEnum):
-    """The figure that runs are compared by."""
+    """The metric by which runs are compared."""
 
     THROUGHPUT = "throughput"
     STATES = "states"
@@ -40,22 +40,27 @@ class MetricName(StrEnum):
 
 ImagesOption = Annotated[
     ImageSource | None,
-    typer.Option("--images", help="Pull images, or build stand-ins from Debian's packages. Default: what works here."),
+    typer.Option(
+        "--images",
+        help="registry: pull images. local: build stand-ins from Debian packages. Default: whichever works here.",
+    ),
 ]
 
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 UsersOption = Annotated[
-    int, typer.Option(help="Users, each with one flow in flight; in open load the most requests in flight at once.")
+    int, typer.Option(help="Users; each has one flow in flight. In open load: maximum number of requests in flight.")
 ]
 
 
-DurationOption = Annotated[str, typer.Option(help="How long to measure, after the warm-up: 60s, 2m.")]
+DurationOption = Annotated[str, typer.Option(help="Length of the measuring window, after the warm-up: 60s, 2m.")]
 
 
-WarmUpOption = Annotated[str, typer.Option(help="Load before the measuring begins; its rows are kept, not counted in.")]
+WarmUpOption = Annotated[
+    str, typer.Option(help="Load before the measuring window. Its rows are stored, but not measured.")
+]
 
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -67,13 +72,13 @@ _TYPES: Mapping[Kind, Any] = {
     Kind.FLAG: bool,
     Kind.WORDS: list[str],
 }
-"""What Typer reads, where it is not text."""
+"""The Python type of an option's value. Kinds that are not listed are str."""
 
 
 def takes(options: Iterable[Option]) -> Callable[[Verb], Verb]:
-    """Give a verb the declared options in the place of its ``**`` parameter, each None where it is not given.
+    """Replace a verb's ``**`` parameter by the declared options. The value of an option that is not given is None.
 
-    They stand behind the verb's positional parameters and before those that are by keyword only.
+    The options follow the verb's positional parameters and precede its keyword-only parameters.
     """
     declared = [_parameter(option) for option in options]
 
@@ -89,9 +94,9 @@ def takes(options: Iterable[Option]) -> Callable[[Verb], Verb]:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    """What Typer makes an option of."""
+    """Return the function parameter from which Typer makes the option."""
     flags = [f"{option.flag}/{option.negative_flag}"] if option.kind is Kind.FLAG else [option.flag]
-    more = " Repeat it for more." if option.kind is Kind.WORDS else ""
+    more = " Repeatable." if option.kind is Kind.WORDS else ""
     annotation: Any = Annotated[_TYPES.get(option.kind, str) | None, typer.Option(*flags, help=option.help + more)]
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 

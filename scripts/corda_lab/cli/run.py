@@ -1,4 +1,4 @@
-"""The verbs that load the lab once: ``quickstart`` and ``run``."""
+"""The verbs that run one load: ``quickstart`` and ``run``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -112,29 +112,30 @@ def run(
     users: UsersOption = 20,
     duration: DurationOption = "60s",
     warm_up: WarmUpOption = "15s",
-    pacing: Annotated[str, typer.Option(help="Least time from one start of a user to its next.")] = "0",
-    node: Annotated[str | None, typer.Option(help="Node that starts the flows. Default: the workload's.")] = None,
-    counterparty: Annotated[str | None, typer.Option(help="The other party. Default: the workload's.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the run. Default: the workload's.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the workload's random values and of Poisson arrivals.")] = 1,
+    pacing: Annotated[str, typer.Option(help="Minimum time between two starts of the same user.")] = "0",
+    node: Annotated[str | None, typer.Option(help="Node that starts the flows. Default: from the workload.")] = None,
+    counterparty: Annotated[str | None, typer.Option(help="The other party. Default: from the workload.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run. Default: that of the workload.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed for the workload's random values and Poisson arrivals.")] = 1,
     arrivals: Annotated[
-        Arrivals, typer.Option(help="closed: users wait for answers; constant, poisson: open load at --rate.")
+        Arrivals,
+        typer.Option(help="closed: a user waits for the answer. constant, poisson: open load at --rate."),
     ] = Arrivals.CLOSED,
     rate: Annotated[float | None, typer.Option(help="Open load: arrivals per second.")] = None,
     late_max: Annotated[
-        str | None, typer.Option(help="Open load: an arrival later than this is dropped. Default: 1s.")
+        str | None, typer.Option(help="Open load: arrivals that start later than this are dropped. Default: 1s.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Generator processes beside a master. Default: a single process does it all.")
+        int | None, typer.Option(help="Worker processes of the generator. Default: one process and no workers.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override an argument of the workload; repeat it."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Override an argument of the workload. Repeatable."),
     ] = None,
 ) -> None:
-    """Load the lab with a workload, and keep rows, metrics, figures and a report in results/.
+    """Run a workload against the lab, and store its rows, metrics, values and report in results/.
 
-    Status 0: no errors and agreeing counts; 1: not so. An interrupted run keeps nothing.
+    Exit status 0 if no request failed and the counts agree, otherwise 1. An interrupted run is discarded.
 
     Example: `scripts/lab run iou --users 40 --duration 2m --warm-up 30s`
 

@@ -88,15 +88,15 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["sweep"], "FILE: is missing"),
         (["sweep", "smok"], "FILE: there is no sweep 'smok', did you mean 'smoke'?"),
         (["sweep", "same-twice"], "FILE: the sweep 'same-twice' is now called 'a-a'"),
-        (["sweep", "smoke", "--resume", "--finish"], "only one of them can be given"),
+        (["sweep", "smoke", "--resume", "--finish"], "these options exclude each other"),
         (["sweep", "--resume"], "There is no unfinished sweep"),
         (["sweep", "--finish"], "There is no unfinished sweep"),
-        (["up", "--parties", "1"], "PARTIES: '1' is not a number of parties; set it from 2 to 10"),
+        (["up", "--parties", "1"], "PARTIES: '1' is not a valid number of parties; use 2 to 10"),
         (["up", "--corda", "4.2"], "CORDA_VERSION: unknown version '4.2'; choose from 3.3, 4.0, 4.1, 4.3"),
         (["up", "--database", "oracle"], "DATABASE: unknown database 'oracle'; choose from h2, postgres"),
-        (["up", "--notary", "jpa"], "NOTARY: jpa keeps its records in PostgreSQL; add --database postgres"),
+        (["up", "--notary", "jpa"], "NOTARY: jpa needs PostgreSQL; add --database postgres"),
         (["up", "--preset", "fast"], "NODE_PRESET: unknown preset 'fast'; choose from"),
-        (["up", "--cores", "999"], "NODE_CORES: 999 cores are more than the"),
+        (["up", "--cores", "999"], "NODE_CORES: 999 cores are too many; this machine has "),
         (["up", "--link", "partya-partyb=40"], "LINKS: 'partya-partyb=40' is not a link"),
         (["up", "--size", "huge"], "--size: unknown size 'huge'"),
         (["run", "iou", "--rate", "5"], "--rate: belongs to open load"),
@@ -233,4 +233,4 @@ def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
     )
     done = python(code)
     assert done.returncode == 130
-    assert done.stderr == "Interrupted. Nothing is left half written; a lab that was up is still up.\n"
+    assert done.stderr == "Interrupted. Every stored file is complete, and a lab that was up is still up.\n"
