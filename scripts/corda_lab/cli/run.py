@@ -1,7 +1,7 @@
 """The verbs that load the lab once: ``quickstart`` and ``run``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -15,18 +15,19 @@ from corda_lab.cli.options import (
     forced_images,
     load_options,
 )
-from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.steps import load
-from corda_lab.steps.entry import StepEntry
 from corda_lab.text import ui
+
+if TYPE_CHECKING:
+    from corda_lab.steps.entry import StepEntry
 
 
 def _ms(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f} ms"
 
 
-def _show_run(folder: Path, step: StepEntry) -> None:
+def _show_run(folder: Path, step: "StepEntry") -> None:
     """The compact summary at the end of a run."""
     latency, counted, requests = step.latency_ms, step.counts, step.requests
 
@@ -87,6 +88,7 @@ def quickstart(images: ImagesOption = None) -> None:
 
     Example: `scripts/lab quickstart`
     """
+    from corda_lab.lab import lifecycle
     from corda_lab.runs import execute
 
     settings = load_settings()
