@@ -46,9 +46,9 @@ def named(flow: str, flows: Sequence[Flow]) -> list[Flow]:
 def argument_problems(flow: str, args: Mapping[str, Any], constructors: Sequence[Parameters]) -> list[Problem]:
     """What is wrong with arguments of ``flow``, located within them; nothing when some constructor takes them.
 
-    As for the bridge, there has to be an argument for every parameter, also for one that may be null. Where no constructor
-    takes these names, the closest one shows what is missing and what is unknown. Where no constructor is known, nothing
-    can be wrong.
+    As for the bridge, there has to be an argument for every parameter, also for one that may be null. Where no
+    constructor takes these names, the closest one shows what is missing and what is unknown. Where no constructor is
+    known, nothing can be wrong.
     """
     if not constructors:
         return []
@@ -99,7 +99,7 @@ def fits(value: Any, type_name: str) -> bool:
 
 
 def fits_number(value: Any, kind: str) -> bool:
-    """Whether a constant is a number, whole and within range where the type asks for it. Only a decimal may be a text."""
+    """Whether a constant is a number, whole and in range where the type asks for it. Only a decimal may be text."""
     if isinstance(value, str):
         return kind == "bigdecimal" and _DECIMAL.fullmatch(value) is not None
     if isinstance(value, bool) or not isinstance(value, int if kind in WHOLE else (int, float)):
