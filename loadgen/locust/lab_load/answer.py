@@ -23,7 +23,7 @@ _IDENTIFIER = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,}|\S*-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How one flow start ended, as far as the generator can tell."""
+    """How one flow start ended, as the generator saw it."""
 
     status: int
     """HTTP status; 0 when there was no answer."""

@@ -1,7 +1,7 @@
 """How a run ended: what every process that took part says of its share, and the end file made of it.
 
 A new value of a run has three places here: a field of ``ProcessSummary``, which ``ProcessRun.close`` fills; a field of
-``RunEnd``, which is its name in ``<run id>.end.json``; and the line in ``end_of`` that puts the processes' values together.
+``RunEnd``, which is its name in ``<run id>.end.json``; and the line in ``end_of`` that combines the processes' values.
 """
 
 from collections.abc import Iterable, Sequence

@@ -205,7 +205,7 @@ def _one_of(kind: str, names: Sequence[str]) -> Callable[[str], str]:
         if found is None and names:
             hint = did_you_mean(text, names) if kind == "workload" else ""
             known = ", ".join(filter(None, names))
-            raise argparse.ArgumentTypeError(f"unknown {kind} {text!r}{hint or f'; there are {known}'}")
+            raise argparse.ArgumentTypeError(f"unknown {kind} {text!r}{hint or f'; choose from {known}'}")
         return found or text
 
     return parse

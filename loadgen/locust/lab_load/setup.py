@@ -83,7 +83,7 @@ class _Runner:
         except TemplateError as error:
             raise self._problem(f"template: {error}") from error
         if len(starts) > STARTS_MAX:
-            raise self._problem(f"{len(starts)} starts are more than {STARTS_MAX}")
+            raise self._problem(f"has {len(starts)} starts, more than {STARTS_MAX}")
         results = self._all(starts)
         if step.each is None:
             return [result for _, result in results]
@@ -139,7 +139,7 @@ class _Runner:
         step = self._step
         begun = time.monotonic()
         pool = Pool(step.concurrency)
-        told = begun
+        printed = begun
         results: list[tuple[str | None, Any]] = []
 
         def work(start: _Start) -> Any:
@@ -156,13 +156,13 @@ class _Runner:
                     item = starts[number - 1].item
                     results.extend((item, one) for one in (result if isinstance(result, list) else [result]))
                     if len(results) > ITEMS_MAX:
-                        raise self._problem(f"gave more than {ITEMS_MAX} items")
-                    if time.monotonic() - told >= PROGRESS_SECONDS:
-                        told = time.monotonic()
+                        raise self._problem(f"returned more than {ITEMS_MAX} items")
+                    if time.monotonic() - printed >= PROGRESS_SECONDS:
+                        printed = time.monotonic()
                         text = "Set-up: %s: %d of %d done, %d items, %.0f s"
-                        logger.info(text, step.name, number, len(starts), len(results), told - begun)
+                        logger.info(text, step.name, number, len(starts), len(results), printed - begun)
         except gevent.Timeout as error:
-            raise self._problem(f"was not done within {step.timeout_seconds} s (timeout_seconds)") from error
+            raise self._problem(f"did not finish within {step.timeout_seconds} s (timeout_seconds)") from error
         finally:
             pool.kill(block=False)
         return results

@@ -21,7 +21,7 @@ ATTACHMENT_HEAP_COPIES = 20
 
 
 def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Workload:
-    """The workload file, with all that is wrong with it told at once."""
+    """The workload file. Raises FinalError with everything that is wrong with it."""
     try:
         return load_workload(WORKLOADS, name, (NOTARY, *PARTIES), overrides)
     except WorkloadError as error:
