@@ -9,6 +9,8 @@ import pytest
 
 from labkit import Browser, Lab
 
+pytestmark = pytest.mark.lab("standard")
+
 RUN_SECONDS_MAX = 60.0
 FORBIDDEN, UNKNOWN_HOST, BLOCKED = 403, 421, "blocked"
 

@@ -91,13 +91,13 @@ def test_the_run_says_in_what_shape_it_was_made(shaped: Lab) -> None:
 
 def test_links_add_what_they_should(shaped: Lab) -> None:
     found = links.measure_links(Compose(of_running(shaped.settings)))
-    assert {link["name"]: link["wanted_ms"] for link in found} == {
+    assert {link.name: link.wanted_ms for link in found} == {
         "partya-partyb": 40,
         "partyb-partya": 40,
         "partya-postgres": 8,
     }
     for link in found:
-        assert link["through_ms"] - link["direct_ms"] == pytest.approx(link["wanted_ms"], rel=0.2)
+        assert link.through_ms - link.direct_ms == pytest.approx(link.wanted_ms, rel=0.2)
 
 
 def test_every_node_has_its_tables_in_a_schema_of_its_own(prometheus: Prometheus) -> None:

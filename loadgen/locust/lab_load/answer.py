@@ -22,7 +22,7 @@ _PROBLEM_PREFIX = "urn:corda-lab:problem:"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How one flow start ended, as far as the generator can tell."""
+    """How one flow start ended, as the generator saw it."""
 
     status: int
     """HTTP status; 0 when there was no answer."""

@@ -8,30 +8,26 @@ master its summary; the master writes the end file once it has them all.
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import gevent
 from gevent.event import Event
 from locust.runners import STATE_MISSING, MasterRunner, WorkerRunner
 
-from lab_load.choice import Choice, Extent, extent_from
+from lab_load import messages
+from lab_load.choice import Extent
+from lab_load.end_file import ProcessSummary
 from lab_load.generator import TICK_SECONDS, Generator
 from lab_load.generator_settings import GeneratorSettings
 from lab_load.load_plan import LoadPlan
+from lab_load.locust_arguments import extent_from
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, RowWriter
-from lab_workload.flows import Party
-from lab_workload.network import Roles
 from lab_workload.prepared import Share
 from lab_workload.problems import LoadError
 from lab_workload.workload import load_workload
 
-PLAN_MESSAGE = "lab_plan"
-FAILED_MESSAGE = "lab_failed"
-UNFIT_MESSAGE = "lab_unfit"
-READY_MESSAGE = "lab_ready"
-SUMMARY_MESSAGE = "lab_summary"
 READY_SECONDS_MAX = 30.0
 """How long a worker that Locust counts may take until it can be given a plan."""
 WRITE_SECONDS_MAX = 60.0
@@ -57,7 +53,7 @@ class WorkersRun:
         self.plan = plan
         self.workers = dict(workers)
         """Index of each worker that takes part, from 1, by Locust's id of it."""
-        self.summaries: dict[str, dict[str, Any]] = {}
+        self.summaries: dict[str, ProcessSummary] = {}
         self.exit_reason: str | None = None
         self.closed = False
         self.outcome = ""
@@ -89,7 +85,7 @@ class WorkersRun:
         self.workers.pop(worker, None)
         self._note_end()
 
-    def ended(self, worker: str, summary: dict[str, Any]) -> None:
+    def ended(self, worker: str, summary: ProcessSummary) -> None:
         """Keep what a worker says about its share."""
         self.summaries[worker] = summary
         self._note_end()
@@ -109,12 +105,14 @@ class Master(Generator):
     def attach(self) -> None:
         """See ``Generator``."""
         runner = self._environment.runner
-        runner.register_message(READY_MESSAGE, lambda msg, **_: self._ready.add(msg.node_id))
-        runner.register_message(FAILED_MESSAGE, lambda msg, **_: self.fail(f"a worker: {msg.data['message']}"))
+        runner.register_message(messages.READY, lambda msg, **_: self._ready.add(msg.node_id))
+        runner.register_message(messages.FAILED, lambda msg, **_: self.fail(f"a worker: {msg.data}"))
         runner.register_message(
-            UNFIT_MESSAGE, lambda msg, **_: self._worker_unfit(msg.node_id, msg.data), concurrent=True
+            messages.UNFIT, lambda msg, **_: self._worker_unfit(msg.node_id, msg.data), concurrent=True
         )
-        runner.register_message(SUMMARY_MESSAGE, lambda msg, **_: self._worker_ended(msg.node_id, msg.data))
+        runner.register_message(
+            messages.SUMMARY, lambda msg, **_: self._worker_ended(msg.node_id, messages.read_summary(msg.data))
+        )
         super().attach()
 
     def _extent_from(self, values: Mapping[str, Any]) -> Extent:
@@ -127,18 +125,9 @@ class Master(Generator):
         self._await_ready(clients)
         workers = {client: index for index, client in enumerate(clients, start=1)}
         for client, index in workers.items():
-            message = {
-                "choice": asdict(plan.choice),
-                "extent": asdict(plan.extent),
-                "roles": asdict(plan.roles),
-                "needed": plan.needed,
-                "answer_timeout_seconds": plan.answer_timeout_seconds,
-                "results": dict(plan.results),
-                "worker": index,
-                "workers": len(workers),
-            }
+            message = messages.PlanMessage.of(plan, Share(index, len(workers)))
             # Sent before Locust's own message that has the worker start users, and read before it.
-            runner.send_message(PLAN_MESSAGE, message, client_id=client)
+            runner.send_message(messages.PLAN, messages.plan_data(message), client_id=client)
         return WorkersRun(plan, workers)
 
     def _await_ready(self, clients: list[str]) -> None:
@@ -146,10 +135,12 @@ class Master(Generator):
         deadline = time.monotonic() + READY_SECONDS_MAX
         while not self._ready.issuperset(clients):
             if time.monotonic() > deadline:
-                raise LoadError(f"a worker was not ready within {READY_SECONDS_MAX:.0f} s; is it of the same version?")
+                raise LoadError(
+                    f"a worker was not ready within {READY_SECONDS_MAX:.0f} s; does it run the same version?"
+                )
             gevent.sleep(0.01)
 
-    def _worker_unfit(self, worker: str, data: Mapping[str, Any]) -> None:
+    def _worker_unfit(self, worker: str, reason: str) -> None:
         """A worker that cannot take part may say so before this run has quite begun."""
         deadline = time.monotonic() + READY_SECONDS_MAX
         while self.run is None and time.monotonic() < deadline:
@@ -157,9 +148,9 @@ class Master(Generator):
         if self.run is not None:
             self.run.without(worker)
             if not self.run.is_stopping:
-                self.fail(f"a worker: {data['message']}")
+                self.fail(f"a worker: {reason}")
 
-    def _worker_ended(self, worker: str, summary: dict[str, Any]) -> None:
+    def _worker_ended(self, worker: str, summary: ProcessSummary) -> None:
         run = self.run
         if run is None or worker not in run.workers:
             return
@@ -177,15 +168,16 @@ class Master(Generator):
             lost = self._lost_worker()
             if lost is not None or time.monotonic() > deadline:
                 raise RowsError(
-                    f"worker {lost or 'of the run'} is gone: its rows may not be whole, so there is no end file"
+                    f"worker {lost or 'of the run'} is gone: its rows may be incomplete, so no end file is written"
                 )
         if len(run.summaries) < len(run.workers):
-            raise RowsError("interrupted before every worker had written its rows, so there is no end file")
+            raise RowsError("interrupted before every worker had written its rows, so no end file is written")
         if not run.summaries:
-            raise RowsError("it ended before any worker had begun, so there is no end file")
-        summaries = sorted(run.summaries.values(), key=lambda summary: summary["worker"])
+            raise RowsError("it ended before any worker had begun, so no end file is written")
+        summaries = sorted(run.summaries.values(), key=lambda summary: summary.worker)
         self._write_end(run.plan, summaries, str(run.exit_reason))
-        requests, errors = (sum(summary[name] for summary in summaries) for name in ("requests", "errors"))
+        requests = sum(summary.requests for summary in summaries)
+        errors = sum(summary.errors for summary in summaries)
         run.outcome = f"{run.exit_reason}, {requests} requests of {len(summaries)} workers, {errors} errors"
 
     def _stop_runner(self) -> None:
@@ -212,8 +204,8 @@ class Master(Generator):
             self.fail(f"worker {lost} is gone")
         elif not set(self._environment.runner.clients) <= set(self.run.workers):
             # Locust gives it users of the others, but it has no share of what was prepared.
-            self.fail("a worker joined in the midst of the run; start all of them before")
-        self._stop_if_told()
+            self.fail("a worker joined during the run; start all workers before it")
+        self._stop_if_asked()
 
 
 class Worker(Generator):
@@ -225,17 +217,19 @@ class Worker(Generator):
 
     def attach(self) -> None:
         """See ``Generator``."""
-        self._environment.runner.register_message(PLAN_MESSAGE, lambda msg, **_: self._take_plan(msg.data))
+        self._environment.runner.register_message(
+            messages.PLAN, lambda msg, **_: self._take_plan(messages.read_plan(msg.data))
+        )
         super().attach()
 
     def _prepare(self) -> None:
-        """The master plans; all there is to do is to tell it that this worker listens."""
-        self._environment.runner.send_message(READY_MESSAGE)
+        """The master plans; a worker only reports that it listens."""
+        self._environment.runner.send_message(messages.READY)
 
     def _start(self) -> None:
         plan, self._plan = self._plan, None
         if plan is None:
-            logger.error("This worker has no plan of the run in progress; it takes part from the next one on")
+            logger.error("This worker has no plan for the current run; it takes part in the next one")
             return
         try:
             self.run = self._run_of(plan)
@@ -244,36 +238,22 @@ class Worker(Generator):
         self._exit_code = 0
         self._ended.clear()
 
-    def _take_plan(self, message: Mapping[str, Any]) -> None:
+    def _take_plan(self, message: messages.PlanMessage) -> None:
+        """Raises nothing: a worker whose workload files are not the master's reports that it cannot take part."""
+        choice, settings = message.choice, self._settings
         try:
-            self._plan = self._plan_of(message)
-            index = self._options.worker_index or message["worker"]
-            self._share = Share(index, message["workers"])
+            workload = load_workload(settings.workloads, choice.workload, settings.party_names, choice.overrides)
         except LoadError as error:
             self._tell_unfit(error)
-
-    def _plan_of(self, message: Mapping[str, Any]) -> LoadPlan:
-        """The master's plan. Raises ``LoadError`` when this worker's workload files are not the master's."""
-        choice = Choice(**message["choice"])
-        roles = message["roles"]
-        counterparty = roles["counterparty"]
-        return LoadPlan(
-            choice=choice,
-            extent=Extent(**message["extent"]),
-            workload=load_workload(
-                self._settings.workloads, choice.workload, self._settings.party_names, choice.overrides
-            ),
-            roles=Roles(Party(**roles["node"]), Party(**counterparty) if counterparty else None, roles["parties"]),
-            needed=message["needed"],
-            answer_timeout_seconds=message["answer_timeout_seconds"],
-            results=message["results"],
-        )
+            return
+        self._plan = message.plan(workload)
+        self._share = Share(self._options.worker_index or message.share.worker, message.share.count)
 
     def _run_of(self, plan: LoadPlan) -> ProcessRun:
         return ProcessRun(plan, RowWriter(self._settings.rows, plan.choice.run_id, self._share.worker), self._share)
 
-    def _stop_if_told(self) -> None:
-        """The master is told, and tells its workers."""
+    def _stop_if_asked(self) -> None:
+        """The master sees the file, and stops its workers."""
 
     def _end(self) -> None:
         if self.run is None and self._plan is not None:
@@ -283,11 +263,11 @@ class Worker(Generator):
         super()._end()
 
     def _close(self, run: Any) -> None:
-        self._environment.runner.send_message(SUMMARY_MESSAGE, run.close())
+        self._environment.runner.send_message(messages.SUMMARY, messages.summary_data(run.close()))
 
     def _stop_after_failure(self, message: str) -> None:
-        self._environment.runner.send_message(FAILED_MESSAGE, {"message": message})
+        self._environment.runner.send_message(messages.FAILED, message)
 
     def _tell_unfit(self, error: LoadError) -> None:
         logger.error("This worker cannot take part: %s", error.message)
-        self._environment.runner.send_message(UNFIT_MESSAGE, {"message": error.message})
+        self._environment.runner.send_message(messages.UNFIT, error.message)

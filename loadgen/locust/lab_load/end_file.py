@@ -1,58 +1,125 @@
-"""How a run ended: the words of every process that took part, put together."""
+"""How a run ended: what every process that took part says of its share, and the end file made of it.
 
-from collections.abc import Callable, Iterable, Sequence
+A new value of a run has three places here: a field of ``ProcessSummary``, which ``ProcessRun.close`` fills; a field of
+``RunEnd``, which is its name in ``<run id>.end.json``; and the line in ``end_of`` that combines the processes' values.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lab_load.load_plan import LoadPlan
 from lab_load.schedule import Lags
+from lab_load.setup import PreparedStep
+from lab_workload.load import Arrivals
 
 LAG_QUANTILE = 0.99
 
-Summary = dict[str, Any]
-"""What ``ProcessRun.close`` says of one process."""
+
+@dataclass(frozen=True)
+class ProcessSummary:
+    """How a run went in one process. Times are Unix seconds; what closed load does not have is None."""
+
+    worker: int
+    """Index of the worker, from 1; 0 for a generator of a single process."""
+    started_at: float
+    spawned_at: float | None
+    """When all of its users ran; None when the run ended before."""
+    stop_at: float
+    """When it stopped starting requests."""
+    ended_at: float
+    users: int
+    requests: int
+    errors: int
+    expected: int
+    cpu_percent_max: float
+    """Highest share of one core over some seconds."""
+    exit_reason: str
+    offered: int | None
+    late: int | None
+    dropped: int | None
+    lags: list[tuple[int, int]]
+    """Schedule lags in microseconds, with how many there were of each, see ``Lags``."""
+    pool_free_min: int | None
+
+
+@dataclass(frozen=True)
+class WorkerEnd:
+    """What the end file says of one process."""
+
+    index: int
+    cpu_percent_max: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """The content of the end file. Times are Unix seconds; what closed load does not have is None."""
+
+    started_at: float
+    spawned_at: float | None
+    stop_at: float
+    ended_at: float
+    model: Arrivals
+    rate: float | None
+    users: int
+    requests: int
+    errors: int
+    expected: int
+    offered: int | None
+    late: int | None
+    dropped: int | None
+    lag_p99_ms: float | None
+    pool_free_min: int | None
+    setup: list[PreparedStep]
+    rows: dict[str, int]
+    """Number of rows by worker."""
+    cpu_percent_max: float
+    workers: list[WorkerEnd]
+    exit_reason: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the file."""
+        return asdict(self)
 
 
 def end_of(
-    plan: LoadPlan, summaries: Sequence[Summary], setup: Sequence[dict[str, Any]], exit_reason: str
-) -> dict[str, Any]:
-    """The content of the end file; ``setup`` is what each step prepared. What a closed load does not have is None."""
+    plan: LoadPlan, summaries: Sequence[ProcessSummary], setup: Sequence[PreparedStep], exit_reason: str
+) -> RunEnd:
+    """The end of a run that these processes have made after this set-up."""
     choice = plan.choice
-    lags = Lags((key, count) for summary in summaries for key, count in summary["lags"])
-    lag_ms = lags.quantile_ms(LAG_QUANTILE)
-    return {
-        "started_at": min(summary["started_at"] for summary in summaries),
+    lags = Lags(lag for summary in summaries for lag in summary.lags)
+    spawned = [summary.spawned_at for summary in summaries if summary.spawned_at is not None]
+    return RunEnd(
+        started_at=min(summary.started_at for summary in summaries),
         # Nobody has spawned all users until everybody has.
-        "spawned_at": _of(max, (summary["spawned_at"] for summary in summaries), complete=True),
-        "stop_at": max(summary["stop_at"] for summary in summaries),
-        "ended_at": max(summary["ended_at"] for summary in summaries),
-        "model": choice.arrivals,
-        "rate": choice.rate if choice.is_open else None,
-        "users": sum(summary["users"] for summary in summaries),
-        "requests": sum(summary["requests"] for summary in summaries),
-        "errors": sum(summary["errors"] for summary in summaries),
-        "expected": sum(summary["expected"] for summary in summaries),
-        "offered": _of(sum, (summary["offered"] for summary in summaries)),
-        "late": _of(sum, (summary["late"] for summary in summaries)),
-        "dropped": _of(sum, (summary["dropped"] for summary in summaries)),
-        "lag_p99_ms": lag_ms,
-        "pool_free_min": _of(min, (summary["pool_free_min"] for summary in summaries)),
-        "setup": list(setup),
-        "rows": {str(summary["worker"]): summary["requests"] for summary in summaries},
-        "cpu_percent_max": max(summary["cpu_percent_max"] for summary in summaries),
-        "workers": [
-            {
-                "index": summary["worker"],
-                "cpu_percent_max": summary["cpu_percent_max"],
-                "rows": summary["requests"],
-            }
-            for summary in summaries
-        ],
-        "exit_reason": exit_reason,
-    }
+        spawned_at=max(spawned) if len(spawned) == len(summaries) else None,
+        stop_at=max(summary.stop_at for summary in summaries),
+        ended_at=max(summary.ended_at for summary in summaries),
+        model=choice.arrivals,
+        rate=choice.rate if choice.is_open else None,
+        users=sum(summary.users for summary in summaries),
+        requests=sum(summary.requests for summary in summaries),
+        errors=sum(summary.errors for summary in summaries),
+        expected=sum(summary.expected for summary in summaries),
+        offered=_sum(summary.offered for summary in summaries),
+        late=_sum(summary.late for summary in summaries),
+        dropped=_sum(summary.dropped for summary in summaries),
+        lag_p99_ms=lags.quantile_ms(LAG_QUANTILE),
+        pool_free_min=min(_known(summary.pool_free_min for summary in summaries), default=None),
+        setup=list(setup),
+        rows={str(summary.worker): summary.requests for summary in summaries},
+        cpu_percent_max=max(summary.cpu_percent_max for summary in summaries),
+        workers=[WorkerEnd(summary.worker, summary.cpu_percent_max, summary.requests) for summary in summaries],
+        exit_reason=exit_reason,
+    )
 
 
-def _of(combine: Callable[[list[Any]], Any], values: Iterable[Any], *, complete: bool = False) -> Any:
-    """``combine`` of the values that are there; None when there is none, or not all of them where that matters."""
-    values = list(values)
-    known = [value for value in values if value is not None]
-    return combine(known) if known and (len(known) == len(values) or not complete) else None
+def _known(values: Iterable[int | None]) -> list[int]:
+    return [value for value in values if value is not None]
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """The sum of the values that there are; None when there is none."""
+    known = _known(values)
+    return sum(known) if known else None

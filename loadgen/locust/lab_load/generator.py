@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, NoReturn, Protocol
 
 import gevent
@@ -15,10 +16,10 @@ from locust import log
 from locust.exception import StopTest
 
 from lab_load import metrics
-from lab_load.choice import choice_from, extent_from, seconds_of
-from lab_load.end_file import end_of
+from lab_load.end_file import ProcessSummary, end_of
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_load.load_plan import LoadPlan, make_plan
+from lab_load.locust_arguments import choice_from, extent_from, seconds_of
 from lab_load.origins import OriginGuard
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
@@ -142,12 +143,14 @@ class Generator:
     def _hold(self, plan: LoadPlan) -> None:
         """Say that the set-up is done and wait until the load may begin. Raises ``LoadError`` when it never may."""
         rows, run_id = self._settings.rows, plan.choice.run_id
-        write_whole(ready_path(rows, run_id), {"setup": [done.as_dict() for done in self._setup]})
+        write_whole(ready_path(rows, run_id), {"setup": [asdict(step) for step in self._setup]})
         logger.info("Set-up done; the load waits for %s", go_path(rows, run_id))
         deadline = time.monotonic() + HOLD_SECONDS_MAX
         while not go_path(rows, run_id).exists():
             if time.monotonic() > deadline:
-                raise SetupError(f"the load was held for {HOLD_SECONDS_MAX:.0f} s and nobody let it go")
+                raise SetupError(
+                    f"the load was held for {HOLD_SECONDS_MAX:.0f} s, and {go_path(rows, run_id)} did not appear"
+                )
             gevent.sleep(HOLD_POLL_SECONDS)
 
     def _check_form(self) -> Response | None:
@@ -166,7 +169,7 @@ class Generator:
 
     def _accept(self, form: Mapping[str, Any]) -> None:
         if self._preparing:
-            raise LoadError("the set-up of a run is under way; it starts by itself when that is done")
+            raise LoadError("the set-up of a run is in progress; the run starts when it is done")
         if self.run is None:
             self._preparing = True
             try:
@@ -175,7 +178,9 @@ class Generator:
                 self._preparing = False
             self._run_time_seconds = seconds_of(form.get("run_time"))
         elif self.run.is_stopping:
-            raise LoadError("the last run still waits for its flows to end; start the next one when it has stopped")
+            raise LoadError(
+                "the last run is still waiting for its flows to end; start the next one when it has stopped"
+            )
         elif choice_from(form, self.run.plan.choice.run_id, self._settings) != self.run.plan.choice:
             raise LoadError("a run is in progress: stop it before you change anything but the number of users")
 
@@ -241,11 +246,11 @@ class Generator:
     def _close(self, run: Any) -> None:
         """End the run and write how it ended. Raises ``RowsError``."""
         summary = run.close()
-        self._write_end(run.plan, [summary], summary["exit_reason"])
+        self._write_end(run.plan, [summary], summary.exit_reason)
 
-    def _write_end(self, plan: LoadPlan, summaries: list[dict[str, Any]], exit_reason: str) -> None:
-        end = end_of(plan, summaries, [done.as_dict() for done in self._setup], exit_reason)
-        write_whole(end_path(self._settings.rows, plan.choice.run_id), end)
+    def _write_end(self, plan: LoadPlan, summaries: list[ProcessSummary], exit_reason: str) -> None:
+        end = end_of(plan, summaries, self._setup, exit_reason)
+        write_whole(end_path(self._settings.rows, plan.choice.run_id), end.as_dict())
 
     def _stop_after_failure(self, message: str) -> None:
         runner = self._environment.runner
@@ -282,10 +287,10 @@ class Generator:
 
     def _tick_run(self) -> None:
         self.run.tick()
-        self._stop_if_told()
+        self._stop_if_asked()
 
-    def _stop_if_told(self) -> None:
-        """Headless, whoever watches the run may say that it has seen enough."""
+    def _stop_if_asked(self) -> None:
+        """Headless, whoever watches the run may end it early with a file."""
         run = self.run
         if self._headless and not run.is_stopping and stop_path(self._settings.rows, run.plan.choice.run_id).exists():
             run.stopping("enough")

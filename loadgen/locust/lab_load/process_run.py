@@ -11,10 +11,11 @@ from uuid import uuid4
 
 from lab_load.answer import Answer, no_answer
 from lab_load.cpu import CpuMeter
+from lab_load.end_file import ProcessSummary
 from lab_load.load_plan import LoadPlan
 from lab_load.metrics import RequestMetrics
 from lab_load.pool import Pool
-from lab_load.row_writer import RowsError, RowWriter
+from lab_load.row_writer import Row, RowsError, RowWriter
 from lab_load.schedule import Schedule, arrival_offsets
 from lab_workload.load import Outcome
 from lab_workload.prepared import ALONE, Share
@@ -122,28 +123,28 @@ class ProcessRun:
         self._metrics.ended(outcome, duration_seconds)
         intended = request.intended
         self._writer.append(
-            {
-                "request_id": request.request_id,
-                "user_id": request.user_id,
-                "workload": self.plan.workload.name,
-                "part": request.part.name,
-                "node": self.plan.roles.node.name,
-                "flow": request.part.flow,
-                "worker": self.share.worker,
-                "intended_at": None if intended is None else wall_seconds(intended),
-                "started_at": wall_seconds(request.started),
-                "ended_at": wall_seconds(ended),
-                "latency_ms": round(duration_seconds * 1000, 3),
-                "latency_intended_ms": None if intended is None else round((ended - intended) * 1000, 3),
-                "outcome": outcome,
-                "status": answer.status,
-                "error": answer.error,
-                "flow_id": answer.flow_id,
-                "tx_id": answer.tx_id,
-                "client_id": request.client_id,
-                "bridge_rpc_ms": answer.rpc_ms,
-                "bridge_flow_ms": answer.flow_ms,
-            }
+            Row(
+                request_id=request.request_id,
+                user_id=request.user_id,
+                workload=self.plan.workload.name,
+                part=request.part.name,
+                node=self.plan.roles.node.name,
+                flow=request.part.flow,
+                worker=self.share.worker,
+                intended_at=None if intended is None else wall_seconds(intended),
+                started_at=wall_seconds(request.started),
+                ended_at=wall_seconds(ended),
+                latency_ms=round(duration_seconds * 1000, 3),
+                latency_intended_ms=None if intended is None else round((ended - intended) * 1000, 3),
+                outcome=outcome,
+                status=answer.status,
+                error=answer.error,
+                flow_id=answer.flow_id,
+                tx_id=answer.tx_id,
+                client_id=request.client_id,
+                bridge_rpc_ms=answer.rpc_ms,
+                bridge_flow_ms=answer.flow_ms,
+            )
         )
 
     def error_label(self, answer: Answer) -> str:
@@ -190,7 +191,7 @@ class ProcessRun:
         self._cpu.sample()
         self._writer.flush()
 
-    def close(self) -> dict[str, Any]:
+    def close(self) -> ProcessSummary:
         """End every request that is still on its way, and say how the run ended. Raises ``RowsError``."""
         self.closed = True
         self.stopping("interrupted")
@@ -216,23 +217,23 @@ class ProcessRun:
             return self._parts[0]
         return self._part_random.choices(self._parts, cum_weights=self._weights)[0]
 
-    def _summary(self, ended: float) -> dict[str, Any]:
+    def _summary(self, ended: float) -> ProcessSummary:
         schedule = self.pool.schedule if self.pool else None
-        return {
-            "worker": self.share.worker,
-            "started_at": wall_seconds(self._started),
-            "spawned_at": wall_seconds(self._spawned) if self._spawned else None,
-            "stop_at": wall_seconds(self._stopping or ended),
-            "ended_at": wall_seconds(ended),
-            "users": self._users_max or self._users_started,
-            "requests": self._requests,
-            "errors": self._errors,
-            "expected": self._expected,
-            "cpu_percent_max": self._cpu.close(),
-            "exit_reason": self._exit_reason,
-            "offered": schedule.offered if schedule else None,
-            "late": schedule.late if schedule else None,
-            "dropped": schedule.dropped if schedule else None,
-            "lags": list(schedule.lags.counts.items()) if schedule else [],
-            "pool_free_min": self.pool.free_min if self.pool else None,
-        }
+        return ProcessSummary(
+            worker=self.share.worker,
+            started_at=wall_seconds(self._started),
+            spawned_at=wall_seconds(self._spawned) if self._spawned else None,
+            stop_at=wall_seconds(self._stopping or ended),
+            ended_at=wall_seconds(ended),
+            users=self._users_max or self._users_started,
+            requests=self._requests,
+            errors=self._errors,
+            expected=self._expected,
+            cpu_percent_max=self._cpu.close(),
+            exit_reason=self._exit_reason,
+            offered=schedule.offered if schedule else None,
+            late=schedule.late if schedule else None,
+            dropped=schedule.dropped if schedule else None,
+            lags=list(schedule.lags.counts.items()) if schedule else [],
+            pool_free_min=self.pool.free_min if self.pool else None,
+        )

@@ -10,14 +10,43 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
+from lab_workload.load import Outcome
 from lab_workload.problems import LoadError
 
 BUFFER_BYTES_MAX = 1024 * 1024
 """Rows that may wait to be written; the row that exceeds it has all of them written at once."""
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+class Row(TypedDict):
+    """One request. Times are Unix seconds, durations milliseconds; what there is no value of is None."""
+
+    request_id: int
+    user_id: int
+    workload: str
+    part: str
+    node: str
+    flow: str
+    worker: int
+    intended_at: float | None
+    """When it should have started; None in closed load."""
+    started_at: float
+    ended_at: float
+    latency_ms: float
+    latency_intended_ms: float | None
+    """From the intended start; None in closed load."""
+    outcome: Outcome
+    status: int
+    """HTTP status; 0 without an answer."""
+    error: str | None
+    flow_id: str | None
+    tx_id: str | None
+    client_id: str
+    bridge_rpc_ms: float | None
+    bridge_flow_ms: float | None
 
 
 class RowsError(LoadError):
@@ -39,7 +68,7 @@ class RowWriter:
         except OSError as error:
             raise RowsError(f"cannot write rows to {directory}: {error.strerror}") from error
 
-    def append(self, row: Mapping[str, Any]) -> None:
+    def append(self, row: Mapping[str, object]) -> None:
         """Take one row. Raises ``RowsError`` when the buffer is full and cannot be written."""
         self._buffer += _encode(row).encode()
         self._buffer += b"\n"
@@ -106,7 +135,7 @@ def is_taken(directory: Path, run_id: str) -> bool:
     return any(path.exists() for path in paths)
 
 
-def write_whole(path: Path, content: Mapping[str, Any]) -> None:
+def write_whole(path: Path, content: Mapping[str, object]) -> None:
     """Write a JSON file that others see whole or not at all. Raises ``RowsError``."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:

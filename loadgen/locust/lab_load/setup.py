@@ -34,10 +34,6 @@ class PreparedStep:
     items: int
     seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """The form in the end file."""
-        return {"name": self.name, "items": self.items, "seconds": round(self.seconds, 3)}
-
 
 @dataclass(frozen=True)
 class _Start:
@@ -58,7 +54,8 @@ def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
         started = time.monotonic()
         results = _Runner(plan, step).run()
         plan = replace(plan, results={**plan.results, step.name: results})
-        done.append(PreparedStep(step.name, count_items(results), time.monotonic() - started))
+        seconds = round(time.monotonic() - started, 3)
+        done.append(PreparedStep(step.name, count_items(results), seconds))
         logger.info("Set-up: %s: %d items in %.1f s", step.name, done[-1].items, done[-1].seconds)
     if done:
         check_prepared(plan)
@@ -86,7 +83,7 @@ class _Runner:
         except TemplateError as error:
             raise self._problem(f"template: {error}") from error
         if len(starts) > STARTS_MAX:
-            raise self._problem(f"{len(starts)} starts are more than {STARTS_MAX}")
+            raise self._problem(f"has {len(starts)} starts, more than {STARTS_MAX}")
         results = self._all(starts)
         if step.each is None:
             return [result for _, result in results]
@@ -142,7 +139,7 @@ class _Runner:
         step = self._step
         begun = time.monotonic()
         pool = Pool(step.concurrency)
-        told = begun
+        printed = begun
         results: list[tuple[str | None, Any]] = []
 
         def work(start: _Start) -> Any:
@@ -159,13 +156,13 @@ class _Runner:
                     item = starts[number - 1].item
                     results.extend((item, one) for one in (result if isinstance(result, list) else [result]))
                     if len(results) > ITEMS_MAX:
-                        raise self._problem(f"gave more than {ITEMS_MAX} items")
-                    if time.monotonic() - told >= PROGRESS_SECONDS:
-                        told = time.monotonic()
+                        raise self._problem(f"returned more than {ITEMS_MAX} items")
+                    if time.monotonic() - printed >= PROGRESS_SECONDS:
+                        printed = time.monotonic()
                         text = "Set-up: %s: %d of %d done, %d items, %.0f s"
-                        logger.info(text, step.name, number, len(starts), len(results), told - begun)
+                        logger.info(text, step.name, number, len(starts), len(results), printed - begun)
         except gevent.Timeout as error:
-            raise self._problem(f"was not done within {step.timeout_seconds} s (timeout_seconds)") from error
+            raise self._problem(f"did not finish within {step.timeout_seconds} s (timeout_seconds)") from error
         finally:
             pool.kill(block=False)
         return results

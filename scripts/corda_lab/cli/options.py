@@ -3,14 +3,16 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
 from corda_lab.knobs.options import Kind, Option
-from corda_lab.lab import lifecycle
 from corda_lab.steps import load
 from corda_lab.text.durations import parse_duration
+
+if TYPE_CHECKING:
+    from corda_lab.lab.lifecycle import ImageChoice
 
 
 class ImageSource(StrEnum):
@@ -96,7 +98,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def forced_images(images: ImageSource | None) -> lifecycle.ImageChoice | None:
+def forced_images(images: ImageSource | None) -> "ImageChoice | None":
     return None if images is None else images.value
 
 

@@ -1,7 +1,7 @@
 """The verbs that load the lab once: ``quickstart`` and ``run``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -16,11 +16,12 @@ from corda_lab.cli.options import (
     forced_images,
     load_options,
 )
-from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.steps import load
-from corda_lab.steps.entry import StepEntry
 from corda_lab.text import ui
+
+if TYPE_CHECKING:
+    from corda_lab.steps.entry import StepEntry
 
 
 def _ms(value: float | None) -> str:
@@ -32,7 +33,7 @@ def line(name: str, text: str) -> None:
     ui.console.print(f"[bold]{name:<12}[/bold] {text}")
 
 
-def _show_errors(step: StepEntry) -> None:
+def _show_errors(step: "StepEntry") -> None:
     """The most frequent errors, each with an example."""
     from corda_lab.steps.failures import SHOWN_MAX, error_words, further, grouped_errors
 
@@ -45,7 +46,7 @@ def _show_errors(step: StepEntry) -> None:
         line("", f"{rest}, in the report")
 
 
-def _show_run(folder: Path, step: StepEntry) -> None:
+def _show_run(folder: Path, step: "StepEntry") -> None:
     """The compact summary at the end of a run."""
     latency, counted, requests = step.latency_ms, step.counts, step.requests
 
@@ -104,6 +105,7 @@ def quickstart(images: ImagesOption = None) -> None:
 
     Example: `scripts/lab quickstart`
     """
+    from corda_lab.lab import lifecycle
     from corda_lab.runs import execute
 
     settings = load_settings()

@@ -6,6 +6,7 @@ host's own apt sources say where packages come from, so a company's mirror is us
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -112,7 +113,7 @@ def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | N
     if done.returncode != 0:
         raise LabError(
             f"{what} failed with status {done.returncode}: {last_words(done.stderr or done.stdout)}",
-            f"Run `{' '.join(command)}` by hand to see all of it.",
+            f"Run `{shlex.join(command)}` by hand to see all of it.",
         )
     return done.stdout
 

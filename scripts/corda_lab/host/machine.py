@@ -96,11 +96,16 @@ def disk_free_bytes(path: Path = ROOT) -> int:
     return shutil.disk_usage(path).free
 
 
+def cores() -> int | None:
+    """How many logical processors the machine has."""
+    return psutil.cpu_count()
+
+
 def describe() -> dict[str, Any]:
     """The host as it stands in a run's manifest."""
     return {
         "cpu_model": cpu_model(),
-        "cpu_count": psutil.cpu_count(),
+        "cpu_count": cores(),
         "memory_bytes": memory_total_bytes(),
         "kernel": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),

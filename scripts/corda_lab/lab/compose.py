@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ def run_docker(
         raise LabError("There is no docker command on PATH", "`scripts/lab doctor` says how to get one.") from None
     except subprocess.TimeoutExpired:
         raise LabError(
-            f"`docker {' '.join(arguments)}` gave no answer within {seconds_max:.0f} s",
+            f"`{shlex.join(['docker', *arguments])}` gave no answer within {seconds_max:.0f} s",
             "Is the engine overloaded? `docker info` tells whether it answers.",
         ) from None
 
@@ -166,7 +167,7 @@ class Compose:
 
     def shown(self, *arguments: str) -> str:
         """The command as a person would type it in the checkout."""
-        return " ".join(["docker", "compose", *arguments])
+        return shlex.join(["docker", "compose", *arguments])
 
     def run(
         self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX

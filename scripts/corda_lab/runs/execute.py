@@ -17,7 +17,7 @@ from corda_lab.results.manifest import Environment
 from corda_lab.runs import containers
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import describe, plan, run_name, title_of
-from corda_lab.steps.build import build_step
+from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LoadOptions, check_options
 from corda_lab.text import ui
@@ -53,17 +53,17 @@ def measure(options: LoadOptions, settings: Settings, environment: Environment |
                 started_at=float(end["started_at"]) - 3 * SCRAPE_SECONDS, ended_at=time.time()
             )
             stage_values = observer.stage_values(requests, stage_rows)
-            step = build_step(
-                planned,
-                requests,
-                metrics,
-                end,
-                counted,
-                timeline.warm_up,
-                timeline.machine_use,
-                stage_values,
-                observer.readings(),
+            seen = Observed(
+                requests=requests,
+                metrics=metrics,
+                end=end,
+                counted=counted,
+                warm_up=timeline.warm_up,
+                machine_use=timeline.machine_use,
+                stage_values=stage_values,
+                readings=observer.readings(),
             )
+            step = build_step(planned, seen)
     text = planned.workload.source.path.read_text(encoding="utf-8")
     return Measured(step, requests, metrics, stage_rows, environment, planned.workload.name, text)
 

@@ -1,6 +1,7 @@
 """Reads every counter before and after a load."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -11,8 +12,9 @@ from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.runs import counters, readings, stage_rows
 from corda_lab.steps import costs, counts, stages
-from corda_lab.steps.build import StageValues
+from corda_lab.steps.entry import StagesEntry
 from corda_lab.steps.plan import Subject
+from corda_lab.steps.rows import Window
 
 REST_BEFORE_SECONDS_MAX = 60.0
 
@@ -50,7 +52,7 @@ class Observer:
         time.sleep(stage_rows.FLUSH_SECONDS)
         return stage_rows.read_stages(stage_rows.collect(self._compose, self._stage_offsets, directory), self._nodes)
 
-    def stage_values(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> StageValues:
+    def stage_values(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> Callable[[Window], StagesEntry]:
         """The entry ``stages`` of the step, once its measuring window is known."""
         dropped = stage_rows.dropped_rows(self._prometheus)
         return lambda window: stages.stage_values(

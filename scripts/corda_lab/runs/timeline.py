@@ -28,7 +28,9 @@ class Timeline:
     def machine_use(self, window: Window) -> MachineUse:
         """What the host did over the window."""
         cpu = self.cpu_between(window)
-        return MachineUse(machine.busy_percent(*cpu), machine.stolen_percent(*cpu), self.swapped_pages(window))
+        return MachineUse(
+            machine.busy_percent(*cpu), machine.stolen_percent(*cpu), self.swapped_pages(window), machine.cores()
+        )
 
     def swapped_pages(self, window: Window) -> int | None:
         """Pages that the host moved to and from its swap over the window."""

@@ -73,6 +73,8 @@ LINTERS = (
     Linter("ruff", ("ruff", "check", ".")),
     Linter("import-linter", ("lint-imports",)),
     Linter("mypy", ("mypy",)),
+    # Apart: these modules are in no package, and some have the names of others.
+    Linter("mypy, end to end", ("mypy",), matches("tests/e2e/*.py")),
     Linter("yamllint", ("yamllint", "--strict"), has_suffix(".yaml", ".yml")),
     Linter("shellcheck", ("shellcheck",), is_shell_script),
     Linter("hadolint", ("hadolint",), matches("Dockerfile")),

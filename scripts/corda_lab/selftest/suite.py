@@ -40,11 +40,11 @@ ON_NODES_SECONDS_MAX = {Part.END_TO_END: 2400.0, Part.SLOW: 1800.0}
 """The parts that need a running lab, and how long each may take."""
 
 JAVA_BUILDS = (
-    ("network maker", "nodes/Dockerfile", "nodes-test", "."),
-    ("CorDapps", "nodes/Dockerfile", "cordapps-test", "."),
-    ("bridge", "loadgen/bridge/Dockerfile", "test", "loadgen/bridge"),
+    ("network maker", "nodes/Dockerfile", "nodes-test"),
+    ("CorDapps", "nodes/Dockerfile", "cordapps-test"),
+    ("bridge", "loadgen/bridge/Dockerfile", "test"),
 )
-"""Java is formatted and tested inside image builds: name, Dockerfile, target, build context."""
+"""Java is formatted and tested inside image builds: name, Dockerfile, target. The root has the poms' parent."""
 
 
 @dataclass
@@ -171,7 +171,7 @@ def python_tests(totals: Totals) -> None:
         record(totals, "pytest", lambda: run_pytest("unit", arguments, seconds_max=CHECK_SECONDS_MAX))
 
 
-def build_command(settings: Settings, name: str, dockerfile: str, target: str, context: str) -> list[str]:
+def build_command(settings: Settings, name: str, dockerfile: str, target: str) -> list[str]:
     """``docker build`` of one test stage, with the variables of ``.env`` that its Dockerfile takes."""
     taken = re.findall(r"^ARG (\w+)", (ROOT / dockerfile).read_text(encoding="utf-8"), re.MULTILINE)
     arguments = [f"--build-arg={name}={settings[name]}" for name in dict.fromkeys(taken) if name in settings.values]
@@ -184,15 +184,15 @@ def build_command(settings: Settings, name: str, dockerfile: str, target: str, c
         f"--target={target}",
         tag,
         *arguments,
-        context,
+        ".",
     ]
 
 
 def java_tests(totals: Totals, settings: Settings) -> None:
     """Format and tests of all Java, inside the image builds."""
     with ui.phase("Java format and tests (inside image builds)"):
-        for name, dockerfile, target, context in JAVA_BUILDS:
-            command = build_command(settings, name, dockerfile, target, context)
+        for name, dockerfile, target in JAVA_BUILDS:
+            command = build_command(settings, name, dockerfile, target)
             record(totals, name, partial(run_check, command))
 
 

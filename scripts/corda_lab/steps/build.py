@@ -1,6 +1,5 @@
 """Makes the entry of a step from what was measured: every value, the warnings, the validity and the verdict."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from corda_lab.errors import LabError
 from corda_lab.stats import steady
 from corda_lab.steps import costs, counts, open_load, rows
 from corda_lab.steps.entry import (
+    PASSED,
     CostsEntry,
     GeneratorEntry,
     PartEntry,
@@ -32,10 +32,6 @@ from corda_lab.steps.validity import invalidity, machine_trouble, verdict, warni
 CONFIDENCE_DEFAULT = 0.95
 
 
-StageValues = Callable[[Window], StagesEntry]
-"""The values of the stages over a measuring window."""
-
-
 @dataclass(frozen=True)
 class MachineUse:
     """What the host did over a measuring window; None where it is not known."""
@@ -45,10 +41,29 @@ class MachineUse:
     stolen_percent: float | None
     """CPU steal: what the hypervisor gave to other guests."""
     swapped_pages: int | None
+    cores: int | None
+    """How many the host has."""
 
 
-MachineUses = Callable[[Window], MachineUse]
-"""What the host did over any window of the load."""
+@dataclass(frozen=True)
+class Observed:
+    """Everything that was read of one load, before, during and after it."""
+
+    requests: pl.DataFrame
+    """The generator's rows, one per request; see ``rows.ROW_SCHEMA``."""
+    metrics: pl.DataFrame
+    """Prometheus's samples over the load."""
+    end: dict[str, Any]
+    """The generator's own summary, as it writes it at its end."""
+    counted: counts.Counts
+    warm_up: steady.WarmUp | None
+    """Where the warm-up was seen to end, in a load that was ended for that."""
+    machine_use: Callable[[Window], MachineUse]
+    """What the host did over a window of the load."""
+    stage_values: Callable[[Window], StagesEntry]
+    """The values of the stages over a window of the load."""
+    readings: tuple[costs.Reading, costs.Reading]
+    """What costs are counted from: before the load, and at rest after it."""
 
 
 def warm_up_of(
@@ -118,12 +133,12 @@ def mean_in_window(metrics: pl.DataFrame, name: str, window: Window, *, label: s
 
 def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, throughput: float) -> float | None:
     """Cores that the machine spent on something other than the lab; None where that is not known."""
-    busy, stolen = resources.host_busy_percent, resources.host_stolen_percent
-    if busy is None or stolen is None:
+    busy, stolen, cores = resources.host_busy_percent, resources.host_stolen_percent, resources.host_cores
+    if busy is None or stolen is None or cores is None:
         return None
     own = sum(resources.node_cpu_cores.values()) + sum(resources.lab_cpu_cores.values())
     database = costs_entry.cpu_seconds_per_flow.get(costs.DATABASE, 0.0) * throughput
-    return max(0.0, (busy - stolen) / 100 * (os.cpu_count() or 1) - own - database)
+    return max(0.0, (busy - stolen) / 100 * cores - own - database)
 
 
 def generator_cpu_percent(end: dict[str, Any]) -> float | None:
@@ -169,6 +184,7 @@ def resources_entry(metrics: pl.DataFrame, window: Window, machine: MachineUse) 
         host_busy_percent=machine.busy_percent,
         host_stolen_percent=machine.stolen_percent,
         host_swapped_pages=machine.swapped_pages,
+        host_cores=machine.cores,
         node_cpu_cores=mean_in_window(metrics, "node_cpu_cores", window),
         node_heap_used_bytes=mean_in_window(metrics, "node_heap_used_bytes", window),
         node_gc_share=mean_in_window(metrics, "node_gc_share", window),
@@ -186,31 +202,18 @@ def judged(step: StepEntry) -> StepEntry:
     )
 
 
-def build_step(
-    plan: Plan,
-    requests: pl.DataFrame,
-    metrics: pl.DataFrame,
-    end: dict[str, Any],
-    counted: counts.Counts,
-    decided: steady.WarmUp | None,
-    machine_uses: MachineUses,
-    stage_values: StageValues,
-    readings: tuple[costs.Reading, costs.Reading],
-) -> StepEntry:
-    """The entry of ``steps.json``.
-
-    ``end`` is the generator's own summary of the load. ``decided`` is where the warm-up was seen to end, in a load that
-    was ended for that.
-    """
+def build_step(plan: Plan, seen: Observed) -> StepEntry:
+    """The entry of ``steps.json``: what one load on one lab came to."""
     options, subject = plan.options, plan.subject
-    warm_up = warm_up_of(options, requests, end, decided)
-    window = measuring_window(end, warm_up.cut_seconds)
-    in_flight = mean_in_window(metrics, "bridge_flows_in_flight", window).get(subject.node)
+    warm_up = warm_up_of(options, seen.requests, seen.end, seen.warm_up)
+    window = measuring_window(seen.end, warm_up.cut_seconds)
+    in_flight = mean_in_window(seen.metrics, "bridge_flows_in_flight", window).get(subject.node)
     states = {part.name: part.states_per_flow for part in subject.parts}
-    values = rows.request_values(requests, window, states, bridge_in_flight=in_flight)
-    resources = resources_entry(metrics, window, machine_uses(window))
-    costs_entry = costs.cost_values(values, states, window, metrics, *readings)
+    values = rows.request_values(seen.requests, window, states, bridge_in_flight=in_flight)
+    resources = resources_entry(seen.metrics, window, seen.machine_use(window))
+    costs_entry = costs.cost_values(values, states, window, seen.metrics, *seen.readings)
     others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
+    arrivals = open_load.open_load_values(seen.requests, window, seen.end, options.users) if options.is_open else None
     step = StepEntry(
         **{**values.fields(), "parts": part_entries(values, subject)},
         name=plan.workload.name,
@@ -219,22 +222,22 @@ def build_step(
         node=subject.node,
         counterparty=", ".join(subject.counterparties) or None,
         load=options.entry(),
-        setup=end.get("setup") or [],
-        window=window_entry(end, window, warm_up),
+        setup=seen.end.get("setup") or [],
+        window=window_entry(seen.end, window, warm_up),
         warm_up=warm_up,
-        precision=precision_of(options, requests, window, end),
-        open_load=open_load.open_load_values(requests, window, end, options.users) if options.is_open else None,
-        stages=stage_values(window),
-        counts=counted.entry(),
+        precision=precision_of(options, seen.requests, window, seen.end),
+        open_load=arrivals,
+        stages=seen.stage_values(window),
+        counts=seen.counted.entry(),
         generator=GeneratorEntry(
-            cpu_percent_max=generator_cpu_percent(end),
-            exit_reason=end.get("exit_reason"),
-            workers=end.get("workers") or [],
+            cpu_percent_max=generator_cpu_percent(seen.end),
+            exit_reason=seen.end.get("exit_reason"),
+            workers=seen.end.get("workers") or [],
         ),
         resources=resources.model_copy(update={"others_cpu_cores": others}),
         costs=costs_entry,
         flags=[],
         validity=ValidityEntry(valid=True, reasons=[], machine=[]),
-        verdict=VerdictEntry(passed=True, reasons=[]),
+        verdict=PASSED,
     )
     return judged(step)

@@ -319,6 +319,8 @@ class ResourcesEntry(Entry):
     node_gc_share: dict[str, float]
     lab_cpu_cores: dict[str, float]
     others_cpu_cores: float | None = None
+    host_cores: int | None = None
+    """Not stored by schema 5."""
 
 
 class CostsEntry(Entry):

@@ -1,7 +1,6 @@
 """Whether a step is valid, what it is warned about, and whether it passed."""
 
 import math
-import os
 
 from corda_lab.steps import open_load, rows, stages
 from corda_lab.steps.entry import StepEntry
@@ -83,8 +82,8 @@ def generator_limits(step: StepEntry) -> list[Reason]:
 def host_warnings(step: StepEntry) -> list[Reason]:
     """What else the host was busy with."""
     found = []
-    others, cores = step.resources.others_cpu_cores, os.cpu_count() or 1
-    if others is not None and others > OTHERS_SHARE_MAX * cores:
+    others, cores = step.resources.others_cpu_cores, step.resources.host_cores
+    if others is not None and cores is not None and others > OTHERS_SHARE_MAX * cores:
         found.append(reason("others_busy", cores=others, of=cores))
     stolen = step.resources.host_stolen_percent
     if stolen is not None and stolen > STOLEN_PERCENT_MAX:

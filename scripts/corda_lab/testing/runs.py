@@ -75,17 +75,17 @@ def measured_of(
         else None
     )
     flows = {one.name: one.flow for one in plan.subject.parts}
-    entry = build.build_step(
-        plan,
-        frame,
-        metrics,
-        end,
-        counted or simulation.agreeing_counts(simulated),
-        None,
-        lambda _: build.MachineUse(None, None, None),
-        lambda window: stages.stage_values(frame, stage_frame, window, flows, is_on=True, dropped={}),
-        (costs.Reading({}, {}), costs.Reading({}, {})),
+    seen = build.Observed(
+        requests=frame,
+        metrics=metrics,
+        end=end,
+        counted=counted or simulation.agreeing_counts(simulated),
+        warm_up=None,
+        machine_use=lambda _: build.MachineUse(None, None, None, None),
+        stage_values=lambda window: stages.stage_values(frame, stage_frame, window, flows, is_on=True, dropped={}),
+        readings=(costs.Reading({}, {}), costs.Reading({}, {})),
     )
+    entry = build.build_step(plan, seen)
     use = entry.resources.model_copy(update={"host_busy_percent": 97.3, "host_stolen_percent": 0.0})
     entry = entry.updated(resources=use)
     return files.Measured(entry, frame, metrics, stage_frame, ENVIRONMENT, plan.workload.name, "workload: iou\n")

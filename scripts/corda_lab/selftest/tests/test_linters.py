@@ -1,5 +1,6 @@
 """Which files the linters read, and that a commit is checked by the same ones."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -38,8 +39,10 @@ def test_every_issue_form_is_checked() -> None:
 
 def test_a_commit_is_checked_by_the_same_programs() -> None:
     (repository,) = yaml.safe_load(HOOKS.read_text(encoding="utf-8"))["repos"]
-    programs = {word for hook in repository["hooks"] for word in hook["entry"].split() if word.startswith(".venv/")}
-    assert programs == {f".venv/bin/{linter.command[0]}" for linter in LINTERS}
+    programs = {
+        program for hook in repository["hooks"] for program in re.findall(r"\.venv/bin/([\w-]+)", hook["entry"])
+    }
+    assert programs == {linter.command[0] for linter in LINTERS}
     assert {hook["name"] for hook in repository["hooks"]} == {linter.name for linter in LINTERS}
 
 

@@ -92,8 +92,8 @@ def test_a_single_part_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_a_dockerfile_takes_is_given_to_its_build() -> None:
     settings = load_settings(ENV_FILE, {"MAVEN_IMAGE": "mirror/maven:3"})
-    for name, dockerfile, target, context in suite.JAVA_BUILDS:
-        command = suite.build_command(settings, name, dockerfile, target, context)
+    for name, dockerfile, target in suite.JAVA_BUILDS:
+        command = suite.build_command(settings, name, dockerfile, target)
         assert "--build-arg=MAVEN_IMAGE=mirror/maven:3" in command
         assert f" AS {target}" in (ROOT / dockerfile).read_text(encoding="utf-8")
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from corda_lab.selftest import interval_coverage
+from corda_lab.selftest import steady_coverage
 from corda_lab.stats.steady import (
     ENDING_SECONDS_MIN,
     WarmUp,
@@ -25,7 +25,7 @@ def completions(rates: list[float], source: random.Random) -> list[float]:
     return [
         ORIGIN + second + source.random()
         for second, rate in enumerate(rates)
-        for _ in range(interval_coverage.poisson(source, rate))
+        for _ in range(steady_coverage.poisson(source, rate))
     ]
 
 
@@ -102,7 +102,7 @@ def test_the_half_width_of_independent_bins_is_that_of_the_textbook() -> None:
 @pytest.mark.parametrize(("process", "held_min"), [("independent", 0.93), ("pauses", 0.90), ("short swings", 0.90)])
 def test_the_half_width_holds_for_series_that_remember(process: str, held_min: float) -> None:
     source, held = random.Random(6), 0
-    make, mean = interval_coverage.PROCESSES[process]
+    make, mean = steady_coverage.PROCESSES[process]
     for _ in range(300):
         series = make(source, 180)
         half = relative_half_width(series)
@@ -123,7 +123,7 @@ def test_does_not_end_before_a_minute_nor_on_a_single_look() -> None:
     assert may_end(steady[: int(ENDING_SECONDS_MIN)], 0.05)
     assert not may_end(steady[:100], 0.05, bin_seconds=0.5)
     source = random.Random(7)
-    series: list[float] = [interval_coverage.poisson(source, 20) for _ in range(600)]
+    series: list[float] = [steady_coverage.poisson(source, 20) for _ in range(600)]
     ends = [seconds for seconds in range(60, 600, 3) if may_end(series[:seconds], 0.05)]
     narrow = [seconds for seconds in range(60, 600, 3) if (relative_half_width(series[:seconds]) or 1) <= 0.05]
     assert ends[0] >= narrow[0] + 6
@@ -132,7 +132,7 @@ def test_does_not_end_before_a_minute_nor_on_a_single_look() -> None:
 
 @pytest.mark.parametrize(("process", "within_min"), [("independent", 0.94), ("short swings", 0.92), ("pauses", 0.94)])
 def test_an_early_end_is_as_precise_as_was_asked(process: str, within_min: float) -> None:
-    ended = interval_coverage.early_ends(process, precision=0.10, simulations=150, seed=8)
+    ended = steady_coverage.early_ends(process, precision=0.10, simulations=150, seed=8)
     assert sum(one.within for one in ended) / len(ended) >= within_min
 
 

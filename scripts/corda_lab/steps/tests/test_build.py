@@ -1,6 +1,5 @@
 """A step's figures, what makes them doubtful, and the verdict."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,12 +86,12 @@ def test_the_window_begins_after_the_warm_up_and_ends_with_the_load() -> None:
 
 
 def test_what_others_did_on_the_machine_is_told(
-    stored_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    stored_run: Callable[..., Path],
 ) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
     step = changed(
         step_of(stored_run()),
         {
+            "resources.host_cores": 4,
             "resources.host_busy_percent": 100.0,
             "resources.host_stolen_percent": 10.0,
             "resources.node_cpu_cores": {"PartyA": 1.0, "PartyB": 0.8},

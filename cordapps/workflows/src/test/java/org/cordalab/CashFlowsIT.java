@@ -24,6 +24,7 @@ import org.cordalab.flows.CashIssueAndPay;
 import org.cordalab.flows.CashPrepare;
 import org.cordalab.flows.CashRepeatedPay;
 import org.cordalab.flows.DoubleSpend;
+import org.cordalab.states.Asset;
 import org.cordalab.states.CashState;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -59,6 +60,18 @@ class CashFlowsIT {
     }
 
     @Test
+    void theVaultFindsCashByTheInterfaceOfAllAssets() throws Exception {
+        run(new CashIssue(pounds(5)));
+
+        int found = payer.transaction(() -> payer.getServices()
+                .getVaultService()
+                .queryBy(Asset.class)
+                .getStates()
+                .size());
+        assertEquals(1, found);
+    }
+
+    @Test
     void aPaymentSpendsTheCoinJustIssued() throws Exception {
         run(new CashIssue(pounds(7)));
 
@@ -66,8 +79,9 @@ class CashFlowsIT {
 
         assertEquals(asList(700L), coins(payer));
         assertEquals(asList(500L), coins(payee));
-        assertTrue(paid.getSigs().stream().anyMatch(each -> each.getBy()
-                .equals(network.getDefaultNotaryIdentity().getOwningKey())));
+        assertTrue(paid.getSigs().stream()
+                .anyMatch(each ->
+                        each.getBy().equals(network.getDefaultNotaryIdentity().getOwningKey())));
     }
 
     @Test

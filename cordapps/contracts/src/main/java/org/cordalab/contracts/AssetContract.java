@@ -37,15 +37,17 @@ public class AssetContract implements Contract {
                 require.using("An issue makes assets.", !outputs.isEmpty());
                 require.using(
                         "The issuers sign an issue.",
-                        command.getSigners().containsAll(keys(outputs, each -> each.getIssuer()
-                                .getOwningKey())));
+                        command.getSigners()
+                                .containsAll(
+                                        keys(outputs, each -> each.getIssuer().getOwningKey())));
             } else {
                 require.using("A move consumes assets.", !inputs.isEmpty());
                 require.using("A move keeps every sum.", sums(inputs).equals(sums(outputs)));
                 require.using(
                         "The owners of the inputs sign a move.",
-                        command.getSigners().containsAll(keys(inputs, each -> each.getOwner()
-                                .getOwningKey())));
+                        command.getSigners()
+                                .containsAll(
+                                        keys(inputs, each -> each.getOwner().getOwningKey())));
             }
             return null;
         });

@@ -1,0 +1,29 @@
+package org.cordalab.flows;
+
+import co.paralleluniverse.fibers.Suspendable;
+import net.corda.core.flows.FlowException;
+import net.corda.core.flows.FlowSession;
+import net.corda.core.flows.SignTransactionFlow;
+import net.corda.core.transactions.SignedTransaction;
+import org.cordalab.timing.Stage;
+import org.cordalab.timing.TimedFlow;
+
+/** The other side of a flow that needs its signature: checks and signs one transaction, and records it. */
+abstract class SigningResponder extends TimedFlow<SignedTransaction> {
+    private final FlowSession session;
+
+    SigningResponder(FlowSession session) {
+        this.session = session;
+    }
+
+    /** What checks and signs the transaction that comes over the session. */
+    abstract SignTransactionFlow signer(FlowSession session);
+
+    @Override
+    @Suspendable
+    protected SignedTransaction run() throws FlowException {
+        stages().enter(Stage.SIGN);
+        SignedTransaction signed = subFlow(signer(session));
+        return receiveFinality(session, signed);
+    }
+}

@@ -1,0 +1,67 @@
+"""How the end of a run is put together from those of its processes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lab_load.choice import Choice, Extent
+from lab_load.end_file import ProcessSummary, end_of
+from lab_load.load_plan import LoadPlan
+from lab_load.setup import PreparedStep
+from lab_workload.flows import Party
+from lab_workload.network import Roles
+from lab_workload.workload import load_workload
+
+FIRST = ProcessSummary(
+    worker=1,
+    started_at=10.0,
+    spawned_at=11.0,
+    stop_at=20.0,
+    ended_at=21.0,
+    users=3,
+    requests=40,
+    errors=1,
+    expected=2,
+    cpu_percent_max=50.0,
+    exit_reason="completed",
+    offered=45,
+    late=4,
+    dropped=5,
+    lags=[(1000, 40)],
+    pool_free_min=1,
+)
+SECOND = replace(
+    FIRST, worker=2, started_at=9.5, spawned_at=12.0, ended_at=22.0, requests=60, lags=[(9000, 60)], pool_free_min=0
+)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> LoadPlan:
+    (tmp_path / "empty.yaml").write_text("description: x\nnode: PartyA\nflow: Empty\n")
+    choice = Choice("empty", "", "", 0.0, "run", 1, "http://bridge", "constant", 20.0)
+    roles = Roles(Party("PartyA", "O=A"), None, {"PartyA": "O=A"})
+    return LoadPlan(choice, Extent(6, 10.0, 2), load_workload(tmp_path, "empty"), roles, None, 330.0)
+
+
+def test_values_of_the_processes_are_put_together(plan: LoadPlan) -> None:
+    end = end_of(plan, [FIRST, SECOND], [PreparedStep("coins", 5, 1.25)], "completed").as_dict()
+
+    assert (end["started_at"], end["spawned_at"], end["ended_at"]) == (9.5, 12.0, 22.0)
+    assert (end["model"], end["rate"], end["users"], end["requests"]) == ("constant", 20.0, 6, 100)
+    assert (end["offered"], end["late"], end["dropped"], end["pool_free_min"]) == (90, 8, 10, 0)
+    assert end["lag_p99_ms"] == 9.0
+    assert end["rows"] == {"1": 40, "2": 60}
+    assert end["setup"] == [{"name": "coins", "items": 5, "seconds": 1.25}]
+    assert end["workers"][1] == {"index": 2, "cpu_percent_max": 50.0, "rows": 60}
+
+
+def test_users_are_spawned_when_those_of_every_process_are(plan: LoadPlan) -> None:
+    assert end_of(plan, [FIRST, replace(SECOND, spawned_at=None)], [], "failed").spawned_at is None
+
+
+def test_closed_load_has_no_arrivals(plan: LoadPlan) -> None:
+    closed = replace(FIRST, offered=None, late=None, dropped=None, lags=[], pool_free_min=None)
+    end = end_of(replace(plan, choice=replace(plan.choice, arrivals="closed")), [closed], [], "completed")
+
+    assert (end.rate, end.offered, end.late, end.dropped, end.lag_p99_ms, end.pool_free_min) == (None,) * 6
