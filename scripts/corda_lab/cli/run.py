@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from corda_lab.cli.options import (
@@ -27,12 +28,27 @@ def _ms(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f} ms"
 
 
+def line(name: str, text: str) -> None:
+    """One line of the summary; ``text`` may have markup."""
+    ui.console.print(f"[bold]{name:<12}[/bold] {text}")
+
+
+def _show_errors(step: "StepEntry") -> None:
+    """The most frequent errors, each with an example."""
+    from corda_lab.steps.failures import SHOWN_MAX, error_words, further, grouped_errors
+
+    kinds = grouped_errors(step.errors)
+    for number, kind in enumerate(kinds[:SHOWN_MAX]):
+        line("" if number else "errors", escape(error_words(kind)))
+        if kind.example:
+            line("", f"  example: {escape(kind.example)}")
+    if rest := further(kinds):
+        line("", f"{rest}, in the report")
+
+
 def _show_run(folder: Path, step: "StepEntry") -> None:
     """The compact summary at the end of a run."""
     latency, counted, requests = step.latency_ms, step.counts, step.requests
-
-    def line(name: str, text: str) -> None:
-        ui.console.print(f"[bold]{name:<12}[/bold] {text}")
 
     vaults = "".join(f", vault of {node} {count}" for node, count in counted.vaults.items())
     agree = "[green]they agree[/green]" if counted.agree else "[red]they differ[/red]"
@@ -60,6 +76,7 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
         )
     expected = f", {requests.expected} expected failures" if requests.expected else ""
     line("requests", f"{requests.ok} ok{expected}, {requests.errors} errors (warm-up included)")
+    _show_errors(step)
     line(
         "four counts",
         f"generator {counted.generator}, bridge {counted.bridge}, node {counted.node}{vaults}: {agree}",

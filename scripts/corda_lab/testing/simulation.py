@@ -86,11 +86,13 @@ def closed_rows(
     *,
     error_every: int = 0,
     failure: str = "error",
+    errors: Sequence[str] = (),
     parts: Sequence[str] = ("Iou",),
 ) -> list[dict[str, Any]]:
     """Rows of a closed run of ``total_seconds``; flows under way at its end are finished.
 
-    Every n-th request fails with the outcome ``failure``. The parts of a mix take turns.
+    Every n-th request fails with the outcome ``failure``. ``errors`` and the parts of a mix take turns; ``{n}`` in an error is
+    the number of its request.
     """
     ready = [(user * 0.05, user) for user in range(users)]
     heapq.heapify(ready)
@@ -104,6 +106,8 @@ def closed_rows(
         failed = bool(error_every) and number % error_every == 0
         part = parts[number % len(parts)]
         rows.append(row(number, started, ended, user=user, part=part, outcome=failure if failed else "ok"))
+        if failed and errors:
+            rows[-1]["error"] = errors[number // error_every % len(errors)].format(n=number)
         heapq.heappush(ready, (ended, user))
     return rows
 

@@ -448,6 +448,7 @@ def test_what_failed_is_told_at_the_top(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, broken)
     text = text_of(folder)
     assert "Failed: step 2: no flow was completed in the measuring window." in text
+    assert re.search(r"Failed requests: [\d,]+ × 502 flow-failed: the responder refused to sign\.", text)
     assert re.search(r"Failed: steps 3 .*: p95 is \d+ to [\d,]+ ms, above the limit of 700 ms\.", text)
     assert 'class="badge bad"' in html(folder)
     point = points.points(stored.read(folder))[1]
