@@ -43,6 +43,7 @@ from corda_lab.sweeps.plan import Step
 from corda_lab.sweeps.schema import SweepFields
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
+from lab_workload.run_end import RunEnd
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0
@@ -305,26 +306,32 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n")
 
 
-def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_over: bool) -> dict[str, Any]:
+def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_over: bool) -> RunEnd:
     """What the generator says at the end of such a load; ``is_over``: more was offered than the lab could take."""
     rate, total = options.rate, options.warm_up_seconds + options.duration_seconds
     last = float(frame["ended_at"].sort()[-1])
-    return {
-        "started_at": origin,
-        "spawned_at": origin + min(2.0, options.warm_up_seconds / 2),
-        "stop_at": origin + total,
-        "ended_at": max(last + 0.1, origin + total),
-        "rate": rate,
-        "offered": None if rate is None else round(rate * total),
-        "late": None if rate is None else 0,
-        "dropped": None if rate is None else max(0, round(rate * total) - frame.height) if is_over else 0,
-        "setup": [],
-        "lag_p99_ms": 1.0,
-        "pool_free_min": None,
-        "workers": [],
-        "cpu_percent_max": 12.0,
-        "exit_reason": "completed",
-    }
+    return RunEnd(
+        started_at=origin,
+        spawned_at=origin + min(2.0, options.warm_up_seconds / 2),
+        stop_at=origin + total,
+        ended_at=max(last + 0.1, origin + total),
+        rate=rate,
+        offered=None if rate is None else round(rate * total),
+        late=None if rate is None else 0,
+        dropped=None if rate is None else max(0, round(rate * total) - frame.height) if is_over else 0,
+        setup=[],
+        lag_p99_ms=1.0,
+        pool_free_min=None,
+        workers=[],
+        cpu_percent_max=12.0,
+        exit_reason="completed",
+        model="closed" if options.rate is None else "constant",
+        users=options.users,
+        requests=frame.height,
+        errors=0,
+        expected=0,
+        rows={"0": frame.height},
+    )
 
 
 def invalid_for(text: str) -> ValidityEntry:
