@@ -22,6 +22,7 @@ from corda_lab.analysis.values import bare, shown, why
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import reasons
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 from corda_lab.steps.open_load import arrival_problems
 from corda_lab.steps.reasons import Reason
 from corda_lab.text.words import length, listed, parameter_name, per_second, plural
@@ -407,7 +408,15 @@ def notes(run: StoredRun) -> list[str]:
             f"{reasons.sentence([one for _, one in members])}"
             for members in groups.values()
         ]
+        found += error_notes(run) if title == "Failed" else []
     return found
+
+
+def error_notes(run: StoredRun) -> list[str]:
+    """The most frequent errors of the steps that failed. A search is meant to cause some; its steps have their own lists."""
+    failed = [step for step in run.steps if failures(step)]
+    kinds = grouped_errors(error for step in failed for error in step.errors)
+    return [f"Failed requests: {error_words(kind)}" for kind in kinds[:SHOWN_MAX]]
 
 
 def steps_words(indices: list[str]) -> str:

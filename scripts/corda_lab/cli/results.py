@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 def report(
     run_name: Annotated[
-        str, typer.Argument(metavar="[RUN]", help="Name of a run, the beginning of its name, or latest.")
+        str, typer.Argument(metavar="[RUN]", help="A run's name, the start of one, or latest.")
     ] = "latest",
     figures: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also draw the main charts into this folder, as PNG and SVG.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Rebuild a run's report and summaries from its stored files, and print the path of the report.
+    """Make a run's report and its summaries again from the stored files, and print the report's path.
 
     Example: `scripts/lab report latest --figures paper/figures`
     """
@@ -47,21 +47,22 @@ def report(
 
 
 def compare(
-    run_names: Annotated[list[str], typer.Argument(metavar="A B [C]...", help="Runs or sweeps. A is the baseline.")],
+    run_names: Annotated[
+        list[str], typer.Argument(metavar="A B [C]...", help="Runs of either kind; the others are compared with A.")
+    ],
     threshold: Annotated[
         str | None,
         typer.Option(
-            help="Exit with status 1 if a point is significantly worse, by more than this (5%), or has lost its value."
+            help="Status 1 when a point is shown to be worse by more than this (5%), or has no figure any more."
         ),
     ] = None,
-    metric: Annotated[MetricName, typer.Option(help="Metric to compare.")] = MetricName.THROUGHPUT,
+    metric: Annotated[MetricName, typer.Option(help="The figure that is judged.")] = MetricName.THROUGHPUT,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare runs point by point: first the differences between their environments, then ratios with intervals.
+    """Compare runs point by point: what differs in their environment first, then ratios with intervals.
 
-    The first run is the baseline; every other run is a contender. The page, Markdown and JSON are written to
-    results/comparisons/. A point with a single repeat has no interval, so no difference can be shown for it. For
-    searches, the confirmed rates are compared.
+    Writes a page, Markdown and JSON to results/comparisons/. Runs with one measurement of a point have no interval, so nothing
+    is shown to differ there. Of searches the confirmed rates are compared.
 
     Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
     """
@@ -107,9 +108,9 @@ def _show_comparison(found: "Comparison", folder: Path) -> None:
 
 
 def list_runs(as_json: JsonOption = False) -> None:
-    """List the runs in results/, newest last, and the unfinished sweeps.
+    """List the runs in results/, newest last, and the sweeps that were broken off.
 
-    The values of a sweep are those of its best point; the values of a search are those of the rate it confirmed.
+    Of a sweep the figures are those of its best point, of a search those of the rate that it confirmed.
 
     Example: `scripts/lab list`
     """
@@ -128,7 +129,7 @@ def list_runs(as_json: JsonOption = False) -> None:
     if any(isinstance(one, listing.RunSummary) and not one.valid for one in summaries):
         ui.console.print("* no valid step: the values are shown, and prove nothing about the system", markup=False)
     for sweep in unfinished:
-        # A search does not plan its steps in advance.
+        # A search plans no steps beforehand.
         planned = f" of {sweep.steps_planned}" if sweep.steps_planned else ""
         ui.console.print(
             f"unfinished: {sweep.run}, {sweep.steps}{planned} steps; continue with `scripts/lab sweep --resume`",
@@ -164,7 +165,7 @@ def _table_of_runs(summaries: "Sequence[RunSummary | DamagedRun]") -> Table:
 
 
 def _load_words(summary: "RunSummary") -> str:
-    """Describe the load whose values a line of ``lab list`` shows."""
+    """The load whose values stand in a line of ``lab list``."""
     if rates := summary.rates_confirmed_per_second:
         return "highest: " + ", ".join("none" if rate is None else f"{rate:g}/s" for rate in rates.values())
     if summary.kind == "sweep":

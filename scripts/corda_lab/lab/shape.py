@@ -152,16 +152,18 @@ def _link_problems(settings: Settings) -> list[str]:
             continue
         if match[1].startswith("notary") and match[2].startswith("notary"):
             found.append(
-                f"LINKS: {word} connects two members of the notary, whose consensus uses other connections; remove it."
+                f"LINKS: {word} connects two members of the notary, whose consensus does not use links; remove it."
             )
-        if match[1] == match[2] or word.partition("=")[0] in seen:
-            found.append(f"LINKS: {word} connects a node to itself or repeats another link; remove it.")
+        if match[1] == match[2]:
+            found.append(f"LINKS: {word} connects {match[1]} with itself; remove it.")
+        if word.partition("=")[0] in seen:
+            found.append(f"LINKS: {word} sets the same link a second time; remove it.")
         seen.add(word.partition("=")[0])
         if match[2] == "postgres" and settings["DATABASE"] != "postgres":
             found.append(f"LINKS: {word} needs PostgreSQL; add --database postgres.")
         ends = (match[1], *(() if match[2] == "postgres" else (match[2],)))
         found += [
-            f"LINKS: {word} has an unknown end {end!r}; choose from {', '.join(hosts)} and, as second end, postgres."
+            f"LINKS: unknown node {end!r} in {word}; choose from {', '.join(hosts)}, and postgres as the second end."
             for end in ends
             if end not in hosts
         ]

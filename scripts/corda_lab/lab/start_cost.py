@@ -17,14 +17,14 @@ class Beginning:
     machine: CpuTime | None = field(default_factory=machine.cpu_time)
 
 
-def summary(beginning: Beginning, containers: Sequence[str]) -> str | None:
-    """Describe in one line what the start of ``containers`` (ids) took until now; None if none of them is running."""
+def summary(beginning: Beginning, containers: Sequence[str]) -> str:
+    """Describe in one line what the start of ``containers`` (ids) took until now."""
     seconds, now = time.monotonic() - beginning.at, machine.cpu_time()
     used = control_groups.cpu_seconds(containers)
-    if used is None:
-        return "CPU time of the start is unknown: this engine's containers do not run as processes of this machine"
+    if not used:
+        return f"{seconds:.1f} s; its CPU time is unknown: the engine's containers do not run on this system"
     elsewhere = now.busy_seconds - beginning.machine.busy_seconds - used if now and beginning.machine else None
-    return in_words(seconds, used, elsewhere, cores=os.cpu_count() or 1) if used else None
+    return in_words(seconds, used, elsewhere, cores=os.cpu_count() or 1)
 
 
 def in_words(seconds: float, used: float, elsewhere: float | None, *, cores: int) -> str:

@@ -99,7 +99,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["up", "--cores", "999"], "NODE_CORES: 999 cores are too many; this machine has "),
         (["up", "--link", "partya-partyb=40"], "LINKS: 'partya-partyb=40' is not a link"),
         (["up", "--size", "huge"], "--size: unknown size 'huge'"),
-        (["run", "iou", "--rate", "5"], "--rate: belongs to open load"),
+        (["run", "iou", "--rate", "5"], "--rate: is only for open load"),
         (["run", "iou", "--arrivals", "poisson"], "--rate: is missing"),
         (["run", "iou", "--arrivals", "sometimes"], "--arrivals"),
         (["run", "iou", "--workers", "99"], "--workers: 99 is out of range"),
@@ -213,7 +213,7 @@ def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file() -> None:
     assert done.returncode == 70
     first, second = done.stderr.splitlines()
     assert first.startswith("error: This is a defect of the lab: KeyError: ")
-    log = Path(second.rpartition("the file ")[2].rstrip("."))
+    log = Path(second.rpartition("attach ")[2].rstrip("."))
     assert "Traceback" in log.read_text(encoding="utf-8")
     log.unlink()
 

@@ -76,13 +76,19 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
         ({"DATABASE": "postgres", "POSTGRES_POOL_SIZE": "some"}, "POSTGRES_POOL_SIZE: 'some' is not a number"),
         ({"LINKS": "partya-partyb"}, "LINKS: 'partya-partyb' is not a link"),
         ({"LINKS": "partya-partyb=0mbit"}, "LINKS: 'partya-partyb=0mbit' is not a link"),
-        ({"LINKS": "partya-partya=+1ms"}, "partya-partya=+1ms connects a node to itself or repeats another link"),
+        ({"LINKS": "partya-partya=+1ms"}, "LINKS: partya-partya=+1ms connects partya with itself; remove it"),
         (
             {"LINKS": "partya-partyb=+1ms partya-partyb=+2ms"},
-            "partya-partyb=+2ms connects a node to itself or repeats another link",
+            "LINKS: partya-partyb=+2ms sets the same link a second time; remove it",
         ),
-        ({"NOTARY": "raft", "LINKS": "notary-notary2=+1ms"}, "connects two members of the notary"),
-        ({"LINKS": "partya-partyd=+1ms"}, "has an unknown end 'partyd'; choose from notary, partya, partyb, partyc"),
+        (
+            {"NOTARY": "raft", "LINKS": "notary-notary2=+1ms"},
+            "LINKS: notary-notary2=+1ms connects two members of the notary",
+        ),
+        (
+            {"LINKS": "partya-partyd=+1ms"},
+            "LINKS: unknown node 'partyd' in partya-partyd=+1ms; choose from notary, partya, partyb, partyc, and postgres",
+        ),
         ({"LINKS": "partya-postgres=+1ms"}, "needs PostgreSQL; add --database postgres"),
     ],
 )

@@ -200,7 +200,7 @@ def test_every_step_can_be_opened_and_made_again(sweep: Path) -> None:
     text = text_of(sweep)
     assert "scripts/lab sweep configs/sweeps/users-and-databases.yaml" in text
     assert "scripts/lab up --corda 4.10 --database postgres --notary simple --parties 3 --no-dev-mode" in text
-    assert "scripts/lab run iou --users 16 --duration 1m --warm-up 15s --node PartyA" in text
+    assert "scripts/lab run iou --users 16 --duration 1m --warm-up 15s --pacing 0s --node PartyA" in text
 
 
 def test_stages_and_costs_stand_by_point(sweep: Path) -> None:
@@ -448,6 +448,7 @@ def test_what_failed_is_told_at_the_top(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, broken)
     text = text_of(folder)
     assert "Failed: step 2: no flow was completed in the measuring window." in text
+    assert re.search(r"Failed requests: [\d,]+ × 502 flow-failed: the responder refused to sign\.", text)
     assert re.search(r"Failed: steps 3 .*: p95 is \d+ to [\d,]+ ms, above the limit of 700 ms\.", text)
     assert 'class="badge bad"' in html(folder)
     point = points.points(stored.read(folder))[1]
