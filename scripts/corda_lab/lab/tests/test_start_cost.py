@@ -15,4 +15,4 @@ def test_what_else_the_machine_did_is_left_out_where_it_is_not_known() -> None:
 
 
 def test_says_so_when_the_containers_are_not_to_be_seen() -> None:
-    assert "how much of it was waiting is not known" in start_cost.summary(start_cost.Beginning(), [])
+    assert "its CPU time is unknown" in start_cost.summary(start_cost.Beginning(), [])
