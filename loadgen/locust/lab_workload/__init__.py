@@ -10,6 +10,7 @@ A new workload is a file in ``configs/workloads/`` and nothing here. In the orde
   the network.
 - ``starts``: every flow start with its arguments rendered, to be tried before a run.
 - ``problems``: what can be wrong, as data, and the errors that carry it. ``load``: the terms of a load.
+- ``error_text``: the message of a failed request without its values, so that equal failures count as one.
 
 It needs only pydantic, Jinja2 and PyYAML, and asks no server itself.
 """
