@@ -23,9 +23,10 @@ from lab_load.locust_arguments import choice_from, extent_from, seconds_of
 from lab_load.origins import OriginGuard
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
-from lab_load.setup import PreparedStep, run_setup
+from lab_load.setup import run_setup
 from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
 from lab_workload.problems import LoadError, SetupError
+from lab_workload.run_end import PreparedStep
 
 TICK_SECONDS = 1.0
 HOLD_SECONDS_MAX = 600.0

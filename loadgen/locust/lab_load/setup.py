@@ -15,6 +15,7 @@ from lab_load.bridge_client import BridgeClient, BridgeError
 from lab_load.load_plan import LoadPlan, check_prepared
 from lab_workload.prepared import Results, count_items
 from lab_workload.problems import LoadError, SetupError, TemplateError
+from lab_workload.run_end import PreparedStep
 from lab_workload.workload import SetupStep
 
 STARTS_MAX = 100_000
@@ -24,15 +25,6 @@ ITEMS_MAX = 1_000_000
 PROGRESS_SECONDS = 2.0
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class PreparedStep:
-    """What became of a step, as the end file says it."""
-
-    name: str
-    items: int
-    seconds: float
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,8 @@ from typing import Any, TypedDict
 
 import polars as pl
 
+from corda_lab.report.palette import GROUP_COUNT
 from corda_lab.steps.rows import QUANTILES, nearest_rank
-
-GROUP_COUNT_MAX = 8
-"""Colours of the palette; more groups repeat them with another dash and marker."""
-
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
@@ -31,9 +28,9 @@ class Look(TypedDict):
 
 
 def look_of(place: int) -> Look:
-    """Colour, dash and marker of the group at a place."""
+    """Colour, dash and marker of the group at a place; more groups than colours repeat these, dashed and marked differently."""
     return {
-        "colour": f"group-{place % GROUP_COUNT_MAX}",
+        "colour": f"group-{place % GROUP_COUNT}",
         "dash": DASHES[place % len(DASHES)],
         "symbol": SYMBOLS[place % len(SYMBOLS)],
     }

@@ -9,7 +9,7 @@ import json
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ from corda_lab.sweeps.schema import SweepFields
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
 from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
+from lab_workload.run_end import RunEnd
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0
@@ -277,7 +278,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     )
     end = end_file(options, frame, origin, is_over=is_over)
     if index in sweep.ended:
-        end |= {"stop_at": origin + total, "ended_at": origin + total + 0.1, "exit_reason": ALL_FAILED}
+        end = replace(end, stop_at=origin + total, ended_at=origin + total + 0.1, exit_reason=ALL_FAILED)
     succeeded = frame.filter(pl.col("outcome") == "ok").height
     stages = stage_entry(latency_ms, succeeded) if sweep.with_stages else NO_STAGES
     nothing = costs.Reading({}, {})
@@ -312,26 +313,32 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n")
 
 
-def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_over: bool) -> dict[str, Any]:
+def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_over: bool) -> RunEnd:
     """What the generator says at the end of such a load; ``is_over``: more was offered than the lab could take."""
     rate, total = options.rate, options.warm_up_seconds + options.duration_seconds
     last = float(frame["ended_at"].sort()[-1])
-    return {
-        "started_at": origin,
-        "spawned_at": origin + min(2.0, options.warm_up_seconds / 2),
-        "stop_at": origin + total,
-        "ended_at": max(last + 0.1, origin + total),
-        "rate": rate,
-        "offered": None if rate is None else round(rate * total),
-        "late": None if rate is None else 0,
-        "dropped": None if rate is None else max(0, round(rate * total) - frame.height) if is_over else 0,
-        "setup": [],
-        "lag_p99_ms": 1.0,
-        "pool_free_min": None,
-        "workers": [],
-        "cpu_percent_max": 12.0,
-        "exit_reason": "completed",
-    }
+    return RunEnd(
+        started_at=origin,
+        spawned_at=origin + min(2.0, options.warm_up_seconds / 2),
+        stop_at=origin + total,
+        ended_at=max(last + 0.1, origin + total),
+        rate=rate,
+        offered=None if rate is None else round(rate * total),
+        late=None if rate is None else 0,
+        dropped=None if rate is None else max(0, round(rate * total) - frame.height) if is_over else 0,
+        setup=[],
+        lag_p99_ms=1.0,
+        pool_free_min=None,
+        workers=[],
+        cpu_percent_max=12.0,
+        exit_reason="completed",
+        model="closed" if options.rate is None else "constant",
+        users=options.users,
+        requests=frame.height,
+        errors=0,
+        expected=0,
+        rows={"0": frame.height},
+    )
 
 
 def invalid_for(text: str) -> ValidityEntry:

@@ -106,7 +106,7 @@ def test_an_argument_that_cannot_be_sent_says_why(template: Any, message: str) -
             "{{ zzz }}",
             "template: unknown name 'zzz'; choose from counter, pick, random_int, counterparty, node, parties",
         ),
-        ("{{ lipsum() }}", "template: unknown name 'lipsum', known are"),
+        ("{{ lipsum() }}", "template: unknown name 'lipsum'; choose from"),
         ("{{ node", "template: unexpected end of template"),
         ("{{ [1, 2] | random }}", "template: No filter named 'random'."),
     ],

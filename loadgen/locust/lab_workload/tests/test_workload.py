@@ -297,7 +297,7 @@ def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
             "{{ take('x') }}",
             "25: setup[0].args.count: template: unknown name 'take'; choose from counter",
         ),
-        ("asset: cash", "asset: '{{ item }}'", "25: setup[0].args.asset: template: unknown name 'item', known are"),
+        ("asset: cash", "asset: '{{ item }}'", "25: setup[0].args.asset: template: unknown name 'item'; choose from"),
         (
             "node: PartyB\n",
             "node: item\n",
