@@ -29,6 +29,7 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Plan, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import invalidity, machine_trouble, verdict, warnings
+from lab_workload.load import ALL_FAILED
 from lab_workload.run_end import RunEnd
 
 CONFIDENCE_DEFAULT = 0.95
@@ -75,6 +76,9 @@ def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: RunEnd, decide
     looked at anew.
     """
     least, most = options.warm_up_seconds_min, options.warm_up_seconds
+    if end.exit_reason == ALL_FAILED:
+        # Nothing warms up where nothing succeeds: the whole load is the window.
+        return WarmUpEntry(method="fixed", seconds_min=least, seconds_max=most, cut_seconds=0.0, found=True)
     if options.stopping is None or least == most:
         return WarmUpEntry(method="fixed", seconds_min=most, seconds_max=most, cut_seconds=most, found=True)
     times = requests.filter(rows.is_done())["ended_at"].sort().to_list()

@@ -9,7 +9,7 @@ import json
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +43,14 @@ from corda_lab.sweeps.plan import Step
 from corda_lab.sweeps.schema import SweepFields
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
+from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
 from lab_workload.run_end import RunEnd
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0
 """Set-up and counting between two steps."""
+ENDED_SECONDS = SAME_FAILURE_SECONDS_MIN + 1
+"""How long the load of a step lasts of which every request fails."""
 
 STAGE_SHARES = {"wait": 0.3, "build": 0.03, "verify": 0.05, "sign": 0.05, "collect_signatures": 0.3, "notarise": 0.1}
 
@@ -71,6 +74,8 @@ class Simulated:
     """Indices of steps that the machine spoilt at first."""
     collapsed: Sequence[int] = ()
     """Indices of steps of which every request fails."""
+    ended: Sequence[int] = ()
+    """Indices of steps that were ended because every request failed."""
     load: Mapping[str, Any] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
     confidence: float = 0.95
@@ -255,7 +260,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     capacity = 24.0 * factor * sweep.speed
     achieved = capacity * users / (users + 3) if rate is None else min(rate, capacity)
     achieved *= math.exp(sweep.noise * noise(index * 31 + 5)) if rate is None else 1.0
-    total = options.warm_up_seconds + options.duration_seconds
+    total = ENDED_SECONDS if index in sweep.ended else options.warm_up_seconds + options.duration_seconds
     is_over = rate is not None and rate > capacity
     latency_ms = 60 / max(0.04, 1 - achieved / capacity)
     if rate is None or is_over:
@@ -263,7 +268,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
         latency_ms = (1.3 if is_over else 1.0) * 1000 * users / achieved
     if sweep.rows_per_step:
         achieved = sweep.rows_per_step / total
-    errors_every = 1 if index in sweep.collapsed else sweep.errors_every
+    errors_every = 1 if index in (*sweep.collapsed, *sweep.ended) else sweep.errors_every
     frame = request_rows(
         index, origin, total, achieved, latency_ms, errors_every=errors_every, is_open=rate is not None
     )
@@ -272,6 +277,8 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
         list(series(index, origin, total, load, queue_growth=60.0 if is_over else 0.0)), schema=METRICS_SCHEMA
     )
     end = end_file(options, frame, origin, is_over=is_over)
+    if index in sweep.ended:
+        end = replace(end, stop_at=origin + total, ended_at=origin + total + 0.1, exit_reason=ALL_FAILED)
     succeeded = frame.filter(pl.col("outcome") == "ok").height
     stages = stage_entry(latency_ms, succeeded) if sweep.with_stages else NO_STAGES
     nothing = costs.Reading({}, {})

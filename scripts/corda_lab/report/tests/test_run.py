@@ -65,6 +65,13 @@ def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run
     assert "Failed requests: " in (run / "summary.md").read_text(encoding="utf-8")
 
 
+def test_a_run_that_was_ended_because_all_failed_has_a_whole_report(failed_run: Path) -> None:
+    text = without_scripts((failed_run / "report.html").read_text(encoding="utf-8"))
+    assert "<b>Failed:</b> every request failed in the same way, so the load was ended after 11 s" in text
+    assert "<b>220 × 400</b> invalid-argument: args.iouValue is &#39;…&#39;" in text
+    assert "no flow was completed in the measuring window" in text
+
+
 def test_is_made_again_from_the_stored_files(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
     first = (run / "report.html").read_text(encoding="utf-8")

@@ -24,6 +24,7 @@ from corda_lab.results.manifest import MeasuredLink, OwnSpans, Span
 from corda_lab.selftest import interval_coverage
 from corda_lab.steps.entry import VerdictEntry
 from corda_lab.steps.reasons import reason
+from corda_lab.sweeps import execute
 from corda_lab.testing.commands import PYTHONPATH
 from corda_lab.testing.entries import changed
 from corda_lab.testing.pages import chart_data, without_scripts
@@ -441,6 +442,18 @@ def test_flows_that_make_more_states_are_judged_by_states(tmp_path: Path) -> Non
     assert "curve-states" in charts_of(folder)
     with (folder / "summary.csv").open(encoding="utf-8") as file:
         assert {"states_per_second", "states_per_second_low"} <= set(next(csv.DictReader(file)))
+
+
+def test_a_step_that_was_ended_because_all_failed_counts_as_one_that_completed_nothing(tmp_path: Path) -> None:
+    folder = store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, ended=(2,)))
+    run = stored.read(folder)
+    text = text_of(folder)
+    assert "Failed: step 2: every request failed in the same way, so the load was ended after 11 s:" in text
+    assert 'class="badge bad"' in html(folder)
+    (point,) = [point for point in points.points(run) if point.collapsed]
+    assert (len(point.valid), point.collapsed[0].index) == (3, 2)
+    (problem,) = execute.problems_of(run)
+    assert "every request failed in the same way" in problem
 
 
 def test_what_failed_is_told_at_the_top(tmp_path: Path) -> None:
