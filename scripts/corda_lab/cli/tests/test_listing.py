@@ -65,7 +65,7 @@ def test_nothing_valid_has_no_figures(tmp_path: Path) -> None:
     store_sweep(tmp_path, Simulated(vary={"load.users": [2]}, repeats=1, invalid={1: "it broke"}))
     found = only(tmp_path)
     assert (found.throughput_per_second, found.p50_ms, found.label) == (None, None, None)
-    assert results._load_words(found) == "nothing valid"
+    assert results._load_words(found) == "no valid step"
 
 
 def test_open_load_is_listed_with_its_latency_from_the_intended_start(stored_open_run: Callable[..., Path]) -> None:

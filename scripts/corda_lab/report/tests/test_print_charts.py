@@ -1,4 +1,4 @@
-"""Figures for papers: drawn without a screen, from the report's own series, and the same every time."""
+"""Charts for papers: drawn without a screen, from the series of the report, and the same every time."""
 
 import re
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def test_bars_are_as_wide_as_a_bin_where_bins_are_left_out() -> None:
 
 
 def test_a_place_that_cannot_be_written_is_named(stored_run: Callable[..., Path], tmp_path: Path) -> None:
-    taken = tmp_path / "figures"
+    taken = tmp_path / "charts"
     taken.write_text("mine", encoding="utf-8")
-    with pytest.raises(LabError, match=r"^--figures: .* cannot be written"):
+    with pytest.raises(LabError, match=r"^--charts: .* cannot be written"):
         print_charts.write(stored.read(stored_run()), taken)
