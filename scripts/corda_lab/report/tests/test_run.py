@@ -57,7 +57,7 @@ def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run
     errors = ('invalid-argument: args.iouValue is "x{n}"', "flow-failed: PartyB did not sign")
     run = stored_run(error_every=10, errors=errors)
     text = without_scripts((run / "report.html").read_text(encoding="utf-8"))
-    top, _, rest = text.partition('aria-label="Figures"')
+    top, _, rest = text.partition('aria-label="Main values"')
     for part_of_page in (top, rest):
         assert part_of_page.count("args.iouValue is &#34;…&#34;") == 1
         assert len(re.findall(r"example: invalid-argument: args.iouValue is &#34;x\d+&#34;", part_of_page)) == 1
