@@ -1,6 +1,6 @@
 """Fixtures of the command line's tests: simulated runs, stored as real ones are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,13 +22,16 @@ def stored_run(tmp_path: Path) -> Callable[..., Path]:
         service_seconds: float = 0.055,
         error_every: int = 0,
         failure: str = "error",
+        errors: Sequence[str] = (),
         counted: Counts | None = None,
         parts: tuple[Part, ...] = (),
         with_stages: bool = True,
     ) -> Path:
         service = simulation.warming(service_seconds, seed=3)
         names = [one.name for one in parts] or ["Iou"]
-        simulated = simulation.closed_rows(users, 75, service, error_every=error_every, failure=failure, parts=names)
+        simulated = simulation.closed_rows(
+            users, 75, service, error_every=error_every, failure=failure, errors=errors, parts=names
+        )
         plan = plan_of(LoadOptions("iou", users, 60, 15), *parts)
         end = simulation.end_words(simulated, users, 75)
         return store(tmp_path, plan, simulated, end, counted=counted, with_stages=with_stages)

@@ -105,6 +105,28 @@ def test_a_wrong_argument_is_named(bridge: httpx.Client, arguments: dict[str, An
 
 
 @pytest.mark.usefixtures("no_flow_started")
+def test_a_start_can_be_checked_without_starting(bridge: httpx.Client) -> None:
+    body = {"flow": "Iou", "args": {"iouValue": 50, "otherParty": PARTY_B}}
+    answer = bridge.post(FLOWS, params={"check": "true"}, json=body)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["flow"] == IOU
+    values = {argument["name"]: argument["value"] for argument in answer.json()["arguments"]}
+    assert values == {"iouValue": 50, "otherParty": "O=PartyB, L=New York, C=US"}
+
+
+@pytest.mark.usefixtures("no_flow_started")
+@pytest.mark.parametrize(("arguments", "slug", "field"), BAD_ARGUMENTS)
+def test_a_check_is_refused_as_the_start_would_be(
+    bridge: httpx.Client, arguments: dict[str, Any], slug: str, field: str
+) -> None:
+    body = {"flow": IOU, "args": arguments}
+    check, refused = bridge.post(FLOWS, params={"check": "true"}, json=body), start(bridge, IOU, **arguments)
+    assert (check.status_code, check.json()) == (refused.status_code, refused.json())
+    assert slug in check.json()["type"]
+    assert field in check.json()["field"]
+
+
+@pytest.mark.usefixtures("no_flow_started")
 @pytest.mark.parametrize(
     ("path", "body", "status", "slug"),
     [

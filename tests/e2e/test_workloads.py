@@ -14,7 +14,20 @@ PREPARES_MUCH = {"attachment-send", "attachment-send-warm"}
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 
 
-@pytest.mark.parametrize("name", sorted({path.stem for path in WORKLOADS.glob("*.yaml")} - NEEDS_MORE_PARTIES))
+NAMES = sorted({path.stem for path in WORKLOADS.glob("*.yaml")} - NEEDS_MORE_PARTIES)
+
+WRONG = """\
+description: Every request would be refused, since the bridge takes no text for a number.
+node: PartyA
+counterparty: PartyB
+flow: org.cordalab.flows.Iou
+args:
+  iouValue: "{{ 'five' }}"
+  otherParty: "{{ counterparty }}"
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
     warm_up = "0s" if name in PREPARES_MUCH else "4s"
     step = lab.measure(name, "--users", "2", "--duration", "8s", "--warm-up", warm_up, "--name", f"e2e-{name}")
@@ -28,6 +41,22 @@ def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
         assert abs(table["difference_percent"]) < STAGE_DIFFERENCE_PERCENT_MAX, table
         if step["requests"]["ok"]:
             assert table["bridge_flow_ms_mean"] < table["request_ms_mean"]
+
+
+def test_the_bridge_takes_the_arguments_of_every_workload(lab: Lab) -> None:
+    checked = lab.succeed("workload", "check", *NAMES)
+    assert checked.stdout.splitlines() == [f"{name}: ok" for name in NAMES]
+
+
+def test_the_check_finds_an_argument_that_every_request_would_be_refused_for(lab: Lab) -> None:
+    file = WORKLOADS / "e2e-wrong.yaml"
+    file.write_text(WRONG, encoding="utf-8")
+    try:
+        checked = lab.run("workload", "check", "e2e-wrong")
+    finally:
+        file.unlink()
+    assert checked.returncode == 2, checked.stdout + checked.stderr
+    assert "e2e-wrong.yaml:6: args.iouValue: the bridge refuses it: args.iouValue must be a whole" in checked.stdout
 
 
 def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:

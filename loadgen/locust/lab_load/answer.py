@@ -1,9 +1,10 @@
 """How the bridge's answer to a flow start is read."""
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
+
+from lab_workload.messages import without_values
 
 ERROR_TEXT_MAX = 500
 """Characters of an error that a row keeps."""
@@ -17,13 +18,11 @@ _FLOW_RAN = frozenset({200, 502, 504})
 """Answers after which a closed user goes on at once: a flow ran, or may have."""
 
 _PROBLEM_PREFIX = "urn:corda-lab:problem:"
-_IDENTIFIER = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,}|\S*-[0-9a-f]{8}-\d+")
-"""UUIDs, hashes and our client ids: what would make every error a kind of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How one flow start ended, as far as the generator can tell."""
+    """How one flow start ended, as the generator saw it."""
 
     status: int
     """HTTP status; 0 when there was no answer."""
@@ -45,8 +44,8 @@ class Answer:
 
     @property
     def label(self) -> str:
-        """The error without identifiers, so that equal errors count as one."""
-        return _IDENTIFIER.sub("…", self.error or "")[:ERROR_LABEL_MAX]
+        """The error without its values, so that equal errors count as one."""
+        return without_values(self.error or "")[:ERROR_LABEL_MAX]
 
 
 def read_answer(status: int, body: bytes, retry_after: str | None) -> Answer:

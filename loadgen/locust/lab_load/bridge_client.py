@@ -1,4 +1,4 @@
-"""What the load generator asks the bridge before a run: who is there, what can be started, and the set-up's own starts."""
+"""What the generator asks the bridge before a run: its parties, its flows, and the set-up's own flow starts."""
 
 import json
 from collections.abc import Mapping
@@ -103,7 +103,7 @@ class BridgeClient:
             raise BridgeError(f"{path} was not answered with JSON") from error
 
     def _unreadable(self, what: str, error: Exception) -> BridgeError:
-        return BridgeError(f"the bridge at {self._url} answered {what} that cannot be read: {error!r}")
+        return BridgeError(f"the bridge at {self._url} sent an answer about {what} that cannot be read: {error!r}")
 
 
 def _read(response: requests.Response) -> bytes:

@@ -57,7 +57,7 @@ def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem
     problems: list[Problem] = []
     for label, name in (("node", choice.node), ("counterparty", choice.counterparty)):
         if name and canonical(name, settings.party_names) is None:
-            text = f"unknown node {name!r}; there are {', '.join(settings.party_names)}"
+            text = f"unknown node {name!r}; choose from {', '.join(settings.party_names)}"
             problems.append(Problem.of(label, text))
     if not math.isfinite(choice.pacing_seconds) or not 0 <= choice.pacing_seconds <= PACING_SECONDS_MAX:
         problems.append(
@@ -68,7 +68,7 @@ def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem
     if not choice.is_open:
         if choice.rate:
             problems.append(
-                Problem.of("rate", "belongs to open load; leave it 0, or choose constant or poisson arrivals")
+                Problem.of("rate", "belongs to open load; leave it at 0, or choose constant or poisson arrivals")
             )
         return problems
     if not 0 < choice.rate <= RATE_MAX:
@@ -83,6 +83,6 @@ def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem
         )
     if choice.pacing_seconds:
         problems.append(
-            Problem.of("pacing", "belongs to closed load; leave it 0, the rate says how often requests start")
+            Problem.of("pacing", "belongs to closed load; leave it at 0; the rate sets how often requests start")
         )
     return problems

@@ -135,7 +135,9 @@ class Master(Generator):
         deadline = time.monotonic() + READY_SECONDS_MAX
         while not self._ready.issuperset(clients):
             if time.monotonic() > deadline:
-                raise LoadError(f"a worker was not ready within {READY_SECONDS_MAX:.0f} s; is it of the same version?")
+                raise LoadError(
+                    f"a worker was not ready within {READY_SECONDS_MAX:.0f} s; does it run the same version?"
+                )
             gevent.sleep(0.01)
 
     def _worker_unfit(self, worker: str, reason: str) -> None:
@@ -166,12 +168,12 @@ class Master(Generator):
             lost = self._lost_worker()
             if lost is not None or time.monotonic() > deadline:
                 raise RowsError(
-                    f"worker {lost or 'of the run'} is gone: its rows may not be whole, so there is no end file"
+                    f"worker {lost or 'of the run'} is gone: its rows may be incomplete, so no end file is written"
                 )
         if len(run.summaries) < len(run.workers):
-            raise RowsError("interrupted before every worker had written its rows, so there is no end file")
+            raise RowsError("interrupted before every worker had written its rows, so no end file is written")
         if not run.summaries:
-            raise RowsError("it ended before any worker had begun, so there is no end file")
+            raise RowsError("it ended before any worker had begun, so no end file is written")
         summaries = sorted(run.summaries.values(), key=lambda summary: summary.worker)
         self._write_end(run.plan, summaries, str(run.exit_reason))
         requests = sum(summary.requests for summary in summaries)
@@ -202,8 +204,8 @@ class Master(Generator):
             self.fail(f"worker {lost} is gone")
         elif not set(self._environment.runner.clients) <= set(self.run.workers):
             # Locust gives it users of the others, but it has no share of what was prepared.
-            self.fail("a worker joined in the midst of the run; start all of them before")
-        self._stop_if_told()
+            self.fail("a worker joined during the run; start all workers before it")
+        self._stop_if_asked()
 
 
 class Worker(Generator):
@@ -221,13 +223,13 @@ class Worker(Generator):
         super().attach()
 
     def _prepare(self) -> None:
-        """The master plans; all there is to do is to tell it that this worker listens."""
+        """The master plans; a worker only reports that it listens."""
         self._environment.runner.send_message(messages.READY)
 
     def _start(self) -> None:
         plan, self._plan = self._plan, None
         if plan is None:
-            logger.error("This worker has no plan of the run in progress; it takes part from the next one on")
+            logger.error("This worker has no plan for the current run; it takes part in the next one")
             return
         try:
             self.run = self._run_of(plan)
@@ -250,8 +252,8 @@ class Worker(Generator):
     def _run_of(self, plan: LoadPlan) -> ProcessRun:
         return ProcessRun(plan, RowWriter(self._settings.rows, plan.choice.run_id, self._share.worker), self._share)
 
-    def _stop_if_told(self) -> None:
-        """The master is told, and tells its workers."""
+    def _stop_if_asked(self) -> None:
+        """The master sees the file, and stops its workers."""
 
     def _end(self) -> None:
         if self.run is None and self._plan is not None:

@@ -1,17 +1,16 @@
 """How a run ended: what every process that took part says of its share, and the end file made of it.
 
-A new value of a run has three places here: a field of ``ProcessSummary``, which ``ProcessRun.close`` fills; a field of
-``RunEnd``, which is its name in ``<run id>.end.json``; and the line in ``end_of`` that puts the processes' values together.
+A new value of a run has three places: a field of ``ProcessSummary``, which ``ProcessRun.close`` fills; a field of
+``lab_workload.run_end.RunEnd``, which is its name in ``<run id>.end.json``; and the line in ``end_of`` that combines the
+processes' values.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from lab_load.load_plan import LoadPlan
 from lab_load.schedule import Lags
-from lab_load.setup import PreparedStep
-from lab_workload.load import Arrivals
+from lab_workload.run_end import PreparedStep, RunEnd, WorkerEnd
 
 LAG_QUANTILE = 0.99
 
@@ -41,46 +40,6 @@ class ProcessSummary:
     lags: list[tuple[int, int]]
     """Schedule lags in microseconds, with how many there were of each, see ``Lags``."""
     pool_free_min: int | None
-
-
-@dataclass(frozen=True)
-class WorkerEnd:
-    """What the end file says of one process."""
-
-    index: int
-    cpu_percent_max: float
-    rows: int
-
-
-@dataclass(frozen=True)
-class RunEnd:
-    """The content of the end file. Times are Unix seconds; what closed load does not have is None."""
-
-    started_at: float
-    spawned_at: float | None
-    stop_at: float
-    ended_at: float
-    model: Arrivals
-    rate: float | None
-    users: int
-    requests: int
-    errors: int
-    expected: int
-    offered: int | None
-    late: int | None
-    dropped: int | None
-    lag_p99_ms: float | None
-    pool_free_min: int | None
-    setup: list[PreparedStep]
-    rows: dict[str, int]
-    """Number of rows by worker."""
-    cpu_percent_max: float
-    workers: list[WorkerEnd]
-    exit_reason: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the file."""
-        return asdict(self)
 
 
 def end_of(

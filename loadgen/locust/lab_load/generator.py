@@ -23,8 +23,9 @@ from lab_load.locust_arguments import choice_from, extent_from, seconds_of
 from lab_load.origins import OriginGuard
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
-from lab_load.setup import PreparedStep, run_setup
+from lab_load.setup import run_setup
 from lab_workload.problems import LoadError, SetupError
+from lab_workload.run_end import PreparedStep
 
 TICK_SECONDS = 1.0
 HOLD_SECONDS_MAX = 600.0
@@ -148,7 +149,9 @@ class Generator:
         deadline = time.monotonic() + HOLD_SECONDS_MAX
         while not go_path(rows, run_id).exists():
             if time.monotonic() > deadline:
-                raise SetupError(f"the load was held for {HOLD_SECONDS_MAX:.0f} s and nobody let it go")
+                raise SetupError(
+                    f"the load was held for {HOLD_SECONDS_MAX:.0f} s, and {go_path(rows, run_id)} did not appear"
+                )
             gevent.sleep(HOLD_POLL_SECONDS)
 
     def _check_form(self) -> Response | None:
@@ -167,7 +170,7 @@ class Generator:
 
     def _accept(self, form: Mapping[str, Any]) -> None:
         if self._preparing:
-            raise LoadError("the set-up of a run is under way; it starts by itself when that is done")
+            raise LoadError("the set-up of a run is in progress; the run starts when it is done")
         if self.run is None:
             self._preparing = True
             try:
@@ -176,7 +179,9 @@ class Generator:
                 self._preparing = False
             self._run_time_seconds = seconds_of(form.get("run_time"))
         elif self.run.is_stopping:
-            raise LoadError("the last run still waits for its flows to end; start the next one when it has stopped")
+            raise LoadError(
+                "the last run is still waiting for its flows to end; start the next one when it has stopped"
+            )
         elif choice_from(form, self.run.plan.choice.run_id, self._settings) != self.run.plan.choice:
             raise LoadError("a run is in progress: stop it before you change anything but the number of users")
 
@@ -283,10 +288,10 @@ class Generator:
 
     def _tick_run(self) -> None:
         self.run.tick()
-        self._stop_if_told()
+        self._stop_if_asked()
 
-    def _stop_if_told(self) -> None:
-        """Headless, whoever watches the run may say that it has seen enough."""
+    def _stop_if_asked(self) -> None:
+        """Headless, whoever watches the run may end it early with a file."""
         run = self.run
         if self._headless and not run.is_stopping and stop_path(self._settings.rows, run.plan.choice.run_id).exists():
             run.stopping("enough")

@@ -143,7 +143,7 @@ def _check_needed(plan: LoadPlan) -> None:
     if plan.needed is not None or not (workload.takes or any("needed" in arguments.used_names for arguments in users)):
         return
     if plan.extent.seconds is None:
-        text = f"{workload.name} uses up what its set-up prepares, so say how long the run takes"
+        text = f"is missing: requests of {workload.name} use up what the set-up prepares"
         raise LoadError(Problem.of("run time", text))
-    text = "is missing; without it nobody knows how much to prepare for a closed load"
+    text = "is missing: a closed load needs it to know how much to prepare"
     raise LoadError(workload.source.problem(("rate_max",), text))

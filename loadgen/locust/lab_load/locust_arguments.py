@@ -4,8 +4,6 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from locust.util.timespan import parse_timespan
-
 from lab_load.choice import Choice, Extent
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_workload import overrides
@@ -178,6 +176,9 @@ def extent_from(values: Mapping[str, Any]) -> Extent:
 
 def seconds_of(run_time: Any) -> float | None:
     """Locust's notation of a run time; what cannot be read Locust itself reports."""
+    # Importing Locust patches the whole process for gevent, and only the generator may have that.
+    from locust.util.timespan import parse_timespan
+
     try:
         return float(parse_timespan(str(run_time))) if run_time else None
     except ValueError:
@@ -205,7 +206,7 @@ def _one_of(kind: str, names: Sequence[str]) -> Callable[[str], str]:
         if found is None and names:
             hint = did_you_mean(text, names) if kind == "workload" else ""
             known = ", ".join(filter(None, names))
-            raise argparse.ArgumentTypeError(f"unknown {kind} {text!r}{hint or f'; there are {known}'}")
+            raise argparse.ArgumentTypeError(f"unknown {kind} {text!r}{hint or f'; choose from {known}'}")
         return found or text
 
     return parse

@@ -39,7 +39,6 @@ class Row(TypedDict):
     latency_intended_ms: float | None
     """From the intended start; None in closed load."""
     outcome: Outcome
-
     status: int
     """HTTP status; 0 without an answer."""
     error: str | None

@@ -15,6 +15,7 @@ from lab_load.bridge_client import BridgeClient, BridgeError
 from lab_load.load_plan import LoadPlan, check_prepared
 from lab_workload.prepared import Results, count_items
 from lab_workload.problems import LoadError, SetupError, TemplateError
+from lab_workload.run_end import PreparedStep
 from lab_workload.workload import SetupStep
 
 STARTS_MAX = 100_000
@@ -24,15 +25,6 @@ ITEMS_MAX = 1_000_000
 PROGRESS_SECONDS = 2.0
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class PreparedStep:
-    """What became of a step, as the end file says it."""
-
-    name: str
-    items: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -83,7 +75,7 @@ class _Runner:
         except TemplateError as error:
             raise self._problem(f"template: {error}") from error
         if len(starts) > STARTS_MAX:
-            raise self._problem(f"{len(starts)} starts are more than {STARTS_MAX}")
+            raise self._problem(f"has {len(starts)} starts, more than {STARTS_MAX}")
         results = self._all(starts)
         if step.each is None:
             return [result for _, result in results]
@@ -139,7 +131,7 @@ class _Runner:
         step = self._step
         begun = time.monotonic()
         pool = Pool(step.concurrency)
-        told = begun
+        printed = begun
         results: list[tuple[str | None, Any]] = []
 
         def work(start: _Start) -> Any:
@@ -156,13 +148,13 @@ class _Runner:
                     item = starts[number - 1].item
                     results.extend((item, one) for one in (result if isinstance(result, list) else [result]))
                     if len(results) > ITEMS_MAX:
-                        raise self._problem(f"gave more than {ITEMS_MAX} items")
-                    if time.monotonic() - told >= PROGRESS_SECONDS:
-                        told = time.monotonic()
+                        raise self._problem(f"returned more than {ITEMS_MAX} items")
+                    if time.monotonic() - printed >= PROGRESS_SECONDS:
+                        printed = time.monotonic()
                         text = "Set-up: %s: %d of %d done, %d items, %.0f s"
-                        logger.info(text, step.name, number, len(starts), len(results), told - begun)
+                        logger.info(text, step.name, number, len(starts), len(results), printed - begun)
         except gevent.Timeout as error:
-            raise self._problem(f"was not done within {step.timeout_seconds} s (timeout_seconds)") from error
+            raise self._problem(f"did not finish within {step.timeout_seconds} s (timeout_seconds)") from error
         finally:
             pool.kill(block=False)
         return results

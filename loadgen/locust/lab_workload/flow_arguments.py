@@ -15,8 +15,7 @@ NUMBERS = WHOLE | {"float", "double", "bigdecimal"}
 TEXTS = {"string", "party", "abstractparty", "cordax500name", "currency", "securehash", "amount<currency>"}
 
 _RANGES = {"byte": 8, "short": 16, "int": 32, "integer": 32, "long": 64}
-_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
-_WHOLE_NUMBER = re.compile(r"[-+]?\d+")
+_DECIMAL = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _AMOUNT = re.compile(r"[-+]?[\d,.]+\s*[A-Za-z]{3}|[$£€]\s*[\d,.]+")
 _HASH = re.compile(r"(?:[A-Z0-9-]+:)?[0-9A-Fa-f]{64,}")
 _LIST = re.compile(r"(?:list|collection|set|iterable)<(.+)>")
@@ -47,8 +46,9 @@ def named(flow: str, flows: Sequence[Flow]) -> list[Flow]:
 def argument_problems(flow: str, args: Mapping[str, Any], constructors: Sequence[Parameters]) -> list[Problem]:
     """What is wrong with arguments of ``flow``, located within them; nothing when some constructor takes them.
 
-    A parameter that may be null may be left out. Where no constructor takes these names, the closest one shows what is
-    missing and what is unknown. Where no constructor is known, nothing can be wrong.
+    As for the bridge, there has to be an argument for every parameter, also for one that may be null. Where no
+    constructor takes these names, the closest one shows what is missing and what is unknown. Where no constructor is
+    known, nothing can be wrong.
     """
     if not constructors:
         return []
@@ -64,7 +64,7 @@ def _name_problems(args: Mapping[str, Any], parameters: Parameters) -> list[Prob
     """Arguments that this constructor has no parameter for, and parameters without an argument."""
     names = [one.name for one in parameters]
     unknown = [name for name in args if name not in names]
-    missing = [one.name for one in parameters if one.name not in args and not one.is_optional]
+    missing = [one.name for one in parameters if one.name not in args]
     return [
         *(Problem.of(name, f"unknown argument{did_you_mean(name, names)}") for name in unknown),
         *(Problem.of(name, "is missing") for name in missing),
@@ -82,7 +82,7 @@ def _type_problems(args: Mapping[str, Any], parameters: Parameters) -> list[Prob
 
 
 def fits(value: Any, type_name: str) -> bool:
-    """Whether a constant can be a value of a type, as Corda's shell reads it; of types that are not known: yes."""
+    """Whether the bridge takes a constant for a value of a type; of types that are not known here: yes."""
     if value is None:
         return type_name.endswith("?")
     kind = type_name.removesuffix("?").lower()
@@ -90,7 +90,7 @@ def fits(value: Any, type_name: str) -> bool:
     if collection:
         return isinstance(value, list) and all(fits(item, collection[1]) for item in value)
     if kind == "boolean":
-        return isinstance(value, bool) or str(value).lower() in {"true", "false"}
+        return isinstance(value, bool)
     if kind in NUMBERS:
         return fits_number(value, kind)
     if kind in TEXTS:
@@ -99,15 +99,13 @@ def fits(value: Any, type_name: str) -> bool:
 
 
 def fits_number(value: Any, kind: str) -> bool:
-    """Whether a constant is a number, whole and within range where the type asks for it."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return False
-    pattern = _WHOLE_NUMBER if kind in WHOLE else _NUMBER
-    text = str(value).strip()
-    if not pattern.fullmatch(text):
+    """Whether a constant is a number, whole and in range where the type asks for it. Only a decimal may be text."""
+    if isinstance(value, str):
+        return kind == "bigdecimal" and _DECIMAL.fullmatch(value) is not None
+    if isinstance(value, bool) or not isinstance(value, int if kind in WHOLE else (int, float)):
         return False
     bits = _RANGES.get(kind)
-    return bits is None or -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1)
+    return bits is None or -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
 
 
 def fits_text(value: str, kind: str) -> bool:

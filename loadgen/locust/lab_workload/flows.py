@@ -17,16 +17,11 @@ class Party:
 class Parameter:
     """A parameter of a flow's constructor; ``type`` is as a person would write it: ``int``, ``Party``, ``List<Party>``.
 
-    A question mark at the end of the type says that the value may be null, and that the argument may be left out.
+    A question mark at the end of the type means that the value may be null.
     """
 
     name: str
     type: str
-
-    @property
-    def is_optional(self) -> bool:
-        """Whether its argument may be left out."""
-        return self.type.endswith("?")
 
 
 Parameters = tuple[Parameter, ...]

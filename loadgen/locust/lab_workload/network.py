@@ -54,7 +54,7 @@ class Roles:
         return Party(name, self.parties[name]) if name else self.counterparty
 
     def node_of(self, step: SetupStep, item: object = None) -> str:
-        """Name of the node on which ``step`` of the set-up is to run for ``item``, whether or not there is such a party."""
+        """Name of the node on which ``step`` is to run for ``item``; it may be the name of no party."""
         counterparty = self.counterparty.name if self.counterparty else ""
         words = {"node": self.node.name, "counterparty": counterparty, "item": item}
         return str(words.get(step.node, step.node))
@@ -79,7 +79,7 @@ class BoundWorkload:
 
 
 def bind(workload: Workload, asked: Asked, network: Network) -> BoundWorkload:
-    """Find parties and flows. Raises ``WorkloadError`` with everything about the workload that the network cannot give."""
+    """Find parties and flows. Raises ``WorkloadError`` with everything that the network lacks."""
     # Parties that are missing in a network that is too small are no news.
     _refuse(_size_problems(workload, network))
     roles = _roles(workload, asked, network)

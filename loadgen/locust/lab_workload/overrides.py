@@ -24,7 +24,7 @@ def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[Problem]:
         found = [place for names, place in places if key in names]
         if not found:
             known = dict.fromkeys(name for names, _ in places for name in names)
-            hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+            hint = did_you_mean(key, known) or f"; choose from {', '.join(known)}"
             problems.append(Problem.of(_OPTION, f"unknown key {key!r}{hint}"))
         for mapping, field in found:
             mapping[field] = read_scalar(text)

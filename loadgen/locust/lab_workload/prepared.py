@@ -102,4 +102,4 @@ def _named(step: str, item: str | None) -> str:
 
 def _ran_dry(step: str, item: str | None, count: int, rate_max: float | None) -> str:
     reason = f"rate_max, now {rate_max:g} requests/s, is too low" if rate_max else "more are taken than were expected"
-    return f"take({_named(step, item)}): all {count} prepared items are used up: {reason}; raise rate_max"
+    return f"take({_named(step, item)}): all {count} prepared items are taken: {reason}; raise rate_max"

@@ -1,4 +1,4 @@
-"""The flow starts of a workload with their arguments rendered, one of each kind, so that they can be tried before a run."""
+"""The flow starts of a workload, one of each kind, with their arguments rendered, to be tried before a run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class FlowStart:
 def flow_starts(bound: BoundWorkload) -> list[FlowStart]:
     """One start of every step of the set-up and of every part, as a run of one user and one request would make them.
 
-    Left out is what uses results of the set-up, which are not known before it. Raises ``WorkloadError`` with every template
-    that gives no value that can be sent.
+    Left out is what uses results of the set-up, which are not known before it. Raises ``WorkloadError`` with every
+    template that gives no value that can be sent.
     """
 
     def values() -> Values:

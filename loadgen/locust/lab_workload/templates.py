@@ -157,7 +157,7 @@ class Arguments:
 
     def _check_step(self, step: str) -> None:
         if step not in self._steps:
-            hint = _which(step, self._steps) if self._steps else ", no step of the set-up comes before"
+            hint = _which(step, self._steps) if self._steps else "; no step of the set-up comes before it"
             raise TemplateError(f"unknown step {step!r}{hint}")
 
 
@@ -193,7 +193,7 @@ _ENVIRONMENT = _environment()
 
 
 def _which(name: str, known: Collection[str]) -> str:
-    return did_you_mean(name, known) or f", known are {', '.join(known)}"
+    return did_you_mean(name, known) or f"; choose from {', '.join(known)}"
 
 
 def _name_of(node: nodes.Node) -> str | None:

@@ -83,7 +83,7 @@ class Values:
     def _party(self, name: str) -> str:
         found = name if name in self._parties else canonical(str(name), self._parties)
         if found is None:
-            hint = did_you_mean(str(name), self._parties) or f"; there are {', '.join(self._parties)}"
+            hint = did_you_mean(str(name), self._parties) or f"; choose from {', '.join(self._parties)}"
             raise TemplateError(f"party({name!r}): unknown party{hint}")
         return self._parties[found]
 

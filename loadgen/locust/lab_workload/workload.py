@@ -1,4 +1,4 @@
-"""Workload files: what the requests of a run start, what is prepared for them, and every mistake told at once.
+"""Workload files: what the requests of a run start, and what is prepared for them; all mistakes are reported at once.
 
 One workload is one file ``<name>.yaml``; ``docs/workloads.md`` describes the fields.
 """
@@ -148,7 +148,7 @@ def load_workload(
     if not names:
         raise WorkloadError(f"there is no workload file in {directory}")
     if name not in names:
-        hint = did_you_mean(name, names) or f"; there are {', '.join(names)}"
+        hint = did_you_mean(name, names) or f"; choose from {', '.join(names)}"
         raise WorkloadError(f"unknown workload {name!r}{hint}")
     data, source = read_fields(directory / f"{name}.yaml")
     problems = settings.apply(data, overrides or {})
@@ -199,7 +199,7 @@ class _Reader:
         for step in fields.prepared:
             if step not in step_names:
                 hint = did_you_mean(step, step_names)
-                self._note(("prepared", step), f"there is no such step in setup{hint}")
+                self._note(("prepared", step), f"setup has no such step{hint}")
         prepared = {**_taken_by_requests(parts), **fields.prepared}
         return Workload(
             name=name,
@@ -245,7 +245,7 @@ class _Reader:
         except TemplateError as error:
             self._note(where, f"template: {error}")
         if fields.unit == "state" and fields.states_per_flow is None:
-            self._note((*location, "unit"), "is state, so say with states_per_flow how many a flow makes")
+            self._note((*location, "unit"), "is state, so states_per_flow must give the number of states per flow")
         return WorkloadPart(
             name=(entry.name if entry else None) or fields.flow.rpartition(".")[2],
             weight=entry.weight if entry else 1,
@@ -302,12 +302,12 @@ class _Reader:
     def _node(self, name: str | None, location: Location, words: Collection[str] = ()) -> None:
         if name is None or not self._node_names or name in words or canonical(name, self._node_names) is not None:
             return
-        self._note(location, f"unknown node {name!r}; there are {', '.join(self._node_names)}")
+        self._note(location, f"unknown node {name!r}; choose from {', '.join(self._node_names)}")
 
     def _twice(self, field: str, names: list[str]) -> None:
         for index, name in enumerate(names):
             if name in names[:index]:
-                self._note((field, index), f"there is another one named {name!r}; give each its own name")
+                self._note((field, index), f"another entry is named {name!r}; give each its own name")
 
     def _note(self, location: Location, text: str) -> None:
         self._problems.append(self._source.problem(location, text))
@@ -353,10 +353,10 @@ def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> Pro
         case "missing":
             return source.problem(location, "is missing")
         case "extra_forbidden" if location == (name,) and name in FlowFields.model_fields:
-            return source.problem(location, "belongs to one flow: give it to an entry of flows")
+            return source.problem(location, "belongs to a single flow: move it into an entry of flows")
         case "extra_forbidden":
             known = _known_fields(location[:-1], data)
-            hint = did_you_mean(name, known) or f", known are {', '.join(known)}"
+            hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}"
             return source.problem(location, f"unknown field{hint}")
         case "string_pattern_mismatch":
             kind = "a name of letters and digits" if name == "name" else "the name of a class"

@@ -250,7 +250,7 @@ def test_a_worker_that_joins_in_the_midst_of_a_run_fails_it(locust: Locust, clus
     status, output = locust.finish(60)
 
     assert status == 1, output
-    assert "Run test failed: a worker joined in the midst of the run" in output
+    assert "Run test failed: a worker joined during the run" in output
     end = locust.end()
     assert end is not None
     assert (end["exit_reason"], end["requests"]) == ("failed", len(all_rows(locust)))

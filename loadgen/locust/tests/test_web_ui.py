@@ -60,7 +60,7 @@ def test_the_web_ui_runs_a_workload_from_its_form(locust: Locust, bridge: StubBr
     ("form", "message"),
     [
         ({"workload": "iuo"}, "unknown workload 'iuo', did you mean 'iou'?"),
-        ({"node": "PartyX"}, "node: unknown node 'PartyX'; there are PartyA, PartyB, PartyC"),
+        ({"node": "PartyX"}, "node: unknown node 'PartyX'; choose from PartyA, PartyB, PartyC"),
         ({"node": "PartyB"}, "counterparty: PartyB is the node itself"),
         ({"pacing": "fast"}, "pacing: 'fast' is not a number of seconds"),
         ({"arrivals": "poisson", "rate": "many"}, "rate: 'many' is not a number per second"),

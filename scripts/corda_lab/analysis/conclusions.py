@@ -23,6 +23,7 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
 from corda_lab.steps import reasons
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 from corda_lab.steps.open_load import arrival_problems
 from corda_lab.steps.reasons import Reason
 from corda_lab.text.words import length, listed, parameter_name, per_second, plural
@@ -342,7 +343,9 @@ def search_limit(found: Found, uses: dict[str, list[Use]]) -> str:
         return f"at {found.high:g} arrivals per second{where}, the lab failed, so there is no step to examine"
     if found.failed is None:
         return f"every rate tried{where} was sustained, so no limit was reached" if found.rate is not None else ""
-    return f"at {float(found.failed.x):g} arrivals per second{where} (not sustained): {evidence(uses[found.failed.key])}"
+    return (
+        f"at {float(found.failed.x):g} arrivals per second{where} (not sustained): {evidence(uses[found.failed.key])}"
+    )
 
 
 def open_limit(measured: Sequence[Point], uses: dict[str, list[Use]]) -> str:
@@ -423,7 +426,15 @@ def notes(run: StoredRun) -> list[str]:
             f"{reasons.sentence([one for _, one in members])}"
             for members in groups.values()
         ]
+        found += error_notes(run) if title == "Failed" else []
     return found
+
+
+def error_notes(run: StoredRun) -> list[str]:
+    """The most frequent errors of the failed steps. Empty for a search, which causes errors on purpose."""
+    failed = [step for step in run.steps if failures(step)]
+    kinds = grouped_errors(error for step in failed for error in step.errors)
+    return [f"Failed requests: {error_words(kind)}" for kind in kinds[:SHOWN_MAX]]
 
 
 def steps_words(indices: list[str]) -> str:

@@ -6,10 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from corda_lab.cli.options import ImagesOption, JsonOption, forced_images, takes
-from corda_lab.host import dockerd
 from corda_lab.knobs.shape import SHAPE_OPTIONS, SIZE, variables_of
-from corda_lab.lab import doctor as doctor_module
-from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.settings import load_settings
 from corda_lab.text import ui
 
@@ -19,6 +16,9 @@ def doctor(as_json: JsonOption = False) -> None:
 
     Example: `scripts/lab doctor`
     """
+    from corda_lab.lab import doctor as doctor_module
+    from corda_lab.lab import shape
+
     checks = doctor_module.examine(shape.of_running(load_settings()))
     if as_json:
         print(json.dumps([check.as_dict() for check in checks], indent=2))
@@ -41,6 +41,8 @@ def up(images: ImagesOption = None, **shape_of_lab: Any) -> None:
 
     Example: `scripts/lab up --parties 5 --database postgres`
     """
+    from corda_lab.lab import lifecycle, shape
+
     settings = shape.with_options(load_settings(), variables_of(shape_of_lab), size=shape_of_lab[SIZE.name])
     lifecycle.up(settings, forced_images(images))
     lifecycle.print_urls(settings)
@@ -54,6 +56,9 @@ def down(
 
     Example: `scripts/lab down --volumes`
     """
+    from corda_lab.host import dockerd
+    from corda_lab.lab import lifecycle
+
     lifecycle.require_engine()
     lifecycle.down(load_settings(), volumes=volumes)
     if stop_engine and dockerd.stop_engine_if_ours():

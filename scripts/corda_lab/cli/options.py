@@ -3,14 +3,16 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 import typer
 
 from corda_lab.knobs.options import Kind, Option
-from corda_lab.lab import lifecycle
 from corda_lab.steps import load
 from corda_lab.text.durations import parse_duration
+
+if TYPE_CHECKING:
+    from corda_lab.lab.lifecycle import ImageChoice
 
 
 class ImageSource(StrEnum):
@@ -18,14 +20,6 @@ class ImageSource(StrEnum):
 
     REGISTRY = "registry"
     LOCAL = "local"
-
-
-class Arrivals(StrEnum):
-    """When requests start."""
-
-    CLOSED = "closed"
-    CONSTANT = "constant"
-    POISSON = "poisson"
 
 
 class MetricName(StrEnum):
@@ -45,17 +39,6 @@ ImagesOption = Annotated[
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-
-
-UsersOption = Annotated[
-    int, typer.Option(help="Users, each with one flow in flight; in open load the most requests in flight at once.")
-]
-
-
-DurationOption = Annotated[str, typer.Option(help="How long to measure, after the warm-up: 60s, 2m.")]
-
-
-WarmUpOption = Annotated[str, typer.Option(help="Load before the measuring begins; its rows are kept, not counted in.")]
 
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -91,45 +74,27 @@ def takes(options: Iterable[Option]) -> Callable[[Verb], Verb]:
 def _parameter(option: Option) -> inspect.Parameter:
     """What Typer makes an option of."""
     flags = [f"{option.flag}/{option.negative_flag}"] if option.kind is Kind.FLAG else [option.flag]
-    more = " Repeat it for more." if option.kind is Kind.WORDS else ""
-    annotation: Any = Annotated[_TYPES.get(option.kind, str) | None, typer.Option(*flags, help=option.help + more)]
+    read = cast(Any, Literal)[option.choices] if option.kind is Kind.CHOICE else _TYPES.get(option.kind, str)
+    annotation: Any = Annotated[read | None, typer.Option(*flags, help=option.usage)]
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def forced_images(images: ImageSource | None) -> lifecycle.ImageChoice | None:
+def forced_images(images: ImageSource | None) -> "ImageChoice | None":
     return None if images is None else images.value
 
 
-def load_options(
-    workload: str,
-    users: int,
-    duration: str,
-    warm_up: str,
-    *,
-    pacing: str = "0",
-    node: str | None = None,
-    counterparty: str | None = None,
-    name: str | None = None,
-    seed: int = 1,
-    arrivals: Arrivals = Arrivals.CLOSED,
-    rate: float | None = None,
-    late_max: str | None = None,
-    workers: int | None = None,
-    settings: list[str] | None = None,
-) -> load.LoadOptions:
-    return load.LoadOptions(
-        workload=workload,
-        users=users,
-        duration_seconds=parse_duration(duration, option="--duration", seconds_min=1.0),
-        warm_up_seconds=parse_duration(warm_up, option="--warm-up"),
-        pacing_seconds=parse_duration(pacing, option="--pacing"),
-        node=node,
-        counterparty=counterparty,
-        name=name,
-        seed=seed,
-        arrivals=arrivals.value,
-        rate=rate,
-        late_max_seconds=None if late_max is None else parse_duration(late_max, option="--late-max"),
-        workers=workers,
-        overrides=load.parse_overrides(settings or []),
-    )
+def load_options(workload: str, given: Mapping[str, Any], *, settings: list[str] | None = None) -> load.LoadOptions:
+    """The load that was asked for, by the names of its options; None is not given.
+
+    Durations are text such as ``2m``, or seconds. ``settings`` are those of ``--set``.
+    """
+    values = {name: _read(load.LOAD_OPTIONS[name], value) for name, value in given.items() if value is not None}
+    overrides = load.parse_overrides(settings or [])
+    return load.LoadOptions(workload=workload, overrides=overrides, **load.attributes_of(values))
+
+
+def _read(option: load.LoadOption, value: Any) -> Any:
+    """A value as Typer read it; a duration is still text there."""
+    if option.kind is not Kind.DURATION or not isinstance(value, str):
+        return value
+    return parse_duration(value, option=option.flag, seconds_min=option.at_least or 0.0)

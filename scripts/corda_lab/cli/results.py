@@ -95,7 +95,9 @@ def _show_comparison(found: "Comparison", folder: Path) -> None:
         for entry in one.unlike:
             ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
         ui.console.print()
-        table = Table("point", "baseline", "contender", "ratio", "verdict", box=None, pad_edge=False, header_style="bold")
+        table = Table(
+            "point", "baseline", "contender", "ratio", "verdict", box=None, pad_edge=False, header_style="bold"
+        )
         for cells in comparison.shown_rows(one, found.metric):
             style = {"slower": "red", "faster": "green"}.get(cells["verdict"])
             table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)

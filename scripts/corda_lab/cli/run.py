@@ -1,37 +1,46 @@
 """The verbs that load the lab once: ``quickstart`` and ``run``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
-from corda_lab.cli.options import (
-    Arrivals,
-    DurationOption,
-    ImagesOption,
-    UsersOption,
-    WarmUpOption,
-    forced_images,
-    load_options,
-)
-from corda_lab.lab import lifecycle
+from corda_lab.cli.options import ImagesOption, forced_images, load_options, takes
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.steps import load
-from corda_lab.steps.entry import StepEntry
 from corda_lab.text import ui
+
+if TYPE_CHECKING:
+    from corda_lab.steps.entry import StepEntry
 
 
 def _ms(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f} ms"
 
 
-def _show_run(folder: Path, step: StepEntry) -> None:
+def line(name: str, text: str) -> None:
+    """One line of the summary; ``text`` may have markup."""
+    ui.console.print(f"[bold]{name:<12}[/bold] {text}")
+
+
+def _show_errors(step: "StepEntry") -> None:
+    """The most frequent errors, each with an example."""
+    from corda_lab.steps.failures import SHOWN_MAX, error_words, further, grouped_errors
+
+    kinds = grouped_errors(step.errors)
+    for number, kind in enumerate(kinds[:SHOWN_MAX]):
+        line("" if number else "errors", escape(error_words(kind)))
+        if kind.example:
+            line("", f"  example: {escape(kind.example)}")
+    if rest := further(kinds):
+        line("", f"{rest}, in the report")
+
+
+def _show_run(folder: Path, step: "StepEntry") -> None:
     """The compact summary at the end of a run."""
     latency, counted, requests = step.latency_ms, step.counts, step.requests
-
-    def line(name: str, text: str) -> None:
-        ui.console.print(f"[bold]{name:<12}[/bold] {text}")
 
     vaults = "".join(f", vault of {node} {count}" for node, count in counted.vaults.items())
     agree = "[green]they agree[/green]" if counted.agree else "[red]they differ[/red]"
@@ -59,6 +68,7 @@ def _show_run(folder: Path, step: StepEntry) -> None:
         )
     expected = f", {requests.expected} expected failures" if requests.expected else ""
     line("requests", f"{requests.ok} ok{expected}, {requests.errors} errors (warm-up included)")
+    _show_errors(step)
     line(
         "four counts",
         f"generator {counted.generator}, bridge {counted.bridge}, node {counted.node}{vaults}: {agree}",
@@ -87,11 +97,12 @@ def quickstart(images: ImagesOption = None) -> None:
 
     Example: `scripts/lab quickstart`
     """
+    from corda_lab.lab import lifecycle
     from corda_lab.runs import execute
 
     settings = load_settings()
     lifecycle.up(settings, forced_images(images))
-    folder, step = execute.execute(load_options("iou", 20, "60s", "15s"), settings)
+    folder, step = execute.execute(load_options("iou", {}), settings)
     _show_run(folder, step)
     ui.console.print()
     table = Table("phase", "seconds", box=None, pad_edge=False, header_style="bold")
@@ -107,30 +118,15 @@ def quickstart(images: ImagesOption = None) -> None:
         raise typer.Exit(1)
 
 
+@takes(load.LOAD_OPTIONS.values())
 def run(
     workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="Name of a file in configs/workloads/.")],
-    users: UsersOption = 20,
-    duration: DurationOption = "60s",
-    warm_up: WarmUpOption = "15s",
-    pacing: Annotated[str, typer.Option(help="Least time from one start of a user to its next.")] = "0",
-    node: Annotated[str | None, typer.Option(help="Node that starts the flows. Default: the workload's.")] = None,
-    counterparty: Annotated[str | None, typer.Option(help="The other party. Default: the workload's.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the run. Default: the workload's.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the workload's random values and of Poisson arrivals.")] = 1,
-    arrivals: Annotated[
-        Arrivals, typer.Option(help="closed: users wait for answers; constant, poisson: open load at --rate.")
-    ] = Arrivals.CLOSED,
-    rate: Annotated[float | None, typer.Option(help="Open load: arrivals per second.")] = None,
-    late_max: Annotated[
-        str | None, typer.Option(help="Open load: an arrival later than this is dropped. Default: 1s.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Generator processes beside a master. Default: a single process does it all.")
-    ] = None,
+    *,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override an argument of the workload; repeat it."),
     ] = None,
+    **given: Any,
 ) -> None:
     """Load the lab with a workload, and keep rows, metrics, figures and a report in results/.
 
@@ -140,20 +136,4 @@ def run(
 
     Open load: `scripts/lab run iou --arrivals poisson --rate 5 --users 100`
     """
-    options = load_options(
-        workload,
-        users,
-        duration,
-        warm_up,
-        pacing=pacing,
-        node=node,
-        counterparty=counterparty,
-        name=name,
-        seed=seed,
-        arrivals=arrivals,
-        rate=rate,
-        late_max=late_max,
-        workers=workers,
-        settings=settings,
-    )
-    _run(options, load_settings())
+    _run(load_options(workload, given, settings=settings), load_settings())

@@ -1,12 +1,21 @@
 """The verbs that test the lab itself: ``test`` and ``bench``."""
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
 
-from corda_lab.cli.options import DurationOption, ImagesOption, UsersOption, WarmUpOption, forced_images, load_options
+from corda_lab.cli.options import ImagesOption, forced_images, load_options, takes
 from corda_lab.lab.settings import load_settings
 from corda_lab.selftest.parts import EVERY_TIME, UNIT, Part
+from corda_lab.steps.load import LOAD_OPTIONS
+
+BENCH_OPTIONS = (
+    LOAD_OPTIONS["users"],
+    replace(LOAD_OPTIONS["duration"], default=30.0),
+    replace(LOAD_OPTIONS["warm_up"], default=10.0),
+)
+"""Options of a load that ``bench bridge`` takes; its measurements are shorter than those of ``run``."""
 
 
 def run_tests(
@@ -38,12 +47,12 @@ def run_tests(
         raise typer.Exit(1)
 
 
+@takes(BENCH_OPTIONS)
 def bridge(
-    users: UsersOption = 20,
-    duration: DurationOption = "30s",
-    warm_up: WarmUpOption = "10s",
+    *,
     rounds: Annotated[int, typer.Option(min=1, max=50, help="Pairs of one measurement each.")] = 3,
     workload: Annotated[str, typer.Option(help="Workload whose flow is compared.")] = "iou",
+    **given: Any,
 ) -> None:
     """Compare Locust through the bridge with a direct RPC client: paired, alternating, at the same number in flight.
 
@@ -51,7 +60,9 @@ def bridge(
     """
     from corda_lab.selftest import overhead
 
-    overhead.bridge(load_options(workload, users, duration, warm_up), load_settings(), rounds=rounds)
+    defaults = {option.name: option.default for option in BENCH_OPTIONS}
+    asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
+    overhead.bridge(asked, load_settings(), rounds=rounds)
 
 
 def stages() -> None:

@@ -1,6 +1,9 @@
 """The bridge's HTTP API, as far as the command line asks it, and its metrics."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -9,9 +12,12 @@ from prometheus_client.samples import Sample
 
 from corda_lab.errors import LabError
 from lab_workload.flows import Flow
+from lab_workload.problems import Location, Problem
 
 ANSWER_SECONDS_MAX = 30.0
 START_REMEDY = "Start the lab with `scripts/lab up`; `scripts/lab status` shows what is missing."
+WRONG_START_STATUSES = (400, 404, 413)
+"""How the bridge answers a flow start that is wrong in itself."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +41,16 @@ class Bridge:
         self._client = httpx.Client(base_url=url, timeout=ANSWER_SECONDS_MAX, trust_env=False)
 
     def _get(self, path: str, parameters: dict[str, str] | None = None) -> httpx.Response:
-        try:
-            answer = self._client.get(path, params=parameters)
-        except httpx.HTTPError as error:
-            raise LabError(f"The bridge at {self.url} does not answer ({error})", START_REMEDY) from None
+        answer = self._ask("GET", path, params=parameters)
         if answer.is_error:
             raise LabError(f"The bridge refused GET {path}: {problem_detail(answer)}", "", exit_code=1)
         return answer
+
+    def _ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        try:
+            return self._client.request(method, path, **options)
+        except httpx.HTTPError as error:
+            raise LabError(f"The bridge at {self.url} does not answer ({error})", START_REMEDY) from None
 
     def is_ready(self) -> bool:
         """Whether every node answers the bridge; False also when the bridge itself does not."""
@@ -70,6 +79,25 @@ class Bridge:
         entries = self._get(f"/v1/nodes/{node}/flows").json()["flows"]
         return sorted(map(Flow.of_json, entries), key=lambda flow: flow.name)
 
+    def start_problem(self, node: str, flow: str, args: Mapping[str, Any]) -> Problem | None:
+        """Why the bridge would refuse this flow start, located within it; None when it would not. Nothing starts."""
+        if not self._checks_starts:
+            text = "The running bridge is too old to check a flow start: it would start the flow"
+            raise LabError(text, "Renew it with `scripts/lab up`.", exit_code=1)
+        path = f"/v1/nodes/{node}/flows"
+        answer = self._ask("POST", path, params={"check": "true"}, json={"flow": flow, "args": args})
+        if answer.is_success:
+            return None
+        if answer.status_code not in WRONG_START_STATUSES:
+            raise LabError(f"The bridge cannot check {flow} on {node}: {problem_detail(answer)}", "", exit_code=1)
+        problem = answer.json()
+        return Problem(f"the bridge refuses it: {problem['detail']}", field_location(problem.get("field", "")))
+
+    @cached_property
+    def _checks_starts(self) -> bool:
+        start = self._get("/openapi.json").json()["paths"]["/v1/nodes/{node}/flows"]["post"]
+        return any(parameter["name"] == "check" for parameter in start.get("parameters", ()))
+
     def vault_unconsumed(self, node: str, state_type: str) -> int:
         """States of one type that a node's vault holds now, consumed ones left out."""
         answer: dict[str, Any] = self._get(f"/v1/nodes/{node}/vault/count", {"stateType": state_type}).json()
@@ -84,6 +112,12 @@ class Bridge:
             raise LabError(
                 f"The bridge at {self.url} has a metrics page that cannot be read: {error}", exit_code=1
             ) from None
+
+
+def field_location(field: str) -> Location:
+    """The place that a problem of the bridge names: ``args.lines[2].label`` as ``("args", "lines", 2, "label")``."""
+    parts = re.findall(r"\[(\d+)\]|([^.\[\]]+)", field)
+    return tuple(int(index) if index else name for index, name in parts)
 
 
 def problem_detail(answer: httpx.Response) -> str:

@@ -29,8 +29,10 @@ def is_size(text: str) -> bool:
     return bool(_SIZE.fullmatch(text))
 
 
-def _choice(knob: Knob, text: str, _cores: int) -> str | None:
-    return None if text in knob.choices else f"unknown {_noun(knob)} {text!r}; choose from {', '.join(knob.choices)}"
+def _text(knob: Knob, text: str, _cores: int) -> str | None:
+    if not knob.choices or text in knob.choices:
+        return None
+    return f"unknown {_noun(knob)} {text!r}; choose from {', '.join(knob.choices)}"
 
 
 def _file(knob: Knob, text: str, _cores: int) -> str | None:
@@ -77,7 +79,7 @@ def _noun(knob: Knob) -> str:
 
 
 _CHECKS: Mapping[Kind, Callable[[Knob, str, int], str | None]] = {
-    Kind.CHOICE: _choice,
+    Kind.TEXT: _text,
     Kind.FILE: _file,
     Kind.COUNT: _count,
     Kind.CORES: _cores,

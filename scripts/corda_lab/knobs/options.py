@@ -12,7 +12,7 @@ class Kind(Enum):
 
     TEXT = auto()
     CHOICE = auto()
-    """One of ``Option.choices``."""
+    """One of ``Option.choices``, and nothing else is taken."""
     FILE = auto()
     """The name of a file of a folder of ``configs/``."""
     COUNT = auto()
@@ -39,6 +39,7 @@ class Option:
     kind: Kind
     help: str
     choices: tuple[str, ...] = ()
+    """All values that there are. Of a TEXT they are checked later, together with whatever else is wrong."""
     at_least: float | None = None
     above: float | None = None
     at_most: float | None = None
@@ -47,6 +48,11 @@ class Option:
     def flag(self) -> str:
         """The option as it is typed: ``--late-max``."""
         return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def usage(self) -> str:
+        """The help of the command line."""
+        return f"{self.help} Repeat it for more." if self.kind is Kind.WORDS else self.help
 
     @property
     def negative_flag(self) -> str:

@@ -77,7 +77,7 @@ KNOBS = (
     Knob(
         variable="CORDA_VERSION",
         name="corda",
-        kind=Kind.CHOICE,
+        kind=Kind.TEXT,
         choices=CORDA_VERSIONS,
         default="4.10",
         help=f"Version of Corda: {', '.join(CORDA_VERSIONS)}.",

@@ -7,13 +7,12 @@ from typing import Any, Literal
 from corda_lab.errors import LabError
 from corda_lab.host import engine, plugins
 from corda_lab.host.processes import follow, last_line, last_lines, last_words
-from corda_lab.lab import cordapps, doctor, images, ownership, shape
+from corda_lab.lab import cordapps, doctor, images, ownership, shape, start_cost
 from corda_lab.lab.addresses import urls
 from corda_lab.lab.compose import Compose, Service
 from corda_lab.lab.links import show_links
 from corda_lab.lab.progress import Progress, events
 from corda_lab.lab.settings import PARTIES, Settings
-from corda_lab.lab.start_cost import Beginning, summary
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
 
@@ -127,7 +126,7 @@ def remove_surplus(settings: Settings) -> list[Service]:
 def start(settings: Settings) -> None:
     """``docker compose up`` and wait until every service is healthy; a failure shows the failing service's own words."""
     with ui.phase("Starting the lab"):
-        beginning = Beginning()
+        beginning = start_cost.Beginning()
         compose = Compose(settings)
         out = left_out()
         # Compose pulls the image of a service scaled to 0 too, so what is to start is named where something is left out.
@@ -153,9 +152,8 @@ def start(settings: Settings) -> None:
             progress.tell()
         if status != 0:
             raise start_error(compose, compose.services(), log, timed_out=status is None)
-        cost = summary(beginning, progress.containers)
-        if cost:
-            ui.note(cost)
+        if any(node.lower() in progress.containers for node in settings.nodes):
+            ui.note(start_cost.summary(beginning, tuple(progress.containers.values())))
 
 
 def start_error(compose: Compose, services: Iterable[Service], log: Path, *, timed_out: bool) -> LabError:

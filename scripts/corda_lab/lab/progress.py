@@ -49,8 +49,8 @@ class Progress:
     conditions: dict[str, str] = field(default_factory=dict)
     """One word each, as ``Service.condition`` has it."""
     started_at: float = field(default_factory=time.time)
-    containers: list[str] = field(default_factory=list)
-    """Ids of all containers that have started since."""
+    containers: dict[str, str] = field(default_factory=dict)
+    """Id of the container of each service that has started since."""
     _unfinished: str = ""
 
     def tell(self) -> str:
@@ -76,11 +76,11 @@ class Progress:
             return
         at = event["timeNano"] / 1e9
         if action == "start":
-            self.containers.append(container)
+            self.containers[name] = container
             self.conditions[name] = "starting"
         elif action == "health_status":
             self._note(name, health, at)
-        elif container in self.containers:
+        elif container == self.containers.get(name):
             ended = Service(name, container, "exited", "", int(attributes["exitCode"]))
             self._note(name, ended.condition, at)
         else:

@@ -27,7 +27,7 @@ MEMORY_BESIDE_HEAP_MIN = 1024**3
 """Metaspace, code cache, direct buffers and threads of a node."""
 
 MAINTENANCE_CONNECTIONS = 10
-"""Connections to PostgreSQL besides the nodes' pools: its exporter, health checks, a person."""
+"""Connections to PostgreSQL in addition to the nodes' pools: its exporter, health checks, a person."""
 
 
 _LINK = re.compile(
@@ -152,16 +152,18 @@ def _link_problems(settings: Settings) -> list[str]:
             continue
         if match[1].startswith("notary") and match[2].startswith("notary"):
             found.append(
-                f"LINKS: {word} is between members of the notary, whose consensus goes another way; leave it out."
+                f"LINKS: {word} connects two members of the notary, whose consensus does not use links; remove it."
             )
-        if match[1] == match[2] or word.partition("=")[0] in seen:
-            found.append(f"LINKS: {word} has one end twice, or is the second for its ends; leave it out.")
+        if match[1] == match[2]:
+            found.append(f"LINKS: {word} connects {match[1]} with itself; remove it.")
+        if word.partition("=")[0] in seen:
+            found.append(f"LINKS: {word} sets the same link a second time; remove it.")
         seen.add(word.partition("=")[0])
         if match[2] == "postgres" and settings["DATABASE"] != "postgres":
             found.append(f"LINKS: {word} needs PostgreSQL; add --database postgres.")
         ends = (match[1], *(() if match[2] == "postgres" else (match[2],)))
         found += [
-            f"LINKS: {word} has the end {end!r}; there are {', '.join(hosts)} and, as the second end, postgres."
+            f"LINKS: unknown node {end!r} in {word}; choose from {', '.join(hosts)}, and postgres as the second end."
             for end in ends
             if end not in hosts
         ]
@@ -169,7 +171,7 @@ def _link_problems(settings: Settings) -> list[str]:
 
 
 def require_possible(settings: Settings) -> None:
-    """Raises LabError with everything that cannot be, at once."""
+    """Raises LabError with every problem at once."""
     found = problems(settings)
     if found:
         raise LabError("\n".join(found))

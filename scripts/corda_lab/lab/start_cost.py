@@ -17,14 +17,14 @@ class Beginning:
     machine: CpuTime | None = field(default_factory=machine.cpu_time)
 
 
-def summary(beginning: Beginning, containers: Sequence[str]) -> str | None:
-    """What the start of ``containers`` (ids) took until now, in a line for people; None when nothing has started that runs."""
+def summary(beginning: Beginning, containers: Sequence[str]) -> str:
+    """What the start of ``containers`` (ids) took until now, in a line for people."""
     seconds, now = time.monotonic() - beginning.at, machine.cpu_time()
     used = control_groups.cpu_seconds(containers)
-    if used is None:
-        return "how much of the start was waiting is not known: the processes of this engine's containers are elsewhere"
+    if not used:
+        return f"{seconds:.1f} s; how much of it was waiting is not known: the engine's containers do not run on this system"
     elsewhere = now.busy_seconds - beginning.machine.busy_seconds - used if now and beginning.machine else None
-    return in_words(seconds, used, elsewhere, cores=os.cpu_count() or 1) if used else None
+    return in_words(seconds, used, elsewhere, cores=os.cpu_count() or 1)
 
 
 def in_words(seconds: float, used: float, elsewhere: float | None, *, cores: int) -> str:

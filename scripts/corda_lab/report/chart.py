@@ -7,11 +7,8 @@ from typing import Any, TypedDict
 
 import polars as pl
 
+from corda_lab.report.palette import GROUP_COUNT
 from corda_lab.steps.rows import QUANTILES, nearest_rank
-
-GROUP_COUNT_MAX = 8
-"""Number of group colours in the palette. Further groups repeat them with another dash and marker."""
-
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
@@ -31,9 +28,9 @@ class Look(TypedDict):
 
 
 def look_of(place: int) -> Look:
-    """The look of the group with the number ``place``, from 0."""
+    """The look of the group with the number ``place``, from 0. Colours repeat with another dash and marker."""
     return {
-        "colour": f"group-{place % GROUP_COUNT_MAX}",
+        "colour": f"group-{place % GROUP_COUNT}",
         "dash": DASHES[place % len(DASHES)],
         "symbol": SYMBOLS[place % len(SYMBOLS)],
     }

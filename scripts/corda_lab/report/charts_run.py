@@ -50,9 +50,7 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
     expected = rows.filter(pl.col("outcome") == "expected")
     if expected.height:
         traces.append(
-            rate_trace(
-                expected["ended_at"] - origin, "expected failures", "third", total_seconds=total, kind="line"
-            )
+            rate_trace(expected["ended_at"] - origin, "expected failures", "third", total_seconds=total, kind="line")
         )
     if failed.height:
         traces.append(rate_trace(failed["ended_at"] - origin, "errors", "bad", total_seconds=total, kind="line"))

@@ -10,7 +10,6 @@ from typing import Any
 from corda_lab.analysis.points import METRICS, Estimate, Point, grouped, judged_metric, x_name
 from corda_lab.analysis.values import costs_of, shown, stage_means, step_holds, why, with_interval
 from corda_lab.report.chart import (
-    GROUP_COUNT_MAX,
     PATTERNS,
     Chart,
     Look,
@@ -19,6 +18,7 @@ from corda_lab.report.chart import (
     look_of,
     rounded,
 )
+from corda_lab.report.palette import GROUP_COUNT
 from corda_lab.results.stored import StoredRun
 from corda_lab.text.words import STAGE_MEANINGS, amount, milliseconds, parameter_name
 
@@ -261,11 +261,11 @@ def stage_chart(points: Sequence[Point]) -> Chart | None:
         traces.append(
             Trace(
                 name,
-                f"group-{number % GROUP_COUNT_MAX}",
+                f"group-{number % GROUP_COUNT}",
                 [point.label for point, _ in means],
                 rounded(values, 3),
                 kind="bars",
-                pattern=PATTERNS[(number + number // GROUP_COUNT_MAX) % len(PATTERNS)],
+                pattern=PATTERNS[(number + number // GROUP_COUNT) % len(PATTERNS)],
                 labels=labels,
             )
         )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from corda_lab.knobs.shape import BY_NAME, LAB_IMAGES
 from corda_lab.steps.entry import StepEntry
-from corda_lab.text.durations import format_duration
+from corda_lab.steps.load import LOAD_OPTIONS
 
 
 def up(shape: Mapping[str, str]) -> str:
@@ -21,21 +21,18 @@ def up(shape: Mapping[str, str]) -> str:
 
 def run(step: StepEntry) -> str:
     """The ``lab run`` command of the load of a step, with the warm-up and the measuring window that the step had."""
-    load, window = step.load, step.window
-    words = ["scripts/lab", "run", step.workload, "--users", str(load.users)]
-    words += ["--duration", format_duration(round(window.seconds))]
-    words += ["--warm-up", format_duration(round(window.warm_up_seconds))]
-    words += ["--node", step.node]
-    if step.counterparty and "," not in step.counterparty:
-        words += ["--counterparty", step.counterparty]
-    if load.model == "open":
-        words += ["--arrivals", str(load.arrivals), "--rate", f"{load.rate_per_second:g}"]
-        words += ["--late-max", format_duration(load.late_max_seconds or 0.0)]
-    elif load.pacing_seconds:
-        words += ["--pacing", format_duration(load.pacing_seconds)]
-    if load.workers:
-        words += ["--workers", str(load.workers)]
-    words += ["--seed", str(load.seed)]
-    for name, value in load.overrides.items():
+    values = {
+        "duration": round(step.window.seconds),
+        "warm_up": round(step.window.warm_up_seconds),
+        "arrivals": step.load.arrivals,
+        "node": step.node,
+        # The counterparties of a mix are those of its parts.
+        "counterparty": step.counterparty if "," not in (step.counterparty or "") else None,
+    }
+    words = ["scripts/lab", "run", step.workload]
+    for option in LOAD_OPTIONS.values():
+        value = getattr(step.load, option.stored) if option.stored else values.get(option.name)
+        words += [] if value is None else option.words(option.text(value))
+    for name, value in step.load.overrides.items():
         words += ["--set", f"{name}={value}"]
     return shlex.join(words)

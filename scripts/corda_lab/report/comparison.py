@@ -213,9 +213,7 @@ def threshold_words(found: Comparison) -> str:
     undecided = sum(one.undecided(found.metric) for one in found.others)
     judged = sum(one.judged(found.metric) for one in found.others)
     if undecided and not judged:
-        return (
-            f"The threshold of {limit} could not be applied, because no point has an interval. Measure more repeats."
-        )
+        return f"The threshold of {limit} could not be applied, because no point has an interval. Measure more repeats."
     rest = f" {undecided} of {plural(undecided + judged, 'point')} could not be judged." if undecided else ""
     return f"No point is shown to be worse by more than {limit}.{rest}"
 

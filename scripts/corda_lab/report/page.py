@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 
 from corda_lab import atomic
-from corda_lab.report import chart, summaries, sweep
+from corda_lab.report import chart, palette, summaries, sweep
 from corda_lab.report import run as report_run
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
@@ -39,7 +39,7 @@ def html(template: str, content: Mapping[str, Any]) -> str:
     return environment.get_template(template).render(
         **{**content, "data": chart.to_script(content["data"])},
         plotly=plotly_js(),
-        style=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        style=palette.css() + (TEMPLATES / "report.css").read_text(encoding="utf-8"),
         script=(TEMPLATES / "report.js").read_text(encoding="utf-8"),
     )
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corda_lab.errors import LabError
+from corda_lab.report import palette, sweep
 from corda_lab.report import run as report_run
-from corda_lab.report import sweep
 from corda_lab.report.chart import PATTERNS
 from corda_lab.results.stored import StoredRun
 
@@ -20,39 +20,6 @@ if TYPE_CHECKING:
 DPI = 300
 WIDTH_INCHES, HEIGHT_INCHES = 5.2, 3.4
 WIDE_INCHES = 7.2
-
-COLOURS = {
-    "group-0": "#0067a8",
-    "group-1": "#c44e00",
-    "group-2": "#00805b",
-    "group-3": "#a23b7a",
-    "group-4": "#8a6a00",
-    "group-5": "#4b4fa6",
-    "group-6": "#5f6b7a",
-    "group-7": "#16202c",
-    "main": "#1f6fb5",
-    "second": "#c4560a",
-    "third": "#8a3ca8",
-    "faint": "#8b98a8",
-    "good": "#11734b",
-    "bad": "#b3261e",
-    "node-notary": "#5f6b7a",
-    "node-partya": "#1f6fb5",
-    "node-partyb": "#c4560a",
-    "node-partyc": "#11806a",
-    "node-partyd": "#8a3ca8",
-    "node-partye": "#8a6a00",
-    "node-partyf": "#4b4fa6",
-    "node-partyg": "#b1386a",
-    "node-partyh": "#4f7a1d",
-    "node-partyi": "#7a4a2a",
-    "node-partyj": "#16202c",
-    "node-bridge": "#0d7f94",
-    "node-locust": "#a64ca6",
-    "node-prometheus": "#6f7d00",
-    "node-postgresql": "#336791",
-}
-"""The light palette of the report."""
 
 DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.6)), "dashdot": "-.", "longdash": (0, (9, 3))}
 MARKERS = {
@@ -111,7 +78,9 @@ def write(run: StoredRun, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         return draw_all(run, folder, pyplot, mpl)
     except OSError as error:
-        raise LabError(f"--charts: {folder} cannot be written ({error})", "Choose a folder that you can write.") from None
+        raise LabError(
+            f"--charts: {folder} cannot be written ({error})", "Choose a folder that you can write."
+        ) from None
 
 
 def draw_all(run: StoredRun, folder: Path, pyplot: Any, mpl: Any) -> list[Path]:
@@ -203,8 +172,8 @@ def categories(chart: Mapping[str, Any]) -> dict[Any, float]:
 
 
 def colour(trace: Mapping[str, Any]) -> str:
-    """The colour of a trace, as a hex code."""
-    return COLOURS.get(trace["colour"], COLOURS["faint"])
+    """The colour of a trace, as a hex code of the light theme."""
+    return palette.LIGHT.get(trace["colour"], palette.LIGHT["faint"])
 
 
 def numbers(values: Sequence[float | None]) -> list[float]:

@@ -12,6 +12,7 @@ from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import STOLEN_PERCENT_MAX
 from corda_lab.text.words import (
@@ -259,6 +260,9 @@ def content(run: StoredRun) -> dict[str, Any]:
     return {
         "environment": environment,
         "step": step,
+        "errors": grouped_errors(step.errors),
+        "expected_failures": grouped_errors(step.expected_failures),
+        "errors_shown": SHOWN_MAX,
         "headline": headline(step),
         "sentences": sentences(environment, step),
         "tiles": tiles(step),

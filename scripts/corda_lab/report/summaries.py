@@ -17,6 +17,7 @@ from corda_lab.report import run as report_run
 from corda_lab.report.facts import machine
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
+from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 
 FILES = ("summary.md", "summary.csv", "summary.json")
 
@@ -35,6 +36,7 @@ def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[str]]:
     if not run.is_sweep:
         step = run.steps[0]
         notes = [f"Failed: {reason}" for reason in step.verdict.reasons]
+        notes += [f"Failed requests: {error_words(kind)}" for kind in grouped_errors(step.errors)[:SHOWN_MAX]]
         notes += [f"Invalid: {reason}" for reason in step.validity.reasons]
         notes += [f"Warning: {flag}" for flag in step.flags]
         return report_run.headline(step), report_run.sentences(run.environment(step), step), notes

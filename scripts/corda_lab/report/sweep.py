@@ -17,6 +17,7 @@ from corda_lab.report.facts import load_facts, machine
 from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan, Span
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
+from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     length,
@@ -149,7 +150,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "precision": precision_words(step.precision),
                 "throughput": per_second(step.throughput_per_second),
                 "latencies": [milliseconds(latency.quantile(name)) for name in ("p50", "p95", "p99")],
-                "errors": step.requests.errors,
+                "errors": grouped_errors(step.errors),
                 "is_valid": step.validity.valid,
                 "held": step.thresholds.passed,
                 "reasons": reasons_of(step),
@@ -359,6 +360,7 @@ def content(run: StoredRun) -> dict[str, Any]:
     steps = {str(step.index): charts_over_time.step_charts(step, by_step.get(step.index, empty)) for step in run.steps}
     return {
         "sweep": run.sweep,
+        "errors_shown": SHOWN_MAX,
         "conclusion": conclusion,
         "tiles": tiles(run, conclusion),
         "search": [chart.as_dict() for chart in drawn if chart.id == "search"],

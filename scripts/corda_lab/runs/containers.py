@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -26,6 +25,7 @@ from corda_lab.steps import rows
 from corda_lab.steps.entry import SetupEntry
 from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, Plan
 from corda_lab.text import ui
+from lab_workload.run_end import RunEnd
 
 ROWS_DIRECTORY = "/var/lib/corda-lab/rows"
 RUN_LABEL = "org.cordalab.run"
@@ -256,9 +256,7 @@ def rows_files(plan: Plan) -> dict[int, str]:
     return {index: f"{plan.identity}.{index}.ndjson" for index in range(1, workers + 1)}
 
 
-def collect(
-    compose: Compose, plan: Plan, names: LoadContainers, directory: Path
-) -> tuple[pl.DataFrame, dict[str, Any]]:
+def collect(compose: Compose, plan: Plan, names: LoadContainers, directory: Path) -> tuple[pl.DataFrame, RunEnd]:
     """The generator's rows, of all workers, and its closing words. Raises LabError when it did not end well."""
     files = rows_files(plan)
     for name in (f"{plan.identity}.end.json", *files.values()):
@@ -266,16 +264,16 @@ def collect(
         if copied.returncode != 0:
             code = exit_codes((names.driver,))[names.driver]
             raise generator_error(names.driver, code if code is not None else 1)
-    end: dict[str, Any] = json.loads((directory / f"{plan.identity}.end.json").read_text(encoding="utf-8"))
+    end = RunEnd.read((directory / f"{plan.identity}.end.json").read_text(encoding="utf-8"))
     frame = rows.read_rows([directory / name for name in files.values()])
     check_row_counts(frame, end)
     return frame, end
 
 
-def check_row_counts(frame: pl.DataFrame, end: dict[str, Any]) -> None:
+def check_row_counts(frame: pl.DataFrame, end: RunEnd) -> None:
     """Every row that a worker says it wrote has to be there, once. Raises LabError."""
     found = {str(worker): int(count) for worker, count in frame.group_by("worker").len().iter_rows()}
-    for worker, written in end.get("rows", {}).items():
+    for worker, written in end.rows.items():
         if found.get(worker, 0) != written:
             who = "the generator" if worker == "0" else f"worker {worker}"
             raise LabError(

@@ -47,11 +47,9 @@ def measure(options: LoadOptions, settings: Settings, environment: Environment |
                 timeline = containers.generate_load(compose, planned, bridge, names)
                 requests, end = containers.collect(compose, planned, names, directory)
         with ui.phase("Waiting for rest, counting"):
-            counted = observer.count(requests, float(end["ended_at"]))
+            counted = observer.count(requests, end.ended_at)
             stage_rows = observer.stage_rows(directory)
-            metrics = prometheus.run_metrics(
-                started_at=float(end["started_at"]) - 3 * SCRAPE_SECONDS, ended_at=time.time()
-            )
+            metrics = prometheus.run_metrics(started_at=end.started_at - 3 * SCRAPE_SECONDS, ended_at=time.time())
             stage_values = observer.stage_values(requests, stage_rows)
             seen = Observed(
                 requests=requests,

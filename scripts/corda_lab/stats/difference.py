@@ -150,9 +150,7 @@ def _judge(
     higher_is: Word,
 ) -> Difference:
     ratio = math.exp(ratio_log)
-    undecided = Difference(
-        ratio, None, None, None, TOO_FEW, confidence, n_a, n_b, method, higher_is, error, freedom
-    )
+    undecided = Difference(ratio, None, None, None, TOO_FEW, confidence, n_a, n_b, method, higher_is, error, freedom)
     if error is None or freedom is None:
         return undecided
     p_value = t_tail(ratio_log / error, freedom) if error > 0 else float(ratio_log == 0)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -17,17 +16,20 @@ from corda_lab.steps.entry import (
     PrecisionEntry,
     RequestValues,
     ResourcesEntry,
+    SetupEntry,
     StagesEntry,
     StepEntry,
     ValidityEntry,
     VerdictEntry,
     WarmUpEntry,
     WindowEntry,
+    WorkerEntry,
 )
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Plan, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import invalidity, machine_trouble, verdict, warnings
+from lab_workload.run_end import RunEnd
 
 CONFIDENCE_DEFAULT = 0.95
 
@@ -53,7 +55,7 @@ class Observed:
     """The generator's rows, one per request; see ``rows.ROW_SCHEMA``."""
     metrics: pl.DataFrame
     """Prometheus's samples over the load."""
-    end: dict[str, Any]
+    end: RunEnd
     """The generator's own summary, as it writes it at its end."""
     counted: counts.Counts
     warm_up: steady.WarmUp | None
@@ -66,9 +68,7 @@ class Observed:
     """What costs are counted from: before the load, and at rest after it."""
 
 
-def warm_up_of(
-    options: LoadOptions, requests: pl.DataFrame, end: dict[str, Any], decided: steady.WarmUp | None
-) -> WarmUpEntry:
+def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: RunEnd, decided: steady.WarmUp | None) -> WarmUpEntry:
     """The entry ``warm_up`` of the step: how long it took, by which rule, and whether that found its end.
 
     ``decided`` is where the load was seen to have warmed up when it was ended for that; only a load that went on to its limit is
@@ -78,7 +78,7 @@ def warm_up_of(
     if options.stopping is None or least == most:
         return WarmUpEntry(method="fixed", seconds_min=most, seconds_max=most, cut_seconds=most, found=True)
     times = requests.filter(rows.is_done())["ended_at"].sort().to_list()
-    started_at, stopped_at = float(end["started_at"]), float(end["stop_at"])
+    started_at, stopped_at = end.started_at, end.stop_at
     found = decided or steady.warm_up_end(
         times,
         started_at=started_at,
@@ -96,7 +96,7 @@ def warm_up_of(
     )
 
 
-def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: dict[str, Any]) -> PrecisionEntry:
+def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: RunEnd) -> PrecisionEntry:
     """The entry ``precision`` of the step: how closely its own mean throughput is known."""
     stopping = options.stopping
     series = steady.completions_per_bin(
@@ -109,13 +109,13 @@ def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, e
         wanted=stopping.precision if stopping else None,
         reached=steady.relative_half_width(series, stopping.confidence if stopping else CONFIDENCE_DEFAULT),
         # A load that is told to stop may have been measured for all the time there was, after a short warm-up.
-        ended_early=end.get("exit_reason") == "enough" and window.seconds < options.duration_seconds,
+        ended_early=end.exit_reason == "enough" and window.seconds < options.duration_seconds,
     )
 
 
-def measuring_window(end: dict[str, Any], warm_up_seconds: float) -> Window:
+def measuring_window(end: RunEnd, warm_up_seconds: float) -> Window:
     """After the warm-up until the load was told to stop."""
-    window = Window(float(end["started_at"]) + warm_up_seconds, float(end["stop_at"]))
+    window = Window(end.started_at + warm_up_seconds, end.stop_at)
     if window.seconds <= 0:
         raise LabError("The load stopped before the warm-up was over", "Was Locust stopped by hand?", exit_code=1)
     return window
@@ -141,11 +141,9 @@ def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, through
     return max(0.0, (busy - stolen) / 100 * cores - own - database)
 
 
-def generator_cpu_percent(end: dict[str, Any]) -> float | None:
+def generator_cpu_percent(end: RunEnd) -> float:
     """The highest share of one core that a process of the generator used: the busiest worker's, where there are several."""
-    shares = [worker.get("cpu_percent_max") for worker in end.get("workers") or []] + [end.get("cpu_percent_max")]
-    known = [float(share) for share in shares if share is not None]
-    return max(known, default=None)
+    return max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)])
 
 
 def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ...]:
@@ -165,14 +163,14 @@ def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ..
     )
 
 
-def window_entry(end: dict[str, Any], window: Window, warm_up: WarmUpEntry) -> WindowEntry:
+def window_entry(end: RunEnd, window: Window, warm_up: WarmUpEntry) -> WindowEntry:
     """The times of the load."""
     return WindowEntry(
-        load_started_at=end["started_at"],
-        spawned_at=end.get("spawned_at"),
+        load_started_at=end.started_at,
+        spawned_at=end.spawned_at,
         started_at=window.started_at,
         ended_at=window.ended_at,
-        load_ended_at=end["ended_at"],
+        load_ended_at=end.ended_at,
         warm_up_seconds=warm_up.cut_seconds,
         seconds=window.seconds,
     )
@@ -222,7 +220,7 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
         node=subject.node,
         counterparty=", ".join(subject.counterparties) or None,
         load=options.entry(),
-        setup=seen.end.get("setup") or [],
+        setup=[SetupEntry(**vars(one)) for one in seen.end.setup],
         window=window_entry(seen.end, window, warm_up),
         warm_up=warm_up,
         precision=precision_of(options, seen.requests, window, seen.end),
@@ -231,8 +229,8 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
         counts=seen.counted.entry(),
         generator=GeneratorEntry(
             cpu_percent_max=generator_cpu_percent(seen.end),
-            exit_reason=seen.end.get("exit_reason"),
-            workers=seen.end.get("workers") or [],
+            exit_reason=seen.end.exit_reason,
+            workers=[WorkerEntry(**vars(one)) for one in seen.end.workers],
         ),
         resources=resources.model_copy(update={"others_cpu_cores": others}),
         costs=costs_entry,

@@ -140,12 +140,16 @@ class PartEntry(PartValues):
 
 
 class FailureKind(Entry):
-    """Requests that failed with the same status and message."""
+    """Requests that failed with the same status and message.
+
+    ``error`` has no values in it (see ``steps.failures``); ``example`` is the first message as it came, None where that has none.
+    """
 
     status: int | None
     error: str | None
     count: int
     first_at: float
+    example: str | None = None
 
 
 class LittlesLaw(Entry):

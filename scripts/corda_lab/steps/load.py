@@ -1,16 +1,37 @@
-"""What a person asked for: the shape of a load, checked, and the arguments that tell the generator of it."""
+"""The load that a person asked for: its options, each declared once, and what is wrong with them."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, get_type_hints
 
 from corda_lab.errors import LabError
+from corda_lab.knobs.options import Kind, Option
 from corda_lab.steps.entry import LoadEntry
-from lab_workload.load import LATE_MAX_SECONDS_DEFAULT, LATE_MAX_SECONDS_LIMIT, RATE_MAX, Arrivals
+from corda_lab.text.words import listed, plural
+from lab_workload.load import (
+    ARRIVALS,
+    LATE_MAX_SECONDS_DEFAULT,
+    LATE_MAX_SECONDS_LIMIT,
+    PACING_SECONDS_MAX,
+    RATE_MAX,
+    SEED_DEFAULT,
+    Arrivals,
+)
 
 USERS_MAX = 10_000
 WORKERS_MAX = 16
+SEED_LIMIT = 2**63 - 1
+"""The largest 64-bit integer."""
 SPAWN_SECONDS_MAX = 5
+
+LoadModel = Literal["open", "closed"]
+"""Whether requests start at intended times or when users are free."""
+
+_MODEL_REMEDIES: Mapping[LoadModel, str] = {
+    "open": "Add --arrivals constant or --arrivals poisson.",
+    "closed": "Leave it out: --rate says how often requests start.",
+}
 
 
 @dataclass(frozen=True)
@@ -27,28 +48,163 @@ class Stopping:
     confidence: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoadOption(Option):
+    """An option of a load, declared at the attribute of ``LoadOptions`` that it sets."""
+
+    name: str = ""
+    attribute: str = ""
+    default: Any = None
+    """What counts where the option is left out, if that is not the attribute's own default; durations are seconds."""
+    model: LoadModel | None = None
+    """The only model of load that has it."""
+    stored: str = ""
+    """Its field of ``LoadEntry``."""
+    is_swept: bool = True
+    """Whether it is a field of ``load`` in a sweep file, which has other places for the rest."""
+    is_generators: bool = False
+    """Whether the load generator has an option of the same name; that takes durations in seconds."""
+    label: Callable[[Any], str] | None = None
+    """A value in words."""
+
+    @property
+    def usage(self) -> str:
+        """The help, and what counts by default."""
+        return self.help if self.default is None else f"{self.help} Default: {self.text(self.default)}."
+
+    def value(self, options: "LoadOptions") -> Any:
+        """The value that counts; None for an option that the model of load does not have."""
+        if self.model not in (None, options.model):
+            return None
+        given = getattr(options, self.attribute)
+        return self.default if given is None else given
+
+    def is_given(self, options: "LoadOptions") -> bool:
+        """Whether the option has another value than where nobody gives it."""
+        return bool(getattr(options, self.attribute) != getattr(LoadOptions, self.attribute))
+
+
 @dataclass(frozen=True)
 class LoadOptions:
     """The shape of a load, all times in seconds.
 
     In closed load (``arrivals`` "closed") ``users`` each have one request in flight. In open load requests start at the
     intended times of a schedule of ``rate`` per second, and ``users`` is the pool: how many may be in flight at once.
-    ``workers`` is None for one generator process, otherwise the number of processes beside their master.
+
+    Each option is declared here and nowhere else: those of ``lab run``, the fields of ``load`` in a sweep file, what the
+    generator is told, and the ``lab run`` that a report prints are made from it.
     """
 
     workload: str
-    users: int
-    duration_seconds: float
-    warm_up_seconds: float
-    pacing_seconds: float = 0.0
-    node: str | None = None
-    counterparty: str | None = None
-    name: str | None = None
-    seed: int = 1
-    arrivals: Arrivals = "closed"
-    rate: float | None = None
-    late_max_seconds: float | None = None
-    workers: int | None = None
+    users: Annotated[
+        int,
+        LoadOption(
+            kind=Kind.COUNT,
+            help="Users, each with one flow in flight; in open load the most requests in flight at once.",
+            at_least=1,
+            at_most=USERS_MAX,
+            stored="users",
+            label=lambda users: plural(users, "user"),
+        ),
+    ] = 20
+    duration_seconds: Annotated[
+        float,
+        LoadOption(
+            kind=Kind.DURATION,
+            help="How long to measure, after the warm-up: 60s, 2m.",
+            at_least=1,
+            is_swept=False,
+        ),
+    ] = 60.0
+    warm_up_seconds: Annotated[
+        float,
+        LoadOption(
+            kind=Kind.DURATION,
+            help="How long the load runs before the measuring begins; these rows are kept, but not counted.",
+            is_swept=False,
+        ),
+    ] = 15.0
+    arrivals: Annotated[
+        Arrivals,
+        LoadOption(
+            kind=Kind.CHOICE,
+            choices=ARRIVALS,
+            help="When requests start. closed: users wait for answers; constant, poisson: open load at --rate.",
+            is_generators=True,
+        ),
+    ] = "closed"
+    rate: Annotated[
+        float | None,
+        LoadOption(
+            kind=Kind.NUMBER,
+            help="Open load: arrivals per second.",
+            above=0,
+            at_most=RATE_MAX,
+            model="open",
+            stored="rate_per_second",
+            is_generators=True,
+            label="{:g}/s".format,
+        ),
+    ] = None
+    late_max_seconds: Annotated[
+        float | None,
+        LoadOption(
+            kind=Kind.DURATION,
+            help="Open load: an arrival that would start later than this after its intended time is dropped.",
+            default=LATE_MAX_SECONDS_DEFAULT,
+            at_least=0,
+            at_most=LATE_MAX_SECONDS_LIMIT,
+            model="open",
+            stored="late_max_seconds",
+            is_generators=True,
+        ),
+    ] = None
+    pacing_seconds: Annotated[
+        float,
+        LoadOption(
+            kind=Kind.DURATION,
+            help="Closed load: least time from one start of a user to its next.",
+            at_least=0,
+            at_most=PACING_SECONDS_MAX,
+            model="closed",
+            stored="pacing_seconds",
+            is_generators=True,
+        ),
+    ] = 0.0
+    workers: Annotated[
+        int | None,
+        LoadOption(
+            kind=Kind.COUNT,
+            help="Generator processes beside a master, at most one per user. Default: one process does everything.",
+            at_least=1,
+            at_most=WORKERS_MAX,
+            stored="workers",
+        ),
+    ] = None
+    node: Annotated[
+        str | None,
+        LoadOption(kind=Kind.TEXT, help="Node that starts the flows. Default: the workload's."),
+    ] = None
+    counterparty: Annotated[
+        str | None,
+        LoadOption(kind=Kind.TEXT, help="The other party. Default: the workload's.", is_generators=True),
+    ] = None
+    name: Annotated[
+        str | None,
+        LoadOption(kind=Kind.TEXT, help="Name of the run. Default: the workload's.", is_swept=False),
+    ] = None
+    seed: Annotated[
+        int,
+        LoadOption(
+            kind=Kind.COUNT,
+            help="Seed of the workload's random values and of Poisson arrivals.",
+            at_least=-SEED_LIMIT,
+            at_most=SEED_LIMIT,
+            stored="seed",
+            is_swept=False,
+            is_generators=True,
+        ),
+    ] = SEED_DEFAULT
     overrides: Mapping[str, str] = field(default_factory=dict)
     stopping: Stopping | None = None
 
@@ -58,9 +214,9 @@ class LoadOptions:
         return self.arrivals != "closed"
 
     @property
-    def late_limit_seconds(self) -> float:
-        """How late an arrival of open load may start before it is dropped."""
-        return LATE_MAX_SECONDS_DEFAULT if self.late_max_seconds is None else self.late_max_seconds
+    def model(self) -> LoadModel:
+        """Open load or closed."""
+        return "open" if self.is_open else "closed"
 
     @property
     def total_seconds(self) -> int:
@@ -80,58 +236,81 @@ class LoadOptions:
     def entry(self) -> LoadEntry:
         """The load as ``steps.json`` and ``run.json`` name it; what a model does not have is None."""
         return LoadEntry(
-            model="open" if self.is_open else "closed",
+            model=self.model,
             arrivals=None if self.arrivals == "closed" else self.arrivals,
-            rate_per_second=self.rate,
-            late_max_seconds=self.late_limit_seconds if self.is_open else None,
-            users=self.users,
-            workers=self.workers,
-            pacing_seconds=None if self.is_open else self.pacing_seconds,
             spawn_per_second=None if self.is_open else self.spawn_per_second,
-            seed=self.seed,
             overrides=dict(self.overrides),
+            **{option.stored: option.value(self) for option in LOAD_OPTIONS.values() if option.stored},
         )
+
+    def generator_arguments(self) -> list[str]:
+        """The options of the generator that have the name of one of these."""
+        words = []
+        for option in LOAD_OPTIONS.values():
+            value = option.value(self) if option.is_generators else None
+            if value is not None:
+                words += [option.flag, f"{value:g}" if isinstance(value, float) else str(value)]
+        return words
+
+
+def _declared() -> Mapping[str, LoadOption]:
+    """The declarations, each with the name and the default of its attribute."""
+    named = {}
+    for attribute, hint in get_type_hints(LoadOptions, include_extras=True).items():
+        for option in getattr(hint, "__metadata__", ()):
+            name = attribute.removesuffix("_seconds")
+            default = getattr(LoadOptions, attribute) if option.default is None else option.default
+            named[name] = replace(option, name=name, attribute=attribute, default=default)
+    return named
+
+
+LOAD_OPTIONS = _declared()
+"""Every option of a load by its name, in the order in which they are listed and printed."""
+
+
+def attributes_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes of ``LoadOptions`` by the options that were given, by name, durations in seconds; None is not given."""
+    return {LOAD_OPTIONS[name].attribute: value for name, value in given.items() if value is not None}
 
 
 def check_options(options: LoadOptions) -> None:
-    """What can be wrong with the numbers on the command line. Raises LabError."""
-    if not 1 <= options.users <= USERS_MAX:
-        raise LabError(f"--users: {options.users} is out of range", f"Give a number from 1 to {USERS_MAX}.")
-    for option, seconds in (("--duration", options.duration_seconds), ("--warm-up", options.warm_up_seconds)):
+    """What can be wrong with the options of a load. Raises LabError."""
+    for option in LOAD_OPTIONS.values():
+        if option.model is not None and option.model != options.model and option.is_given(options):
+            raise LabError(f"{option.flag}: belongs to {option.model} load", _MODEL_REMEDIES[option.model])
+        _check_range(option, option.value(options))
+    for option in (LOAD_OPTIONS["duration"], LOAD_OPTIONS["warm_up"]):
+        seconds = option.value(options)
         if seconds != int(seconds):
             raise LabError(
-                f"{option}: {seconds:g}s is not a whole number of seconds", "Locust counts in whole seconds."
+                f"{option.flag}: {seconds:g}s is not a whole number of seconds", "Locust counts in whole seconds."
             )
-    if not -(2**63) <= options.seed < 2**63:
-        raise LabError(f"--seed: {options.seed} is out of range", "Give a whole number of at most 18 digits.")
-    if options.workers is not None and not 1 <= options.workers <= min(WORKERS_MAX, options.users):
-        raise LabError(
-            f"--workers: {options.workers} is out of range",
-            f"Give a number from 1 to {WORKERS_MAX}, and not more than there are users.",
-        )
-    check_arrivals(options)
-
-
-def check_arrivals(options: LoadOptions) -> None:
-    """Options that belong to one model of load only. Raises LabError."""
-    if not options.is_open:
-        for option, value in (("--rate", options.rate), ("--late-max", options.late_max_seconds)):
-            if value is not None:
-                raise LabError(f"{option}: belongs to open load", "Add --arrivals constant or --arrivals poisson.")
-        return
-    if options.rate is None:
+    if options.workers is not None and options.workers > options.users:
+        raise LabError(f"--workers: {options.workers} are more than there are users", "Give fewer, or more --users.")
+    if options.is_open and options.rate is None:
         raise LabError(f"--rate: is missing; {options.arrivals} arrivals need one", "For example: --rate 20")
-    if not 0 < options.rate <= RATE_MAX:
-        raise LabError(
-            f"--rate: {options.rate:g} is out of range", f"Give arrivals per second, above 0 and at most {RATE_MAX:g}."
-        )
-    if options.late_max_seconds is not None and not 0 <= options.late_max_seconds <= LATE_MAX_SECONDS_LIMIT:
-        raise LabError(
-            f"--late-max: {options.late_max_seconds:g} s is out of range",
-            f"Give 0 to {LATE_MAX_SECONDS_LIMIT:g} seconds.",
-        )
-    if options.pacing_seconds:
-        raise LabError("--pacing: belongs to closed load", "Leave it out: --rate says how often requests start.")
+
+
+def _check_range(option: LoadOption, value: Any) -> None:
+    """Raises LabError for a number that is too small or too large."""
+    if value is None or option.kind not in (Kind.COUNT, Kind.NUMBER, Kind.DURATION):
+        return
+    low, high = option.at_least, option.at_most
+    fits = (low is None or value >= low) and (option.above is None or value > option.above)
+    if fits and (high is None or value <= high):
+        return
+    bounds = [
+        f"above {option.above:g}" if option.above is not None else "",
+        f"at least {_bound(option, low)}" if low is not None else "",
+        f"at most {_bound(option, high)}" if high is not None else "",
+    ]
+    raise LabError(
+        f"{option.flag}: {option.text(value)} is out of range", f"It must be {listed(list(filter(None, bounds)))}."
+    )
+
+
+def _bound(option: LoadOption, value: float) -> str:
+    return option.text(value) if option.kind is Kind.DURATION or isinstance(value, int) else f"{value:g}"
 
 
 def parse_overrides(settings: list[str]) -> dict[str, str]:

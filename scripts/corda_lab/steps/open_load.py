@@ -6,13 +6,13 @@ the generator's own; lag behind a full pool is the system's.
 """
 
 import math
-from typing import Any
 
 import polars as pl
 
 from corda_lab.steps.entry import OpenLoadEntry, StepEntry
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import QUANTILES, Window, distribution, ended_within, nearest_rank
+from lab_workload.run_end import RunEnd
 
 LATE_MS = 10.0
 """An arrival that starts more than this after its intended time is late."""
@@ -50,7 +50,7 @@ def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
     return pl.concat(timed).sort("started_at", "request_id")
 
 
-def open_load_values(rows: pl.DataFrame, window: Window, end: dict[str, Any], pool: int) -> OpenLoadEntry:
+def open_load_values(rows: pl.DataFrame, window: Window, end: RunEnd, pool: int) -> OpenLoadEntry:
     """The entry ``open_load`` of a step. Offered, late and dropped are the generator's own words, over the whole run.
     ``due_in_window`` counts the arrivals of the window itself, dropped ones left out.
 
@@ -63,17 +63,18 @@ def open_load_values(rows: pl.DataFrame, window: Window, end: dict[str, Any], po
     own = within.select(pl.when("pool_was_free").then("lag_ms").otherwise(0.0)).to_series()
     median = 0.0 if own.is_empty() else nearest_rank(within["latency_intended_ms"], QUANTILES["p50"])
     allowed = max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median)
+    offered = end.offered or 0
     # The schedule begins when the whole pool runs.
-    seconds = float(end["stop_at"]) - float(end["spawned_at"] or end["started_at"])
+    seconds = end.stop_at - (end.spawned_at or end.started_at)
     return OpenLoadEntry(
-        rate_per_second=end["rate"],
-        offered=end["offered"],
+        rate_per_second=end.rate or 0.0,
+        offered=offered,
         due_in_window=rows.filter(pl.col("intended_at").is_between(window.started_at, window.ended_at)).height,
-        offered_per_second=end["offered"] / seconds if seconds > 0 else None,
-        late=end["late"],
-        dropped=end["dropped"],
+        offered_per_second=offered / seconds if seconds > 0 else None,
+        late=end.late or 0,
+        dropped=end.dropped or 0,
         lag_ms=distribution(within["lag_ms"]),
-        lag_ms_p99_all=end["lag_p99_ms"],
+        lag_ms_p99_all=end.lag_p99_ms,
         generator_lag_ms_p99=None if own.is_empty() else nearest_rank(own, QUANTILES["p99"]),
         generator_lag_ms_max=allowed,
         generator_late=int((own > allowed).sum()),

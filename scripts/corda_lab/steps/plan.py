@@ -71,23 +71,13 @@ class Plan:
     flow_timeout_seconds: int
 
     def _common_arguments(self) -> list[str]:
-        load = self.options
-        counterparty = ["--counterparty", load.counterparty] if load.counterparty else []
-        timing = (
-            ["--rate", f"{load.rate:g}", "--late-max", f"{load.late_limit_seconds:g}"]
-            if load.is_open
-            else ["--pacing", f"{load.pacing_seconds:g}"]
-        )
-        overrides = [word for key, value in load.overrides.items() for word in ("--set", f"{key}={value}")]
+        overrides = [word for key, value in self.options.overrides.items() for word in ("--set", f"{key}={value}")]
         return [
             *("--workload", self.workload.name),
             *("--node", self.subject.node),
-            *counterparty,
-            *("--arrivals", load.arrivals),
-            *timing,
+            *self.options.generator_arguments(),
             *overrides,
             *("--run-id", self.identity),
-            *("--seed", str(load.seed)),
         ]
 
     def driver_arguments(self) -> list[str]:

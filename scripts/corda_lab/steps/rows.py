@@ -22,6 +22,7 @@ from corda_lab.steps.entry import (
     RequestValues,
     Steadiness,
 )
+from corda_lab.steps.failures import grouped_errors
 from lab_workload.load import OUTCOMES, Outcome
 
 ROW_SCHEMA: dict[str, Any] = {
@@ -188,14 +189,13 @@ def halves(rows: pl.DataFrame, window: Window) -> Steadiness:
 
 
 def failures_by_kind(rows: pl.DataFrame, outcome: str) -> list[FailureKind]:
-    """How often each status and message came among the rows of one outcome, most frequent first."""
-    kinds = (
+    """How often each kind of failure came among the rows of one outcome, most frequent first."""
+    messages = (
         rows.filter(pl.col("outcome") == outcome)
         .group_by("status", "error")
         .agg(pl.len().alias("count"), pl.col("started_at").min().alias("first_at"))
-        .sort(["count", "first_at"], descending=[True, False])
     )
-    return [FailureKind(**kind) for kind in kinds.to_dicts()]
+    return grouped_errors(FailureKind(**message) for message in messages.to_dicts())
 
 
 def outcome_values(rows: pl.DataFrame, window: Window) -> OutcomeValues:

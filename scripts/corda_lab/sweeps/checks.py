@@ -184,14 +184,14 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
         problems.append(source.problem(("find_max", "confirm"), "must be whole seconds, at least 1s"))
     if fields.thresholds != ThresholdFields():
         problems.append(source.problem(("thresholds",), "a search has its objective in find_max: leave them out"))
-    if fields.load.rate is not None or "load.rate" in fields.vary:
+    if fields.load.given("rate") is not None or "load.rate" in fields.vary:
         problems.append(source.problem(("find_max",), "finds the rate: leave load.rate out"))
     problems += [
         source.problem(("steps", index, "load", "rate"), "a search finds the rate: leave it out")
         for index, step in enumerate(fields.steps or ())
-        if step.load.rate is not None
+        if step.load.given("rate") is not None
     ]
-    if fields.load.arrivals in (None, "closed"):
+    if fields.load.given("arrivals") in (None, "closed"):
         problems.append(source.problem(("find_max",), "needs open load: set load.arrivals to poisson or constant"))
     if search.p50_max is None and search.p95_max is None and search.p99_max is None:
         problems.append(source.problem(("find_max",), "needs an objective: p50_max, p95_max or p99_max"))

@@ -10,17 +10,17 @@ from typing import Any
 
 from corda_lab.errors import LabError
 from corda_lab.knobs import labels
+from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import SIZE, variables_of
 from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
-from corda_lab.steps.load import LoadOptions, Stopping, check_options
+from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, Stopping, attributes_of, check_options
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields
 from corda_lab.text.durations import parse_duration
 from corda_lab.workloads.resolve import read_workload
 
-USERS_DEFAULT = 20
 POOL_DEFAULT = 200
 """Places of the pool of open load, where a sweep does not say how many."""
 
@@ -36,8 +36,6 @@ NAME_LENGTH_MAX = folders.NAME_LENGTH_MAX - len("-0000")
 KEY_LENGTH_MAX = 150
 """A step's folder has its key in its name, with a number, the repeat and more; a name may have 255 characters."""
 SEARCHES_MAX = 99
-
-_UNITS = {"load.users": "users"}
 
 
 @dataclass(frozen=True)
@@ -75,24 +73,17 @@ class Step:
 
     def options(self, name: str) -> LoadOptions:
         """What ``lab run`` would be told, with the conditions under which it ends early."""
-        load = self.load
-        is_open = load.get("arrivals", "closed") != "closed"
+        is_open = self.load.get("arrivals", "closed") != "closed"
+        given = ({"users": POOL_DEFAULT} if is_open else {}) | self.load
         return LoadOptions(
             workload=self.workload,
-            users=load.get("users", POOL_DEFAULT if is_open else USERS_DEFAULT),
             duration_seconds=self.measure[1],
             warm_up_seconds=self.warm_up[1],
-            pacing_seconds=load.get("pacing", 0.0),
-            node=load.get("node"),
-            counterparty=load.get("counterparty"),
             name=name,
             seed=self.seed,
-            arrivals=load.get("arrivals", "closed"),
-            rate=load.get("rate"),
-            late_max_seconds=load.get("late_max"),
-            workers=load.get("workers"),
             overrides=self.overrides,
             stopping=Stopping(self.warm_up[0], self.measure[0], self.precision, self.confidence),
+            **attributes_of(given),
         )
 
     def lab_key(self, fresh: Fresh) -> tuple[object, ...]:
@@ -131,16 +122,13 @@ class Point:
 
 def label_of(key: str, value: Any) -> str:
     """One value of what varies, for people: ``8 users``, ``PostgreSQL``, ``Corda 4.10``."""
-    name = key.rpartition(".")[2]
-    if key in ("workload", "step"):
+    group, _, name = key.partition(".")
+    if not name:
         return str(value)
-    if key == "load.rate":
-        return f"{value:g}/s"
-    if key.startswith("shape."):
+    if group == "shape":
         return labels.option_label(name, value)
-    if key in _UNITS:
-        return f"{value:g} {_UNITS[key] if value != 1 else _UNITS[key].removesuffix('s')}"
-    return f"{name}={value}"
+    label = LOAD_OPTIONS[name].label if group == "load" else None
+    return label(value) if label else f"{name}={value}"
 
 
 def _word(value: Any) -> str:
@@ -167,7 +155,7 @@ def points_of(sweep: SweepFile) -> list[Point]:
                 if key == "workload":
                     workload = value
                 else:
-                    parts[group][name] = _seconds(name, value)
+                    parts[group][name] = _seconds(name, value) if group == "load" else value
             variables, size = variables_of(parts["shape"]), parts["shape"].get(SIZE.name)
             points.append(
                 Point(
@@ -191,7 +179,7 @@ def _size(lists: Iterable[Sequence[Any]]) -> int:
 
 
 def _seconds(name: str, value: Any) -> Any:
-    return parse_duration(str(value), option=name) if name in ("pacing", "late_max") else value
+    return parse_duration(str(value), option=name) if LOAD_OPTIONS[name].kind is Kind.DURATION else value
 
 
 def _text(value: Any) -> str:

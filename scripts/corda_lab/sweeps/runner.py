@@ -11,6 +11,7 @@ from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import execute as run
 from corda_lab.steps.entry import StepEntry, VerdictEntry
+from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.file import SweepFile
@@ -176,6 +177,8 @@ class Runner:
             ui.warn(f"not valid: {reason}")
         for reason in (*step.verdict.reasons, *step.thresholds.reasons):
             ui.warn(f"failed: {reason}")
+        for kind in grouped_errors(step.errors)[:SHOWN_MAX]:
+            ui.note(f"  {error_words(kind)}")
 
 
 def is_sustained(measured: Measured) -> bool:

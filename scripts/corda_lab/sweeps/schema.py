@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, PlainValidator, create_model
 from pydantic_core import PydanticCustomError
@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import SHAPE_OPTIONS
-from corda_lab.steps.load import USERS_MAX, WORKERS_MAX
+from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.text.durations import parse_duration
 from lab_workload.load import RATE_MAX
 from lab_workload.schema import Fields, Text
@@ -74,26 +74,37 @@ _FIELD_TYPES: Mapping[Kind, Any] = {
 
 def _optional_fields(options: Iterable[Option]) -> dict[str, Any]:
     """A field of a model for each option, None where it is left out."""
-    return {option.name: (_FIELD_TYPES.get(option.kind, Text) | None, None) for option in options}
+    return {option.name: (_field_type(option) | None, None) for option in options}
 
 
-class LoadFields(Fields):
-    """The load of a step; what is left out has the value of ``lab run``."""
-
-    arrivals: Literal["closed", "constant", "poisson"] | None = None
-    users: Annotated[int, Field(ge=1, le=USERS_MAX)] | None = None
-    rate: Annotated[float, Field(gt=0, le=RATE_MAX)] | None = None
-    late_max: Duration | None = None
-    pacing: Duration | None = None
-    workers: Annotated[int, Field(ge=1, le=WORKERS_MAX)] | None = None
-    node: Text | None = None
-    counterparty: Text | None = None
+def _field_type(option: Option) -> Any:
+    if option.kind is Kind.CHOICE:
+        return cast(Any, Literal)[option.choices]
+    held = _FIELD_TYPES.get(option.kind, Text)
+    if option.kind in (Kind.COUNT, Kind.NUMBER):
+        return Annotated[held, Field(ge=option.at_least, gt=option.above, le=option.at_most)]
+    return held
 
 
 if TYPE_CHECKING:
+    _LoadFields = Fields
     _ShapeFields = Fields
 else:
+    _LoadFields = create_model(
+        "_LoadFields", __base__=Fields, **_optional_fields(each for each in LOAD_OPTIONS.values() if each.is_swept)
+    )
     _ShapeFields = create_model("_ShapeFields", __base__=Fields, **_optional_fields(SHAPE_OPTIONS))
+
+
+class LoadFields(_LoadFields):
+    """The load of a step, by the names of the options of ``lab run``; what is left out has the value of those.
+
+    Only the pool of open load is larger.
+    """
+
+    def given(self, name: str) -> Any:
+        """The value of an option; None where it is left out."""
+        return getattr(self, name)
 
 
 class ShapeFields(_ShapeFields):

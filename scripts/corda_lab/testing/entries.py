@@ -7,6 +7,7 @@ import polars as pl
 
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import distribution
+from lab_workload.run_end import RunEnd
 
 NOTHING = distribution(pl.Series([], dtype=pl.Float64)).model_dump()
 
@@ -26,3 +27,30 @@ def changed(step: StepEntry, changes: Mapping[str, Any]) -> StepEntry:
 def distribution_of(**known: float | None) -> dict[str, Any]:
     """A distribution of which only some values matter."""
     return {**NOTHING, **known}
+
+
+def run_end(**known: Any) -> RunEnd:
+    """An end file of which only some values matter."""
+    plain: dict[str, Any] = {
+        "started_at": 0.0,
+        "spawned_at": None,
+        "stop_at": 60.0,
+        "ended_at": 60.0,
+        "model": "closed",
+        "rate": None,
+        "users": 1,
+        "requests": 0,
+        "errors": 0,
+        "expected": 0,
+        "offered": None,
+        "late": None,
+        "dropped": None,
+        "lag_p99_ms": None,
+        "pool_free_min": None,
+        "setup": [],
+        "rows": {},
+        "cpu_percent_max": 0.0,
+        "workers": [],
+        "exit_reason": "completed",
+    }
+    return RunEnd(**{**plain, **known})

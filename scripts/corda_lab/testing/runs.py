@@ -14,6 +14,7 @@ from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Part, Plan, Subject
 from corda_lab.testing import simulation
+from lab_workload.run_end import RunEnd
 from lab_workload.workload import load_workload
 
 RUN_IDENTITY = "20260102T030405Z-iou"
@@ -61,7 +62,7 @@ def measured_of(
     folder: Path,
     plan: Plan,
     simulated: list[dict[str, Any]],
-    end: dict[str, Any],
+    end: RunEnd,
     *,
     counted: Counts | None = None,
     with_stages: bool = True,
@@ -95,7 +96,7 @@ def store(
     folder: Path,
     plan: Plan,
     simulated: list[dict[str, Any]],
-    end: dict[str, Any],
+    end: RunEnd,
     *,
     counted: Counts | None = None,
     with_stages: bool = True,

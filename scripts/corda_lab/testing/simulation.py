@@ -19,6 +19,7 @@ from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import FlowCount, VaultCount
+from lab_workload.run_end import RunEnd, WorkerEnd
 
 ORIGIN = 1_700_000_000.0
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
@@ -86,11 +87,13 @@ def closed_rows(
     *,
     error_every: int = 0,
     failure: str = "error",
+    errors: Sequence[str] = (),
     parts: Sequence[str] = ("Iou",),
 ) -> list[dict[str, Any]]:
     """Rows of a closed run of ``total_seconds``; flows under way at its end are finished.
 
-    Every n-th request fails with the outcome ``failure``. The parts of a mix take turns.
+    Every n-th request fails with the outcome ``failure``. ``errors`` and the parts of a mix take turns; ``{n}`` in an error is
+    the number of its request.
     """
     ready = [(user * 0.05, user) for user in range(users)]
     heapq.heapify(ready)
@@ -104,6 +107,8 @@ def closed_rows(
         failed = bool(error_every) and number % error_every == 0
         part = parts[number % len(parts)]
         rows.append(row(number, started, ended, user=user, part=part, outcome=failure if failed else "ok"))
+        if failed and errors:
+            rows[-1]["error"] = errors[number // error_every % len(errors)].format(n=number)
         heapq.heappush(ready, (ended, user))
     return rows
 
@@ -227,41 +232,41 @@ def end_words(
     *,
     rate: float | None = None,
     dropped: int = 0,
-) -> dict[str, Any]:
+) -> RunEnd:
     """The generator's closing words; with a ``rate`` those of open load."""
     lags = sorted((one["started_at"] - one["intended_at"]) * 1000 for one in rows if one["intended_at"] is not None)
     is_open = rate is not None
-    return {
-        "started_at": ORIGIN,
-        "spawned_at": ORIGIN if is_open else ORIGIN + 0.05 * users,
-        "stop_at": ORIGIN + total_seconds,
-        "ended_at": max(one["ended_at"] for one in rows) + 0.1,
-        "users": users,
-        "requests": len(rows),
-        "errors": sum(one["outcome"] == "error" for one in rows),
-        "expected": sum(one["outcome"] == "expected" for one in rows),
-        "rows": {"0": len(rows)},
-        "model": "open" if is_open else "closed",
-        "rate": rate,
-        "offered": len(rows) + dropped if is_open else None,
-        "late": sum(lag > 10 for lag in lags) if is_open else None,
-        "dropped": dropped if is_open else None,
-        "lag_p99_ms": lags[int(len(lags) * 0.99)] if lags else None,
-        "setup": [],
-        "pool_free_min": None,
-        "workers": [{"index": 0, "cpu_percent_max": 6.0, "rows": len(rows)}],
-        "cpu_percent_max": 6.0,
-        "exit_reason": "completed",
-    }
+    return RunEnd(
+        started_at=ORIGIN,
+        spawned_at=ORIGIN if is_open else ORIGIN + 0.05 * users,
+        stop_at=ORIGIN + total_seconds,
+        ended_at=max(one["ended_at"] for one in rows) + 0.1,
+        users=users,
+        requests=len(rows),
+        errors=sum(one["outcome"] == "error" for one in rows),
+        expected=sum(one["outcome"] == "expected" for one in rows),
+        rows={"0": len(rows)},
+        model="constant" if is_open else "closed",
+        rate=rate,
+        offered=len(rows) + dropped if is_open else None,
+        late=sum(lag > 10 for lag in lags) if is_open else None,
+        dropped=dropped if is_open else None,
+        lag_p99_ms=lags[int(len(lags) * 0.99)] if lags else None,
+        setup=[],
+        pool_free_min=None,
+        workers=[WorkerEnd(0, 6.0, len(rows))],
+        cpu_percent_max=6.0,
+        exit_reason="completed",
+    )
 
 
-def metric_rows(rows: list[dict[str, Any]], end: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def metric_rows(rows: list[dict[str, Any]], end: RunEnd) -> Iterator[dict[str, Any]]:
     """Samples every five seconds of every series the report draws, shaped like a real lab's."""
     source = random.Random(7)
     scale = {"Notary": 0.25, "PartyA": 1.0, "PartyB": 0.6, "PartyC": 0.02}
     at = ORIGIN - 15
-    while at <= end["ended_at"] + 10:
-        loaded = ORIGIN <= at <= end["ended_at"]
+    while at <= end.ended_at + 10:
+        loaded = ORIGIN <= at <= end.ended_at
         flying = sum(row["started_at"] <= at < row["ended_at"] for row in rows)
 
         def sample(name: str, node: str | None, value: float, at: float = at, **labels: str) -> dict[str, Any]:
@@ -291,7 +296,7 @@ def metric_rows(rows: list[dict[str, Any]], end: dict[str, Any]) -> Iterator[dic
         at += 5
 
 
-def metrics_frame(rows: list[dict[str, Any]], end: dict[str, Any]) -> pl.DataFrame:
+def metrics_frame(rows: list[dict[str, Any]], end: RunEnd) -> pl.DataFrame:
     """``metrics.parquet`` of a simulated run."""
     return pl.DataFrame(list(metric_rows(rows, end)), schema=METRICS_SCHEMA)
 

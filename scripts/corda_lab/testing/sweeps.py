@@ -33,6 +33,7 @@ from corda_lab.steps.entry import (
     ValidityEntry,
     VaultCount,
 )
+from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
 from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import find_max as sweeps_find_max
@@ -42,6 +43,7 @@ from corda_lab.sweeps.plan import Step
 from corda_lab.sweeps.schema import SweepFields
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
+from lab_workload.run_end import RunEnd
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0
@@ -269,23 +271,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     metrics = pl.DataFrame(
         list(series(index, origin, total, load, queue_growth=60.0 if is_over else 0.0)), schema=METRICS_SCHEMA
     )
-    last = float(frame["ended_at"].sort()[-1])
-    end: dict[str, Any] = {
-        "started_at": origin,
-        "spawned_at": origin + min(2.0, options.warm_up_seconds / 2),
-        "stop_at": origin + total,
-        "ended_at": max(last + 0.1, origin + total),
-        "rate": rate,
-        "offered": None if rate is None else round(rate * total),
-        "late": None if rate is None else 0,
-        "dropped": None if rate is None else max(0, round(rate * total) - frame.height) if is_over else 0,
-        "setup": [],
-        "lag_p99_ms": 1.0,
-        "pool_free_min": None,
-        "workers": [],
-        "cpu_percent_max": 12.0,
-        "exit_reason": "completed",
-    }
+    end = end_file(options, frame, origin, is_over=is_over)
     succeeded = frame.filter(pl.col("outcome") == "ok").height
     stages = stage_entry(latency_ms, succeeded) if sweep.with_stages else NO_STAGES
     nothing = costs.Reading({}, {})
@@ -318,6 +304,34 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     shape = {**ENVIRONMENT.shape, **sweep.environment.get("shape", {}), **planned.variables}
     environment = Environment.model_validate({**ENVIRONMENT.model_dump(), **sweep.environment, "shape": shape})
     return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n")
+
+
+def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_over: bool) -> RunEnd:
+    """What the generator says at the end of such a load; ``is_over``: more was offered than the lab could take."""
+    rate, total = options.rate, options.warm_up_seconds + options.duration_seconds
+    last = float(frame["ended_at"].sort()[-1])
+    return RunEnd(
+        started_at=origin,
+        spawned_at=origin + min(2.0, options.warm_up_seconds / 2),
+        stop_at=origin + total,
+        ended_at=max(last + 0.1, origin + total),
+        rate=rate,
+        offered=None if rate is None else round(rate * total),
+        late=None if rate is None else 0,
+        dropped=None if rate is None else max(0, round(rate * total) - frame.height) if is_over else 0,
+        setup=[],
+        lag_p99_ms=1.0,
+        pool_free_min=None,
+        workers=[],
+        cpu_percent_max=12.0,
+        exit_reason="completed",
+        model="closed" if options.rate is None else "constant",
+        users=options.users,
+        requests=frame.height,
+        errors=0,
+        expected=0,
+        rows={"0": frame.height},
+    )
 
 
 def invalid_for(text: str) -> ValidityEntry:

@@ -11,7 +11,7 @@ from corda_lab.steps import plan as steps_plan
 from corda_lab.steps.load import LoadOptions
 from lab_workload.flows import Party
 from lab_workload.network import Asked, BoundPart, Network, bind
-from lab_workload.problems import Problem, WorkloadError
+from lab_workload.problems import Problem, WorkloadError, in_file_order
 from lab_workload.starts import flow_starts
 from lab_workload.workload import Workload, load_workload
 
@@ -21,7 +21,7 @@ ATTACHMENT_HEAP_COPIES = 20
 
 
 def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Workload:
-    """The workload file, with all that is wrong with it told at once."""
+    """The workload file. Raises FinalError with everything that is wrong with it."""
     try:
         return load_workload(WORKLOADS, name, (NOTARY, *PARTIES), overrides)
     except WorkloadError as error:
@@ -65,12 +65,16 @@ def resolve_subject(
 
 
 def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:
-    """What is wrong with a workload that reads well, on the network that runs: parties, flows, arguments, templates."""
+    """What is wrong with a workload that reads well, on the network that runs: parties, flows, arguments, templates.
+
+    The bridge converts the arguments of one start of each kind; it starts nothing.
+    """
     try:
-        flow_starts(bind(workload, Asked(), network_of(bridge, bridge.nodes())))
+        starts = flow_starts(bind(workload, Asked(), network_of(bridge, bridge.nodes())))
     except WorkloadError as error:
         return list(error.problems)
-    return []
+    refused = ((start, bridge.start_problem(start.node, start.flow, start.args)) for start in starts)
+    return in_file_order(workload.source.locate(problem, start.location) for start, problem in refused if problem)
 
 
 def _as_option(problem: Problem) -> Problem:

@@ -8,9 +8,9 @@ import pytest
 from lab_load.choice import Choice, Extent
 from lab_load.end_file import ProcessSummary, end_of
 from lab_load.load_plan import LoadPlan
-from lab_load.setup import PreparedStep
 from lab_workload.flows import Party
 from lab_workload.network import Roles
+from lab_workload.run_end import PreparedStep
 from lab_workload.workload import load_workload
 
 FIRST = ProcessSummary(

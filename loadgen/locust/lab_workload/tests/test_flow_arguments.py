@@ -16,7 +16,7 @@ IOU = (
 
 def test_any_constructor_that_fits_will_do() -> None:
     assert argument_problems("Iou", {"iouValue": 3, "otherParty": "{{ counterparty }}"}, IOU) == []
-    assert argument_problems("Iou", {"iouValue": "3", "otherParty": "O=B,L=L,C=GB", "timeWindow": True}, IOU) == []
+    assert argument_problems("Iou", {"iouValue": 3, "otherParty": "O=B,L=L,C=GB", "timeWindow": True}, IOU) == []
     assert argument_problems("Iou", {"anything": 1}, ()) == [], "a flow whose parameter names are not known"
 
 
@@ -34,9 +34,10 @@ def test_names_a_constant_of_the_wrong_type() -> None:
     assert argument_problems("Iou", {"iouValue": "{{ pick(['much']) }}", "otherParty": "x"}, IOU) == []
 
 
-def test_a_parameter_that_may_be_null_may_be_left_out() -> None:
+def test_a_parameter_that_may_be_null_needs_an_argument_too() -> None:
     constructors = ((Parameter("amount", "Amount<Currency>"), Parameter("notary", "Party?")),)
-    assert argument_problems("Iou", {"amount": "1 GBP"}, constructors) == []
+    (missing,) = argument_problems("Iou", {"amount": "1 GBP"}, constructors)
+    assert missing.finding == "notary: is missing"
     assert argument_problems("Iou", {"amount": "1 GBP", "notary": None}, constructors) == []
 
 
@@ -49,7 +50,13 @@ def test_a_parameter_that_may_be_null_may_be_left_out() -> None:
         (1.5, "int", False),
         (1.5, "double", True),
         (True, "int", False),
-        ("true", "boolean", True),
+        (True, "boolean", True),
+        ("true", "boolean", False),
+        ("5", "int", False),
+        (5.0, "int", False),
+        ("1.5", "double", False),
+        ("1.5", "BigDecimal", True),
+        ("much", "BigDecimal", False),
         ("yes", "boolean", False),
         ("100 GBP", "Amount<Currency>", True),
         ("$100", "Amount<Currency>", True),

@@ -27,7 +27,7 @@ def test_take_gives_every_item_once_in_order() -> None:
     drawn_from = values()
 
     assert [rendered("{{ take('coins') }}", drawn_from) for _ in range(7)] == RESULTS["coins"]
-    with pytest.raises(TemplateError, match=r"take\('coins'\): all 7 prepared items are used up: more are taken than"):
+    with pytest.raises(TemplateError, match=r"take\('coins'\): all 7 prepared items are taken: more are taken than"):
         rendered("{{ take('coins') }}", drawn_from)
 
 
@@ -83,7 +83,7 @@ def test_results_are_reached_by_step_and_item(template: str, value: object) -> N
         ("{{ take('cash') }}", "take('cash'): name one of the step's items 'PartyB', 'PartyC'"),
         ("{{ take('cash', 'PartyD') }}", "take('cash', 'PartyD'): name one of the step's items"),
         ("{{ take('coins', 'PartyB') }}", "take('coins', 'PartyB'): the step has no 'each', so name no item"),
-        ("{{ party('PartyZ') }}", "party('PartyZ'): unknown party; there are "),
+        ("{{ party('PartyZ') }}", "party('PartyZ'): unknown party; choose from "),
     ],
 )
 def test_what_is_not_there_is_told(template: str, message: str) -> None:

@@ -102,8 +102,11 @@ def test_an_argument_that_cannot_be_sent_says_why(template: Any, message: str) -
     ("template", "message"),
     [
         ("{{ nod }}", "template: unknown name 'nod', did you mean 'node'?"),
-        ("{{ zzz }}", "template: unknown name 'zzz', known are counter, pick, random_int, counterparty, node, parties"),
-        ("{{ lipsum() }}", "template: unknown name 'lipsum', known are"),
+        (
+            "{{ zzz }}",
+            "template: unknown name 'zzz'; choose from counter, pick, random_int, counterparty, node, parties",
+        ),
+        ("{{ lipsum() }}", "template: unknown name 'lipsum'; choose from"),
         ("{{ node", "template: unexpected end of template"),
         ("{{ [1, 2] | random }}", "template: No filter named 'random'."),
     ],

@@ -90,7 +90,7 @@ def test_names_are_those_of_the_yaml_files(tmp_path: Path) -> None:
     [
         ("onw", "unknown workload 'onw', did you mean 'own'?"),
         ("../own", "unknown workload '../own', did you mean 'own'?"),
-        ("zzz", "unknown workload 'zzz'; there are iou, own"),
+        ("zzz", "unknown workload 'zzz'; choose from iou, own"),
     ],
 )
 def test_an_unknown_name_says_which_there_are(tmp_path: Path, name: str, message: str) -> None:
@@ -138,8 +138,8 @@ state: 5
 
 def test_unknown_nodes_are_told_with_those_there_are(tmp_path: Path) -> None:
     assert problems(tmp_path, GOOD.replace("PartyA", "PartyX").replace("PartyB", "PartyY")) == [
-        "own.yaml:2: node: unknown node 'PartyX'; there are PartyA, PartyB, PartyC",
-        "own.yaml:3: counterparty: unknown node 'PartyY'; there are PartyA, PartyB, PartyC",
+        "own.yaml:2: node: unknown node 'PartyX'; choose from PartyA, PartyB, PartyC",
+        "own.yaml:3: counterparty: unknown node 'PartyY'; choose from PartyA, PartyB, PartyC",
     ]
 
 
@@ -260,9 +260,13 @@ def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("weight: 3", "weight: 0", "7: flows[0].weight: should be greater than or equal to 1, is 0"),
-        ("name: iou", "name: Settlement", "15: flows[1]: there is another one named 'Settlement'; give each its own"),
-        ("counterparty: PartyC", "counterparty: PartyX", "17: flows[1].counterparty: unknown node 'PartyX'; there are"),
-        ("flows:\n", "flow: Iou\nflows:\n", "5: flow: belongs to one flow: give it to an entry of flows"),
+        ("name: iou", "name: Settlement", "15: flows[1]: another entry is named 'Settlement'; give each its own"),
+        (
+            "counterparty: PartyC",
+            "counterparty: PartyX",
+            "17: flows[1].counterparty: unknown node 'PartyX'; choose from",
+        ),
+        ("flows:\n", "flow: Iou\nflows:\n", "5: flow: belongs to a single flow: move it into an entry of flows"),
         ("weight: 3", "wieght: 3", "7: flows[0].wieght: unknown field, did you mean 'weight'?"),
         ("- name: iou\n    flow: Iou\n", "- name: iou\n", "15: flows[1].flow: is missing"),
         (
@@ -276,22 +280,30 @@ def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
             "14: flows[0].states.org.cordalab.states.CashState.PartyZ: unknown node 'PartyZ'",
         ),
         ("{PartyB: -1,", "{PartyB: x,", "14: flows[0].states.org.cordalab.states.CashState.PartyB: should be"),
-        ("states_per_flow: ", "#", "11: flows[0].unit: is state, so say with states_per_flow how many a flow makes"),
+        (
+            "states_per_flow: ",
+            "#",
+            "11: flows[0].unit: is state, so states_per_flow must give the number of states per flow",
+        ),
         (
             "take('cash')",
             "take('csah')",
             "9: flows[0].args.states[0]: template: unknown step 'csah', did you mean 'cash'",
         ),
         ("take('cash')", "take(node)", "9: flows[0].args.states[0]: template: take(…) must be given its names as text"),
-        ("setup.cash", "setup.stock", "31: setup[1].args.count: template: unknown step 'stock', known are cash"),
+        ("setup.cash", "setup.stock", "31: setup[1].args.count: template: unknown step 'stock'; choose from cash"),
         (
             "{{ needed }}",
             "{{ take('x') }}",
-            "25: setup[0].args.count: template: unknown name 'take', known are counter",
+            "25: setup[0].args.count: template: unknown name 'take'; choose from counter",
         ),
-        ("asset: cash", "asset: '{{ item }}'", "25: setup[0].args.asset: template: unknown name 'item', known are"),
-        ("node: PartyB\n", "node: item\n", "23: setup[0].node: unknown node 'item'; there are PartyA, PartyB, PartyC"),
-        ("- name: files", "- name: cash", "33: setup[2]: there is another one named 'cash'; give each its own name"),
+        ("asset: cash", "asset: '{{ item }}'", "25: setup[0].args.asset: template: unknown name 'item'; choose from"),
+        (
+            "node: PartyB\n",
+            "node: item\n",
+            "23: setup[0].node: unknown node 'item'; choose from PartyA, PartyB, PartyC",
+        ),
+        ("- name: files", "- name: cash", "33: setup[2]: another entry is named 'cash'; give each its own name"),
         ("- name: files", "- name: my files", "33: setup[2].name: 'my files' is not a name of letters and digits"),
         (
             "{megabytes: 10,",
@@ -307,7 +319,7 @@ def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
         ("concurrency: 4", "concurrency: 0", "26: setup[0].concurrency: should be greater than or equal to 1, is 0"),
         ("each: [PartyC]", "each: []", "29: setup[1].each: should be a list, or one expression in {{ }}"),
         ("rate_max: 10", "rate_max: 0", "35: rate_max: should be greater than 0, is 0"),
-        ("rate_max: 10", "prepared: {coins: 1}", "35: prepared.coins: there is no such step in setup"),
+        ("rate_max: 10", "prepared: {coins: 1}", "35: prepared.coins: setup has no such step"),
         ("{parties: 3,", "{party: 3,", "4: requires.party: unknown field, did you mean 'parties'?"),
         ("status: 502", "status: 200", "20: flows[1].expect.status: should be greater than or equal to 400, is 200"),
         ("{error: refused,", "{error: '',", "20: flows[1].expect.error: must not be empty"),
@@ -362,7 +374,7 @@ def test_numbers_are_overridden_where_they_are_bounded(tmp_path: Path) -> None:
         load_workload(tmp_path, "own", PARTIES, {"megabytes": "900", "iouVale": "1", "zzz": "1"})
     vale, zzz, megabytes = map(str, raised.value.problems)
     assert vale == "--set: unknown key 'iouVale', did you mean 'iouValue'?"
-    assert zzz.startswith("--set: unknown key 'zzz'; there are rate_max, megabytes,")
+    assert zzz.startswith("--set: unknown key 'zzz'; choose from rate_max, megabytes,")
     assert megabytes.endswith(
         "own.yaml:34: setup[2].attachments.megabytes: should be less than or equal to 200, is 900"
     )

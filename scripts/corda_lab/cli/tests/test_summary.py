@@ -1,5 +1,6 @@
 """What a run prints when it has ended."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,3 +45,24 @@ def test_an_open_run_tells_of_its_arrivals(
 def test_expected_failures_are_no_errors(stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(stored_run(error_every=50, failure="expected"), capsys)
     assert "expected failures, 0 errors" in text
+
+
+ERRORS = (
+    'invalid-argument: args.iouValue is "x{n}"',
+    "flow-failed: [Notary] transaction {n} was refused",
+    "flow-failed: PartyB did not sign",
+    "node-unavailable: no connection",
+)
+
+
+def test_errors_are_told_by_their_kind_with_an_example(
+    stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = stored_run(error_every=10, errors=ERRORS)
+    text = printed(run, capsys)
+    counts = sorted((kind.count for kind in stored.read(run).steps[0].errors), reverse=True)
+    assert len(counts) == 4
+    assert re.findall(r"(\d+) × 502", text) == [str(count) for count in counts[:3]]
+    assert "× 502 flow-failed: [Notary] transaction … was refused" in text
+    assert re.search(r"example: flow-failed: \[Notary\] transaction \d+ was refused", text)
+    assert "and 1 more kind of error" in text

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.bridge import Bridge, field_location
 from corda_lab.errors import LabError
 from corda_lab.lab.doctor import free_ports
 from lab_workload.flows import Parameter
@@ -63,14 +63,30 @@ ANSWERS: dict[str, tuple[int, object]] = {
     "/v1/nodes/PartyA/vault/count": (200, {"unconsumed": 4, "consumed": 1, "total": 5}),
     "/v1/nodes/PartyZ/flows": (404, {"title": "Unknown node", "detail": "there is no node PartyZ", "status": 404}),
     "/health/ready": (503, {"ready": False}),
+    "/openapi.json": (200, {"paths": {"/v1/nodes/{node}/flows": {"post": {"parameters": [{"name": "check"}]}}}}),
     "/metrics": (200, METRICS),
 }
 
 
+CHECKS: dict[object, tuple[int, dict[str, object]]] = {
+    1: (200, {"flow": "org.cordalab.flows.Iou"}),
+    "five": (400, {"detail": 'args.iouValue must be a whole number, but is "five"', "field": "args.iouValue"}),
+    "busy": (503, {"detail": "There is no connection to PartyA."}),
+}
+"""Answers to a check of an IOU, by its value."""
+
+
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
-        status, body = ANSWERS[path]
+        self._answer(*ANSWERS[self.path.partition("?")[0]])
+
+    def do_POST(self) -> None:
+        start = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert self.path == "/v1/nodes/PartyA/flows?check=true"
+        assert self.headers["Content-Type"] == "application/json"
+        self._answer(*CHECKS[start["args"]["iouValue"]])
+
+    def _answer(self, status: int, body: object) -> None:
         content = (body if isinstance(body, str) else json.dumps(body)).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
@@ -110,6 +126,41 @@ def test_knows_flows_and_vaults(bridge: Bridge) -> None:
 def test_passes_on_what_the_bridge_says_is_wrong(bridge: Bridge) -> None:
     with pytest.raises(LabError, match=r"there is no node PartyZ \(HTTP 404\)"):
         bridge.flow_definitions("PartyZ")
+
+
+def test_checks_a_start_and_says_where_it_is_wrong(bridge: Bridge) -> None:
+    assert bridge.start_problem("PartyA", "Iou", {"iouValue": 1}) is None
+    problem = bridge.start_problem("PartyA", "Iou", {"iouValue": "five"})
+    assert problem is not None
+    assert problem.location == ("args", "iouValue")
+    assert problem.text == 'the bridge refuses it: args.iouValue must be a whole number, but is "five"'
+
+
+def test_a_start_that_cannot_be_checked_is_an_error(bridge: Bridge) -> None:
+    with pytest.raises(LabError, match=r"cannot check Iou on PartyA: There is no connection to PartyA. \(HTTP 503\)"):
+        bridge.start_problem("PartyA", "Iou", {"iouValue": "busy"})
+
+
+def test_a_bridge_that_would_start_what_it_is_to_check_is_not_asked(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ANSWERS, "/openapi.json", (200, {"paths": {"/v1/nodes/{node}/flows": {"post": {}}}}))
+    with pytest.raises(LabError, match="too old to check a flow start") as caught:
+        bridge.start_problem("PartyA", "Iou", {"iouValue": 1})
+    assert "scripts/lab up" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("field", "location"),
+    [
+        ("", ()),
+        ("flow", ("flow",)),
+        ("args.iouValue", ("args", "iouValue")),
+        ("args.lines[2].label", ("args", "lines", 2, "label")),
+    ],
+)
+def test_a_field_of_the_bridge_is_a_place_in_the_file(field: str, location: tuple[str | int, ...]) -> None:
+    assert field_location(field) == location
 
 
 def test_reads_the_metrics_page(bridge: Bridge) -> None:

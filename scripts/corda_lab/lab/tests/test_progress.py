@@ -52,7 +52,7 @@ def test_a_container_that_is_replaced_has_not_failed(capsys: pytest.CaptureFixtu
     found = progress(*lines, bootstrap="done", partya="healthy", bridge="healthy")
     assert found.tell() == "starting: partya"
     assert capsys.readouterr().out == ""
-    assert found.containers == ["new"]
+    assert found.containers == {"partya": "new"}
 
 
 def test_a_line_that_is_half_written_is_read_when_it_is_whole() -> None:
@@ -74,4 +74,4 @@ def test_clocks_that_differ_do_not_show(capsys: pytest.CaptureFixture[str]) -> N
 def test_others_of_the_project_are_left_alone() -> None:
     found = progress(event("grafana", "start"), event("grafana", "health_status: unhealthy"))
     assert found.tell() == "to come: bootstrap, partya, bridge"
-    assert found.containers == []
+    assert found.containers == {}

@@ -73,10 +73,19 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
         ({"DATABASE": "postgres", "POSTGRES_POOL_SIZE": "some"}, "POSTGRES_POOL_SIZE: 'some' is not a number"),
         ({"LINKS": "partya-partyb"}, "LINKS: 'partya-partyb' is not a link"),
         ({"LINKS": "partya-partyb=0mbit"}, "LINKS: 'partya-partyb=0mbit' is not a link"),
-        ({"LINKS": "partya-partya=+1ms"}, "has one end twice"),
-        ({"LINKS": "partya-partyb=+1ms partya-partyb=+2ms"}, "is the second for its ends"),
-        ({"NOTARY": "raft", "LINKS": "notary-notary2=+1ms"}, "is between members of the notary"),
-        ({"LINKS": "partya-partyd=+1ms"}, "has the end 'partyd'; there are notary, partya, partyb, partyc"),
+        ({"LINKS": "partya-partya=+1ms"}, "LINKS: partya-partya=+1ms connects partya with itself; remove it"),
+        (
+            {"LINKS": "partya-partyb=+1ms partya-partyb=+2ms"},
+            "LINKS: partya-partyb=+2ms sets the same link a second time; remove it",
+        ),
+        (
+            {"NOTARY": "raft", "LINKS": "notary-notary2=+1ms"},
+            "LINKS: notary-notary2=+1ms connects two members of the notary",
+        ),
+        (
+            {"LINKS": "partya-partyd=+1ms"},
+            "LINKS: unknown node 'partyd' in partya-partyd=+1ms; choose from notary, partya, partyb, partyc, and postgres",
+        ),
         ({"LINKS": "partya-postgres=+1ms"}, "needs PostgreSQL; add --database postgres"),
     ],
 )

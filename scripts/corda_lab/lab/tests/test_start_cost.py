@@ -14,5 +14,5 @@ def test_what_else_the_machine_did_is_left_out_where_it_is_not_known() -> None:
     assert start_cost.in_words(75.0, 120.0, None, cores=4).endswith("CPU-seconds take on 4 cores")
 
 
-def test_nothing_is_said_when_nothing_has_started() -> None:
-    assert start_cost.summary(start_cost.Beginning(), []) is None
+def test_says_so_when_the_containers_are_not_to_be_seen() -> None:
+    assert "how much of it was waiting is not known" in start_cost.summary(start_cost.Beginning(), [])

@@ -1,5 +1,6 @@
 """Charts for papers: drawn without a screen, from the series of the report, and the same every time."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.report import chart as charts_sweep
-from corda_lab.report import page, print_charts
+from corda_lab.report import page, palette, print_charts
 from corda_lab.results import stored
 from corda_lab.testing.sweeps import Simulated, store_sweep
 
@@ -34,13 +35,17 @@ def test_a_single_run_has_figures_too(stored_run: Callable[..., Path], tmp_path:
 def test_every_part_of_the_largest_lab_has_a_colour_of_its_own_on_screen_and_paper() -> None:
     parts = ["notary", *(f"party{letter}" for letter in "abcdefghij"), "bridge", "locust", "prometheus", "postgresql"]
     names = [f"node-{part}" for part in parts]
-    colours = [print_charts.COLOURS[name] for name in names]
-    looks = {
-        (colour, charts_sweep.PATTERNS[place % len(charts_sweep.PATTERNS)]) for place, colour in enumerate(colours)
-    }
-    assert len(looks) == len(parts)
+    for theme in (palette.LIGHT, palette.DARK):
+        patterns = charts_sweep.PATTERNS
+        looks = {(theme[name], patterns[place % len(patterns)]) for place, name in enumerate(names)}
+        assert len(looks) == len(parts)
+
+
+def test_the_page_has_every_colour_that_its_style_uses_in_both_themes() -> None:
     style = (page.TEMPLATES / "report.css").read_text(encoding="utf-8")
-    assert [name for name in names if style.count(f"--{name}:") != 2] == []
+    assert set(re.findall(r"var\(--([\w-]+)\)", style)) <= set(palette.ROLES)
+    colours = palette.css()
+    assert [role for role in palette.ROLES if colours.count(f"--{role}: ") != 2] == []
 
 
 def test_bars_are_as_wide_as_a_bin_where_bins_are_left_out() -> None:

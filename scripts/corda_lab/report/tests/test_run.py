@@ -53,6 +53,18 @@ def test_says_what_failed(stored_run: Callable[..., Path]) -> None:
     assert "No request failed" not in text
 
 
+def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run: Callable[..., Path]) -> None:
+    errors = ('invalid-argument: args.iouValue is "x{n}"', "flow-failed: PartyB did not sign")
+    run = stored_run(error_every=10, errors=errors)
+    text = without_scripts((run / "report.html").read_text(encoding="utf-8"))
+    top, _, rest = text.partition('aria-label="Main values"')
+    for part_of_page in (top, rest):
+        assert part_of_page.count("args.iouValue is &#34;…&#34;") == 1
+        assert len(re.findall(r"example: invalid-argument: args.iouValue is &#34;x\d+&#34;", part_of_page)) == 1
+        assert part_of_page.count("flow-failed: PartyB did not sign") == 1
+    assert "Failed requests: " in (run / "summary.md").read_text(encoding="utf-8")
+
+
 def test_is_made_again_from_the_stored_files(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
     first = (run / "report.html").read_text(encoding="utf-8")

@@ -50,6 +50,17 @@ def test_their_reports_are_made_again_with_the_reasons_as_they_were_stored(resul
     assert reasons[0].replace("'", "&#39;") in text
 
 
+def test_errors_that_were_stored_with_their_values_are_shown_by_kind(results: Path) -> None:
+    path = results / RUN / "steps.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["steps"][0]["errors"] = [
+        {"status": 400, "error": f"invalid-argument: 'x{n}'", "count": 1, "first_at": 1.0 + n} for n in range(140)
+    ]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    text = page.render(results / RUN).read_text(encoding="utf-8")
+    assert "<b>140 × 400</b> invalid-argument: &#39;…&#39;" in text
+
+
 def test_they_are_compared(results: Path) -> None:
     found = compare_runs([results / SWEEP, results / SWEEP], metric="throughput", threshold=None)
     assert "no difference seen at any of 2 points" in comparison.markdown(found)

@@ -66,7 +66,9 @@ def test_concludes_in_words_where_throughput_was_best(sweep: Path) -> None:
         r"Throughput was best with 16 users, H2: [\d.]+ flows per second \(95 % interval [\d.]+ to [\d.]+, 3 repeats\)",
         text,
     )
-    assert "Users (1, 4, 16) and database (h2, postgres). 3 repeats of each point, in interleaved order: 18 steps" in text
+    assert (
+        "Users (1, 4, 16) and database (h2, postgres). 3 repeats of each point, in interleaved order: 18 steps" in text
+    )
     assert re.search(
         r"PostgreSQL compared with H2: .*; slower at 2 of 3 points, most at .* × \([\d.]+ to [\d.]+\)", text
     )
@@ -200,7 +202,7 @@ def test_every_step_can_be_opened_and_made_again(sweep: Path) -> None:
     text = text_of(sweep)
     assert "scripts/lab sweep configs/sweeps/users-and-databases.yaml" in text
     assert "scripts/lab up --corda 4.10 --database postgres --notary simple --parties 3 --no-dev-mode" in text
-    assert "scripts/lab run iou --users 16 --duration 1m --warm-up 15s --node PartyA" in text
+    assert "scripts/lab run iou --users 16 --duration 1m --warm-up 15s --pacing 0s --node PartyA" in text
 
 
 def test_stages_and_costs_stand_by_point(sweep: Path) -> None:
@@ -327,7 +329,8 @@ def test_best_is_only_what_is_shown_to_be_better_than_all_others(tmp_path: Path)
     near = Simulated(vary={"shape.corda": ["4.3", "4.5", "4.10"]}, x=None, factors={"4.10": 0.7}, repeats=5)
     text = text_of(store_sweep(tmp_path, near))
     assert re.search(
-        r"The highest throughput was measured with Corda 4\.\d: .*\. It is not shown to be better than Corda 4\.\d\.", text
+        r"The highest throughput was measured with Corda 4\.\d: .*\. It is not shown to be better than Corda 4\.\d\.",
+        text,
     )
     assert "Throughput was best" not in text
     assert "No difference in throughput" not in text
@@ -450,6 +453,7 @@ def test_what_failed_is_told_at_the_top(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, broken)
     text = text_of(folder)
     assert "Failed: step 2: no flow was completed in the measuring window." in text
+    assert re.search(r"Failed requests: [\d,]+ × 502 flow-failed: the responder refused to sign\.", text)
     assert re.search(r"Failed: steps 3 .*: p95 is \d+ to [\d,]+ ms, above the limit of 700 ms\.", text)
     assert 'class="badge bad"' in html(folder)
     point = points.points(stored.read(folder))[1]

@@ -22,6 +22,7 @@ from corda_lab.steps import rows
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Plan
 from corda_lab.testing import simulation
+from corda_lab.testing.entries import run_end
 from corda_lab.testing.runs import RUN_IDENTITY, plan_of
 
 OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
@@ -153,9 +154,9 @@ def test_a_node_without_a_stage_file_is_left_out(docker: Callable[[dict[str, str
 def test_every_worker_s_rows_have_to_be_there(tmp_path: Path) -> None:
     content = [simulation.row(number, number, number + 1, worker=1 + number % 2) for number in range(6)]
     frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
-    containers.check_row_counts(frame, {"rows": {"1": 3, "2": 3}})
+    containers.check_row_counts(frame, run_end(rows={"1": 3, "2": 3}))
     with pytest.raises(LabError, match="worker 2 wrote 4 rows, and 3 were found"):
-        containers.check_row_counts(frame, {"rows": {"1": 3, "2": 4}})
+        containers.check_row_counts(frame, run_end(rows={"1": 3, "2": 4}))
 
 
 @pytest.mark.parametrize(("expects_failures", "done"), [(False, 3.0), (True, 10.0)])

@@ -27,7 +27,8 @@ from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import invalidity, warnings
 from corda_lab.testing import simulation
-from corda_lab.testing.entries import changed
+from corda_lab.testing.entries import changed, run_end
+from lab_workload.run_end import WorkerEnd
 
 IOU = "org.cordalab.flows.Iou"
 
@@ -79,10 +80,10 @@ def test_doubtful_figures_are_flagged(stored_run: Callable[..., Path]) -> None:
 
 
 def test_the_window_begins_after_the_warm_up_and_ends_with_the_load() -> None:
-    end = {"started_at": 100.0, "stop_at": 175.0}
+    end = run_end(started_at=100.0, stop_at=175.0)
     assert measuring_window(end, 15) == Window(115.0, 175.0)
     with pytest.raises(LabError, match="before the warm-up was over"):
-        measuring_window({"started_at": 100.0, "stop_at": 110.0}, 15)
+        measuring_window(run_end(started_at=100.0, stop_at=110.0), 15)
 
 
 def test_what_others_did_on_the_machine_is_told(
@@ -140,12 +141,12 @@ def test_a_window_that_begins_with_nothing_is_not_steady(stored_run: Callable[..
 def test_only_a_measuring_that_was_cut_short_ended_early(exit_reason: str, seconds: float, ended_early: bool) -> None:
     options = LoadOptions("iou", 8, seconds, 10)
     frame = pl.DataFrame({"ended_at": [1.0], "outcome": ["ok"]})
-    assert precision_of(options, frame, Window(0, 60), {"exit_reason": exit_reason}).ended_early is ended_early
+    assert precision_of(options, frame, Window(0, 60), run_end(exit_reason=exit_reason)).ended_early is ended_early
 
 
 def test_a_load_that_was_ended_early_is_cut_where_that_was_decided() -> None:
     options = LoadOptions("iou", 8, 180, 120, stopping=Stopping(20, 60, 0.05, 0.95))
-    end = {"started_at": 100.0, "stop_at": 200.0}
+    end = run_end(started_at=100.0, stop_at=200.0)
     found = warm_up_of(options, pl.DataFrame({"ended_at": [], "outcome": []}), end, WarmUp(35.0, True))
     assert (found.cut_seconds, found.found) == (35.0, True)
 
@@ -176,9 +177,8 @@ def test_the_host_s_load_is_that_of_the_window() -> None:
 
 
 def test_the_busiest_worker_is_the_generator_s_processor() -> None:
-    workers = [{"index": 1, "cpu_percent_max": 40.0}, {"index": 2, "cpu_percent_max": 95.0}]
-    assert generator_cpu_percent({"cpu_percent_max": 12.0, "workers": workers}) == 95.0
-    assert generator_cpu_percent({"cpu_percent_max": None}) is None
+    workers = [WorkerEnd(1, 40.0, 10), WorkerEnd(2, 95.0, 10)]
+    assert generator_cpu_percent(run_end(cpu_percent_max=12.0, workers=workers)) == 95.0
 
 
 def test_expected_failures_alone_pass(stored_run: Callable[..., Path]) -> None:

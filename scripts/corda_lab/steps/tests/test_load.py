@@ -1,16 +1,35 @@
 """The shape of a load: what is refused, and what the generator is told."""
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.steps.load import LoadOptions, check_options, parse_overrides
+from corda_lab.paths import WORKLOADS
+from corda_lab.steps.entry import LoadEntry
+from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, check_options, parse_overrides
+from corda_lab.testing.commands import PYTHONPATH
 from corda_lab.testing.runs import plan_of
 
 OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
 OPEN = replace(OPTIONS, arrivals="poisson", rate=5.0)
+
+
+PARSE = """
+import json, sys
+from locust.argument_parser import LocustArgumentParser
+from lab_load.generator_settings import GeneratorSettings
+from lab_load.locust_arguments import add_arguments
+parser = LocustArgumentParser()
+add_arguments(parser, GeneratorSettings.from_environment())
+print(json.dumps(vars(parser.parse_known_args(sys.argv[1:])[0])))
+"""
+"""Apart from the tests' own process, whose standard library Locust would patch."""
 
 
 def test_users_start_within_five_seconds_or_a_shorter_warm_up() -> None:
@@ -38,6 +57,7 @@ def test_users_start_within_five_seconds_or_a_shorter_warm_up() -> None:
         ({"arrivals": "constant", "rate": float("nan")}, "--rate"),
         ({"arrivals": "poisson", "rate": 1.0, "late_max_seconds": 61.0}, "--late-max"),
         ({"arrivals": "poisson", "rate": 1.0, "pacing_seconds": 1.0}, "--pacing"),
+        ({"pacing_seconds": 3601.0}, "--pacing"),
     ],
 )
 def test_names_the_option_that_is_wrong(change: dict[str, Any], option: str) -> None:
@@ -58,6 +78,27 @@ def test_a_closed_load_is_told_its_pacing_and_an_open_one_its_rate() -> None:
     assert opened[opened.index("--arrivals") + 1] == "poisson"
     assert (opened[opened.index("--rate") + 1], opened[opened.index("--late-max") + 1]) == ("5", "1")
     assert "--pacing" not in opened
+
+
+@pytest.mark.parametrize(
+    "options",
+    [replace(OPTIONS, pacing_seconds=0.5, seed=7), replace(OPEN, late_max_seconds=2.5, counterparty="PartyB")],
+)
+def test_the_generator_reads_every_option_as_it_was_given(options: LoadOptions) -> None:
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "LAB_WORKLOADS_DIR": str(WORKLOADS)}
+    command = [sys.executable, "-c", PARSE, *plan_of(options).driver_arguments()]
+    read = json.loads(subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60).stdout)
+    given = {option.name: option.value(options) for option in LOAD_OPTIONS.values() if option.is_generators}
+    known = {name: value for name, value in given.items() if value is not None}
+    assert {name: read[name] for name in known} == known
+
+
+def test_every_option_that_is_stored_is_stored_under_its_name() -> None:
+    assert {option.stored for option in LOAD_OPTIONS.values()} - {""} < set(LoadEntry.model_fields)
+    opened = replace(OPEN, workers=2).entry()
+    assert (opened.rate_per_second, opened.late_max_seconds, opened.pacing_seconds, opened.workers) == (5, 1, None, 2)
+    closed = OPTIONS.entry()
+    assert (closed.rate_per_second, closed.late_max_seconds, closed.pacing_seconds, closed.users) == (None, None, 0, 20)
 
 
 def test_a_single_process_has_no_master_and_workers_know_theirs() -> None:

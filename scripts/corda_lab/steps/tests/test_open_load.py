@@ -17,6 +17,7 @@ from corda_lab.steps.open_load import (
 from corda_lab.steps.reasons import reason
 from corda_lab.steps.rows import Window, read_rows
 from corda_lab.testing import simulation
+from corda_lab.testing.entries import run_end
 
 WINDOW = Window(simulation.ORIGIN + 5, simulation.ORIGIN + 60)
 
@@ -108,16 +109,7 @@ def test_every_worker_has_its_own_share_of_the_pool(tmp_path: Path) -> None:
 
 def test_a_run_without_a_row_has_no_lag(tmp_path: Path) -> None:
     empty = frame(tmp_path, [])
-    end = {
-        "started_at": 0.0,
-        "stop_at": 10.0,
-        "spawned_at": None,
-        "rate": 1.0,
-        "offered": 0,
-        "late": 0,
-        "dropped": 0,
-        "lag_p99_ms": None,
-    }
+    end = run_end(stop_at=10.0, model="constant", rate=1.0, offered=0, late=0, dropped=0)
     found = open_load_values(empty, WINDOW, end, 5)
     assert found.generator_lag_ms_p99 is None
     assert generator_was_limit(found) is None

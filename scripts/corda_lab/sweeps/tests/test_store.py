@@ -171,7 +171,7 @@ def structure(run: Path) -> tuple[Any, ...]:
     rows = pl.read_parquet(run / "requests.parquet")
     return (
         sorted(path.name for path in run.iterdir() if path.name != "report.html"),
-        [(step.index, step.key, step.repeat, step.point, sorted(step)) for step in steps],
+        [(step["index"], step["key"], step["repeat"], step["point"], sorted(step)) for step in steps],
         rows.group_by("step").len().sort("step").rows(),
         rows.schema,
     )

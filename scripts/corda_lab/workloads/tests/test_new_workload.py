@@ -3,11 +3,15 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from corda_lab.errors import LabError
 from corda_lab.testing.simulation import X500_NAMES, nodes
 from corda_lab.workloads.new import check_name, default_name, example, find_flow, text_of, write
+from lab_workload.flow_arguments import fits
 from lab_workload.flows import Flow, Parameter
+from lab_workload.templates import Arguments
+from lab_workload.values import Values
 from lab_workload.workload import load_workload
 
 PAY = Flow(
@@ -114,3 +118,12 @@ def test_refuses_a_name_that_is_no_file_s(name: str) -> None:
 )
 def test_an_example_for_every_type(kind: str, value: str) -> None:
     assert example(Parameter("one", kind), None)[0] == value
+
+
+@pytest.mark.parametrize(
+    "kind", ["int", "Integer", "long", "double", "float", "BigDecimal", "boolean", "String", "Party"]
+)
+def test_the_bridge_takes_the_example_of_a_type(kind: str) -> None:
+    value = yaml.safe_load(example(Parameter("one", kind), None)[0])
+    values = Values(seed=1, node=X500_NAMES["PartyA"], counterparty=X500_NAMES["PartyB"])
+    assert fits(Arguments({"one": value}).render_json(values)["one"], kind)

@@ -1,6 +1,8 @@
 """What of a workload's file and of the running network reaches a run's plan, and how mistakes are reported."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from corda_lab.testing.simulation import nodes
 from corda_lab.workloads.check import problems_of
 from corda_lab.workloads.resolve import lab_problems, read_workload, resolve_subject
 from lab_workload.flows import Flow, Parameter
+from lab_workload.problems import Problem
 from lab_workload.workload import Workload, load_workload
 
 IOU = "org.cordalab.flows.Iou"
@@ -26,15 +29,22 @@ FLOWS = [
 class KnownBridge(Bridge):
     """A bridge whose answers are known beforehand; no server is asked."""
 
-    def __init__(self, flows: list[Flow] = FLOWS) -> None:
+    def __init__(self, flows: list[Flow] = FLOWS, refused: dict[str, Problem] | None = None) -> None:
         super().__init__("http://127.0.0.1:9")
         self._flows = flows
+        self._refused = refused or {}
+        self.checked: list[tuple[str, str, Mapping[str, Any]]] = []
+        """Node, flow and arguments of every start that was checked."""
 
     def nodes(self) -> dict[str, Node]:
         return nodes()
 
     def flow_definitions(self, node: str) -> list[Flow]:
         return self._flows
+
+    def start_problem(self, node: str, flow: str, args: Mapping[str, Any]) -> Problem | None:
+        self.checked.append((node, flow, args))
+        return self._refused.get(flow)
 
 
 def workload_of(tmp_path: Path, text: str) -> Workload:
@@ -82,18 +92,57 @@ def test_finds_a_flow_by_either_name_and_refuses_others_with_the_line() -> None:
 
 
 def test_arguments_that_the_flow_does_not_take_are_reported_with_their_lines() -> None:
+    workload = read_workload("iou")
     flows = [Flow(IOU, "Iou", ((Parameter("value", "int"), Parameter("otherParty", "Party")),))]
     with pytest.raises(LabError) as caught:
-        subject_of(read_workload("iou"), flows=flows)
+        subject_of(workload, flows=flows)
     missing, unknown = caught.value.problems
     assert (missing.location, missing.text) == (("args", "value"), "is missing")
-    assert (unknown.location, unknown.line) == (("args", "iouValue"), 8)
+    assert unknown.location == ("args", "iouValue")
+    assert unknown.line == workload.source.lines[unknown.location]
     assert unknown.text == "unknown argument, did you mean 'value'?"
     assert caught.value.remedy == "Iou takes (value: int, otherParty: Party)."
 
 
 def test_a_sound_workload_has_no_problem_on_the_lab() -> None:
     assert lab_problems(read_workload("iou"), KnownBridge()) == []
+
+
+def test_the_bridge_sees_the_arguments_of_every_start_as_a_run_would_send_them(tmp_path: Path) -> None:
+    text = """\
+description: A set-up and two parts.
+node: PartyA
+counterparty: PartyB
+setup:
+  - {name: first, node: counterparty, flow: Empty}
+flows:
+  - {flow: Empty}
+  - flow: org.cordalab.flows.Iou
+    args: {iouValue: "{{ counter() }}", otherParty: "{{ counterparty }}"}
+"""
+    bridge = KnownBridge()
+    assert lab_problems(workload_of(tmp_path, text), bridge) == []
+    other_party = nodes()["PartyB"].x500_name
+    assert bridge.checked == [
+        ("PartyB", "Empty", {}),
+        ("PartyA", "Empty", {}),
+        ("PartyA", IOU, {"iouValue": 1, "otherParty": other_party}),
+    ]
+
+
+def test_arguments_that_the_bridge_would_refuse_are_problems_of_their_fields(tmp_path: Path) -> None:
+    text = """\
+description: A text where a number is asked for.
+node: PartyA
+counterparty: PartyB
+flow: org.cordalab.flows.Iou
+args:
+  iouValue: "{{ 'five' }}"
+  otherParty: "{{ counterparty }}"
+"""
+    refused = {IOU: Problem("the bridge refuses it: it must be a whole number", ("args", "iouValue"))}
+    (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge(refused=refused))
+    assert str(problem).endswith("own.yaml:6: args.iouValue: the bridge refuses it: it must be a whole number")
 
 
 def test_every_part_s_problems_are_reported_with_their_lines(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ public final class ArgumentParser {
         // Overloads with the same names and other types: the first that can take the values.
         for (FlowConstructor constructor : matching) {
             try {
-                return FlowCall.of(flow, values(constructor, arguments), arguments);
+                return FlowCall.of(flow, constructor, values(constructor, arguments), arguments);
             } catch (Problem e) {
                 first = first == null ? e : first;
             }

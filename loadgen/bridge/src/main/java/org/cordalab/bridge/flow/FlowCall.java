@@ -14,15 +14,21 @@ import net.corda.core.flows.FlowLogic;
  * A flow start that has been checked: the class and the constructor arguments in their order.
  *
  * @param shortName the flow's name in metrics
+ * @param constructor the one that takes the arguments
  * @param fingerprint equal for starts of the same flow with the same JSON arguments
  */
 public record FlowCall(
-        Class<? extends FlowLogic<?>> flowClass, String shortName, List<Object> arguments, String fingerprint) {
+        Class<? extends FlowLogic<?>> flowClass,
+        String shortName,
+        FlowConstructor constructor,
+        List<Object> arguments,
+        String fingerprint) {
 
-    static FlowCall of(FlowDefinition flow, Object[] arguments, ObjectNode json) {
+    static FlowCall of(FlowDefinition flow, FlowConstructor constructor, Object[] arguments, ObjectNode json) {
         return new FlowCall(
                 flow.flowClass(),
                 flow.shortName(),
+                constructor,
                 // Arguments may be null, so this is no List.of.
                 Arrays.asList(arguments.clone()),
                 fingerprint(flow.flowClass().getName(), json));

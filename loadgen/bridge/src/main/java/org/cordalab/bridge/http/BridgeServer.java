@@ -93,7 +93,7 @@ public final class BridgeServer implements AutoCloseable {
         route(routing, "/v1/nodes/{node}/flows/{clientId}", Method.GET, flows::outcome);
         String flowsPath = "/v1/nodes/{node}/flows";
         routing.route(Method.GET, flowsPath, handler(flowsPath, flows::list));
-        routing.route(Method.POST, flowsPath, handler(flowsPath, flows::start));
+        routing.route(Method.POST, flowsPath, handler(flowsPath, flows::post));
         routing.any(flowsPath, methodNotAllowed(flowsPath, "GET, POST"));
         routing.any(handler(UNMATCHED, exchange -> {
             throw new Problem(ProblemType.NOT_FOUND, "There is no such path; /openapi.json lists those there are.");

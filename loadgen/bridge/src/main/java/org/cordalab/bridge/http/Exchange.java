@@ -50,6 +50,22 @@ final class Exchange {
         return value;
     }
 
+    /**
+     * A query parameter that is true or false; false when it is not there.
+     *
+     * @throws Problem invalid-request for any other value
+     */
+    boolean flag(String name) {
+        String value = request.query().first(name).orElse("false");
+        if (!value.equals("true") && !value.equals("false")) {
+            throw new Problem(
+                            ProblemType.INVALID_REQUEST,
+                            "The query parameter %s must be true or false.".formatted(name))
+                    .field(name);
+        }
+        return value.equals("true");
+    }
+
     /** The method in capital letters. */
     String method() {
         return request.prologue().method().text();

@@ -3,6 +3,7 @@ package org.cordalab.bridge.http;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
+import java.util.Iterator;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -14,6 +15,7 @@ import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.flow.FlowCatalog;
 import org.cordalab.bridge.flow.FlowConstructor;
 import org.cordalab.bridge.flow.FlowDefinition;
+import org.cordalab.bridge.flow.FlowParameter;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.node.NodeProfile;
@@ -44,8 +46,26 @@ final class FlowRoutes {
         this.metrics = metrics;
     }
 
-    /** {@code POST /v1/nodes/{node}/flows}: starts a flow and answers when it has ended. */
-    void start(Exchange exchange) throws InterruptedException {
+    /** {@code POST /v1/nodes/{node}/flows}: starts a flow, or with {@code ?check=true} only says what would start. */
+    void post(Exchange exchange) throws InterruptedException {
+        if (exchange.flag("check")) {
+            check(exchange);
+        } else {
+            start(exchange);
+        }
+    }
+
+    /** Reads the request as a start does and answers what it would start, or with the problem that a start would have. */
+    private void check(Exchange exchange) {
+        BridgedNode node = nodes.get(exchange.path("node"));
+        FlowRequest request = FlowRequest.of(exchange.json(config.maxBodyBytes()));
+        FlowCall call = call(node, request);
+        node.flows().check(call, request.clientId());
+        exchange.send(200, described(node, call));
+    }
+
+    /** Starts a flow and answers when it has ended. */
+    private void start(Exchange exchange) throws InterruptedException {
         String label = UNKNOWN_NODE;
         BridgedNode node;
         FlowRun run;
@@ -53,9 +73,7 @@ final class FlowRoutes {
             node = nodes.get(exchange.path("node"));
             label = node.name();
             FlowRequest request = FlowRequest.of(exchange.json(config.maxBodyBytes()));
-            FlowDefinition flow = NodeRoutes.profile(node).flows().find(request.flow());
-            FlowCall call = node.arguments().parse(flow, request.arguments());
-            run = node.flows().start(call, request.clientId());
+            run = node.flows().start(call(node, request), request.clientId());
         } catch (Problem problem) {
             metrics.rejected(label, problem.type().slug());
             throw problem;
@@ -63,6 +81,29 @@ final class FlowRoutes {
         Duration remaining = config.flowTimeout().minusNanos(exchange.ageNanos());
         FlowOutcome outcome = run.await(remaining).orElseThrow(() -> outOfTime(run));
         exchange.send(200, completed(exchange, node, run, outcome));
+    }
+
+    /** The flow and the converted arguments of a request. */
+    private static FlowCall call(BridgedNode node, FlowRequest request) {
+        FlowDefinition flow = NodeRoutes.profile(node).flows().find(request.flow());
+        return node.arguments().parse(flow, request.arguments());
+    }
+
+    private static ObjectNode described(BridgedNode node, FlowCall call) {
+        ObjectNode json = Json.object()
+                .put("node", node.name())
+                .put("flow", call.flowClass().getName())
+                .put("shortName", call.shortName());
+        ArrayNode arguments = json.putArray("arguments");
+        Iterator<Object> values = call.arguments().iterator();
+        for (FlowParameter parameter : call.constructor().parameters()) {
+            arguments
+                    .addObject()
+                    .put("name", parameter.name())
+                    .put("type", parameter.typeName())
+                    .set("value", ResultSummary.of(values.next()).value());
+        }
+        return json;
     }
 
     /** {@code GET /v1/nodes/{node}/flows/{clientId}}: the outcome of an earlier start. */

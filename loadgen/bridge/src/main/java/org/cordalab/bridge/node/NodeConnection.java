@@ -26,7 +26,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class NodeConnection implements NodeGateway {
 
-    private static final Duration LOOK_INTERVAL = Duration.ofMillis(500);
+    private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
     private static final Duration LOOK_TIMEOUT = Duration.ofSeconds(5);
     /** A node that is not there for this long is worth a line in the log; eleven on two cores take half of it to start. */
     private static final Duration PATIENCE = Duration.ofMinutes(7);

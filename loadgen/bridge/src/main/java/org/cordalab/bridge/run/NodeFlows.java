@@ -136,6 +136,15 @@ public final class NodeFlows implements AutoCloseable {
         return run;
     }
 
+    /**
+     * Checks that a client id does not belong to another start; starts nothing.
+     *
+     * @throws Problem invalid-request when it does
+     */
+    public void check(FlowCall call, Optional<String> requestedId) {
+        requestedId.flatMap(this::find).ifPresent(run -> same(run, call));
+    }
+
     /** Enters a run, unless another of its client id was entered, or even ended, since it was looked for. */
     private Optional<FlowRun> enter(FlowRun run) {
         FlowRun other = active.putIfAbsent(run.clientId(), run);

@@ -33,6 +33,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class BridgeServerTest {
 
     private static final String FLOWS = "/v1/nodes/PartyA/flows";
+    private static final String CHECK = FLOWS + "?check=true";
     private static final String ATTACHMENTS = "/v1/nodes/PartyA/attachments";
     private static final String IOU = "{\"flow\": \"Iou\", \"args\": {\"iouValue\": 1, \"otherParty\": \"PartyB\"}}";
     private static final String JSON = "application/json";
@@ -171,9 +172,13 @@ class BridgeServerTest {
                 "{\"flow\": \"Iou\", \"args\": {\"iouValue\": 1.5, \"otherParty\": \"PartyB\"}} | INVALID_ARGUMENT | args.iouValue",
             })
     void answersBadInputBeforeTheNodeSeesIt(String body, ProblemType type, String field) throws Exception {
-        JsonNode problem = problem(post(FLOWS, body).get(), type);
+        HttpResponse<String> refused = post(FLOWS, body).get();
+        HttpResponse<String> refusedCheck = post(CHECK, body).get();
 
+        JsonNode problem = problem(refused, type);
         assertThat(problem.path("field").textValue()).isEqualTo(field);
+        assertThat(refusedCheck.statusCode()).isEqualTo(refused.statusCode());
+        assertThat(refusedCheck.body()).isEqualTo(refused.body());
         assertThat(problem.get("instance").textValue()).isEqualTo(FLOWS);
         assertThat(node.startedIds()).isEmpty();
         assertThat(metrics())
@@ -181,9 +186,51 @@ class BridgeServerTest {
     }
 
     @Test
+    void checksAStartWithoutStartingIt() throws Exception {
+        HttpResponse<String> response = post(CHECK, IOU).get();
+
+        assertThat(response.statusCode()).isEqualTo(200);
+        assertThat(json(response))
+                .isEqualTo(Json.read(("{\"node\": \"PartyA\", \"flow\": \"org.cordalab.bridge.flow.SampleFlows$Iou\","
+                                + " \"shortName\": \"SampleFlows$Iou\", \"arguments\": ["
+                                + "{\"name\": \"iouValue\", \"type\": \"int\", \"value\": 1},"
+                                + "{\"name\": \"otherParty\", \"type\": \"Party\","
+                                + " \"value\": \"O=PartyB, L=New York, C=US\"}]}")
+                        .getBytes(StandardCharsets.UTF_8)));
+        assertThat(node.startedIds()).isEmpty();
+        assertThat(json(get("/v1/nodes")).at("/nodes/0/outstandingFlows").intValue())
+                .isZero();
+        assertThat(metrics()).contains("bridge_flows_started_total{flow=\"SampleFlows$Iou\",node=\"PartyA\"} 0.0");
+    }
+
+    @Test
+    void startsWhenTheCheckIsNotWanted() throws Exception {
+        var answer = post(FLOWS + "?check=false", start("c1", IOU));
+        node.awaitStarted("c1");
+        node.complete("c1", null);
+
+        assertThat(answer.get().statusCode()).isEqualTo(200);
+        JsonNode problem = problem(post(FLOWS + "?check=yes", IOU).get(), ProblemType.INVALID_REQUEST);
+        assertThat(problem.path("field").textValue()).isEqualTo("check");
+        assertThat(node.startedIds()).containsExactly("c1");
+    }
+
+    @Test
+    void checksTheClientIdToo() throws Exception {
+        var answer = post(FLOWS, start("c1", IOU));
+        node.awaitStarted("c1");
+
+        assertThat(post(CHECK, start("c1", IOU)).get().statusCode()).isEqualTo(200);
+        problem(post(CHECK, start("c1", IOU.replace("1", "2"))).get(), ProblemType.INVALID_REQUEST);
+        node.complete("c1", null);
+        assertThat(answer.get().statusCode()).isEqualTo(200);
+    }
+
+    @Test
     void answers404ForUnknownNodesPathsAndIds() throws Exception {
         problem(get("/v1/nodes/PartyX/flows"), ProblemType.UNKNOWN_NODE);
         problem(post("/v1/nodes/PartyX/flows", IOU).get(), ProblemType.UNKNOWN_NODE);
+        problem(post("/v1/nodes/PartyX/flows?check=true", IOU).get(), ProblemType.UNKNOWN_NODE);
         problem(get("/v2"), ProblemType.NOT_FOUND);
         problem(get(FLOWS + "/never-heard-of"), ProblemType.NOT_FOUND);
         problem(get(FLOWS + "/no%20id"), ProblemType.INVALID_REQUEST);

@@ -1,0 +1,45 @@
+"""Failed requests by kind: their status, and their message without the values in it."""
+
+from collections.abc import Iterable
+
+from corda_lab.steps.entry import FailureKind
+from lab_workload.messages import without_values
+
+SHOWN_MAX = 3
+"""Kinds of failure that stand at the end of a run and at the top of a report."""
+
+
+def grouped_errors(kinds: Iterable[FailureKind]) -> list[FailureKind]:
+    """One kind for each status and message, whatever values the message has; most frequent first.
+
+    The example is the message that came first, where it has values. What is grouped already stays as it is.
+    """
+    members: dict[tuple[int | None, str | None], list[FailureKind]] = {}
+    for one in kinds:
+        message = None if one.error is None else without_values(one.error)
+        members.setdefault((one.status, message), []).append(one)
+    found = [_together(status, message, alike) for (status, message), alike in members.items()]
+    return sorted(found, key=lambda kind: (-kind.count, kind.first_at))
+
+
+def _together(status: int | None, message: str | None, alike: list[FailureKind]) -> FailureKind:
+    first = min(alike, key=lambda one: one.first_at)
+    example = first.example or first.error
+    return FailureKind(
+        status=status,
+        error=message,
+        count=sum(one.count for one in alike),
+        first_at=first.first_at,
+        example=None if example == message else example,
+    )
+
+
+def error_words(kind: FailureKind) -> str:
+    """``140 × 400 invalid-argument: args.iouValue must be a whole number, but is "…"``."""
+    return f"{kind.count:,} × {kind.status or 'no answer'} {kind.error or ''}".rstrip()
+
+
+def further(kinds: list[FailureKind]) -> str:
+    """How many kinds there are besides those that are shown; empty where there are none."""
+    count = len(kinds) - SHOWN_MAX
+    return "" if count <= 0 else f"and {count:,} more kind{'' if count == 1 else 's'} of error"
