@@ -431,7 +431,7 @@ def notes(run: StoredRun) -> list[str]:
 
 
 def error_notes(run: StoredRun) -> list[str]:
-    """The most frequent errors of the steps that failed. A search is meant to cause some; its steps have their own lists."""
+    """The most frequent errors of the failed steps. Empty for a search, which causes errors on purpose."""
     failed = [step for step in run.steps if failures(step)]
     kinds = grouped_errors(error for step in failed for error in step.errors)
     return [f"Failed requests: {error_words(kind)}" for kind in kinds[:SHOWN_MAX]]

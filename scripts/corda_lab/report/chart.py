@@ -28,7 +28,7 @@ class Look(TypedDict):
 
 
 def look_of(place: int) -> Look:
-    """The look of the group with the number ``place``, from 0."""
+    """The look of the group with the number ``place``, from 0. Colours repeat with another dash and marker."""
     return {
         "colour": f"group-{place % GROUP_COUNT}",
         "dash": DASHES[place % len(DASHES)],

@@ -26,7 +26,7 @@ def run(step: StepEntry) -> str:
         "warm_up": round(step.window.warm_up_seconds),
         "arrivals": step.load.arrivals,
         "node": step.node,
-        # A mix has several, which are those of its parts.
+        # The counterparties of a mix are those of its parts.
         "counterparty": step.counterparty if "," not in (step.counterparty or "") else None,
     }
     words = ["scripts/lab", "run", step.workload]

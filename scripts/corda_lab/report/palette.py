@@ -1,4 +1,4 @@
-"""The colours of reports and of printed charts, each by its role, on white and on black."""
+"""The colours of reports and of printed charts, by role, for the light and the dark theme."""
 
 ROLES = {
     "page": ("#f6f7f9", "#10151b"),
@@ -43,16 +43,16 @@ ROLES = {
     "group-7": ("#16202c", "#e8edf2"),
     "measured": ("rgba(31, 111, 181, .07)", "rgba(108, 180, 245, .08)"),
 }
-"""Colour in the light theme and in the dark one. A chart names a role, never a colour."""
+"""Each role with its colours in the light and the dark theme. A chart names a role, never a colour."""
 
 LIGHT = {role: light for role, (light, _) in ROLES.items()}
-"""Also the colours on white paper."""
+"""The colours of the light theme and of printed charts."""
 DARK = {role: dark for role, (_, dark) in ROLES.items()}
 GROUP_COUNT = sum(role.startswith("group-") for role in ROLES)
 
 
 def css() -> str:
-    """The roles as custom properties of both themes: ``--main``, ``--group-0``."""
+    """The CSS of both themes, with the roles as custom properties: ``--main``, ``--group-0``."""
     return _theme(":root", "light", LIGHT) + _theme(':root[data-theme="dark"]', "dark", DARK)
 
 

@@ -172,7 +172,7 @@ def categories(chart: Mapping[str, Any]) -> dict[Any, float]:
 
 
 def colour(trace: Mapping[str, Any]) -> str:
-    """The colour of a trace, as a hex code."""
+    """The colour of a trace, as a hex code of the light theme."""
     return palette.LIGHT.get(trace["colour"], palette.LIGHT["faint"])
 
 
