@@ -45,7 +45,7 @@ def sweep(
     if quick and (resume or finish):
         raise LabError("--quick: an unfinished sweep goes on as it began", "Leave it out.")
     settings = load_settings()
-    wanted = sweep_command.Wanted(file, forced_images(images), replace, quick)
+    wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick)
     if dry_run:
         sweep_command.dry_run(wanted, settings)
         return

@@ -43,7 +43,7 @@ CORDAPP_NAMES_PLATFORM = 4
 
 
 @dataclass(frozen=True)
-class Problem:
+class JarProblem:
     """What is wrong with one jar, and what to do about it."""
 
     path: Path
@@ -137,14 +137,14 @@ def read_jar(path: Path) -> Jar:
         raise ValueError(f"is not a jar ({error})") from None
 
 
-def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> list[Problem]:
+def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> list[JarProblem]:
     """Everything that is wrong with the jars, all at once.
 
     ``lab_contracts`` gives the contract classes of the lab's own CorDapp and where each is from.
     """
     if len(paths) > JARS_MAX:
-        return [Problem(paths[0].parent, f"holds {len(paths)} jars, more than {JARS_MAX}", "Remove some of them.")]
-    problems: list[Problem] = []
+        return [JarProblem(paths[0].parent, f"holds {len(paths)} jars, more than {JARS_MAX}", "Remove some of them.")]
+    problems: list[JarProblem] = []
     by_hash: dict[str, Path] = {}
     owners: dict[str, tuple[str, bool]] = {name: (where, True) for name, where in lab_contracts.items()}
     for path in paths:
@@ -152,11 +152,11 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
             jar = read_jar(path)
         except (OSError, ValueError) as error:
             reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            problems.append(Problem(path, reason, "Copy the CorDapp's jar there again, or remove the file."))
+            problems.append(JarProblem(path, reason, "Copy the CorDapp's jar there again, or remove the file."))
             continue
         twin = by_hash.setdefault(jar.sha256, path)
         if twin != path:
-            problems.append(Problem(path, f"is the same file as {twin.name}", "Remove one of the two."))
+            problems.append(JarProblem(path, f"is the same file as {twin.name}", "Remove one of the two."))
             continue
         problems += manifest_problems(jar, corda_version)
         for name in sorted(jar.contracts):
@@ -164,7 +164,7 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
             if where != path.name:
                 other = f"the lab's own CorDapp ({where})" if is_lab else where
                 problems.append(
-                    Problem(
+                    JarProblem(
                         path,
                         f"holds the contract {name.replace('/', '.')}, and so does {other}",
                         "Keep one of them: a node refuses two jars with the same contract.",
@@ -173,11 +173,11 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
     return problems
 
 
-def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
+def manifest_problems(jar: Jar, corda_version: str) -> Iterator[JarProblem]:
     """What the manifest says that a node of this version would not take."""
     offered = platform_version(corda_version)
     if not jar.is_cordapp and (offered is None or offered >= CORDAPP_NAMES_PLATFORM):
-        yield Problem(
+        yield JarProblem(
             jar.path,
             f"is not a CorDapp: its manifest has neither {' nor '.join(CORDAPP_NAMES)}",
             "Only CorDapps belong there; a library has to be packed into the CorDapp that uses it. Remove the file.",
@@ -186,12 +186,14 @@ def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
     if wanted is None:
         return
     if not wanted.isdecimal():
-        yield Problem(jar.path, f"Min-Platform-Version {wanted!r} is not a number", "Mend the manifest in its build.")
+        yield JarProblem(
+            jar.path, f"Min-Platform-Version {wanted!r} is not a number", "Mend the manifest in its build."
+        )
         return
     if offered is not None and int(wanted) > offered:
         newer = [version for version, number in PLATFORM_VERSIONS.items() if number >= int(wanted)]
         remedy = f"Set CORDA_VERSION={newer[0]} or newer, or take a build" if newer else "Take a build"
-        yield Problem(
+        yield JarProblem(
             jar.path,
             f"needs platform version {wanted}, Corda {corda_version} has {offered}",
             f"{remedy} of it for platform version {offered}.",

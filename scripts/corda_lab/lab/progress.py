@@ -40,7 +40,7 @@ def events(project: str, log: Path) -> Iterator[IO[str]]:
 
 
 @dataclass
-class Progress:
+class StartProgress:
     """The condition of each expected service, learnt from events: nobody has to look while nothing happens."""
 
     expected: tuple[str, ...]
