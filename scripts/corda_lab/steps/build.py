@@ -26,7 +26,7 @@ from corda_lab.steps.entry import (
     WorkerEntry,
 )
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Plan, Subject
+from corda_lab.steps.plan import RunPlan, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import invalidity, machine_trouble, verdict, warnings
 from lab_workload.load import ALL_FAILED
@@ -204,7 +204,7 @@ def judged(step: StepEntry) -> StepEntry:
     )
 
 
-def build_step(plan: Plan, seen: Observed) -> StepEntry:
+def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     """The entry of ``steps.json``: what one load on one lab came to."""
     options, subject = plan.options, plan.subject
     warm_up = warm_up_of(options, seen.requests, seen.end, seen.warm_up)
