@@ -1,15 +1,17 @@
 """Fixtures of the command line's tests: simulated runs, stored in the same files as real runs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Part
+from corda_lab.steps.plan import LoadPart
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import plan_of, store
+from lab_workload.load import ALL_FAILED
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def stored_run(tmp_path: Path) -> Callable[..., Path]:
         failure: str = "error",
         errors: Sequence[str] = (),
         counted: Counts | None = None,
-        parts: tuple[Part, ...] = (),
+        parts: tuple[LoadPart, ...] = (),
         with_stages: bool = True,
     ) -> Path:
         service = simulation.warming(service_seconds, seed=3)
@@ -51,3 +53,11 @@ def stored_open_run(tmp_path: Path) -> Callable[..., Path]:
         return store(tmp_path, plan_of(options), simulated, end)
 
     return opened
+
+
+@pytest.fixture
+def failed_run(tmp_path: Path) -> Path:
+    """The folder of a simulated run of 15 + 60 seconds that was ended after 11, since every request failed."""
+    simulated = simulation.failing_rows(20, 11)
+    end = replace(simulation.end_words(simulated, 20, 11), exit_reason=ALL_FAILED)
+    return store(tmp_path, plan_of(LoadOptions("iou", 20, 60, 15)), simulated, end)

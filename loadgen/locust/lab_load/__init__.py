@@ -4,7 +4,8 @@
 - ``load_plan``, ``bridge_client``, ``setup``, ``attachment``: everything decided, checked and prepared before the clock
   starts.
 - ``process_run``: one run in one process: its requests, their rows, its summary. ``schedule`` and ``pool`` are the
-  arrivals of open load, ``answer`` is how the bridge's answers are read, ``cpu`` the generator's own CPU use.
+  arrivals of open load, ``answer`` is how the bridge's answers are read, ``same_failure`` whether all of them are the same
+  error, ``cpu`` the generator's own CPU use.
 - ``row_writer``, ``end_file``: the files that a run leaves. A new value of a run begins in ``end_file``, whose first
   lines name the places; a new column of the rows begins in ``row_writer.Row``.
 - ``generator``, ``distributed``, ``messages``: the run within Locust's events, in one process or with workers.

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from lab_workload.messages import without_values
+from lab_workload.error_text import without_values
 
 ERROR_TEXT_MAX = 500
 """Characters of an error that a row keeps."""
@@ -46,6 +46,11 @@ class Answer:
     def label(self) -> str:
         """The error without its values, so that equal errors count as one."""
         return without_values(self.error or "")[:ERROR_LABEL_MAX]
+
+    @property
+    def kind(self) -> str:
+        """The status and the error without its values."""
+        return f"{self.status} {without_values(self.error or '')}"
 
 
 def read_answer(status: int, body: bytes, retry_after: str | None) -> Answer:

@@ -54,6 +54,8 @@ class WorkersRun:
         self.workers = dict(workers)
         """Index of each worker that takes part, from 1, by Locust's id of it."""
         self.summaries: dict[str, ProcessSummary] = {}
+        self.same_failures: dict[str, str | None] = {}
+        """How every request of a worker has failed, by Locust's id of it."""
         self.exit_reason: str | None = None
         self.closed = False
         self.outcome = ""
@@ -69,6 +71,12 @@ class WorkersRun:
     def elapsed_seconds(self) -> float:
         """Time since the run began."""
         return time.monotonic() - self._started
+
+    @property
+    def same_failure(self) -> str | None:
+        """How every request of every worker has failed; None where that is not so."""
+        kinds = {self.same_failures.get(worker) for worker in self.workers}
+        return kinds.pop() if len(kinds) == 1 else None
 
     def spawned(self, users: int) -> None:
         """The workers note it themselves."""
@@ -113,6 +121,7 @@ class Master(Generator):
         runner.register_message(
             messages.SUMMARY, lambda msg, **_: self._worker_ended(msg.node_id, messages.read_summary(msg.data))
         )
+        runner.register_message(messages.SAME_FAILURE, lambda msg, **_: self._note_same_failure(msg.node_id, msg.data))
         super().attach()
 
     def _extent_from(self, values: Mapping[str, Any]) -> Extent:
@@ -157,6 +166,10 @@ class Master(Generator):
         run.ended(worker, summary)
         if not run.is_stopping:
             self.fail(f"worker {run.workers[worker]} ended before the run was over")
+
+    def _note_same_failure(self, worker: str, kind: str | None) -> None:
+        if self.run is not None:
+            self.run.same_failures[worker] = kind
 
     def _close(self, run: Any) -> None:
         run.closed = True
@@ -205,7 +218,7 @@ class Master(Generator):
         elif not set(self._environment.runner.clients) <= set(self.run.workers):
             # Locust gives it users of the others, but it has no share of what was prepared.
             self.fail("a worker joined during the run; start all workers before it")
-        self._stop_if_asked()
+        self._end_early()
 
 
 class Worker(Generator):
@@ -214,6 +227,7 @@ class Worker(Generator):
     def __init__(self, environment: Any, settings: GeneratorSettings) -> None:
         super().__init__(environment, settings)
         self._share = Share()
+        self._same_failure_sent: str | None = None
 
     def attach(self) -> None:
         """See ``Generator``."""
@@ -235,6 +249,7 @@ class Worker(Generator):
             self.run = self._run_of(plan)
         except LoadError as error:
             self._tell_unfit(error)
+        self._same_failure_sent = None
         self._exit_code = 0
         self._ended.clear()
 
@@ -252,8 +267,12 @@ class Worker(Generator):
     def _run_of(self, plan: LoadPlan) -> ProcessRun:
         return ProcessRun(plan, RowWriter(self._settings.rows, plan.choice.run_id, self._share.worker), self._share)
 
-    def _stop_if_asked(self) -> None:
-        """The master sees the file, and stops its workers."""
+    def _end_early(self) -> None:
+        """The master decides, and stops its workers. It has to know whether all requests of this one fail alike."""
+        kind = self.run.same_failure
+        if kind != self._same_failure_sent:
+            self._same_failure_sent = kind
+            self._environment.runner.send_message(messages.SAME_FAILURE, kind)
 
     def _end(self) -> None:
         if self.run is None and self._plan is not None:

@@ -24,6 +24,7 @@ from lab_load.origins import OriginGuard
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
 from lab_load.setup import run_setup
+from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
 from lab_workload.problems import LoadError, SetupError
 from lab_workload.run_end import PreparedStep
 
@@ -48,6 +49,8 @@ class AnyRun(Protocol):
     def elapsed_seconds(self) -> float: ...
     @property
     def outcome(self) -> str: ...
+    @property
+    def same_failure(self) -> str | None: ...
     def spawned(self, users: int) -> None: ...
     def stopping(self, reason: str) -> None: ...
     def tick(self) -> None: ...
@@ -288,14 +291,21 @@ class Generator:
 
     def _tick_run(self) -> None:
         self.run.tick()
-        self._stop_if_asked()
+        self._end_early()
 
-    def _stop_if_asked(self) -> None:
-        """Headless, whoever watches the run may end it early with a file."""
+    def _end_early(self) -> None:
+        """Headless, whoever watches the run may end it early with a file; it also ends when every request fails alike."""
         run = self.run
-        if self._headless and not run.is_stopping and stop_path(self._settings.rows, run.plan.choice.run_id).exists():
+        if not self._headless or run.is_stopping:
+            return
+        if stop_path(self._settings.rows, run.plan.choice.run_id).exists():
             run.stopping("enough")
-            gevent.spawn(self._environment.runner.quit)
+        elif run.elapsed_seconds >= SAME_FAILURE_SECONDS_MIN and run.same_failure is not None:
+            logger.error("Run %s: every request has failed: %s", run.plan.choice.run_id, run.same_failure)
+            run.stopping(ALL_FAILED)
+        else:
+            return
+        gevent.spawn(self._environment.runner.quit)
 
     def _tick(self) -> NoReturn:
         while True:

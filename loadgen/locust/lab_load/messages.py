@@ -21,6 +21,8 @@ FAILED = "lab_failed"
 """From a worker: why the run cannot go on, as text."""
 UNFIT = "lab_unfit"
 """From a worker: why it cannot take part, as text."""
+SAME_FAILURE = "lab_same_failure"
+"""From a worker: how each of its requests has failed, as text; None when that is not so any more."""
 SUMMARY = "lab_summary"
 """From a worker that has written its rows: a ``ProcessSummary``."""
 

@@ -16,6 +16,7 @@ from lab_load.load_plan import LoadPlan
 from lab_load.metrics import RequestMetrics
 from lab_load.pool import Pool
 from lab_load.row_writer import Row, RowsError, RowWriter
+from lab_load.same_failure import SameFailure
 from lab_load.schedule import Schedule, arrival_offsets
 from lab_workload.load import Outcome
 from lab_workload.prepared import ALONE, Share
@@ -39,6 +40,8 @@ class Request:
     """A flow start on its way."""
 
     request_id: int
+    ordinal: int
+    """Its place among the requests of this process, from 1."""
     user_id: int
     part: WorkloadPart
     client_id: str
@@ -71,6 +74,7 @@ class ProcessRun:
         self._client_id_prefix = f"{choice.run_id}-{uuid4().hex[:8]}"
         self._in_flight: dict[int, Request] = {}
         self._error_labels: set[str] = set()
+        self._same_failure = SameFailure()
         self._cpu = CpuMeter()
         self._users_started = self._requests = self._errors = self._expected = 0
         self._users_max = 0
@@ -96,7 +100,7 @@ class ProcessRun:
         request_id = self.share.number(self._requests)
         client_id = f"{self._client_id_prefix}-{request_id}"
         body = json.dumps({"flow": part.flow, "args": args, "clientId": client_id}).encode()
-        request = Request(request_id, self.share.number(user), part, client_id, body, intended)
+        request = Request(request_id, self._requests, self.share.number(user), part, client_id, body, intended)
         self._in_flight[request_id] = request
         self._metrics.started()
         if intended is not None and self.pool is not None:
@@ -121,6 +125,7 @@ class ProcessRun:
         self._errors += outcome == "error"
         self._expected += outcome == "expected"
         self._metrics.ended(outcome, duration_seconds)
+        self._same_failure.note(request.ordinal, answer if outcome == "error" else None)
         intended = request.intended
         self._writer.append(
             Row(
@@ -174,6 +179,11 @@ class ProcessRun:
     def is_stopping(self) -> bool:
         """Whether the run only waits for its last answers."""
         return self._stopping is not None
+
+    @property
+    def same_failure(self) -> str | None:
+        """How every request has failed; None where that is not so."""
+        return self._same_failure.kind
 
     @property
     def outcome(self) -> str:

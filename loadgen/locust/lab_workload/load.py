@@ -18,6 +18,13 @@ LATE_MAX_SECONDS_DEFAULT = 1.0
 LATE_MAX_SECONDS_LIMIT = 60.0
 """The most that this may be set to."""
 
+SAME_FAILURE_REQUESTS_MIN = 20
+"""A run ends early when the first so many requests of each of its processes have failed, and all others too, in the same way."""
+SAME_FAILURE_SECONDS_MIN = 10.0
+"""It does not end so before this time: what fails at first may recover."""
+ALL_FAILED = "all_failed"
+"""The end file's ``exit_reason`` of such a run."""
+
 Outcome = Literal["ok", "expected", "error"]
 """How a request can end: with success, with the failure that its workload is about, with any other failure."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)

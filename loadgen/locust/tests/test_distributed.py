@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from testkit import GENERATOR, PAY, Locust, StubBridge, free_port, paid, wait_until
+from testkit import GENERATOR, PAY, Locust, StubBridge, free_port, paid, problem, success, wait_until
 
 LOAD = ("--run-time", "4s", "--stop-timeout", "10", "--pacing", "0.1", "--users", "5")
 
@@ -184,6 +184,27 @@ def test_a_master_that_is_told_to_stop_stops_its_workers(locust: Locust, bridge:
     end = locust.end()
     assert end is not None
     assert (end["exit_reason"], end["requests"]) == ("enough", len(all_rows(locust)))
+
+
+@pytest.mark.parametrize("fails", [{1, 2}, {1}])
+def test_a_run_ends_when_every_request_of_every_worker_fails_in_the_same_way(
+    locust: Locust, bridge: StubBridge, cluster: Cluster, fails: set[int]
+) -> None:
+    def reply(start: dict[str, Any]) -> Any:
+        number = int(start["clientId"].rpartition("-")[2])
+        worker = 2 - number % 2  # requests are dealt out in turn
+        return problem(400, "invalid-argument", f"args.iouValue is {number}") if worker in fails else success(start)
+
+    bridge.reply = reply
+    cluster.start("--users", "20", "--run-time", "14s", "--stop-timeout", "5", "--pacing", "0.2")
+    status, output = locust.finish(60)
+
+    assert status == 0, output + cluster.logs()
+    end = locust.end()
+    assert end is not None
+    assert end["exit_reason"] == ("all_failed" if fails == {1, 2} else "completed")
+    assert {row["worker"] for row in all_rows(locust) if row["outcome"] == "error"} == fails
+    assert [worker.wait(20) for worker in cluster.workers] == [0, 0]
 
 
 def test_every_user_of_every_worker_has_its_own_item(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:

@@ -6,10 +6,12 @@ import resource
 import signal
 import subprocess
 import threading
+import time
 from typing import Any
 
 import pytest
 
+from lab_workload.load import SAME_FAILURE_REQUESTS_MIN, SAME_FAILURE_SECONDS_MIN
 from testkit import WORKLOAD, X500_NAMES, Locust, StubBridge, problem, success, wait_until
 
 ROW_FIELDS = {
@@ -105,6 +107,38 @@ def test_a_failed_flow_is_an_error_row_and_the_run_still_ends_well(locust: Locus
     assert end["errors"] == end["requests"] == len(rows)
     # Equal errors are one line of Locust's table, whatever identifiers they carry.
     assert len(re.findall("flow-failed: IllegalArgumentException in …", output)) == 1
+
+
+def test_a_run_ends_when_every_request_fails_in_the_same_way(locust: Locust, bridge: StubBridge) -> None:
+    bridge.reply = lambda start: problem(400, "invalid-argument", f"args.iouValue is {start['args']['iouValue']}")
+
+    status, output = locust.run_headless("--run-time", "600s", "--stop-timeout", "10")
+
+    assert status == 0, output
+    rows, end = locust.rows(), locust.end()
+    assert end is not None
+    assert (end["exit_reason"], end["errors"]) == ("all_failed", len(rows))
+    assert len(rows) >= SAME_FAILURE_REQUESTS_MIN
+    assert SAME_FAILURE_SECONDS_MIN <= end["stop_at"] - end["started_at"] < 20
+    assert "every request has failed: 400 invalid-argument: args.iouValue is …" in output
+
+
+def test_a_run_that_recovers_goes_on(locust: Locust, bridge: StubBridge) -> None:
+    began = time.monotonic()
+
+    def reply(start: dict[str, Any]) -> Any:
+        is_down = time.monotonic() - began < SAME_FAILURE_SECONDS_MIN / 2
+        return problem(503, "node-unavailable", "There is no connection to PartyA.") if is_down else success(start)
+
+    bridge.reply = reply
+    status, output = locust.run_headless("--users", "20", "--run-time", "13s", "--stop-timeout", "10")
+
+    assert status == 0, output
+    rows, end = locust.rows(), locust.end()
+    assert end is not None
+    assert end["exit_reason"] == "completed"
+    assert {row["outcome"] for row in sorted(rows, key=lambda row: int(row["request_id"]))[:20]} == {"error"}
+    assert rows[-1]["outcome"] == "ok"
 
 
 def test_a_user_waits_as_long_as_429_asks(locust: Locust, bridge: StubBridge) -> None:

@@ -155,7 +155,7 @@ _ONE_LINE = re.compile(r"^deb\s+(?P<options>\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<su
 
 
 @dataclass(frozen=True)
-class Source:
+class PackageArchive:
     """The archive of a host's release: its URIs, and the key that signs it."""
 
     uris: str
@@ -167,7 +167,7 @@ class Source:
         return text + (f"Signed-By: {self.signed_by}\n" if self.signed_by else "")
 
 
-def find_source(files: Mapping[str, str], codename: str) -> Source | None:
+def find_source(files: Mapping[str, str], codename: str) -> PackageArchive | None:
     """Find the archive of the release ``codename`` in a host's apt sources.
 
     ``files`` maps each file's name to its text, in either of apt's formats. Security and update suites, disabled
@@ -184,17 +184,17 @@ def find_source(files: Mapping[str, str], codename: str) -> Source | None:
                     and "main" in stanza.get("components", "").split()
                     and stanza.get("uris")
                 ):
-                    return Source(stanza["uris"], stanza.get("signed-by", ""))
+                    return PackageArchive(stanza["uris"], stanza.get("signed-by", ""))
         elif name.endswith(".list"):
             for line in text.splitlines():
                 match = _ONE_LINE.match(line.partition("#")[0].strip())
                 if match and match["suite"] in suites and "main" in match["components"].split():
                     signed = re.search(r"signed-by=([^\s\]]+)", match["options"] or "", re.IGNORECASE)
-                    return Source(match["uri"], signed[1].replace(",", " ") if signed else "")
+                    return PackageArchive(match["uri"], signed[1].replace(",", " ") if signed else "")
     return None
 
 
-def host_source() -> Source | None:
+def host_source() -> PackageArchive | None:
     """Return the archive of this host's release; None if its apt sources do not contain it."""
     paths = [APT_ETC / "sources.list", *sorted((APT_ETC / "sources.list.d").glob("*"))]
     files = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from corda_lab.steps.entry import FailureKind
-from lab_workload.messages import without_values
+from lab_workload.error_text import without_values
 
 SHOWN_MAX = 3
 """Kinds of failure that stand at the end of a run and at the top of a report."""

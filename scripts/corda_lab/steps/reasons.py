@@ -46,6 +46,10 @@ SENTENCES: Mapping[str, str] = {
     "rate_not_achieved": "achieved {achieved:.2f} of {due:.2f} arrivals per second",
     "arrivals_dropped": "{dropped:,} of {offered:,} arrivals were dropped",
     "nothing_completed": "no flow was completed in the measuring window",
+    "all_failed": (
+        "every request failed in the same way, so the load was ended after {seconds:.0f} s: {errors:,} of {total:,} requests"
+        " failed"
+    ),
     "requests_failed": "{errors:,} of {total:,} requests failed",
     # Whether the counts agree.
     "count_differs": "the counts differ: the {observer} counted {count:,} {flow}, the generator {generator:,}",

@@ -5,6 +5,7 @@ import math
 from corda_lab.steps import open_load, rows, stages
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import Reason, reason
+from lab_workload.load import ALL_FAILED
 
 SWAPPED_PAGES_MAX = 256
 """1 MiB: a host that swaps more than that while it measures measures its disk."""
@@ -91,8 +92,15 @@ def host_warnings(step: StepEntry) -> list[Reason]:
     return found
 
 
+def was_ended_for_failures(step: StepEntry) -> bool:
+    """Whether the generator ended the load because every request failed in the same way."""
+    return step.generator.exit_reason == ALL_FAILED
+
+
 def warnings(step: StepEntry) -> list[Reason]:
     """What a reader should know before quoting a value of the step."""
+    if was_ended_for_failures(step):
+        return []
     found = []
     law = step.littles_law
     if not law.holds:
@@ -116,6 +124,10 @@ def warnings(step: StepEntry) -> list[Reason]:
 
 def verdict(step: StepEntry) -> list[Reason]:
     """Why a run has failed; empty when it has not."""
+    if was_ended_for_failures(step):
+        requests, seconds = step.requests, step.window.seconds
+        failed = reason("all_failed", errors=requests.errors, total=requests.total, seconds=seconds)
+        return [failed, *step.counts.disagreements]
     found = []
     if step.throughput_per_second == 0:
         found.append(reason("nothing_completed"))

@@ -147,6 +147,17 @@ def open_rows(
     return rows, dropped
 
 
+def failing_rows(users: int, total_seconds: float) -> list[dict[str, Any]]:
+    """Rows of a closed run of which every request is refused at once, with a value each; users wait a second between two."""
+    rows: list[dict[str, Any]] = []
+    for start in range(int(total_seconds)):
+        for user in range(users):
+            number, started = len(rows) + 1, start + user * 0.01
+            refused = row(number, started, started + 0.005, user=user, outcome="error")
+            rows.append({**refused, "status": 400, "error": f"invalid-argument: args.iouValue is 'x{number}'"})
+    return rows
+
+
 STAGE_SHARES = {
     "wait": 0.02,
     "build": 0.03,

@@ -9,7 +9,7 @@ import json
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +39,24 @@ from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import find_max as sweeps_find_max
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.plan import Step
+from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.sweeps.schema import SweepFields
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
+from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
 from lab_workload.run_end import RunEnd
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0
 """Set-up and counting between two steps."""
+ENDED_SECONDS = SAME_FAILURE_SECONDS_MIN + 1
+"""How long the load of a step lasts of which every request fails."""
 
 STAGE_SHARES = {"wait": 0.3, "build": 0.03, "verify": 0.05, "sign": 0.05, "collect_signatures": 0.3, "notarise": 0.1}
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedSweep:
     """What to simulate. ``vary`` is the plan's; ``invalid`` are indices of steps that break, with the reason."""
 
     vary: Mapping[str, Sequence[Any]] = field(
@@ -71,6 +74,8 @@ class Simulated:
     """Indices of steps that the machine spoilt at first."""
     collapsed: Sequence[int] = ()
     """Indices of steps of which every request fails."""
+    ended: Sequence[int] = ()
+    """Indices of steps that were ended because every request failed."""
     load: Mapping[str, Any] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
     confidence: float = 0.95
@@ -86,7 +91,7 @@ class Simulated:
     environment: Mapping[str, Any] = field(default_factory=dict)
 
 
-LARGEST = Simulated(
+LARGEST = SimulatedSweep(
     vary={"load.users": [1, 2, 4, 8, 16], "shape.database": ["h2", "postgres"]},
     repeats=5,
     seconds=300,
@@ -241,13 +246,13 @@ def agreeing(succeeded: int) -> Counts:
     )
 
 
-def states_of(sweep: Simulated, planned: Step) -> int | None:
+def states_of(sweep: SimulatedSweep, planned: PlannedStep) -> int | None:
     """How many states a flow makes, where the sweep says it."""
     name = sweep.states_by
     return int(str(planned.point[name])) if name else None
 
 
-def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -> Measured:
+def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, origin: float) -> Measured:
     """One step as ``lab sweep`` measures it, judged as it judges it, from simulated rows and series."""
     index, options = planned.index, planned.options(f"{fields.description}-{planned.index}")
     rate, users = options.rate, options.users
@@ -255,7 +260,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
     capacity = 24.0 * factor * sweep.speed
     achieved = capacity * users / (users + 3) if rate is None else min(rate, capacity)
     achieved *= math.exp(sweep.noise * noise(index * 31 + 5)) if rate is None else 1.0
-    total = options.warm_up_seconds + options.duration_seconds
+    total = ENDED_SECONDS if index in sweep.ended else options.warm_up_seconds + options.duration_seconds
     is_over = rate is not None and rate > capacity
     latency_ms = 60 / max(0.04, 1 - achieved / capacity)
     if rate is None or is_over:
@@ -263,7 +268,7 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
         latency_ms = (1.3 if is_over else 1.0) * 1000 * users / achieved
     if sweep.rows_per_step:
         achieved = sweep.rows_per_step / total
-    errors_every = 1 if index in sweep.collapsed else sweep.errors_every
+    errors_every = 1 if index in (*sweep.collapsed, *sweep.ended) else sweep.errors_every
     frame = request_rows(
         index, origin, total, achieved, latency_ms, errors_every=errors_every, is_open=rate is not None
     )
@@ -272,6 +277,8 @@ def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -
         list(series(index, origin, total, load, queue_growth=60.0 if is_over else 0.0)), schema=METRICS_SCHEMA
     )
     end = end_file(options, frame, origin, is_over=is_over)
+    if index in sweep.ended:
+        end = replace(end, stop_at=origin + total, ended_at=origin + total + 0.1, exit_reason=ALL_FAILED)
     succeeded = frame.filter(pl.col("outcome") == "ok").height
     stages = stage_entry(latency_ms, succeeded) if sweep.with_stages else NO_STAGES
     nothing = costs.Reading({}, {})
@@ -357,7 +364,7 @@ def cost_entry(seed: int) -> CostsEntry:
     )
 
 
-def sweep_file(sweep: Simulated, folder: Path, find_max: Mapping[str, Any] | None) -> SweepFile:
+def sweep_file(sweep: SimulatedSweep, folder: Path, find_max: Mapping[str, Any] | None) -> SweepFile:
     """The file of which ``lab sweep`` would have made this sweep."""
     fields: dict[str, Any] = {
         "description": "How throughput grows with the users, on both databases.",
@@ -385,19 +392,19 @@ def sweep_file(sweep: Simulated, folder: Path, find_max: Mapping[str, Any] | Non
 class Simulator:
     """Stands for the runner of a sweep: measures steps one after the other, in no time."""
 
-    sweep: Simulated
+    sweep: SimulatedSweep
     file: SweepFile
     origin: float = simulation.ORIGIN
     measured: list[Measured] = field(default_factory=list)
 
-    def step(self, planned: Step, _heading: str = "") -> Measured:
+    def step(self, planned: PlannedStep, _heading: str = "") -> Measured:
         """Measure a step after the last one."""
         found = build(self.sweep, self.file.fields, planned, self.origin)
         self.measured.append(found)
         self.origin = found.step.window.load_ended_at + GAP_SECONDS
         return found
 
-    def answer(self, planned: Step, _heading: str) -> bool:
+    def answer(self, planned: PlannedStep, _heading: str) -> bool:
         """Whether the rate of a step is sustained."""
         return self.step(planned).step.thresholds.passed
 
@@ -427,10 +434,10 @@ def run_all(simulator: Simulator) -> dict[str, SearchOutcome]:
 
 
 def store_sweep(
-    results_folder: Path, sweep: Simulated | None = None, *, find_max: bool | Mapping[str, Any] = False
+    results_folder: Path, sweep: SimulatedSweep | None = None, *, find_max: bool | Mapping[str, Any] = False
 ) -> Path:
     """Store a simulated sweep as ``lab sweep`` does, and return its folder. ``find_max`` are fields of a search."""
-    sweep = sweep or Simulated()
+    sweep = sweep or SimulatedSweep()
     search = {**FIND_MAX, **(find_max if isinstance(find_max, Mapping) else {})} if find_max else None
     with tempfile.TemporaryDirectory() as folder:
         file = sweep_file(sweep, Path(folder), search)

@@ -78,7 +78,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run"], "Missing argument 'WORKLOAD'"),
         (["run", "iou", "--users", "many"], "--users"),
         (["run", "iou", "--users", "0"], "--users"),
-        (["run", "iou", "--duration", "soon"], "--duration: 'soon' is not a length of time"),
+        (["run", "iou", "--duration", "soon"], "--duration: 'soon' is not a duration"),
         (["run", "iou", "--duration", "0s"], "--duration: '0s' is too short"),
         (["run", "iou", "--pacing", "-1"], "--pacing"),
         (["run", "iou", "--name", "a/b"], "--name: 'a/b' cannot be a run's name"),
@@ -109,7 +109,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["report", "never"], "There is no run 'never'"),
         (["compare", "latest"], "A B: two runs are needed"),
         (["compare", "never", "latest"], "There is no run 'never'"),
-        (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a share"),
+        (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a percentage"),
         (["down", "everything"], "unexpected extra argument"),
     ],
 )

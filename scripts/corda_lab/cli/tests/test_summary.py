@@ -66,3 +66,14 @@ def test_errors_are_told_by_their_kind_with_an_example(
     assert "× 502 flow-failed: [Notary] transaction … was refused" in text
     assert re.search(r"example: flow-failed: \[Notary\] transaction \d+ was refused", text)
     assert "and 1 more kind of error" in text
+
+
+def test_a_run_that_was_ended_because_all_failed_says_so(failed_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(failed_run, capsys)
+    assert "220 × 400 invalid-argument: args.iouValue is '…'" in text
+    assert "example: invalid-argument: args.iouValue is 'x1'" in text
+    assert (
+        "failed: every request failed in the same way, so the load was ended after 11 s: 220 of 220 requests failed"
+        in text
+    )
+    assert "warning" not in text

@@ -4,7 +4,7 @@ Docker itself is a small program here that writes down how it was called: what i
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from corda_lab.runs import containers, stage_rows
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Plan
+from corda_lab.steps.plan import RunPlan
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import run_end
 from corda_lab.testing.runs import RUN_IDENTITY, plan_of
@@ -30,20 +30,30 @@ TWO_WORKERS = replace(OPTIONS, workers=2)
 DRIVER = f"corda-lab-load-{RUN_IDENTITY}"
 
 
-@pytest.fixture
-def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], Path]:
-    """Put a docker on PATH that notes its arguments, a JSON list per line, and answers by what they contain."""
+InstallDocker = Callable[[Mapping[str, str | list[str]]], Path]
 
-    def install(answers: dict[str, str]) -> Path:
+
+@pytest.fixture
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallDocker:
+    """Put a docker on PATH that notes its arguments, a JSON list per line, and answers by what they contain.
+
+    Of a list each call gets the next answer, and those after the last the last one.
+    """
+
+    def install(answers: Mapping[str, str | list[str]]) -> Path:
         calls, program = tmp_path / "calls", tmp_path / "bin" / "docker"
         program.parent.mkdir()
         program.write_text(
             "#!/usr/bin/env python3\n"
             "import json, sys\n"
             f"with open({str(calls)!r}, 'a') as file: file.write(json.dumps(sys.argv[1:]) + '\\n')\n"
-            f"answers = {answers!r}\n"
-            "said = ' '.join(sys.argv[1:])\n"
-            "found = [text for part, text in answers.items() if part in said]\n"
+            f"with open({str(calls)!r}) as file: lines = [' '.join(json.loads(line)) for line in file]\n"
+            f"answers = {dict(answers)!r}\n"
+            "said = lines[-1]\n"
+            "def text_of(part, text):\n"
+            "    if isinstance(text, str): return text\n"
+            "    return text[min(sum(part in line for line in lines), len(text)) - 1]\n"
+            "found = [text_of(part, text) for part, text in answers.items() if part in said]\n"
             "print(found[0] if found else '')\n"
             "sys.exit(1 if found and found[0] == 'FAIL' else 0)\n",
             encoding="utf-8",
@@ -63,7 +73,7 @@ def compose() -> Compose:
     return Compose(load_settings(ENV_FILE, {}))
 
 
-def plan(options: LoadOptions = OPTIONS) -> Plan:
+def plan(options: LoadOptions = OPTIONS) -> RunPlan:
     return plan_of(options)
 
 
@@ -75,7 +85,7 @@ def test_one_process_is_one_container_and_workers_stand_beside_their_master() ->
     assert containers.rows_files(plan(TWO_WORKERS)) == {1: f"{RUN_IDENTITY}.1.ndjson", 2: f"{RUN_IDENTITY}.2.ndjson"}
 
 
-def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: Callable[[dict[str, str]], Path]) -> None:
+def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: InstallDocker) -> None:
     calls = docker({"State.Status": "running\nrunning", "ps --all": "strange"})
     with pytest.raises(KeyboardInterrupt), containers.load_containers(compose(), plan(TWO_WORKERS)):
         raise KeyboardInterrupt
@@ -92,7 +102,7 @@ def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: Call
     assert f"rm -f /var/lib/corda-lab/rows/{RUN_IDENTITY}.*" in said[-1]
 
 
-def test_containers_are_removed_when_a_worker_does_not_start(docker: Callable[[dict[str, str]], Path]) -> None:
+def test_containers_are_removed_when_a_worker_does_not_start(docker: InstallDocker) -> None:
     inspected = f"/{DRIVER}-worker-1 exited 1\n/{DRIVER}-worker-2 running 0"
     calls = docker({"{{.Name}}": inspected, "{{.State.Status}}": "exited\nrunning"})
     with (
@@ -103,14 +113,34 @@ def test_containers_are_removed_when_a_worker_does_not_start(docker: Callable[[d
     assert [call for call in called(calls) if call[:2] == ["rm", "--force"]]
 
 
-def test_tells_what_the_set_up_prepared(docker: Callable[[dict[str, str]], Path]) -> None:
+def test_workers_that_ended_well_are_waited_for_until_their_master_ends(
+    docker: InstallDocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(containers, "POLL_SECONDS", 0.01)
+    names = containers.container_names("corda-lab", plan(TWO_WORKERS))
+    workers_done = f"/{DRIVER} running 0\n/{DRIVER}-worker-1 exited 0\n/{DRIVER}-worker-2 exited 0"
+    docker({"inspect": [workers_done, workers_done, workers_done.replace("running", "exited")]})
+    timeline = containers.generate_load(compose(), plan(TWO_WORKERS), Bridge("http://127.0.0.1:1"), names)
+    assert len(timeline.cpu) == 2
+
+
+def test_a_worker_that_ends_with_an_error_ends_the_run(
+    docker: InstallDocker,
+) -> None:
+    names = containers.container_names("corda-lab", plan(TWO_WORKERS))
+    docker({"inspect": f"/{DRIVER} running 0\n/{DRIVER}-worker-1 exited 137\n/{DRIVER}-worker-2 running 0"})
+    with pytest.raises(LabError, match="worker-1 ended early"):
+        containers.generate_load(compose(), plan(TWO_WORKERS), Bridge("http://127.0.0.1:1"), names)
+
+
+def test_tells_what_the_set_up_prepared(docker: InstallDocker) -> None:
     ready = {"setup": [{"name": "coins", "items": 500, "seconds": 2.5}]}
     docker({"ready.json": json.dumps(ready)})
     names = containers.container_names("corda-lab", plan())
     assert [one.model_dump() for one in containers.await_setup(compose(), plan(), names)] == ready["setup"]
 
 
-def test_a_set_up_that_fails_is_told_in_the_generator_s_words(docker: Callable[[dict[str, str]], Path]) -> None:
+def test_a_set_up_that_fails_is_told_in_the_generator_s_words(docker: InstallDocker) -> None:
     docker(
         {
             "ready.json": "FAIL",
@@ -123,21 +153,19 @@ def test_a_set_up_that_fails_is_told_in_the_generator_s_words(docker: Callable[[
     assert caught.value.exit_code == 2
 
 
-def test_a_container_that_is_gone_is_an_error(docker: Callable[[dict[str, str]], Path]) -> None:
+def test_a_container_that_is_gone_is_an_error(docker: InstallDocker) -> None:
     docker({"inspect": f"/{DRIVER} running 0"})
     with pytest.raises(LabError, match="worker-1 is gone"):
         containers.exit_codes(containers.container_names("corda-lab", plan(TWO_WORKERS)).all)
 
 
-def test_stage_rows_of_a_node_that_is_gone_are_left_out(
-    docker: Callable[[dict[str, str]], Path], tmp_path: Path
-) -> None:
+def test_stage_rows_of_a_node_that_is_gone_are_left_out(docker: InstallDocker, tmp_path: Path) -> None:
     docker({"partyb": "FAIL", "partya": "{}"})
     paths = stage_rows.collect(compose(), {"PartyA": 0, "PartyB": 7}, tmp_path)
     assert [path.name for path in paths] == ["stages.partya.ndjson"]
 
 
-def test_stage_rows_are_copied_from_where_they_stood(docker: Callable[[dict[str, str]], Path], tmp_path: Path) -> None:
+def test_stage_rows_are_copied_from_where_they_stood(docker: InstallDocker, tmp_path: Path) -> None:
     calls = docker({"wc -c": "1234", "tail -c": "new"})
     before = stage_rows.offsets(compose(), ["PartyA"])
     assert before == {"PartyA": 1234}
@@ -146,7 +174,7 @@ def test_stage_rows_are_copied_from_where_they_stood(docker: Callable[[dict[str,
     assert called(calls)[-1][-1] == "1235"
 
 
-def test_a_node_without_a_stage_file_is_left_out(docker: Callable[[dict[str, str]], Path]) -> None:
+def test_a_node_without_a_stage_file_is_left_out(docker: InstallDocker) -> None:
     docker({"exec": "off"})
     assert stage_rows.offsets(compose(), ["PartyA"]) == {}
 

@@ -209,3 +209,13 @@ def test_a_system_that_does_not_keep_up_is_not_blamed_on_the_generator(stored_op
     assert "the generator was the limit" not in words
     assert step.open_load is not None
     assert step.open_load.dropped > 0
+
+
+def test_a_load_that_was_ended_because_all_failed_is_a_failed_step_and_all_of_it_the_window(failed_run: Path) -> None:
+    step = step_of(failed_run)
+    assert step.window.seconds == pytest.approx(11)
+    assert step.warm_up.cut_seconds == 0.0
+    assert (step.throughput_per_second, step.requests.errors) == (0.0, 220)
+    assert (step.validity.valid, step.flags) == (True, [])
+    assert step.verdict.reasons == [reason("all_failed", errors=220, total=220, seconds=step.window.seconds)]
+    assert [(kind.status, kind.count) for kind in step.errors] == [(400, 220)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab_workload.messages import without_values
+from lab_workload.error_text import without_values
 
 
 @pytest.mark.parametrize(
