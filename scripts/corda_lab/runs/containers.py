@@ -84,7 +84,7 @@ def load_containers(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]
 
 
 def start(compose: Compose, arguments: list[str]) -> None:
-    """Start one container. Interrupts are deferred: a client that is killed now may leave a container that starts later."""
+    """Start one container. Interrupts are deferred, because a killed client may leave a container that starts later."""
     with interrupts.held_back():
         compose.run(*arguments)
 
@@ -193,7 +193,10 @@ def end_early(compose: Compose, plan: RunPlan) -> None:
 
 
 def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> Timeline:
-    """Wait for the end of the load, and show its progress. Raises LabError if it does not end, or a worker ends early."""
+    """Wait for the end of the load, and show its progress.
+
+    Raises LabError if the load does not end in time, or if a worker ends early.
+    """
     timeline = Timeline()
     watch = EarlyStop(plan.options)
     live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.parts))

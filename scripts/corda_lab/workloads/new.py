@@ -88,7 +88,7 @@ def example(parameter: Parameter, notary: str | None) -> tuple[str, str]:
 
 
 def can_be_written(parameter: Parameter) -> bool:
-    """Return whether a value of the parameter's type can be written in a file. A progress tracker, for example, cannot."""
+    """Return whether values of the parameter's type can be written in a file. Those of a progress tracker cannot."""
     kind = parameter.type.removesuffix("?").lower()
     collection = _COLLECTION.fullmatch(kind)
     if collection:
@@ -97,7 +97,10 @@ def can_be_written(parameter: Parameter) -> bool:
 
 
 def by_preference(flow: Flow) -> list[tuple[Parameter, ...]]:
-    """Return the flow's constructors, best last: those whose values can all be written, then by number of parameters."""
+    """Return the flow's constructors, best last.
+
+    The best have only parameters whose values can be written in a file, and have the most parameters.
+    """
     return sorted(flow.constructors, key=lambda way: (all(map(can_be_written, way)), len(way)))
 
 
@@ -137,7 +140,7 @@ def text_of(flow: Flow, node: Node, counterparty: str | None) -> str:
     lines += ["args:", *argument_lines(chosen, notary)] if chosen else ["args: {}  # the flow has no parameters"]
     lines += [
         "unit: flow",
-        "# If you declare the states that each successful flow adds to the vaults (class, node, number), they are counted too.",
+        "# States that each successful flow adds to the vaults, by class and node. If declared, the vaults are counted too.",
         "# states:",
         "#   com.example.MyState: {node: 1, counterparty: 1}",
     ]
