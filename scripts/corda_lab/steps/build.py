@@ -198,7 +198,8 @@ def judged(step: StepEntry) -> StepEntry:
     """The step with its warnings, its validity and its verdict, which follow from its other values."""
     invalid, failed = invalidity(step), verdict(step)
     return step.updated(
-        flags=warnings(step),
+        # What makes a step invalid is not said a second time as a warning.
+        flags=[one for one in warnings(step) if one not in invalid],
         validity=ValidityEntry(valid=not invalid, reasons=invalid, machine=machine_trouble(step)),
         verdict=VerdictEntry(passed=not failed, reasons=failed),
     )
