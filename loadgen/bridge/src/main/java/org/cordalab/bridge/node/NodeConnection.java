@@ -20,9 +20,9 @@ import org.slf4j.LoggerFactory;
  * <p>One platform thread per node connects, probes and reconnects. It is no virtual thread because the client library
  * blocks inside {@code synchronized} while it connects, which would hold a carrier.
  *
- * <p>The bridge may start long before the nodes do. It then only checks whether the node's port accepts connections, which
- * costs almost nothing, and uses the client library once it does. A node accepts connections before it answers RPCs, and
- * the login waits for the answer.
+ * <p>The bridge may start long before the nodes do. It then only checks whether the node's port accepts connections,
+ * which costs almost nothing, and uses the client library once it does. A node accepts connections before it answers
+ * RPCs, and the login waits for the answer.
  */
 public final class NodeConnection implements NodeGateway {
 
