@@ -42,7 +42,7 @@ def start(checkout: Path, *arguments: str, interpreter: str = sys.executable) ->
 def test_makes_the_environment_once_and_says_so(checkout: Path) -> None:
     first = start(checkout, "run", "--users", "two words")
     assert first.returncode == 0
-    assert "Preparing the Python environment in .venv (once)" in first.stderr
+    assert "Creating the Python environment in .venv (first start only)" in first.stderr
     assert first.stdout.splitlines() == ["arguments ['run', '--users', 'two words']", f"prefix {checkout / '.venv'}"]
     second = start(checkout)
     assert second.stderr == ""
@@ -55,14 +55,14 @@ def test_a_torn_environment_is_made_anew(checkout: Path) -> None:
     (checkout / ".venv" / "complete").unlink()
     shutil.rmtree(checkout / ".venv" / "lib")
     again = start(checkout)
-    assert "Preparing" in again.stderr
+    assert "Creating the Python environment" in again.stderr
     assert again.returncode == 0
 
 
 def test_new_requirements_make_the_environment_anew(checkout: Path) -> None:
     start(checkout)
     (checkout / "scripts" / "requirements.txt").write_text("# still nothing\n", encoding="utf-8")
-    assert "Preparing" in start(checkout).stderr
+    assert "Creating the Python environment" in start(checkout).stderr
 
 
 def test_a_failed_installation_says_what_to_do_and_is_not_taken_for_complete(checkout: Path) -> None:

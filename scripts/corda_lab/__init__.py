@@ -1,7 +1,7 @@
 """Corda Benchmark Lab: the command line behind ``scripts/lab``.
 
-The version stands here and nowhere else. ``scripts/lab --version`` reads this file before anything is installed, so it
-imports nothing, and any Python 3 can read it.
+The version is defined only here. ``scripts/lab --version`` reads this file before anything is installed, so it imports
+nothing and any Python 3 can parse it.
 """
 
 __version__ = "0.2.0"

@@ -1,7 +1,7 @@
-"""``python -m corda_lab``: run one command, and turn whatever goes wrong into words and an exit status.
+"""``python -m corda_lab``: run one command, and turn every failure into a message and an exit status.
 
-Status 0: it worked. 1: it ran, and did not meet what was asked (errors, counts that differ, a failed test). 2: bad input
-or an unsuitable machine. 70: a defect of the lab. 130: interrupted.
+Exit status 0: success. 1: the command ran, but its result is a failure (failed requests, counts that differ, a failed
+test). 2: bad input or an unsuitable machine. 70: a defect of the lab. 130: interrupted.
 """
 
 import os
@@ -25,39 +25,39 @@ EXIT_INTERRUPTED = 130
 
 
 def interrupt(_signal: int, _frame: FrameType | None) -> None:
-    """Every polite request to end is a KeyboardInterrupt, so that all clean up in the same way."""
+    """Turn SIGINT and SIGTERM into KeyboardInterrupt, so that both clean up in the same way."""
     raise KeyboardInterrupt
 
 
 def usage_error(error: TyperException) -> LabError:
-    """A mistake on the command line in one line, with what was probably meant."""
+    """Reword Typer's usage error as one line, with a suggestion for an unknown option."""
     message = " ".join(error.format_message().split())
     if possible := getattr(error, "possibilities", None):
         wrong = getattr(error, "option_name", "")
         message = f"No such option: {wrong}{did_you_mean(wrong, possible)}"
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "scripts/lab"
-    return LabError(message, f"`{command} --help` shows what there is.")
+    return LabError(message, f"See `{command} --help`.")
 
 
 def report_defect(error: BaseException) -> None:
-    """Say that this is our fault, and keep the traceback in a file for whoever mends it."""
+    """Report an unexpected exception as a defect of the lab, and write its traceback to a file in ``.cache/``."""
     log = CACHE / f"defect-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.log"
     about = f"corda-lab {__version__}\ncommand: {sys.argv[1:]}\npython: {sys.version}\n\n"
     text = about + "".join(traceback.format_exception(error))
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(text, encoding="utf-8")
-        where = f"Please report it with the file {log}."
+        where = f"Please report it and attach {log}."
     except OSError:
         sys.stderr.write(text)
-        where = "Please report it with the lines above."
+        where = "Please report it with the traceback above."
     words = " ".join(str(error).split())[:200]
     ui.print_error(LabError(f"This is a defect of the lab: {type(error).__name__}: {words}", where))
 
 
 def run_command() -> int:
-    """Run the command that was typed and return its exit status."""
+    """Run the command in ``sys.argv`` and return its exit status."""
     try:
         status = app(prog_name="scripts/lab", standalone_mode=False)
         code = status if isinstance(status, int) else 0
@@ -73,20 +73,20 @@ def run_command() -> int:
         ui.print_error(usage_error(error))
         return 2
     except (KeyboardInterrupt, Abort):
-        ui.error_console.print("Interrupted. Nothing is left half written; a lab that was up is still up.")
+        ui.error_console.print("Interrupted. Every stored file is complete, and a lab that was up is still up.")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone; do not complain about it while the interpreter flushes.
+        # The reader of our output has closed the pipe. Redirect it, so that the final flush does not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # the last line of defence: never a stack trace at the user
+    except Exception as error:  # last resort: the user never sees a traceback
         report_defect(error)
         return EXIT_DEFECT
 
 
 def main() -> None:
-    """Entry point."""
-    # Set for both: a shell script starts its background jobs with SIGINT ignored, and they could not be stopped cleanly.
+    """Install the signal handlers, run the command and exit with its status."""
+    # SIGINT as well: a shell script starts its background jobs with SIGINT ignored, so they could not stop cleanly.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
     sys.exit(run_command())

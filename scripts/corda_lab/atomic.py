@@ -1,4 +1,4 @@
-"""Files and folders that others see whole or not at all: written beside their place, then moved there."""
+"""Atomic writes: a file or folder is written under a temporary name beside its final place, then renamed."""
 
 import os
 import shutil
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PARTIAL = ".partial-"
-"""How the name of something begins that is still being written."""
+"""Name prefix of files and folders that are still being written."""
 
 
 @contextmanager
 def whole_file(final: Path, *, mode: int = 0o644) -> Iterator[Path]:
-    """A file to write. It takes the place of ``final`` when the block ends well; otherwise ``final`` stays as it was."""
+    """Yield a file to write. It replaces ``final`` if the block succeeds; otherwise ``final`` stays unchanged."""
     final.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f"{PARTIAL}{final.name}-", dir=final.parent)
     os.close(handle)
@@ -29,14 +29,17 @@ def whole_file(final: Path, *, mode: int = 0o644) -> Iterator[Path]:
 
 
 def write_text(final: Path, text: str) -> None:
-    """Write a text file whole, in place of what was there."""
+    """Replace the text file ``final`` atomically."""
     with whole_file(final) as partial:
         partial.write_text(text, encoding="utf-8", newline="")
 
 
 @contextmanager
 def whole_folder(final: Path) -> Iterator[Path]:
-    """A folder to fill. It becomes ``final`` when the block ends well, and nothing otherwise; a power cut tears nothing."""
+    """Yield a folder to fill. It becomes ``final`` if the block succeeds and is deleted otherwise.
+
+    All files are synced to disk before the rename, so a power cut leaves either the whole folder or none.
+    """
     final.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f"{PARTIAL}{final.name}-", dir=final.parent))
     try:
@@ -52,7 +55,7 @@ def whole_folder(final: Path) -> Iterator[Path]:
 
 
 def _sync(path: Path) -> None:
-    """Have the disk hold a file's content, or what a folder lists."""
+    """Flush a file's content, or a folder's entries, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""Fixtures of the command line's tests: simulated runs, stored as real ones are."""
+"""Fixtures of the command line's tests: simulated runs, stored in the same files as real runs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Part
+from corda_lab.steps.plan import LoadPart
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import plan_of, store
 from lab_workload.load import ALL_FAILED
@@ -16,7 +16,7 @@ from lab_workload.load import ALL_FAILED
 
 @pytest.fixture
 def stored_run(tmp_path: Path) -> Callable[..., Path]:
-    """Store a simulated closed run of 20 users for 15 + 60 seconds in a folder, and return the folder."""
+    """Return a function that stores a simulated run of closed load (20 users, 15 s + 60 s) and returns its folder."""
 
     def closed(
         *,
@@ -26,7 +26,7 @@ def stored_run(tmp_path: Path) -> Callable[..., Path]:
         failure: str = "error",
         errors: Sequence[str] = (),
         counted: Counts | None = None,
-        parts: tuple[Part, ...] = (),
+        parts: tuple[LoadPart, ...] = (),
         with_stages: bool = True,
     ) -> Path:
         service = simulation.warming(service_seconds, seed=3)
@@ -43,7 +43,7 @@ def stored_run(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def stored_open_run(tmp_path: Path) -> Callable[..., Path]:
-    """Store a simulated open run of constant arrivals for 15 + 60 seconds in a folder, and return the folder."""
+    """Return a function that stores a simulated run of open load (constant, 15 s + 60 s) and returns its folder."""
 
     def opened(*, rate: float = 10, service_seconds: float = 0.05, pool: int = 20, lag_seconds: float = 0.0) -> Path:
         service = simulation.fixed(service_seconds)

@@ -1,20 +1,20 @@
-"""The one base class of every error that a user may see."""
+"""The base class of every error that is shown to the user."""
 
 from collections.abc import Sequence
 
 from lab_workload.problems import Problem
 
 BAD_INPUT = 2
-"""Exit code of bad input, and of a machine that is not fit."""
+"""Exit status for bad input or an unsuitable machine."""
 
 
 class LabError(Exception):
-    """Something the user can mend.
+    """An error that the user can fix.
 
-    ``message`` says what is wrong and where (it names the field or file), ``remedy`` what to do about it. Of several
-    ``problems`` at once, the message has a line each, and the remedy is theirs unless one is given for all of them.
-    The command line prints both and ends with ``exit_code``: 2 for bad input or an unsuitable machine, 1 for a
-    threshold that was not met.
+    ``message`` says what is wrong and names the field or file; ``remedy`` says how to fix it. If several ``problems``
+    are given, the message has one line for each, and their remedies are used unless ``remedy`` is given. The command
+    line prints both and exits with ``exit_code``: 2 for bad input or an unsuitable machine, 1 for a failed run or a
+    missed threshold.
     """
 
     def __init__(
@@ -28,4 +28,4 @@ class LabError(Exception):
 
 
 class FinalError(LabError):
-    """One that trying again does not mend: what was asked for cannot be, or is not what it was."""
+    """An error that a retry cannot fix: the request is impossible, or its inputs have changed since the start."""

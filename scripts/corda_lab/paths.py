@@ -1,4 +1,4 @@
-"""Where things are, relative to the checkout."""
+"""Paths of the checkout."""
 
 import os
 from pathlib import Path
@@ -12,4 +12,4 @@ EXTRA_CORDAPPS = CORDAPPS / "extra"
 ENV_FILE = ROOT / ".env"
 COMPOSE_FILE = ROOT / "compose.yaml"
 RESULTS = Path(os.environ.get("LAB_RESULTS_DIR") or ROOT / "results")
-"""Where runs are kept; the tests keep theirs apart."""
+"""Folder of the stored runs. Tests set LAB_RESULTS_DIR to keep theirs separate."""

@@ -68,7 +68,7 @@ def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem
     if not choice.is_open:
         if choice.rate:
             problems.append(
-                Problem.of("rate", "belongs to open load; leave it at 0, or choose constant or poisson arrivals")
+                Problem.of("rate", "is only for open load; leave it at 0, or choose constant or poisson arrivals")
             )
         return problems
     if not 0 < choice.rate <= RATE_MAX:
@@ -83,6 +83,8 @@ def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem
         )
     if choice.pacing_seconds:
         problems.append(
-            Problem.of("pacing", "belongs to closed load; leave it at 0; the rate sets how often requests start")
+            Problem.of(
+                "pacing", "is only for closed load; leave it at 0, because the rate sets how often requests start"
+            )
         )
     return problems

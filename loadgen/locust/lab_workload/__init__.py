@@ -9,7 +9,8 @@ A new workload is a file in ``configs/workloads/`` and nothing here. In the orde
 - ``flows``, ``flow_arguments``, ``network``: what a network offers, whether arguments fit, and the workload bound to
   the network.
 - ``starts``: every flow start with its arguments rendered, to be tried before a run.
-- ``problems``: what can be wrong, as data, and the errors that carry it. ``load``: the terms of a load.
+- ``problems``: what can be wrong, as data, and the errors that carry it. ``load``: the terms of a load. ``run_end``: the
+  content of the end file.
 - ``error_text``: the message of a failed request without its values, so that equal failures count as one.
 
 It needs only pydantic, Jinja2 and PyYAML, and asks no server itself.

@@ -1,1 +1,1 @@
-"""What stored runs say: points, intervals, comparisons, conclusions. Nothing here touches the running lab."""
+"""Analysis of stored runs: points, intervals, comparisons, conclusions. Nothing here touches the running lab."""

@@ -1,4 +1,4 @@
-"""What differs between the environments of two runs, apart from what they measured."""
+"""Differences between the environments of two runs: everything that can change a value, except the system under test."""
 
 import hashlib
 import json
@@ -11,16 +11,17 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 
 LINK_MS_MAX, LINK_SHARE_MAX = 3.0, 0.1
-"""By how much two measurements of one link differ: what was asked for is in the shape."""
+"""Two measured round trips of a link count as equal within this many milliseconds, or within this share of the longer one.
+The requested latency of a link is part of the shape."""
 
 
 KINDS = ("shape", "load", "measuring", "images", "host", "versions", "commit", "stand-ins", "links", "settings")
-"""What can differ between two runs besides their figures, the weightiest first."""
+"""Kinds of differences between the environments of two runs, the most important first."""
 
 
 @dataclass(frozen=True)
-class Unlike:
-    """Something that is not the same in both runs."""
+class EnvironmentDifference:
+    """One setting that differs between two runs, with its value in each of them."""
 
     kind: str
     name: str
@@ -29,7 +30,7 @@ class Unlike:
 
 
 def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """The leaves of nested dictionaries, each with its path."""
+    """The leaves of nested dictionaries as (path, text), with the names of a path joined by dots."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from flat(inner, f"{prefix}.{name}" if prefix else str(name))
@@ -38,14 +39,14 @@ def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
-    """Everything but the code under test and the luck of the day that a step's figures depend on, by kind."""
+    """Everything that the values of a step depend on, except chance and the system under test: kind → name → text."""
     environment = run.environment(step)
     shape = dict(flat(environment.shape))
     workload = {"workload file": run.manifest.workload_files.get(step.workload, "")}
     place = {"flow": step.flow, "node": step.node, "counterparty": step.counterparty}
-    # Every repeat has the next seed; which repeat comes first here is chance.
+    # Every repeat adds 1 to the seed, and any repeat may come first here.
     first_seed = step.load.seed - (step.repeat - 1)
-    # A search chooses its rates itself, and each of its steps has the next seed.
+    # A search chooses its own rates, and each of its steps adds 1 to the seed.
     searched_rate = {"rate_per_second": "searched"} if run.sweep.find_max else {"seed": first_seed}
     load = {**step.load.model_dump(), "seed": run.sweep.seed, **searched_rate}
     return {
@@ -58,7 +59,7 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
         "commit": dict(flat(environment.git.model_dump())),
         "stand-ins": {"images": ", ".join(environment.stand_ins)},
         "links": dict(flat({link.name: link.through_ms for link in environment.links_measured})),
-        # What the shape says already, and where the lab listens on this machine, is not told again.
+        # Without the settings that are part of the shape, and without the ports of this machine.
         "settings": {
             name: text for name, text in flat(environment.settings) if name not in shape and not name.endswith("_PORT")
         },
@@ -66,7 +67,7 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
 
 
 def measuring(run: StoredRun) -> dict[str, str]:
-    """How a run measured: its policy of warm-up, length, repeats and order, or of a single run its times."""
+    """How a run measured. A sweep has its rules for warm-up, duration, repeats and order; a single run has its times."""
     if run.is_sweep:
         names = {"warm_up", "measure", "own_spans", "repeats", "order", "fresh", "confidence"}
         search = run.sweep.find_max.asked if run.sweep.find_max else {}
@@ -74,9 +75,9 @@ def measuring(run: StoredRun) -> dict[str, str]:
     return {"warm_up.seconds": f"{run.steps[0].warm_up.seconds_max:g}", "repeats": "1"}
 
 
-def unlike(first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Point]]) -> list[Unlike]:
-    """What differs between the points of two runs besides their figures, each once."""
-    found: dict[Unlike, None] = {}
+def unlike(first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Point]]) -> list[EnvironmentDifference]:
+    """The differences between the environments of paired points of two runs, each once, in the order of ``KINDS``."""
+    found: dict[EnvironmentDifference, None] = {}
     for one, other in pairs:
         before, after = circumstances(first, one.steps[0]), circumstances(second, other.steps[0])
         for kind in KINDS:
@@ -86,12 +87,12 @@ def unlike(first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Poi
                     continue
                 if "\n" in a + b:
                     a, b = (f"{len(text.splitlines())} lines, {fingerprint(text)}" for text in (a, b))
-                found[Unlike(kind, name, a, b)] = None
+                found[EnvironmentDifference(kind, name, a, b)] = None
     return sorted(found, key=lambda one: KINDS.index(one.kind))
 
 
 def is_same_link(first: str, second: str) -> bool:
-    """Whether two measured round trips, in ms, are as near as two measurements of one link are."""
+    """Whether two measured round trips, in ms, are as close as two measurements of the same link."""
     if "–" in (first, second):
         return False
     a, b = float(first), float(second)
@@ -99,5 +100,5 @@ def is_same_link(first: str, second: str) -> bool:
 
 
 def fingerprint(text: str) -> str:
-    """A short name of a text."""
+    """The first 12 hex digits of the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]

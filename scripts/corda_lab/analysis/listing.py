@@ -1,4 +1,4 @@
-"""``lab list``: the few values of every run that stand in a line, also of one that this version cannot read whole."""
+"""``lab list``: one line for every run, including runs that this version cannot read."""
 
 from pathlib import Path
 from typing import Literal
@@ -20,9 +20,9 @@ class DamagedRun(BaseModel):
 
 
 class RunSummary(BaseModel):
-    """The values of a run: of its only step, of a sweep's best point, of a search's confirmed rate.
+    """The main values of a run: those of its only step, of a sweep's best point, or of a search's confirmed rate.
 
-    ``valid`` says whether a valid step is behind the values; those of a run without one are shown, and marked.
+    ``valid`` is False if no step of the run is valid. Its values are then shown with a mark.
     """
 
     run: str
@@ -58,14 +58,14 @@ def summaries(*, results_folder: Path | None = None) -> list[RunSummary | Damage
 
 
 def summary(run: StoredRun) -> RunSummary:
-    """The line of a run. Several workloads of a sweep are not compared: the first one's best point stands for them."""
+    """The line of a run. A sweep of several workloads is represented by the best point of the first workload."""
     all_points = points.points(run)
     top = next(iter(significance.judge(run, all_points).tops), None)
     search = points.searched(run, all_points) if run.sweep.find_max else []
     first = run.steps[0]
     shown = top.steps[0] if top else first
     values = {"throughput": "throughput_per_second", "p50": "p50_ms", "p99": "p99_ms"}
-    # A run of one step has a value even where the step is invalid; of a sweep no single step stands for the others.
+    # A run of one step shows its values even if the step is invalid. In a sweep, no single step represents the others.
     is_single = top is None and not run.is_sweep
     return RunSummary(
         run=run.identity,

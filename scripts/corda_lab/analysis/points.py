@@ -1,7 +1,7 @@
-"""The points of a sweep: steps that differ only in their repeat, with each figure's interval over them.
+"""The points of a sweep: steps that differ only in their repeat, with the interval of each value over these steps.
 
-A point's figures are made of its valid steps alone. Steps that only look for a rate (probes) and the longer ones that
-confirm it are points of their own: they are not measured alike.
+The values of a point come from its valid steps only. The probes of a search and its longer confirmations are separate
+points, because they are not measured in the same way.
 """
 
 import json
@@ -15,15 +15,15 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.stats import intervals
 from corda_lab.stats.intervals import Interval
 from corda_lab.steps.entry import ParameterValue, StepEntry
-from corda_lab.text.words import parameter_name
+from corda_lab.text.words import parameter_name, plural
 
 RATE = "load.rate"
-"""The parameter that a search for the highest rate varies by itself."""
+"""The parameter that a search for the highest rate varies."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of a step that points are compared by."""
+    """A value of a step by which points are compared. ``of`` returns None if a step does not have it."""
 
     name: str
     title: str
@@ -61,7 +61,7 @@ METRICS: dict[str, Metric] = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure of a point. ``low`` and ``high`` are None where fewer than two valid steps are behind it."""
+    """A value of a point, from ``n`` valid steps. ``low`` and ``high`` are None for fewer than two valid steps."""
 
     value: float | None
     low: float | None
@@ -72,7 +72,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Point:
-    """Steps of one load on one shape, and where they stand in the sweep's curves."""
+    """The steps of one load on one shape, and their place in the curves of the sweep.
+
+    ``x`` is the value on the x axis; ``group`` has the values of the other varied parameters.
+    """
 
     workload: str
     values: dict[str, ParameterValue]
@@ -85,7 +88,7 @@ class Point:
 
     @property
     def key(self) -> str:
-        """What two sweeps have to share for their points to be the same."""
+        """The key of a point. Points of two sweeps are the same if their keys are equal."""
         return json.dumps([self.workload, self.phase, self.values], sort_keys=True)
 
     @property
@@ -94,21 +97,21 @@ class Point:
 
     @property
     def collapsed(self) -> list[StepEntry]:
-        """The valid steps in which nothing was completed: that is an outcome, and counts as 0 flows per second."""
+        """The valid steps in which no flow was completed. They are results too, and count as 0 flows per second."""
         return [step for step in self.valid if step.throughput_per_second == 0]
 
     @property
     def group_label(self) -> str:
-        """The other varied parameters in words; empty where there is none."""
+        """The values of the other varied parameters as text; empty if there are none."""
         return ", ".join(value_words(name, value) for name, value in self.group.items())
 
     def samples(self, metric: str) -> list[float]:
-        """The figure of each valid step that has it, in order of their repeats."""
+        """The value of each valid step that has it, in order of the repeats."""
         found = (METRICS[metric].of(step) for step in sorted(self.valid, key=lambda step: int(step.repeat)))
         return [value for value in found if value is not None]
 
     def estimate(self, metric: str) -> Estimate:
-        """The figure with its interval over the valid steps."""
+        """The value with its interval over the valid steps."""
         values = self.samples(metric)
         found: Interval | None = intervals.repeats_interval(values, self.confidence)
         if found is not None:
@@ -117,8 +120,12 @@ class Point:
 
 
 def value_words(parameter: str, value: ParameterValue) -> str:
-    """``postgres``, ``heap 2g``, ``dev mode false``: a value, with its parameter where it does not speak for itself."""
+    """A value of a parameter as text, with the name of the parameter where needed: ``PostgreSQL``, ``8 users``."""
     name = parameter_name(parameter)
+    if parameter == RATE:
+        return f"{value}/s"
+    if parameter == "load.users" and isinstance(value, int):
+        return plural(value, "user")
     if parameter.startswith("shape."):
         return labels.option_label(parameter.removeprefix("shape."), value)
     if isinstance(value, bool):
@@ -129,7 +136,7 @@ def value_words(parameter: str, value: ParameterValue) -> str:
 
 
 def x_name(run: StoredRun) -> str | None:
-    """The parameter on the x axis; None where points stand side by side."""
+    """The parameter on the x axis; None if the points have no order."""
     if run.sweep.find_max:
         return RATE
     name: str | None = run.sweep.x
@@ -137,7 +144,7 @@ def x_name(run: StoredRun) -> str | None:
 
 
 def points(run: StoredRun) -> list[Point]:
-    """The points of a run, in the order in which the plan lists them, and otherwise of their first step."""
+    """The points of a run, in the order of the plan. Points that the plan does not list follow by their first step."""
     name = x_name(run)
     steps_of: dict[str, list[StepEntry]] = {}
     for step in sorted(run.steps, key=lambda step: int(step.index)):
@@ -167,7 +174,7 @@ def points(run: StoredRun) -> list[Point]:
 
 
 def _label(run: StoredRun, step: StepEntry) -> str:
-    """The plan's label; a search gives all its steps the same one, so there the rate stands in front."""
+    """The label in the plan. All steps of a search share one label, so the rate is added in front."""
     label = str(step.label or step.workload)
     if not run.sweep.find_max:
         return label
@@ -180,12 +187,12 @@ def _probed_rate(run: StoredRun, step: StepEntry) -> Any:
 
 
 def _listed_place(run: StoredRun, point: Point) -> list[tuple[int, float]]:
-    """Where the plan lists the point's values; values that it does not list (of a search) come in ascending order."""
+    """The place of the values of a point in the plan. Values that are not in the plan (of a search) are in ascending order."""
     places = []
     for name, value in point.values.items():
         listed = list(run.sweep.vary.get(name, []))
         number = float(value) if isinstance(value, int | float) else 0.0
-        # The x axis is the innermost order, whatever the plan's.
+        # The parameter on the x axis always varies fastest, also where the plan has another order.
         is_x = name == x_name(run)
         place = (listed.index(value), number) if value in listed else (len(listed), number)
         places.append((is_x, place))
@@ -193,7 +200,7 @@ def _listed_place(run: StoredRun, point: Point) -> list[tuple[int, float]]:
 
 
 def grouped(all_points: Sequence[Point]) -> dict[str, list[Point]]:
-    """Points by their group's label, in the order of the points."""
+    """Points by the label of their group, in the order of the points."""
     groups: dict[str, list[Point]] = {}
     for point in all_points:
         groups.setdefault(point.group_label, []).append(point)
@@ -201,9 +208,10 @@ def grouped(all_points: Sequence[Point]) -> dict[str, list[Point]]:
 
 
 def strata(all_points: Sequence[Point]) -> list[list[Point]]:
-    """The points that may be compared with one another, those of a search's probes left out.
+    """Sets of points that may be compared with one another, without the probes of a search.
 
-    Flows of different workloads are different work, so each workload is by itself; unless the workload is all that varies.
+    Each workload has its own set, because flows of different workloads are different work. If only the workload varies,
+    all points form one set.
     """
     by_workload: dict[str, list[Point]] = {}
     measured = [point for point in all_points if point.phase != "probe"]
@@ -215,16 +223,16 @@ def strata(all_points: Sequence[Point]) -> list[list[Point]]:
 
 
 def known_metrics(all_points: Sequence[Point]) -> list[str]:
-    """The metrics that the points have: states only where a workload says how many its flows make."""
+    """The metrics that the points have. ``states`` is one of them only if a workload defines states_per_flow."""
     knows_states = any(METRICS["states"].of(step) is not None for point in all_points for step in point.valid)
     return [name for name in METRICS if name != "states" or knows_states]
 
 
 def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
-    """The metric that answers what the sweep asks: throughput, unless the sweep itself fixes that.
+    """The metric by which a sweep is judged: ``throughput``, with two exceptions.
 
-    Where flows of one workload make more states at some points than at others: states per second. Open load of one rate
-    achieves what it is offered: there the p95 of its latency.
+    It is ``states`` if the flows of one workload make different numbers of states at different points. It is ``p95`` if
+    all steps have open load at one rate, because the throughput is then fixed by the offered rate.
     """
     steps = [step for point in all_points for step in point.valid]
     if run.sweep.find_max or all(step.throughput_per_second == 0 for step in steps):
@@ -239,10 +247,10 @@ def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
 
 
 def best(all_points: Sequence[Point], metric: str = "throughput") -> Point | None:
-    """The point with the best figure among those that have a valid step. Of a search only what was confirmed counts."""
+    """The point with the best value, among the points with a valid step. In a search, only confirmed rates count."""
     known = [point for point in all_points if point.estimate(metric).value is not None]
     known = [point for point in known if point.phase == "measure" or (point.phase == "confirm" and holds(point))]
-    # A point that fails at times is the best one only where every other does too.
+    # A point at which some steps completed nothing is the best one only if this is true of every point.
     known = [point for point in known if not point.collapsed] or known
     sign = 1 if METRICS[metric].higher_is_better else -1
     return max(known, key=lambda point: sign * (point.estimate(metric).value or 0.0), default=None)
@@ -254,8 +262,11 @@ def holds(point: Point) -> bool:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found for one combination of what varies; ``low`` and ``high`` are as in ``search.Outcome``."""
+class SearchResult:
+    """The result of a search for one combination of varied values, in arrivals per second.
+
+    ``low`` is the highest rate that a probe saw sustained, and ``high`` the lowest rate above it that was not sustained.
+    """
 
     label: str
     workload: str
@@ -266,19 +277,19 @@ class Found:
     high: float | None
     reason: str | None
     confirmed: Point | None
-    """The steps that confirmed the rate."""
+    """The point at which the rate was confirmed."""
     failed: Point | None
-    """The lowest rate above it that was not sustained; without a confirmed rate, the lowest of all."""
+    """The lowest rate above the confirmed one that was not sustained; if none was confirmed, the lowest of all."""
     members: tuple[Point, ...]
 
     @property
     def key(self) -> str:
-        """What two searches have to share to have searched the same."""
+        """The key of a search. Searches of two runs are compared if their keys are equal."""
         return json.dumps([self.workload, self.group], sort_keys=True)
 
 
-def searched(run: StoredRun, all_points: Sequence[Point]) -> list[Found]:
-    """What a search found, by the groups of its points: as it says itself, or from its steps where it was broken off."""
+def searched(run: StoredRun, all_points: Sequence[Point]) -> list[SearchResult]:
+    """The result of a search for each group of points: as stored, or computed from the steps if it was interrupted."""
     outcomes = run.sweep.find_max.outcomes if run.sweep.find_max else {}
     by_group: dict[str, list[Point]] = {}
     for point in all_points:
@@ -286,7 +297,7 @@ def searched(run: StoredRun, all_points: Sequence[Point]) -> list[Found]:
     return [_found(members, outcomes) for members in by_group.values()]
 
 
-def _found(members: Sequence[Point], outcomes: Mapping[str, SearchOutcome]) -> Found:
+def _found(members: Sequence[Point], outcomes: Mapping[str, SearchOutcome]) -> SearchResult:
     label = members[0].steps[0].label or members[0].workload
     outcome = outcomes.get(label)
     held = {phase: [p for p in members if p.phase == phase and holds(p)] for phase in ("probe", "confirm")}
@@ -298,7 +309,7 @@ def _found(members: Sequence[Point], outcomes: Mapping[str, SearchOutcome]) -> F
         above = [float(p.x) for p in members if p.phase == "probe" and not holds(p) and (low is None or p.x > low)]
         high = min(above, default=None)
     not_held = [point for point in members if not holds(point) and (rate is None or float(point.x) > rate)]
-    return Found(
+    return SearchResult(
         label,
         members[0].workload,
         members[0].group,

@@ -1,7 +1,7 @@
-"""Which points of a sweep differ: all of its comparisons, judged together once, so that nothing printed contradicts the rest.
+"""Which points of a sweep differ. All comparisons are judged together once, so that no sentence contradicts another.
 
-The family is every pair of points that may be compared, for a report that names the best point has looked at all of them. What
-the sweep was planned to compare gets at least half of the error that is allowed, all other pairs share the rest.
+The family is every pair of points that may be compared, because a report that names the best point has looked at all of
+them. The planned comparisons of the sweep get at least half of the allowed error; all other pairs share the rest.
 """
 
 import json
@@ -20,8 +20,11 @@ NOTHING_COMPLETED = "nothing completed"
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A point against another, which comes first. ``difference`` is None where one of them has no figure above zero."""
+class PointComparison:
+    """The comparison of a point (``second``) with another (``first``).
+
+    ``difference`` is None if one of them has no value above zero.
+    """
 
     first: Point
     second: Point
@@ -29,7 +32,7 @@ class Compared:
 
     @property
     def verdict(self) -> str:
-        """In words: a verdict of ``Difference``, or why there is none."""
+        """The verdict of the difference; without a difference, ``NOTHING_COMPLETED`` or ``CANNOT_COMPARE``."""
         if self.difference is not None:
             return self.difference.verdict
         never = self.second.valid and len(self.second.collapsed) == len(self.second.valid)
@@ -39,35 +42,35 @@ class Compared:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the second is shown to be worse."""
+        """Whether the second point is shown to be worse."""
         return self.verdict in ("slower", NOTHING_COMPLETED)
 
-    def turned(self) -> "Compared":
-        """The first against the second."""
-        return Compared(self.second, self.first, self.difference.turned() if self.difference else None)
+    def turned(self) -> "PointComparison":
+        """The same comparison in the other direction."""
+        return PointComparison(self.second, self.first, self.difference.turned() if self.difference else None)
 
 
 def is_paired(run: StoredRun) -> bool:
-    """Whether repeats of different points were measured side by side, so that they can be compared in pairs."""
+    """Whether the repeats of different points were interleaved, so that they can be compared in pairs."""
     return bool(run.sweep.order == "interleaved")
 
 
 def compare_all(
     pairs: Sequence[tuple[Point, Point]], metric: str, *, paired: bool, weights: Sequence[float] | None = None
-) -> list[Compared]:
-    """Compare the second of each pair with the first; the verdicts are those that stand when all are judged together."""
+) -> list[PointComparison]:
+    """Compare the second point of each pair with the first. All comparisons are judged together, see ``holm``."""
     found = [_difference(first, second, metric, paired=paired) for first, second in pairs]
     known = [(one, weight) for one, weight in zip(found, weights or [1.0] * len(pairs), strict=True) if one is not None]
     judged = iter(difference.holm([one for one, _ in known], [weight for _, weight in known]))
     return [
-        Compared(first, second, None if one is None else next(judged))
+        PointComparison(first, second, None if one is None else next(judged))
         for (first, second), one in zip(pairs, found, strict=True)
     ]
 
 
 def _difference(first: Point, second: Point, metric: str, *, paired: bool) -> Difference | None:
     a, b = _by_repeat(first, metric), _by_repeat(second, metric)
-    # A ratio needs two figures above zero.
+    # A ratio needs two values above zero.
     if not a or not b or first.collapsed or second.collapsed or min([*a.values(), *b.values()]) <= 0:
         return None
     higher_is, confidence = METRICS[metric].higher_is, first.confidence
@@ -82,17 +85,17 @@ def _by_repeat(point: Point, metric: str) -> dict[int, float]:
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A comparison that the sweep was made for: the same but for one parameter, whose first value comes first."""
+class PlannedComparison:
+    """A comparison of two points that differ in one parameter only. The first value of that parameter comes first."""
 
     parameter: str
-    compared: Compared
+    compared: PointComparison
 
 
 def planned_pairs(run: StoredRun, stratum: Sequence[Point]) -> list[tuple[str, Point, Point]]:
-    """Every point with the one that differs from it in one parameter, which has its first value there.
+    """Every planned pair, as (parameter, point with the first value of the parameter, other point).
 
-    A parameter of numbers on the x axis gives a curve and no such comparison.
+    A numeric parameter on the x axis makes a curve, not planned pairs.
     """
     found = []
     for name in dict.fromkeys(name for point in stratum for name in point.values):
@@ -116,38 +119,38 @@ def _is_number(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """All comparisons of a run by one metric. ``tops`` are the best points, one of each stratum that has a figure."""
+class MetricComparisons:
+    """All comparisons of a run by one metric. ``tops`` has the best point of each stratum that has a value."""
 
     metric: str
     strata: list[list[Point]]
     tops: list[Point]
-    planned: list[Planned]
-    pairs: dict[tuple[str, str], Compared]
+    planned: list[PlannedComparison]
+    pairs: dict[tuple[str, str], PointComparison]
 
-    def between(self, first: Point, second: Point) -> Compared:
-        """The comparison of two points of one stratum."""
+    def between(self, first: Point, second: Point) -> PointComparison:
+        """The comparison of ``second`` with ``first``, two points of one stratum."""
         found = self.pairs.get((first.key, second.key))
         return found if found is not None else self.pairs[second.key, first.key].turned()
 
     def stratum_of(self, point: Point) -> list[Point]:
-        """The points that a point may be compared with, itself among them."""
+        """The points that a point may be compared with, including itself."""
         return next(stratum for stratum in self.strata if any(one is point for one in stratum))
 
-    def against(self, point: Point) -> list[Compared]:
-        """Every other point of its stratum that has a valid step against a point."""
+    def against(self, point: Point) -> list[PointComparison]:
+        """The comparisons of every other point of the stratum that has a valid step with ``point``."""
         return [self.between(point, other) for other in self.stratum_of(point) if other is not point and other.valid]
 
     def sees_difference(self, stratum: Sequence[Point]) -> bool:
-        """Whether any comparison within a stratum shows one."""
+        """Whether any comparison of two points of a stratum shows a difference."""
         return any(
             self.between(first, second).verdict in ("faster", "slower", NOTHING_COMPLETED)
             for first, second in combinations(stratum, 2)
         )
 
 
-def judge(run: StoredRun, all_points: Sequence[Point]) -> Judged:
-    """Compare what may be compared of a run, by the metric that answers what it asks."""
+def judge(run: StoredRun, all_points: Sequence[Point]) -> MetricComparisons:
+    """Compare all points of a run that may be compared, by the metric of ``judged_metric``."""
     metric, layers = judged_metric(run, all_points), strata(all_points)
     wanted = [entry for stratum in layers for entry in planned_pairs(run, stratum)]
     pairs = [pair for stratum in layers for pair in combinations(stratum, 2)]
@@ -156,11 +159,13 @@ def judge(run: StoredRun, all_points: Sequence[Point]) -> Judged:
     weight = max(1.0, rest / len(chosen)) if chosen else 1.0
     weights = [weight if frozenset((first.key, second.key)) in chosen else 1.0 for first, second in pairs]
     compared = compare_all(pairs, metric, paired=is_paired(run), weights=weights)
-    found = Judged(
+    found = MetricComparisons(
         metric,
         layers,
         [top for top in (best(stratum, metric) for stratum in layers) if top is not None],
         [],
         {(one.first.key, one.second.key): one for one in compared},
     )
-    return replace(found, planned=[Planned(name, found.between(first, second)) for name, first, second in wanted])
+    return replace(
+        found, planned=[PlannedComparison(name, found.between(first, second)) for name, first, second in wanted]
+    )

@@ -1,4 +1,4 @@
-"""Measured values in words: with their interval, or with the reason why there is none."""
+"""Measured values as text: with their interval, or with the reason why they have none."""
 
 from corda_lab.analysis.points import METRICS, Estimate, Point
 from corda_lab.analysis.saturation import by_node as node_means
@@ -8,18 +8,18 @@ from corda_lab.text.words import milliseconds, per_second
 
 
 def shown(value: float | None, metric: str) -> str:
-    """A figure with its unit."""
+    """A value of a metric with its unit: ``12.30 flows/s``, ``45.6 ms``. None becomes a dash."""
     unit = METRICS[metric].unit
     return bare(value, metric) if unit == "ms" else f"{bare(value, metric)} {unit}"
 
 
 def bare(value: float | None, metric: str) -> str:
-    """A figure without the unit of a rate, where that stands beside it."""
+    """A value of a metric as ``shown``, but a rate without its unit."""
     return milliseconds(value) if METRICS[metric].unit == "ms" else per_second(value)
 
 
-def without_figure(point: Point) -> str:
-    """Why a point has no figure: nothing valid, or nothing of its kind (no latency of a flow that never ended)."""
+def without_value(point: Point) -> str:
+    """The text for a point without a value: it has no valid step, or (a dash) no latency because no flow ended."""
     return "–" if point.valid else "no valid step"
 
 
@@ -49,24 +49,24 @@ def with_interval(point: Point, metric: str) -> str:
     """``12.3 flows/s (12.0 to 12.6, n = 3)``."""
     found = point.estimate(metric)
     if found.value is None:
-        return without_figure(point)
+        return without_value(point)
     count, interval = f"n = {found.n}", interval_words(found, metric)
     is_known = interval_shown(found.low, found.high) is not None
     return f"{shown(found.value, metric)} ({', '.join([interval, count] if is_known else [count, interval])})"
 
 
 def step_holds(step: StepEntry) -> bool:
-    """Whether a step is valid and within the thresholds."""
+    """Whether a step is valid and keeps the thresholds."""
     return bool(step.validity.valid and step.thresholds.passed)
 
 
 def why(step: StepEntry) -> str:
-    """Why a step is not, in a few words."""
+    """Why a step is invalid or misses a threshold; empty if neither is so."""
     return "; ".join(sentences([*step.validity.reasons, *step.thresholds.reasons]))
 
 
 def stage_means(point: Point) -> dict[str, float]:
-    """Mean milliseconds of each stage over the point's valid steps, start and end included; empty without stage rows."""
+    """Mean milliseconds of each stage over the valid steps of a point, with start and end. Empty without stage rows."""
     per_step = []
     for step in point.valid:
         tables = step.stages.flows if not step.stages.reason else []
@@ -87,14 +87,14 @@ def stage_means(point: Point) -> dict[str, float]:
 
 
 def costs_of(point: Point, name: str) -> dict[str, float]:
-    """Mean over the point's valid steps of one cost, by node; empty where it could not be measured."""
+    """Mean of one cost over the valid steps of a point, by node. Empty if it could not be measured."""
     return node_means([step.costs.of(name) for step in point.valid if step.costs.of(name)])
 
 
 LAB_PARTS = ("bridge", "locust", "prometheus")
-"""Parts of the lab that cost processor time and are not what is measured."""
+"""Parts of the lab that use CPU time and are not under test."""
 
 
 def under_test(costs: dict[str, float]) -> dict[str, float]:
-    """What the nodes and their database cost, without the lab's own parts."""
+    """The costs of the nodes and their database, without the lab's own parts."""
     return {name: value for name, value in costs.items() if name not in LAB_PARTS}

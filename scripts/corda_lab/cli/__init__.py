@@ -1,5 +1,5 @@
-"""The verbs of ``scripts/lab``: each reads its options, calls the package that does the work, and prints the outcome.
+"""The verbs of ``scripts/lab``. Each reads its options, calls the package that does the work and prints the result.
 
-A verb imports the package that does its work inside its function. At the top of these modules is only what the options and
-their help need, so ``lab --help`` waits for neither polars nor any other large library.
+A verb imports that package inside its function. The modules import at the top only what the options and their help
+need, so ``lab --help`` does not load polars or any other large library.
 """

@@ -1,4 +1,4 @@
-"""The command line: which verbs there are, in the order of ``--help``. A new verb is a function of its own and a line here."""
+"""The Typer application: registers the verbs in the order of ``--help``. A new verb is a function and one line here."""
 
 from typing import Annotated
 
@@ -13,12 +13,12 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Measure what a real Corda network can do on this machine. Start with: scripts/lab quickstart",
+    help="Benchmark a real Corda network on this machine. To begin: scripts/lab quickstart",
 )
 
 
 def print_version(asked: bool) -> None:
-    """The same line as the launcher's, which answers ``--version`` before this module is read."""
+    """Print the version as ``scripts/lab`` does, which answers ``--version`` itself if it is the only argument."""
     if asked:
         print(f"corda-lab {__version__}")
         raise typer.Exit
@@ -30,12 +30,12 @@ def options(
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Options before the verb."""
+    """Declare the options that precede the verb."""
 
 
-bench_app = typer.Typer(no_args_is_help=True, help="Measure the lab's own parts.")
+bench_app = typer.Typer(no_args_is_help=True, help="Measure the overhead of the lab's own parts.")
 app.add_typer(bench_app, name="bench")
-workload_app = typer.Typer(no_args_is_help=True, help="Write and check workload files.")
+workload_app = typer.Typer(no_args_is_help=True, help="Create and check workload files.")
 app.add_typer(workload_app, name="workload")
 
 for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, run.run, sweep.sweep, workload.flows):

@@ -1,4 +1,4 @@
-"""The verbs of the lab itself: ``doctor``, ``up``, ``down``, ``status``."""
+"""The verbs that manage the lab: ``doctor``, ``up``, ``down``, ``status``."""
 
 import json
 from typing import Annotated, Any
@@ -12,7 +12,9 @@ from corda_lab.text import ui
 
 
 def doctor(as_json: JsonOption = False) -> None:
-    """Check engine, Compose, memory, disk, ports and kept volumes, and say how to mend each.
+    """Check Docker, Compose, memory, disk, ports and existing volumes, and show a remedy for every problem.
+
+    Exit status 2 if a check fails.
 
     Example: `scripts/lab doctor`
     """
@@ -35,9 +37,9 @@ def doctor(as_json: JsonOption = False) -> None:
 
 @takes(SHAPE_OPTIONS)
 def up(images: ImagesOption = None, **shape_of_lab: Any) -> None:
-    """Prepare images, build, start every service and wait until all are healthy.
+    """Pull or build the images, start every service and wait until all are healthy.
 
-    What is not given comes from .env. CorDapps in cordapps/extra/ are checked first, and installed on every node.
+    Options that you leave out come from .env. CorDapps in cordapps/extra/ are checked and installed on every node.
 
     Example: `scripts/lab up --parties 5 --database postgres`
     """
@@ -49,10 +51,12 @@ def up(images: ImagesOption = None, **shape_of_lab: Any) -> None:
 
 
 def down(
-    volumes: Annotated[bool, typer.Option("--volumes", help="Also forget ledgers, identities and metrics.")] = False,
+    volumes: Annotated[
+        bool, typer.Option("--volumes", help="Also delete the volumes: ledgers, identities and metrics.")
+    ] = False,
     stop_engine: Annotated[bool, typer.Option("--engine", help="Also stop Docker, if scripts/lab started it.")] = False,
 ) -> None:
-    """Stop the lab. Ledgers and identities stay unless --volumes is given; results stay always.
+    """Stop the lab. Volumes (ledgers, identities, metrics) are kept unless you pass --volumes. Results are always kept.
 
     Example: `scripts/lab down --volumes`
     """
@@ -62,11 +66,13 @@ def down(
     lifecycle.require_engine()
     lifecycle.down(load_settings(), volumes=volumes)
     if stop_engine and dockerd.stop_engine_if_ours():
-        ui.note("the Docker engine that scripts/lab had started is stopped")
+        ui.note("stopped the Docker engine that scripts/lab had started")
 
 
 def status(as_json: JsonOption = False) -> None:
-    """Show services, addresses and flows that are under way.
+    """Show the state of every service, the flows in flight and the URLs.
+
+    Exit status 1 if the lab is not ready.
 
     Example: `scripts/lab status --json`
     """

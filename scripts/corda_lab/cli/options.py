@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class ImageSource(StrEnum):
-    """Where third-party images come from."""
+    """Source of third-party images: pulled from a registry, or built on this machine."""
 
     REGISTRY = "registry"
     LOCAL = "local"
 
 
 class MetricName(StrEnum):
-    """The figure that runs are compared by."""
+    """The metric by which runs are compared."""
 
     THROUGHPUT = "throughput"
     STATES = "states"
@@ -34,11 +34,14 @@ class MetricName(StrEnum):
 
 ImagesOption = Annotated[
     ImageSource | None,
-    typer.Option("--images", help="Pull images, or build stand-ins from Debian's packages. Default: what works here."),
+    typer.Option(
+        "--images",
+        help="registry: pull images. local: build stand-ins from Debian packages. Default: whichever works here.",
+    ),
 ]
 
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -50,13 +53,13 @@ _TYPES: Mapping[Kind, Any] = {
     Kind.FLAG: bool,
     Kind.WORDS: list[str],
 }
-"""What Typer reads, where it is not text."""
+"""The Python type of an option's value. Kinds that are not listed are str."""
 
 
 def takes(options: Iterable[Option]) -> Callable[[Verb], Verb]:
-    """Give a verb the declared options in the place of its ``**`` parameter, each None where it is not given.
+    """Replace a verb's ``**`` parameter by the declared options. The value of an option that is not given is None.
 
-    They stand behind the verb's positional parameters and before those that are by keyword only.
+    The options follow the verb's positional parameters and precede its keyword-only parameters.
     """
     declared = [_parameter(option) for option in options]
 
@@ -72,7 +75,7 @@ def takes(options: Iterable[Option]) -> Callable[[Verb], Verb]:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    """What Typer makes an option of."""
+    """Return the function parameter from which Typer makes the option."""
     flags = [f"{option.flag}/{option.negative_flag}"] if option.kind is Kind.FLAG else [option.flag]
     read = cast(Any, Literal)[option.choices] if option.kind is Kind.CHOICE else _TYPES.get(option.kind, str)
     annotation: Any = Annotated[read | None, typer.Option(*flags, help=option.usage)]
@@ -84,9 +87,9 @@ def forced_images(images: ImageSource | None) -> "ImageChoice | None":
 
 
 def load_options(workload: str, given: Mapping[str, Any], *, settings: list[str] | None = None) -> load.LoadOptions:
-    """The load that was asked for, by the names of its options; None is not given.
+    """Return the requested load. ``given`` has the values by option name; None means that the option is not given.
 
-    Durations are text such as ``2m``, or seconds. ``settings`` are those of ``--set``.
+    A duration is a text such as ``2m``, or a number of seconds. ``settings`` are the values of ``--set``.
     """
     values = {name: _read(load.LOAD_OPTIONS[name], value) for name, value in given.items() if value is not None}
     overrides = load.parse_overrides(settings or [])
@@ -94,7 +97,7 @@ def load_options(workload: str, given: Mapping[str, Any], *, settings: list[str]
 
 
 def _read(option: load.LoadOption, value: Any) -> Any:
-    """A value as Typer read it; a duration is still text there."""
+    """Convert a value from Typer, which passes durations as text."""
     if option.kind is not Kind.DURATION or not isinstance(value, str):
         return value
     return parse_duration(value, option=option.flag, seconds_min=option.at_least or 0.0)

@@ -1,4 +1,4 @@
-"""The verbs that read stored runs: ``report``, ``compare``, ``list``."""
+"""The commands that read stored runs: ``report``, ``compare``, ``list``."""
 
 import json
 from collections.abc import Sequence
@@ -20,49 +20,52 @@ if TYPE_CHECKING:
 
 def report(
     run_name: Annotated[
-        str, typer.Argument(metavar="[RUN]", help="A run's name, the start of one, or latest.")
+        str, typer.Argument(metavar="[RUN]", help="Name of a run, the beginning of a name, or latest.")
     ] = "latest",
-    figures: Annotated[
+    charts: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also draw the main charts into this folder, as PNG and SVG.")
     ] = None,
+    figures: Annotated[Path | None, typer.Option(hidden=True, help="Former name of --charts.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a run's report and its summaries again from the stored files, and print the report's path.
+    """Rebuild the report and the summaries of a run from its stored files, and print the path of the report.
 
-    Example: `scripts/lab report latest --figures paper/figures`
+    Example: `scripts/lab report latest --charts paper/charts`
     """
     from corda_lab.report import page, print_charts
     from corda_lab.results import stored
 
     folder = results.find_run(run_name)
     path = page.render(folder)
-    drawn = print_charts.write(stored.read(folder), figures) if figures else []
+    charts = charts or figures
+    drawn = print_charts.write(stored.read(folder), charts) if charts else []
     if as_json:
         summary = results.read_json(folder / "summary.json")
-        print(json.dumps({**summary, "report": str(path), "figures": [str(one) for one in drawn]}, indent=2))
+        print(json.dumps({**summary, "report": str(path), "charts": [str(one) for one in drawn]}, indent=2))
         return
     ui.console.print(f"report: {path}", markup=False)
     for one in drawn:
-        ui.console.print(f"figure: {one}", markup=False)
+        ui.console.print(f"chart: {one}", markup=False)
 
 
 def compare(
     run_names: Annotated[
-        list[str], typer.Argument(metavar="A B [C]...", help="Runs of either kind; the others are compared with A.")
+        list[str],
+        typer.Argument(metavar="A B [C]...", help="Runs or sweeps. A is the baseline; the others are the contenders."),
     ],
     threshold: Annotated[
         str | None,
         typer.Option(
-            help="Status 1 when a point is shown to be worse by more than this (5%), or has no figure any more."
+            help="Exit with status 1 if a point is shown to be worse by more than this (5%), or lost its value."
         ),
     ] = None,
-    metric: Annotated[MetricName, typer.Option(help="The figure that is judged.")] = MetricName.THROUGHPUT,
+    metric: Annotated[MetricName, typer.Option(help="The metric that is judged.")] = MetricName.THROUGHPUT,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare runs point by point: what differs in their environment first, then ratios with intervals.
+    """Compare runs point by point: first their environments, then the ratios of their values, with intervals.
 
-    Writes a page, Markdown and JSON to results/comparisons/. Runs with one measurement of a point have no interval, so nothing
-    is shown to differ there. Of searches the confirmed rates are compared.
+    Writes a page, Markdown and JSON to results/comparisons/. A point with a single measurement has no interval, so no
+    difference is shown there. For searches, the confirmed rates are compared.
 
     Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
     """
@@ -70,7 +73,7 @@ def compare(
     from corda_lab.report import comparison
 
     if len(run_names) < 2:
-        raise LabError("A B: two runs are needed", "`scripts/lab list` shows them all.")
+        raise LabError("A B: two runs are needed", "`scripts/lab list` shows all runs.")
     limit = None if threshold is None else parse_threshold(threshold)
     folders = [results.find_run(name) for name in run_names]
     found = compare_runs(folders, metric=metric.value, threshold=limit)
@@ -87,30 +90,32 @@ def _show_comparison(found: "Comparison", folder: Path) -> None:
     from corda_lab.report import comparison
 
     for one in found.others:
-        ui.console.print(f"{one.second.identity} against {one.first.identity}", style="bold", markup=False)
+        ui.console.print(f"baseline {one.first.identity}, contender {one.second.identity}", style="bold", markup=False)
         ui.console.print(comparison.unlike_headline(one), style="yellow" if one.unlike else None, markup=False)
         for entry in one.unlike:
             ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
         ui.console.print()
-        table = Table("point", "before", "now", "ratio", "verdict", box=None, pad_edge=False, header_style="bold")
+        table = Table(
+            "point", "baseline", "contender", "ratio", "verdict", box=None, pad_edge=False, header_style="bold"
+        )
         for cells in comparison.shown_rows(one, found.metric):
             style = {"slower": "red", "faster": "green"}.get(cells["verdict"])
             table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)
         ui.console.print(table)
         for label in one.alone:
-            ui.console.print(f"left out: {label}", markup=False)
+            ui.console.print(f"not compared: {label}", markup=False)
         ui.console.print(comparison.headline(one, found.metric), markup=False)
         ui.console.print()
     if found.threshold is not None:
-        style = {"bad": "red", "doubt": "yellow", "good": "green"}[found.state]
+        style = {"bad": "red", "warning": "yellow", "good": "green"}[found.state]
         ui.console.print(comparison.threshold_words(found), style=style, markup=False)
     ui.console.print(f"comparison: {folder / 'compare.html'}", markup=False)
 
 
 def list_runs(as_json: JsonOption = False) -> None:
-    """List the runs in results/, newest last, and the sweeps that were broken off.
+    """List the runs in results/, newest last, and the interrupted sweeps.
 
-    Of a sweep the figures are those of its best point, of a search those of the rate that it confirmed.
+    A sweep shows the values of its best point; a search shows those of the rate that it confirmed.
 
     Example: `scripts/lab list`
     """
@@ -122,14 +127,14 @@ def list_runs(as_json: JsonOption = False) -> None:
         print(json.dumps([one.model_dump() for one in (*summaries, *unfinished)], indent=2))
         return
     if not summaries and not unfinished:
-        ui.console.print("There is no run yet. Make one with `scripts/lab run iou`.", markup=False)
+        ui.console.print("No runs yet. Start one with `scripts/lab run iou`.", markup=False)
         return
     if summaries:
         ui.console.print(_table_of_runs(summaries))
     if any(isinstance(one, listing.RunSummary) and not one.valid for one in summaries):
-        ui.console.print("* no valid step: the values are shown, and prove nothing about the system", markup=False)
+        ui.console.print("* no step is valid, so the values show nothing about the system", markup=False)
     for sweep in unfinished:
-        # A search plans no steps beforehand.
+        # A search does not know its steps in advance.
         planned = f" of {sweep.steps_planned}" if sweep.steps_planned else ""
         ui.console.print(
             f"unfinished: {sweep.run}, {sweep.steps}{planned} steps; continue with `scripts/lab sweep --resume`",
@@ -165,11 +170,11 @@ def _table_of_runs(summaries: "Sequence[RunSummary | DamagedRun]") -> Table:
 
 
 def _load_words(summary: "RunSummary") -> str:
-    """The load whose values stand in a line of ``lab list``."""
+    """The load to which the values in a line of ``lab list`` belong."""
     if rates := summary.rates_confirmed_per_second:
         return "highest: " + ", ".join("none" if rate is None else f"{rate:g}/s" for rate in rates.values())
     if summary.kind == "sweep":
-        return f"best: {summary.label}" if summary.label else "nothing valid"
+        return f"best: {summary.label}" if summary.label else "no valid step"
     if summary.arrivals is None:
         return f"{summary.users} users"
     return f"{summary.rate_per_second:g}/s {summary.arrivals}"

@@ -1,4 +1,4 @@
-"""The verbs that load the lab once: ``quickstart`` and ``run``."""
+"""The verbs that run one load: ``quickstart`` and ``run``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -124,13 +124,13 @@ def run(
     *,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override an argument of the workload; repeat it."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Override an argument of the workload. Repeatable."),
     ] = None,
     **given: Any,
 ) -> None:
-    """Load the lab with a workload, and keep rows, metrics, figures and a report in results/.
+    """Run a workload against the lab, and store its rows, metrics, values and report in results/.
 
-    Status 0: no errors and agreeing counts; 1: not so. An interrupted run keeps nothing.
+    Exit status 0 if no request failed and the counts agree, otherwise 1. An interrupted run is discarded.
 
     Example: `scripts/lab run iou --users 40 --duration 2m --warm-up 30s`
 

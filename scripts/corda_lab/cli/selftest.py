@@ -7,7 +7,7 @@ import typer
 
 from corda_lab.cli.options import ImagesOption, forced_images, load_options, takes
 from corda_lab.lab.settings import load_settings
-from corda_lab.selftest.parts import EVERY_TIME, UNIT, Part
+from corda_lab.selftest.parts import EVERY_TIME, UNIT, SuitePart
 from corda_lab.steps.load import LOAD_OPTIONS
 
 BENCH_OPTIONS = (
@@ -15,20 +15,21 @@ BENCH_OPTIONS = (
     replace(LOAD_OPTIONS["duration"], default=30.0),
     replace(LOAD_OPTIONS["warm_up"], default=10.0),
 )
-"""Options of a load that ``bench bridge`` takes; its measurements are shorter than those of ``run``."""
+"""Load options of ``bench bridge``. Its measurements are shorter than those of ``run``."""
 
 
 def run_tests(
-    part: Annotated[list[Part] | None, typer.Option(help="Only this part; can be given more than once.")] = None,
-    unit: Annotated[bool, typer.Option("--unit", help="Only the parts that need no running lab.")] = False,
-    e2e: Annotated[bool, typer.Option("--e2e", help="Only the end-to-end tests, on a lab of their own.")] = False,
-    slow: Annotated[bool, typer.Option("--slow", help="Also the end-to-end tests that take minutes each.")] = False,
+    part: Annotated[list[SuitePart] | None, typer.Option(help="Run only this part. Repeatable.")] = None,
+    unit: Annotated[bool, typer.Option("--unit", help="Run only the parts that need no running lab.")] = False,
+    e2e: Annotated[bool, typer.Option("--e2e", help="Run only the end-to-end tests, on a separate lab.")] = False,
+    slow: Annotated[bool, typer.Option("--slow", help="Also run the slow end-to-end tests (minutes each).")] = False,
     matrix: Annotated[
-        bool, typer.Option("--matrix", help="Instead, every database with every version of Corda; takes an hour.")
+        bool,
+        typer.Option("--matrix", help="Instead test every version of Corda with every database. Takes an hour."),
     ] = False,
     images: ImagesOption = None,
 ) -> None:
-    """Run formatters, linters, unit, structure and end-to-end tests. The last line is `N passed, N failed`.
+    """Run formatters, linters, unit tests and end-to-end tests. The last line is `N passed, N failed`.
 
     Example: `scripts/lab test --unit`
     """
@@ -40,8 +41,8 @@ def run_tests(
         if totals.failed:
             raise typer.Exit(1)
         return
-    chosen = [*(part or ()), *(UNIT if unit else ()), *([Part.END_TO_END] if e2e else [])] or EVERY_TIME
-    totals = suite.run(load_settings(), [*chosen, *([Part.SLOW] if slow else [])], forced_images(images))
+    chosen = [*(part or ()), *(UNIT if unit else ()), *([SuitePart.END_TO_END] if e2e else [])] or EVERY_TIME
+    totals = suite.run(load_settings(), [*chosen, *([SuitePart.SLOW] if slow else [])], forced_images(images))
     print(totals.closing_line, flush=True)
     if totals.failed or not totals.passed:
         raise typer.Exit(1)
@@ -50,11 +51,11 @@ def run_tests(
 @takes(BENCH_OPTIONS)
 def bridge(
     *,
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Pairs of one measurement each.")] = 3,
-    workload: Annotated[str, typer.Option(help="Workload whose flow is compared.")] = "iou",
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="Number of pairs; each measures both once.")] = 3,
+    workload: Annotated[str, typer.Option(help="Workload to compare them with.")] = "iou",
     **given: Any,
 ) -> None:
-    """Compare Locust through the bridge with a direct RPC client: paired, alternating, at the same number in flight.
+    """Compare Locust and the bridge with a direct RPC client, in alternating pairs with the same flows in flight.
 
     Example: `scripts/lab bench bridge --rounds 5`
     """
@@ -66,7 +67,7 @@ def bridge(
 
 
 def stages() -> None:
-    """Measure what timing its stages costs a flow. Needs the images, not a running lab.
+    """Measure how much the timing of stages slows a flow. Needs the images, but no running lab.
 
     Example: `scripts/lab bench stages`
     """

@@ -1,4 +1,4 @@
-"""``lab status``: what runs, how it fares, and what is still going on."""
+"""``lab status``: the state of every service, flows in flight, URLs and runs in progress."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "y
 
 
 def gather(settings: Settings) -> dict[str, Any]:
-    """The state of the lab as ``--json`` prints it."""
+    """Return the state of the lab, in the form that ``--json`` prints."""
     if probe.probe().state is not probe.EngineState.READY:
         lifecycle.require_engine()
     compose = Compose(settings)
@@ -44,7 +44,7 @@ def gather(settings: Settings) -> dict[str, Any]:
 
 
 def show(state: dict[str, Any]) -> None:
-    """Print the state for people."""
+    """Print the state as a table, with URLs and runs in progress."""
     if not state["urls"]:
         ui.console.print("The lab is not up. Start it with `scripts/lab up`.", markup=False)
         return
@@ -60,4 +60,4 @@ def show(state: dict[str, Any]) -> None:
     for name, address in state["urls"].items():
         ui.console.print(f"{name:<11} {address}", markup=False)
     for container in state["load_containers"]:
-        ui.console.print(f"A run is under way: {container}", markup=False)
+        ui.console.print(f"A run is in progress: {container}", markup=False)

@@ -12,40 +12,46 @@ from corda_lab.text import ui
 
 def sweep(
     file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="A sweep file, or the name of one in configs/sweeps/.")
+        str | None, typer.Argument(metavar="FILE", help="Path of a sweep file, or its name in configs/sweeps/.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan and how long it takes.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its duration; run nothing.")] = False,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Every point once, for 20 s after 30 s: to see that it works, not for numbers."),
+        typer.Option("--quick", help="Run every point once (30 s warm-up, 20 s measured): a test, not a measurement."),
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the newest unfinished sweep, or the newest of FILE.")
+        bool, typer.Option("--resume", help="Continue the latest unfinished sweep, or the latest one of FILE.")
     ] = False,
     finish: Annotated[
-        bool, typer.Option("--finish", help="Run nothing more: make a run and its report of an unfinished sweep.")
+        bool, typer.Option("--finish", help="Run no more steps; store and report an unfinished sweep as it is.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Forget a lab that is there, with its ledger: every sweep starts anew.")
+        bool,
+        typer.Option(
+            "--replace",
+            help="Delete the existing lab and its ledger first; every sweep starts from an empty ledger.",
+        ),
     ] = False,
     images: ImagesOption = None,
 ) -> None:
-    """Run every step of a sweep file, on a lab that is started for it, and make one report of them all.
+    """Start a lab, run every step of a sweep file on it and write one report.
 
-    Each step is kept as it ends. Ctrl-C, a crash or a power cut lose the step under way and nothing else: --resume goes on.
-    Status 0: every step is without errors, its counts agree and its thresholds are kept, or a search has confirmed a rate;
-    1: not so.
+    Every step is stored as soon as it ends. After Ctrl-C, a crash or a power cut, only the current step is lost;
+    continue with --resume.
+
+    Exit status 0 if no request failed, all counts agree and every threshold is met (for a search: a rate was
+    confirmed), otherwise 1.
 
     Example: `scripts/lab sweep configs/sweeps/smoke.yaml`
     """
     from corda_lab.sweeps import command as sweep_command
 
     if sum((dry_run, resume, finish)) > 1:
-        raise LabError("--dry-run, --resume, --finish: only one of them can be given", "Leave the others out.")
+        raise LabError("--dry-run, --resume, --finish: these options exclude each other", "Pass only one of them.")
     if quick and (resume or finish):
-        raise LabError("--quick: an unfinished sweep goes on as it began", "Leave it out.")
+        raise LabError("--quick: cannot be changed for an unfinished sweep", "Leave it out.")
     settings = load_settings()
-    wanted = sweep_command.Wanted(file, forced_images(images), replace, quick)
+    wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick)
     if dry_run:
         sweep_command.dry_run(wanted, settings)
         return

@@ -1,4 +1,4 @@
-"""The verbs for workloads: ``flows``, ``workload new``, ``workload check``."""
+"""The verbs that help to write workloads: ``flows``, ``workload new``, ``workload check``."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -21,10 +21,10 @@ def _bridge() -> "Bridge":
 
 
 def flows(
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of a node: PartyA.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of a node, such as PartyA.")],
     as_json: JsonOption = False,
 ) -> None:
-    """List every flow that can be started on a node, with its parameters and their types.
+    """List the flows that a node can start, with their parameters and types.
 
     Example: `scripts/lab flows PartyA`
     """
@@ -41,10 +41,12 @@ def flows(
 
 def new(
     node: Annotated[str, typer.Option(help="Node that starts the flow.")],
-    flow: Annotated[str, typer.Option(help="Class of the flow, full or short; `scripts/lab flows NODE` lists them.")],
-    name: Annotated[str | None, typer.Option(help="Name of the workload. Default: made of the flow's.")] = None,
+    flow: Annotated[
+        str, typer.Option(help="Class of the flow, as full or short name. `scripts/lab flows NODE` lists them.")
+    ],
+    name: Annotated[str | None, typer.Option(help="Name of the workload. Default: from the flow's name.")] = None,
 ) -> None:
-    """Write a workload file for a flow, with an example value for every parameter. Never overwrites.
+    """Create a workload file for a flow, with an example value for every parameter. Never overwrites a file.
 
     Example: `scripts/lab workload new --node PartyA --flow com.example.MyFlow`
     """
@@ -58,17 +60,19 @@ def new(
     parties = [one.name for one in bridge.nodes().values() if not one.is_notary and one.name != found.name]
     path = WORKLOADS / f"{file_name}.yaml"
     new_workload.write(path, new_workload.text_of(definition, found, next(iter(parties), None)))
-    ui.console.print(f"written: configs/workloads/{file_name}.yaml. Put true values in, then:", markup=False)
+    ui.console.print(f"written: configs/workloads/{file_name}.yaml. Replace the example values, then:", markup=False)
     ui.console.print(f"  scripts/lab workload check {file_name}", markup=False)
     ui.console.print(f"  scripts/lab run {file_name} --users 5 --duration 30s", markup=False)
 
 
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Workloads; all, if none is named.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of workloads. Default: all.")
     ] = None,
 ) -> None:
-    """Check workload files, against the running lab too when there is one. All problems at once; status 2 if there are any.
+    """Check workload files. If the lab is up, also check their flows and arguments against its nodes.
+
+    Lists all problems at once. Exit status 2 if there are any.
 
     Example: `scripts/lab workload check my-workload`
     """
@@ -85,6 +89,6 @@ def check(
         for problem in problems:
             ui.console.print(f"  {problem}", style="red", markup=False)
     if not is_up:
-        ui.console.print("The lab is not up, so flows and arguments were not compared with any node's.", markup=False)
+        ui.console.print("The lab is not up, so flows and arguments were not checked against its nodes.", markup=False)
     if any(found.values()):
         raise typer.Exit(2)

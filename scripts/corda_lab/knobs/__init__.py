@@ -1,1 +1,1 @@
-"""What a person can set, each thing declared once: its name, its kind, its default, and how it is written."""
+"""Settings that a user can change. Each is declared once, with its name, kind, default and label."""

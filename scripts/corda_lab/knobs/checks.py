@@ -1,4 +1,4 @@
-"""Which values a knob may have; what fits together is in ``lab.shape``."""
+"""Checks the value of a single knob. ``lab.shape`` checks which values fit together."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,19 +13,22 @@ _SIZE = re.compile(r"\d+[kmgKMG]")
 
 
 def problem(knob: Knob, text: str, *, cores: int) -> str | None:
-    """What is wrong with the value of a knob, in a line with its remedy. ``cores`` are those of this machine."""
+    """Return what is wrong with the value of a knob and the remedy, in one line, or None.
+
+    ``cores`` is the number of CPU cores of this machine.
+    """
     check = _CHECKS.get(knob.kind)
     found = check(knob, text, cores) if check else None
     return f"{knob.variable}: {found}." if found else None
 
 
 def names(folder: str) -> tuple[str, ...]:
-    """What configs/<folder>/ has to choose from."""
+    """Return the names of the files in ``configs/<folder>/``, sorted."""
     return tuple(sorted(path.stem for path in (CONFIGS / folder).glob("*.conf")))
 
 
 def is_size(text: str) -> bool:
-    """Whether Docker and a JVM alike take a text for a size of memory."""
+    """Return whether both Docker and a JVM accept the text as a memory size."""
     return bool(_SIZE.fullmatch(text))
 
 
@@ -46,35 +49,33 @@ def _count(knob: Knob, text: str, _cores: int) -> str | None:
     low, high = knob.at_least or 0, knob.at_most or float("inf")
     if text.isdecimal() and low <= int(text) <= high:
         return None
-    return f"{text!r} is not a number of {_noun(knob)}; set it from {low:g} to {high:g}"
+    return f"{text!r} is not a valid number of {_noun(knob)}; use {low:g} to {high:g}"
 
 
 def _cores(_knob: Knob, text: str, cores: int) -> str | None:
     if not _CORES.fullmatch(text):
-        return f"{text!r} is not a number of cores; write it like 2 or 0.5, or 0 for all"
-    return (
-        f"{text} cores are more than the {cores} of this machine; set at most {cores}" if float(text) > cores else None
-    )
+        return f"{text!r} is not a number of cores; use a value such as 2 or 0.5, or 0 for all"
+    return f"{text} cores are too many; this machine has {cores}" if float(text) > cores else None
 
 
 def _cpuset(_knob: Knob, text: str, cores: int) -> str | None:
     if text and not _CPUSET.fullmatch(text):
-        return f"{text!r} is not a set of cores; write it like 0-3 or 0,2"
+        return f"{text!r} is not a set of cores; use a value such as 0-3 or 0,2"
     if text and max(int(number) for number in re.findall(r"\d+", text)) >= cores:
-        return f"{text} names a core that this machine does not have; its last core is {cores - 1}"
+        return f"{text} includes a core that this machine does not have; its last core is {cores - 1}"
     return None
 
 
 def _size(_knob: Knob, text: str, _cores: int) -> str | None:
-    return None if is_size(text) else f"{text!r} is not a size for a JVM; write it like 1536m or 2g"
+    return None if is_size(text) else f"{text!r} is not a memory size; use a value such as 1536m or 2g"
 
 
 def _flag(_knob: Knob, text: str, _cores: int) -> str | None:
-    return None if text in ("true", "false") else f"{text!r} is neither true nor false"
+    return None if text in ("true", "false") else f"{text!r} must be true or false"
 
 
 def _noun(knob: Knob) -> str:
-    """What a knob sets: the version of CORDA_VERSION, the preset of NODE_PRESET."""
+    """Return the noun for a knob's value: ``version`` for CORDA_VERSION, ``preset`` for NODE_PRESET."""
     return knob.variable.rpartition("_")[2].lower()
 
 

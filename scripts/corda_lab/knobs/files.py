@@ -1,4 +1,4 @@
-"""What files say about the knobs: the comment and default of each in ``.env``, and the table in ``docs/operations.md``."""
+"""Text generated from the knobs: their comments and defaults in ``.env``, and the table in ``docs/operations.md``."""
 
 import textwrap
 from collections.abc import Sequence
@@ -10,16 +10,19 @@ from corda_lab.paths import ENV_FILE, ROOT
 
 OPERATIONS = ROOT / "docs" / "operations.md"
 COMMAND = "PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.knobs"
-"""Writes both files."""
+"""The command that updates both files."""
 WIDTH = 120
 SECTION = "# ---"
-"""How a heading of ``.env`` begins, which belongs to no knob."""
+"""Prefix of the headings in ``.env``, which belong to no knob."""
 TABLE_BEGIN = "<!-- The table of knobs comes from scripts/corda_lab/knobs/shape.py. -->"
 TABLE_END = "<!-- End of the table of knobs. -->"
 
 
 def env_text(text: str) -> str:
-    """``.env`` with the comment and the default of every knob as declared; a knob that it lacks follows the one before it."""
+    """Return the text of ``.env`` with the declared comment and default of every knob.
+
+    A knob that is missing from ``text`` is inserted after the knob that is declared before it.
+    """
     written: list[str] = []
     for line in text.splitlines():
         knob = BY_VARIABLE.get(line.partition("=")[0])
@@ -38,14 +41,14 @@ def env_text(text: str) -> str:
 
 
 def docs_text(text: str) -> str:
-    """``docs/operations.md`` with the table of knobs as declared."""
+    """Return the text of ``docs/operations.md`` with the declared table of knobs."""
     before, _, rest = text.partition(TABLE_BEGIN)
     _, _, after = rest.partition(TABLE_END)
     return f"{before}{TABLE_BEGIN}\n\n{_table(KNOBS)}\n{TABLE_END}{after}"
 
 
 def write() -> list[Path]:
-    """Write both files, and return those that changed."""
+    """Update both files, and return the paths of those that changed."""
     changed = []
     for path, made in ((ENV_FILE, env_text), (OPERATIONS, docs_text)):
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The shape of a lab in words."""
+"""Describes the shape of a lab in words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,12 +8,12 @@ from corda_lab.knobs.shape import BY_NAME, KNOBS, Knob
 
 
 def describe(values: Mapping[str, str]) -> str:
-    """A shape in one line, for people: ``Corda 4.10, H2, simple notary, 3 parties, production mode, preset stock, heap 1g``."""
+    """Describe a shape in one line: ``Corda 4.10, H2, simple notary, 3 parties, production mode, heap 1g``."""
     return ", ".join(_traits(values))
 
 
 def describe_all(shapes: Sequence[Mapping[str, str]]) -> str:
-    """Several shapes in one line, what they share said once: ``H2; PostgreSQL; each with Corda 4.10, simple notary, …``."""
+    """Describe several shapes in one line; shared values come last: ``H2; PostgreSQL; each with Corda 4.10, …``."""
     described = list({describe(values): _traits(values) for values in shapes}.values())
     if len(described) == 1:
         return ", ".join(described[0])
@@ -23,14 +23,14 @@ def describe_all(shapes: Sequence[Mapping[str, str]]) -> str:
 
 
 def option_label(name: str, value: Any) -> str:
-    """The value of one option of a shape in words: ``5 parties``, ``PostgreSQL``, ``size small``, ``cpuset none``."""
+    """Describe the value of one shape option: ``5 parties``, ``PostgreSQL``, ``size small``, ``cpuset none``."""
     knob = BY_NAME.get(name)
     text = knob.text(value) if knob else str(value)
     return (knob and ", ".join(_labels(knob, text))) or f"{name.replace('_', ' ')} {text or 'none'}"
 
 
 def _traits(values: Mapping[str, str]) -> list[str]:
-    """A run that was stored before there was a knob has no value of it."""
+    """Return a label for each knob. A run that was stored before a knob existed has no value for it."""
     return [label for knob in KNOBS if knob.variable in values for label in _labels(knob, values[knob.variable])]
 
 

@@ -1,4 +1,4 @@
-"""Options: what the command line, sweep files and printed commands have in common about one thing that can be set."""
+"""Options: declarations that the command line, sweep files and printed commands share."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -8,32 +8,32 @@ from corda_lab.text.durations import format_duration
 
 
 class Kind(Enum):
-    """What an option takes. The command line, sweep files and checks each have one entry per kind that needs one."""
+    """The type of an option's value. The command line, sweep files and checks look up how to treat each kind."""
 
     TEXT = auto()
     CHOICE = auto()
     """One of ``Option.choices``, and nothing else is taken."""
     FILE = auto()
-    """The name of a file of a folder of ``configs/``."""
+    """The name of a file in a folder of ``configs/``."""
     COUNT = auto()
     """A whole number."""
     NUMBER = auto()
     CORES = auto()
-    """A number of CPU cores, of which the machine has to have as many."""
+    """A number of CPU cores, at most those of the machine."""
     CPUSET = auto()
     """CPU cores by number: ``0-3`` or ``0,2``."""
     SIZE = auto()
-    """Memory: ``512m``, ``2g``."""
+    """A memory size: ``512m``, ``2g``."""
     DURATION = auto()
-    """A length of time: ``30s``, ``2m``."""
+    """A duration: ``30s``, ``2m``."""
     FLAG = auto()
     WORDS = auto()
-    """Several texts without spaces; the option is repeated."""
+    """Several texts without spaces. On the command line, the option is repeated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """One thing that can be set. ``name`` is the field of a sweep file; ``--name`` with hyphens is the option."""
+    """One option. ``name`` is the field in a sweep file; the command-line option is ``--name`` with hyphens."""
 
     name: str
     kind: Kind
@@ -46,13 +46,13 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """The option as it is typed: ``--late-max``."""
+        """The command-line option: ``--late-max``."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
     def usage(self) -> str:
-        """The help of the command line."""
-        return f"{self.help} Repeat it for more." if self.kind is Kind.WORDS else self.help
+        """The help text on the command line."""
+        return f"{self.help} Repeatable." if self.kind is Kind.WORDS else self.help
 
     @property
     def negative_flag(self) -> str:
@@ -60,7 +60,7 @@ class Option:
         return f"--no-{self.name.replace('_', '-')}"
 
     def text(self, value: Any) -> str:
-        """A value as ``.env`` and the command line have it; durations are seconds."""
+        """Format a value as in ``.env`` and on the command line. Durations are given in seconds."""
         match self.kind:
             case Kind.FLAG:
                 return str(value).lower()
@@ -73,7 +73,7 @@ class Option:
         return str(value)
 
     def words(self, text: str) -> list[str]:
-        """The words of a command that set this option to what ``text`` wrote; none for an empty one."""
+        """Return the command-line arguments that set this option to ``text``; none if it is empty."""
         if self.kind is Kind.FLAG and text:
             return [self.flag if text == "true" else self.negative_flag]
         items = text.split() if self.kind is Kind.WORDS else [text] if text else []

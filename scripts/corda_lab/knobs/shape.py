@@ -1,8 +1,9 @@
-"""The knobs that make the shape of a lab, each declared once.
+"""The knobs: the settings that define the shape of a lab. Each is declared once.
 
-From this table come the comments and defaults of ``.env``, the options of ``lab up``, the fields of ``shape`` in a sweep
-file, the shape in words, and the ``lab up`` that a report prints. A new knob is an entry here and its use in
-``compose.yaml``; ``python -m corda_lab.knobs`` then writes it into ``.env`` and ``docs/operations.md``.
+The following are derived from this table: the comments and defaults in ``.env``, the options of ``lab up``, the fields
+of ``shape`` in a sweep file, the description of a shape, and the ``lab up`` command in reports. To add a knob, add an
+entry here, use its variable in ``compose.yaml``, and run ``python -m corda_lab.knobs`` to update ``.env`` and
+``docs/operations.md``.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,43 +15,43 @@ from corda_lab.text.words import plural
 from lab_workload.load import PARTIES_MAX
 
 CORDA_VERSIONS = ("3.3", "4.0", "4.1", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9", "4.10")
-"""Versions of the whole node on Maven Central that the lab runs."""
+"""Supported versions. Maven Central has the complete node of each."""
 PARTIES_MIN = 2
 LAB_IMAGES = "corda-lab/node:"
-"""How the names of the node images begin that the lab builds."""
+"""Name prefix of the node images that the lab builds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Knob(Option):
-    """A variable of ``.env`` that is part of the shape. A knob without a name is set by its variable only."""
+    """A variable in ``.env`` that is part of the shape. A knob without a name can be set only by its variable."""
 
     name: str = ""
     variable: str
     default: str
-    """As it stands in ``.env``, where it may refer to another variable."""
+    """The text in ``.env``, which may refer to another variable."""
     note: str = ""
-    """What only ``.env`` says, after the help."""
+    """Further explanation, added to the help in ``.env`` only."""
     folder: str = ""
-    """Of ``configs/``, for a FILE."""
+    """For the kind FILE: the folder of ``configs/``."""
     is_kept: bool = False
-    """Whether volumes are bound to the value with which they were made."""
+    """Whether existing volumes can be used only with the value with which they were created."""
     label: Callable[[str], str] = str
-    """A value in words; empty where it is not worth a word. WORDS are given one by one."""
+    """Describes a value; empty if the value is not worth mentioning. Called for each of several WORDS."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A published size of node: heap, and cores of the node."""
+    """A node size from R3's sizing guide: JVM heap and CPU cores."""
 
     heap: str
     cores: int
 
 
 SIZES = {"small": Size("1g", 1), "medium": Size("4g", 8), "large": Size("32g", 32)}
-"""The sizes of R3's sizing guide."""
+"""The sizes in R3's sizing guide, by name."""
 _SIZES_IN_WORDS = ", ".join(f"{name} ({size.heap}, {plural(size.cores, 'core')})" for name, size in SIZES.items())
 SIZE = Option(name="size", kind=Kind.TEXT, help=f"Heap and cores of each node: {_SIZES_IN_WORDS}.")
-"""Sets two knobs at once, which win when they are given too."""
+"""Sets the heap and the cores at once. ``--heap`` and ``--cores`` override it."""
 
 
 def _image_label(image: str) -> str:
@@ -69,7 +70,7 @@ def _cores_label(cores: str) -> str:
     return f"{cores} core{'' if float(cores) == 1 else 's'} a node" if float(cores) else ""
 
 
-def _unsaid(_: str) -> str:
+def _no_label(_: str) -> str:
     return ""
 
 
@@ -81,7 +82,8 @@ KNOBS = (
         choices=CORDA_VERSIONS,
         default="4.10",
         help=f"Version of Corda: {', '.join(CORDA_VERSIONS)}.",
-        note="All are on Maven Central. 3.3 runs the IOU and the empty flow only. Volumes hold the ledgers of one version.",
+        note="All are on Maven Central. 3.3 supports only the IOU and the empty flow. Existing volumes can be used only"
+        " with the version that created them.",
         is_kept=True,
         label="Corda {}".format,
     ),
@@ -90,7 +92,7 @@ KNOBS = (
         kind=Kind.TEXT,
         default="corda-lab/node:${CORDA_VERSION}",
         help="Image of every node.",
-        note="Your own image, Community or Enterprise, has to keep the layout that docs/operations.md describes.",
+        note="Your own image (Community or Enterprise) must have the layout that docs/operations.md describes.",
         label=_image_label,
     ),
     Knob(
@@ -122,8 +124,9 @@ KNOBS = (
         at_most=PARTIES_MAX,
         default="3",
         help=f"Number of parties in addition to the notary, {PARTIES_MIN} to {PARTIES_MAX}.",
-        note="They are PartyA to PartyJ. You can add parties to an existing network. Parties that you remove keep their"
-        " data; with plain Compose they run until `docker compose --profile '*' down`. Each takes 0.7 to 1.4 GB of memory.",
+        note="They are named PartyA to PartyJ. You can add parties to an existing network. Parties that you remove keep"
+        " their data; with plain Compose they keep running until `docker compose --profile '*' down`. Each party takes"
+        " 0.7 to 1.4 GB of memory.",
         label="{} parties".format,
     ),
     Knob(
@@ -131,9 +134,9 @@ KNOBS = (
         name="dev_mode",
         kind=Kind.FLAG,
         default="false",
-        help="Corda's development mode, or a network with its own root, as in production.",
-        note="true is the development mode, with the certificate authority that everybody has and with checks that cost"
-        " time.",
+        help="Corda's development mode, or production mode with a root certificate of the lab's own.",
+        note="Development mode (true) uses the certificates that every Corda installation contains, and makes checks"
+        " that cost time.",
         is_kept=True,
         label=_mode_label,
     ),
@@ -144,7 +147,7 @@ KNOBS = (
         folder="nodes",
         default="stock",
         help="Preset of the nodes: the name of a file in configs/nodes/.",
-        note="It is merged into every node.conf.",
+        note="The preset is merged into every node.conf.",
         label="preset {}".format,
     ),
     Knob(
@@ -152,9 +155,9 @@ KNOBS = (
         name="heap",
         kind=Kind.SIZE,
         default="1g",
-        help="Heap of each node's JVM, such as 1g; with --heap the memory limit follows.",
-        note="1g is enough to send attachments of 10 MB; one of 50 MB ends the node, as Corda does when the heap is too"
-        " small.",
+        help="Heap of each node's JVM, such as 1g. --heap also sets the memory limit.",
+        note="1g is enough to send attachments of 10 MB. An attachment of 50 MB needs more: Corda shuts a node down"
+        " when its heap is exhausted.",
         label="heap {}".format,
     ),
     Knob(
@@ -162,16 +165,16 @@ KNOBS = (
         kind=Kind.SIZE,
         default="2g",
         help="Memory limit of each node's container.",
-        note="It must leave room beside the heap for metaspace, code cache and direct buffers, of which the message"
-        " broker's journal alone takes 200 MB.",
-        label=_unsaid,
+        note="In addition to the heap, it must have room for metaspace, code cache and direct buffers. The message"
+        " broker's journal alone takes 200 MB of direct buffers.",
+        label=_no_label,
     ),
     Knob(
         variable="NODE_CORES",
         name="cores",
         kind=Kind.CORES,
         default="0",
-        help="CPU cores that each node may use, such as 2 or 0.5; 0 for all.",
+        help="Number of CPU cores that each node may use, such as 2 or 0.5; 0 means all.",
         label=_cores_label,
     ),
     Knob(
@@ -179,8 +182,8 @@ KNOBS = (
         name="cpuset",
         kind=Kind.CPUSET,
         default="",
-        help="Which CPU cores nodes may use, such as 0-3 or 0,2.",
-        note="Empty for any.",
+        help="CPU cores that the nodes may run on, such as 0-3 or 0,2.",
+        note="Empty means any.",
         label="on cores {}".format,
     ),
     Knob(
@@ -188,22 +191,22 @@ KNOBS = (
         name="link",
         kind=Kind.WORDS,
         default="",
-        help="Added latency and bandwidth limit of a link, such as partya-partyb=+40ms or partya-postgres=+8ms,10mbit.",
-        note="A link is between two nodes, or a node and PostgreSQL; several are separated by spaces. Latency is added to the"
-        " round trip.",
+        help="Added latency and bandwidth limit of a link, such as partya-partyb=+8ms,10mbit or partya-postgres=+8ms.",
+        note="A link connects two nodes, or a node and PostgreSQL. Separate several links by spaces. The latency is"
+        " added to the round-trip time.",
         label="link {}".format,
     ),
 )
-"""In the order in which they are listed, described and printed."""
+"""All knobs, in the order of help, descriptions and printed commands."""
 
 BY_VARIABLE = {knob.variable: knob for knob in KNOBS}
 SHAPE_VARIABLES = tuple(BY_VARIABLE)
-"""As compose.yaml writes them into the label of every node."""
+"""Names of the variables. ``compose.yaml`` writes them into a label of every node."""
 BY_NAME = {knob.name: knob for knob in KNOBS if knob.name}
 SHAPE_OPTIONS: tuple[Option, ...] = (*BY_NAME.values(), SIZE)
-"""Options of ``lab up``, and fields of ``shape`` in a sweep file."""
+"""The options of ``lab up``, which are also the fields of ``shape`` in a sweep file."""
 
 
 def variables_of(given: Mapping[str, Any]) -> dict[str, str]:
-    """Variables and their values by the options that were given, by name; None is not given, and ``size`` is left out."""
+    """Return the value of each variable whose option is in ``given`` and not None. ``size`` is ignored."""
     return {knob.variable: knob.text(given[name]) for name, knob in BY_NAME.items() if given.get(name) is not None}

@@ -1,1 +1,1 @@
-"""The Compose project: its settings, its shape, its images, its start and its end."""
+"""The Compose project: its settings, shape and images, and how it is started and stopped."""

@@ -1,4 +1,4 @@
-"""Links into Grafana."""
+"""URLs of the lab's services, and links to the Grafana dashboard."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ DASHBOARD = "lab-overview"
 
 
 def link(settings: Settings, started_at: float, ended_at: float) -> str | None:
-    """The dashboard over a span of unix seconds; None where the lab runs without Grafana."""
+    """Return the URL of the dashboard for a time range (Unix seconds); None if the lab runs without Grafana."""
     if not images.grafana_present():
         return None
     url = settings.url("GRAFANA_PORT")
@@ -17,7 +17,7 @@ def link(settings: Settings, started_at: float, ended_at: float) -> str | None:
 
 
 def urls(settings: Settings, *, without: Iterable[str] = ()) -> dict[str, str]:
-    """Where a browser finds each part."""
+    """Return the URL of each service with a web page: title → URL. ``without`` names services to leave out."""
     addresses = {
         "Locust": settings.url("LOCUST_PORT"),
         "Grafana": settings.url("GRAFANA_PORT"),

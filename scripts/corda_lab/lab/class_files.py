@@ -1,4 +1,4 @@
-"""Java class files, read just far enough to find the contracts of a CorDapp."""
+"""Finds the contracts in a CorDapp by reading its Java class files."""
 
 import struct
 import zipfile
@@ -10,7 +10,7 @@ CONTRACT_INTERFACES = frozenset(
     f"net/corda/core/contracts/{name}"
     for name in ("Contract", "UpgradedContract", "UpgradedContractWithLegacyConstraint")
 )
-"""The interfaces that make a class a contract, as class files name them."""
+"""The interfaces of a contract, by their names in class files."""
 
 _CLASS_MAGIC = 0xCAFEBABE
 
@@ -32,16 +32,19 @@ _CONSTANT_BYTES = {
     19: 2,
     20: 2,
 }
-"""Bytes behind the tag of each kind of entry in a class file's constant pool (JVM specification, 4.4)."""
+"""Bytes after the tag of each kind of constant pool entry (JVM specification, section 4.4)."""
 
 _TEXT_TAG, _CLASS_TAG = 1, 7
 
 _WIDE_TAGS = {5, 6}
-"""Numbers of eight bytes take two places of the pool."""
+"""Tags of 8-byte numbers, which take two entries of the pool."""
 
 
 def contract_classes(archive: zipfile.ZipFile) -> Iterator[str]:
-    """Names (``com/example/IouContract``) of the classes that implement Contract, themselves or by a parent in the same jar."""
+    """Yield the names (``com/example/IouContract``) of the classes that implement Contract.
+
+    They implement it directly, or inherit it from a class in the same jar.
+    """
     parents = {
         info.filename.removesuffix(".class"): class_parents(archive.read(info))
         for info in archive.infolist()
@@ -57,7 +60,7 @@ def contract_classes(archive: zipfile.ZipFile) -> Iterator[str]:
 
 
 def class_parents(content: bytes) -> frozenset[str]:
-    """The class that a class file extends and the interfaces that it names as its own; none where it cannot be read."""
+    """Return the superclass and the direct interfaces of a class file; empty if it cannot be parsed."""
     try:
         if struct.unpack_from(">I", content)[0] != _CLASS_MAGIC:
             return frozenset()

@@ -1,4 +1,4 @@
-"""Docker Compose, as the lab calls it: every command here is one that a person could type in the checkout."""
+"""Runs Docker Compose for the lab. Every command could also be typed by hand in the checkout."""
 
 import hashlib
 import json
@@ -21,17 +21,17 @@ from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 
 COMMAND_SECONDS_MAX = 120.0
 SHAPE_PROFILES = ("parties-", "notary-", "database-")
-"""How the profiles begin that .env makes of the shape."""
+"""Prefixes of the profiles that ``.env`` derives from the shape."""
 OPTIONAL_SERVICES = ("notary2", "notary3", "notary4", "postgres", "postgres-exporter", "links")
-"""Services besides parties that only some shapes have."""
+"""Services that only some shapes have, apart from parties."""
 
 ONE_SHOTS = ("bootstrap",)
-"""Services whose work is done when they end."""
+"""Services that end when their work is done."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """One container of the lab as ``docker compose ps`` tells of it."""
+    """One container of the lab, as ``docker compose ps`` reports it."""
 
     name: str
     container: str
@@ -41,19 +41,19 @@ class Service:
 
     @property
     def is_ready(self) -> bool:
-        """Running and healthy (or without a health check), or a one-shot that ended well."""
+        """Whether it is running and healthy (or has no health check), or is a one-shot service that succeeded."""
         if self.state == "exited":
             return self.name in ONE_SHOTS and self.exit_code == 0
         return self.state == "running" and self.health in {"", "healthy"}
 
     @property
     def has_failed(self) -> bool:
-        """Ended with an error, or running and found unhealthy."""
+        """Whether it ended with an error, or is unhealthy."""
         return (self.state in {"exited", "dead"} and self.exit_code != 0) or self.health == "unhealthy"
 
     @property
     def condition(self) -> str:
-        """State and health in one word."""
+        """State and health in one word: ``starting``, ``healthy``, ``done``, ``exited with 1``."""
         if self.state == "running" and self.health:
             return self.health
         if self.state == "exited":
@@ -62,7 +62,7 @@ class Service:
 
 
 def parse_services(text: str) -> list[Service]:
-    """Read ``docker compose ps --format json``: an object per line, or one array from older versions."""
+    """Parse ``docker compose ps --format json``: one object per line, or a single array from older versions."""
     stripped = text.strip()
     if not stripped:
         return []
@@ -86,10 +86,10 @@ def run_docker(
     cwd: Path = ROOT,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``docker`` quietly in a process group of its own, so that Ctrl-C reaches the lab first and not the client.
+    """Run ``docker`` and capture its output. It has its own process group, so that Ctrl-C does not reach it directly.
 
-    ``environment`` is laid over this process's own.
-    Never raises for an exit status; a missing client and a command that hangs are a LabError.
+    ``environment`` is added to the environment of this process. The exit status is not checked. Raises LabError if
+    there is no docker command, or if it does not end within ``seconds_max``.
     """
     try:
         return subprocess.run(
@@ -105,19 +105,20 @@ def run_docker(
             start_new_session=True,
         )
     except FileNotFoundError:
-        raise LabError("There is no docker command on PATH", "`scripts/lab doctor` says how to get one.") from None
+        raise LabError("There is no docker command on PATH", "`scripts/lab doctor` shows how to install it.") from None
     except subprocess.TimeoutExpired:
         raise LabError(
-            f"`{shlex.join(['docker', *arguments])}` gave no answer within {seconds_max:.0f} s",
-            "Is the engine overloaded? `docker info` tells whether it answers.",
+            f"`{shlex.join(['docker', *arguments])}` did not answer within {seconds_max:.0f} s",
+            "Run `docker info` to check whether the engine answers; it may be overloaded.",
         ) from None
 
 
 def lab_environment(settings: Settings) -> dict[str, str]:
-    """The variables with which Compose starts the shape that is wanted, nodes anew when what they read at start changed.
+    """Return the environment variables with which Compose starts the wanted shape.
 
-    Every service that not all shapes have is of a profile of its own name, so that one is started by naming it. Profiles of
-    anything else stay as they are; ``.env`` turns on some that follow from the shape, which these replace.
+    NODE_INPUTS makes Compose recreate the nodes if a file that they read at start has changed. Every optional service
+    has a profile of its own name, and COMPOSE_PROFILES lists those that the shape needs. They replace the profiles that
+    ``.env`` derives from the shape; other profiles that the user set are kept.
     """
     set_by_user = settings.values.get("COMPOSE_PROFILES", "")
     optional = {*OPTIONAL_SERVICES, *(party.lower() for party in PARTIES)}
@@ -137,7 +138,7 @@ def lab_environment(settings: Settings) -> dict[str, str]:
 
 
 def node_inputs(settings: Settings) -> str:
-    """Changes with everything that nodes read only when they start and that no other variable of theirs tells."""
+    """Return a hash of everything that nodes read only at start and that none of their other variables covers."""
     files = [CONFIGS / "network.conf"]
     files += [
         CONFIGS / knob.folder / f"{settings.values.get(knob.variable, '')}.conf"
@@ -153,34 +154,34 @@ def node_inputs(settings: Settings) -> str:
 
 
 class Compose:
-    """The lab's Compose project."""
+    """The lab's Compose project, with the environment for the wanted shape."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.project = settings.project
         self.environment = lab_environment(settings)
-        """What every command gets besides this process's own environment."""
+        """Variables that every command gets in addition to the environment of this process."""
 
     def arguments(self, *arguments: str) -> list[str]:
-        """What follows ``docker`` on the command line."""
+        """Return the arguments that follow ``docker`` on the command line."""
         return ["compose", "--file", str(COMPOSE_FILE), "--project-name", self.project, *arguments]
 
     def shown(self, *arguments: str) -> str:
-        """The command as a person would type it in the checkout."""
+        """Return the command as it can be typed in the checkout."""
         return shlex.join(["docker", "compose", *arguments])
 
     def run(
         self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
     ) -> subprocess.CompletedProcess[str]:
-        """Run one Compose command quietly; a failure is a LabError with its last words unless ``check`` is off."""
+        """Run a Compose command and capture its output. Raises LabError if it fails, unless ``check`` is False."""
         done = run_docker(self.arguments(*arguments), seconds_max=seconds_max, environment=self.environment)
         if check and done.returncode != 0:
             words = last_words(done.stderr or done.stdout)
-            raise LabError(f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see all of it.")
+            raise LabError(f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see its whole output.")
         return done
 
     def run_to_file(self, path: Path, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> None:
-        """Run one Compose command with its output in ``path``, however much it is. Raises LabError when it fails."""
+        """Run a Compose command and write its output, of any size, to ``path``. Raises LabError if it fails."""
         try:
             with path.open("wb") as stream:
                 done = subprocess.run(
@@ -199,11 +200,11 @@ class Compose:
         if done.returncode != 0:
             words = last_words(done.stderr.decode(errors="replace"))
             raise LabError(
-                f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see all of it.", exit_code=1
+                f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see its whole output.", exit_code=1
             )
 
     def start(self, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
-        """Start a Compose command in the background with its output in ``log``."""
+        """Start a Compose command in the background. Its output is written to ``log``."""
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as stream:
             return subprocess.Popen(
@@ -217,21 +218,21 @@ class Compose:
             )
 
     def config(self) -> dict[str, Any]:
-        """The project as Compose understands it, variables filled in."""
+        """Return the project as Compose parses it, with all variables resolved."""
         config: dict[str, Any] = json.loads(self.run("config", "--format", "json").stdout)
         return config
 
     def services(self) -> list[Service]:
-        """Every container of the project's services, ended ones too."""
+        """Return all containers of the project's services, including stopped ones."""
         return parse_services(self.run("ps", "--all", "--format", "json").stdout)
 
     def log_tail(self, service: str, count: int = 15) -> list[str]:
-        """The last log lines of a service."""
+        """Return the last ``count`` log lines of a service that are not blank."""
         done = self.run("logs", "--no-color", "--no-log-prefix", "--tail", str(count * 2), service, check=False)
         return last_lines(done.stdout + done.stderr, count)
 
     def load_containers(self) -> list[str]:
-        """Names of the running containers in which a scripted run generates load."""
+        """Return the names of the running containers that generate the load of a run."""
         done = run_docker(
             [
                 "ps",

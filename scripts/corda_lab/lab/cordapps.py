@@ -1,7 +1,7 @@
-"""Checks of the user's own CorDapps, the jars of ``cordapps/extra/``, before anything starts.
+"""Checks the user's own CorDapps, the jars in ``cordapps/extra/``, before anything starts.
 
-A node that meets a jar it cannot take stops with a stack trace after a minute or two, and some mistakes show only in the
-first transaction. All of them can be seen in the jars.
+Without these checks, a node stops with a stack trace after a minute or two if it cannot load a jar, and some mistakes
+show only in the first transaction. All of them can be found in the jars.
 """
 
 import hashlib
@@ -33,18 +33,18 @@ PLATFORM_VERSIONS = {
     "4.9": 11,
     "4.10": 12,
 }
-"""Platform version of every Corda version that the lab can run; a fourth number, as in 4.8.11, changes nothing."""
+"""Platform version by Corda version. A third number, as in 4.8.11, does not change it."""
 
 CORDAPP_NAMES = ("Cordapp-Contract-Name", "Cordapp-Workflow-Name")
-"""Manifest entries of a CorDapp. An older one has a Name and a Target-Platform-Version instead."""
+"""Manifest entries of a CorDapp. An old CorDapp has ``Name`` and ``Target-Platform-Version`` instead."""
 
 CORDAPP_NAMES_PLATFORM = 4
-"""Platform version from which on a node looks for them; an older one takes every jar."""
+"""Lowest platform version at which a node requires these entries. Older nodes load every jar."""
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What is wrong with one jar, and what to do about it."""
+class JarProblem:
+    """A problem of one jar, and its remedy."""
 
     path: Path
     finding: str
@@ -52,13 +52,13 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """The file and what is wrong with it."""
+        """The file and the finding, as one line."""
         return f"{shown(self.path)}: {self.finding}"
 
 
 @dataclass(frozen=True)
 class Jar:
-    """What the checks need of one jar: the hash of its bytes, its manifest's main entries, its contract classes."""
+    """The facts about a jar that the checks need: its hash, the main entries of its manifest, its contract classes."""
 
     path: Path
     sha256: str
@@ -67,28 +67,28 @@ class Jar:
 
     @property
     def is_cordapp(self) -> bool:
-        """Whether a node would take it for a CorDapp."""
+        """Whether a node would recognise it as a CorDapp."""
         is_old_form = "Name" in self.manifest and "Target-Platform-Version" in self.manifest
         return is_old_form or any(name in self.manifest for name in CORDAPP_NAMES)
 
 
 def shown(path: Path) -> str:
-    """A path as a person in the checkout would write it."""
+    """Return a path relative to the checkout if it is inside, else the path itself."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
 def platform_version(corda_version: str) -> int | None:
-    """Platform version of a Corda version; None for one that is not known."""
+    """Return the platform version of a Corda version; None if the version is unknown."""
     return PLATFORM_VERSIONS.get(".".join(corda_version.split(".")[:2]))
 
 
 def extra_jars(folder: Path = EXTRA_CORDAPPS) -> list[Path]:
-    """The jars of the user's own CorDapps, in order of name; an absent folder has none."""
+    """Return the jars of the user's own CorDapps, sorted by name; empty if there is no such folder."""
     return sorted(folder.glob("*.jar"))
 
 
 def fingerprint(folder: Path = EXTRA_CORDAPPS) -> str:
-    """Changes with the jars' names and content; empty when there are none."""
+    """Return a hash of the jars' names and content; empty if there are no jars. Raises LabError."""
     jars = extra_jars(folder)
     if not jars:
         return ""
@@ -97,12 +97,15 @@ def fingerprint(folder: Path = EXTRA_CORDAPPS) -> str:
         try:
             digest.update(jar.name.encode() + hashlib.sha256(jar.read_bytes()).digest())
         except OSError as error:
-            raise LabError(f"{shown(jar)}: cannot be read ({error.strerror})", "Mend its permissions.") from None
+            raise LabError(f"{shown(jar)}: cannot be read ({error.strerror})", "Fix its permissions.") from None
     return digest.hexdigest()[:16]
 
 
 def lab_contract_classes(sources: Path = CORDAPPS) -> dict[str, str]:
-    """Contracts of the lab's own CorDapp by class: they are built inside the image, so they are found in their sources."""
+    """Return the contract classes of the lab's own CorDapp: class → source file.
+
+    They are found in the sources, because the jar is built inside the image.
+    """
     folder = sources / "contracts" / "src" / "main" / "java"
     return {
         path.relative_to(folder).with_suffix("").as_posix(): shown(path)
@@ -112,7 +115,7 @@ def lab_contract_classes(sources: Path = CORDAPPS) -> dict[str, str]:
 
 
 def parse_manifest(content: bytes) -> dict[str, str]:
-    """Main entries of a ``MANIFEST.MF``; a line that begins with a space goes on with the one before."""
+    """Return the main entries of a ``MANIFEST.MF``. A line that begins with a space continues the previous line."""
     text = content.decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n").replace("\n ", "")
     main = text.split("\n\n", 1)[0]
     entries = (line.partition(":") for line in main.split("\n"))
@@ -120,7 +123,7 @@ def parse_manifest(content: bytes) -> dict[str, str]:
 
 
 def read_jar(path: Path) -> Jar:
-    """Read one jar. Raises ValueError with a reason when it is none."""
+    """Read one jar. Raises ValueError with the reason if it is not a valid jar."""
     if path.stat().st_size > JAR_BYTES_MAX:
         raise ValueError(f"is larger than {JAR_BYTES_MAX // 1024**2} MiB")
     digest = hashlib.sha256()
@@ -137,14 +140,16 @@ def read_jar(path: Path) -> Jar:
         raise ValueError(f"is not a jar ({error})") from None
 
 
-def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> list[Problem]:
-    """Everything that is wrong with the jars, all at once.
+def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> list[JarProblem]:
+    """Return all problems of the jars.
 
-    ``lab_contracts`` gives the contract classes of the lab's own CorDapp and where each is from.
+    ``lab_contracts`` has the contract classes of the lab's own CorDapp: class → source file.
     """
     if len(paths) > JARS_MAX:
-        return [Problem(paths[0].parent, f"holds {len(paths)} jars, more than {JARS_MAX}", "Remove some of them.")]
-    problems: list[Problem] = []
+        return [
+            JarProblem(paths[0].parent, f"contains {len(paths)} jars, more than {JARS_MAX}", "Remove some of them.")
+        ]
+    problems: list[JarProblem] = []
     by_hash: dict[str, Path] = {}
     owners: dict[str, tuple[str, bool]] = {name: (where, True) for name, where in lab_contracts.items()}
     for path in paths:
@@ -152,11 +157,11 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
             jar = read_jar(path)
         except (OSError, ValueError) as error:
             reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            problems.append(Problem(path, reason, "Copy the CorDapp's jar there again, or remove the file."))
+            problems.append(JarProblem(path, reason, "Copy the CorDapp's jar again, or delete the file."))
             continue
         twin = by_hash.setdefault(jar.sha256, path)
         if twin != path:
-            problems.append(Problem(path, f"is the same file as {twin.name}", "Remove one of the two."))
+            problems.append(JarProblem(path, f"is the same file as {twin.name}", "Delete one of the two."))
             continue
         problems += manifest_problems(jar, corda_version)
         for name in sorted(jar.contracts):
@@ -164,42 +169,44 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
             if where != path.name:
                 other = f"the lab's own CorDapp ({where})" if is_lab else where
                 problems.append(
-                    Problem(
+                    JarProblem(
                         path,
-                        f"holds the contract {name.replace('/', '.')}, and so does {other}",
-                        "Keep one of them: a node refuses two jars with the same contract.",
+                        f"contains the contract {name.replace('/', '.')}, which is also in {other}",
+                        "Keep only one of them: a node rejects two jars with the same contract.",
                     )
                 )
     return problems
 
 
-def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
-    """What the manifest says that a node of this version would not take."""
+def manifest_problems(jar: Jar, corda_version: str) -> Iterator[JarProblem]:
+    """Yield the manifest entries for which a node of this version would reject the jar."""
     offered = platform_version(corda_version)
     if not jar.is_cordapp and (offered is None or offered >= CORDAPP_NAMES_PLATFORM):
-        yield Problem(
+        yield JarProblem(
             jar.path,
             f"is not a CorDapp: its manifest has neither {' nor '.join(CORDAPP_NAMES)}",
-            "Only CorDapps belong there; a library has to be packed into the CorDapp that uses it. Remove the file.",
+            "Delete it. Only CorDapps belong there; a library must be packed into the CorDapp that uses it.",
         )
     wanted = jar.manifest.get("Min-Platform-Version")
     if wanted is None:
         return
     if not wanted.isdecimal():
-        yield Problem(jar.path, f"Min-Platform-Version {wanted!r} is not a number", "Mend the manifest in its build.")
+        yield JarProblem(
+            jar.path, f"Min-Platform-Version {wanted!r} is not a number", "Correct the manifest in its build."
+        )
         return
     if offered is not None and int(wanted) > offered:
         newer = [version for version, number in PLATFORM_VERSIONS.items() if number >= int(wanted)]
-        remedy = f"Set CORDA_VERSION={newer[0]} or newer, or take a build" if newer else "Take a build"
-        yield Problem(
+        remedy = f"Set CORDA_VERSION={newer[0]} or newer, or use a build" if newer else "Use a build"
+        yield JarProblem(
             jar.path,
-            f"needs platform version {wanted}, Corda {corda_version} has {offered}",
-            f"{remedy} of it for platform version {offered}.",
+            f"needs platform version {wanted}, but Corda {corda_version} has {offered}",
+            f"{remedy} for platform version {offered}.",
         )
 
 
 def require_sound(corda_version: str) -> int:
-    """Check all jars of ``cordapps/extra/``; returns how many there are. Raises LabError with every problem."""
+    """Check all jars in ``cordapps/extra/``, and return their number. Raises LabError with all problems."""
     paths = extra_jars()
     problems = find_problems(paths, corda_version, lab_contract_classes())
     if problems:

@@ -1,4 +1,4 @@
-"""Checks of this machine before the lab starts: each says what it found and how to mend it."""
+"""Checks this machine before the lab starts. Each check reports its finding and the remedy."""
 
 import re
 import socket
@@ -22,13 +22,13 @@ from corda_lab.paths import ROOT
 GIB = 1024**3
 
 DISK_BYTES_MIN = 2 * GIB
-"""Room for ledgers, metrics and results once the images are there."""
+"""Disk space for ledgers, metrics and results, once the images exist."""
 
 DISK_BUILD_BYTES_MIN = 10 * GIB
-"""Room for base images, build caches and the lab's own images besides."""
+"""Disk space if base images, build caches and the lab's own images are also needed."""
 
 MEMORY_SHARE_MIN = 0.55
-"""Share of all memory limits that has to be free: an idle lab uses about half of its limits, and load adds some heap."""
+"""Share of all memory limits that must be free. An idle lab uses about half of its limits, and load adds some heap."""
 
 PORTS = {
     "BRIDGE_PORT": "bridge",
@@ -39,7 +39,7 @@ PORTS = {
 
 
 class Level(StrEnum):
-    """How a check ended: fine, worth knowing, or in the way of ``lab up``."""
+    """The result of a check. A failure prevents ``lab up``."""
 
     OK = "ok"
     WARNING = "warning"
@@ -48,7 +48,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One finding: what was looked at, how it stands, and what to do when it is not fine."""
+    """One check: what was examined, the result, the finding, and the remedy unless the result is OK."""
 
     name: str
     level: Level
@@ -60,27 +60,27 @@ class Check:
 
 
 def ok(name: str, finding: str) -> Check:
-    """A check that found nothing to mend."""
+    """Return a check that passed."""
     return Check(name, Level.OK, finding)
 
 
 def failure(name: str, finding: str, remedy: str) -> Check:
-    """A check that found what keeps the lab from working."""
+    """Return a check that failed."""
     return Check(name, Level.FAILURE, finding, remedy)
 
 
 def gib(count: float) -> str:
-    """Bytes for people."""
+    """Format bytes as ``1.5 GiB``."""
     return f"{count / GIB:.1f} GiB"
 
 
 def check_python() -> Check:
-    """The interpreter that runs the lab."""
+    """Report the version of the Python interpreter."""
     return ok("python", f"{sys.version_info[0]}.{sys.version_info[1]}.{sys.version_info[2]}")
 
 
 def check_engine() -> Check:
-    """Whether an engine answers; on Debian and Ubuntu, as root, ``lab up`` installs and starts one."""
+    """Check that a Docker engine answers. Nothing is installed; ``lab up`` does that on Debian and Ubuntu, as root."""
     found = probe.probe()
     if found.state is probe.EngineState.READY:
         return ok("engine", found.server_version)
@@ -92,7 +92,7 @@ def check_engine() -> Check:
 
 
 def check_compose() -> Check:
-    """Whether Compose is new enough and buildx is there."""
+    """Check that Compose is new enough, and that buildx is installed."""
     try:
         return ok("compose", plugins.ensure_compose(install=False))
     except LabError as error:
@@ -100,7 +100,7 @@ def check_compose() -> Check:
 
 
 def memory_limits(settings: Settings, services: Iterable[str]) -> int:
-    """Sum of the memory limits of the services that keep running."""
+    """Return the sum of the services' memory limits, in bytes."""
     variables = {node.lower(): "NODE_MEMORY" for node in settings.nodes}
     variables.update(
         {name: f"{name.upper()}_MEMORY" for name in ("bridge", "locust", "prometheus", "grafana", "postgres")}
@@ -109,10 +109,10 @@ def memory_limits(settings: Settings, services: Iterable[str]) -> int:
 
 
 def judge_memory(limits: int, available: int, total: int) -> Check:
-    """Compare free memory with what the lab will need."""
+    """Compare the available memory with the memory limits of the services to start, all in bytes."""
     needed = int(limits * MEMORY_SHARE_MIN)
-    finding = f"{gib(available)} free of {gib(total)}; what is to start uses about {gib(needed)}, at most {gib(limits)}"
-    remedy = "Close other programs, give the engine more memory, or set smaller NODE_HEAP and NODE_MEMORY in .env."
+    finding = f"{gib(available)} of {gib(total)} available; the lab needs about {gib(needed)}, at most {gib(limits)}"
+    remedy = "Close other programs, give the engine more memory, or reduce NODE_HEAP and NODE_MEMORY in .env."
     if available < needed:
         return failure("memory", finding, remedy)
     if available < limits:
@@ -121,34 +121,35 @@ def judge_memory(limits: int, available: int, total: int) -> Check:
 
 
 def check_memory(settings: Settings, services: Sequence[str]) -> Check:
-    """Whether the machine (or the engine's virtual machine) has the memory that the services may use."""
+    """Check that the machine, or the engine's virtual machine, has enough memory for the services."""
     info = probe.engine_info()
     total = info.mem_total_bytes
     available = machine.memory_available_bytes()
-    # An engine in a virtual machine of its own (Docker Desktop) has other memory than this host.
+    # An engine in a virtual machine (Docker Desktop) has its own memory, not that of this host.
     if not Path(info.root_dir).exists():
         available = total
     return judge_memory(memory_limits(settings, services), min(available, total), total)
 
 
 def judge_disk(free: int, *, images_present: bool) -> Check:
-    """Compare free disk with what the lab will need."""
+    """Compare the free disk space (bytes) with the space that the lab needs."""
     needed = DISK_BYTES_MIN if images_present else DISK_BUILD_BYTES_MIN
-    finding = f"{gib(free)} free; about {gib(needed)} needed" + ("" if images_present else " while images are built")
+    finding = f"{gib(free)} free; about {gib(needed)} needed" + ("" if images_present else " to build the images")
     if free < needed:
-        return failure("disk", finding, "Free some: `docker system df` shows what images, caches and volumes take.")
+        remedy = "Free some disk space. `docker system df` shows what images, caches and volumes take."
+        return failure("disk", finding, remedy)
     return ok("disk", finding)
 
 
 def check_disk(settings: Settings) -> Check:
-    """Whether the engine's disk has room."""
+    """Check that the engine's disk has enough free space."""
     root = Path(probe.engine_info().root_dir)
     present = run_docker(["image", "inspect", settings.node_image]).returncode == 0
     return judge_disk(machine.disk_free_bytes(root if root.exists() else ROOT), images_present=present)
 
 
 def port_is_free(port: int) -> bool:
-    """Whether a server could listen on this port of 127.0.0.1 now."""
+    """Return whether a server could listen on this port of 127.0.0.1 now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -159,7 +160,7 @@ def port_is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ports of 127.0.0.1 on which nothing listens now."""
+    """Return ``count`` different ports of 127.0.0.1 that are free now."""
     with ExitStack() as stack:
         listeners = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) for _ in range(count)]
         for listener in listeners:
@@ -168,8 +169,8 @@ def free_ports(count: int) -> list[int]:
 
 
 def port_owner(port: int) -> str:
-    """Which program listens on a port, as far as this user may know; empty when unknown."""
-    # Other users' sockets have no process here, and macOS shows sockets to root only.
+    """Return the program that listens on a port, or empty if this user may not see it."""
+    # The processes of other users' sockets are hidden, and macOS shows sockets only to root.
     with suppress(psutil.Error, OSError):
         for one in psutil.net_connections(kind="tcp"):
             is_listener = one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port
@@ -189,7 +190,7 @@ def parse_published(text: str) -> dict[int, tuple[str, str]]:
 
 
 def published_ports() -> dict[int, tuple[str, str]]:
-    """Which container publishes which host port."""
+    """Return the published host ports: port → (project, container)."""
     form = '{{.Label "com.docker.compose.project"}}\t{{.Names}}\t{{.Ports}}'
     return parse_published(run_docker(["ps", "--format", form]).stdout)
 
@@ -197,7 +198,7 @@ def published_ports() -> dict[int, tuple[str, str]]:
 def check_ports(
     settings: Settings, variables: Iterable[str] = PORTS, *, published: Mapping[int, tuple[str, str]]
 ) -> list[Check]:
-    """Whether every port is free, or is the lab's own already; two equal ones are found as well."""
+    """Check that every port is free or already used by this lab, and that no two variables have the same port."""
     checks = []
     seen: dict[int, str] = {}
     for variable in variables:
@@ -206,13 +207,13 @@ def check_ports(
         project, container = published.get(port, ("", ""))
         remedy = f"Stop it, or choose another port: {variable}={free_ports(1)[0]} in .env or in the environment."
         if port in seen:
-            checks.append(failure(name, f"is {seen[port]} as well", f"Give {variable} another number."))
+            checks.append(failure(name, f"also set by {seen[port]}", f"Set {variable} to another port."))
         elif container and project == settings.project:
             checks.append(ok(name, f"used by this lab ({container})"))
         elif container:
-            checks.append(failure(name, f"taken by the container {container}", remedy))
+            checks.append(failure(name, f"used by the container {container}", remedy))
         elif not port_is_free(port):
-            checks.append(failure(name, f"taken by {port_owner(port) or 'another program'}", remedy))
+            checks.append(failure(name, f"used by {port_owner(port) or 'another program'}", remedy))
         else:
             checks.append(ok(name, "free"))
         seen[port] = variable
@@ -220,25 +221,26 @@ def check_ports(
 
 
 def judge_shape(shape: str, settings: Settings) -> list[str]:
-    """Which settings differ from those that the kept volumes were made with.
+    """Return the settings that differ from those with which the existing volumes were created.
 
-    ``shape`` is what the bootstrapper wrote into the network volume: ``corda=4.10 database=h2 notary=simple dev-mode=false``.
+    ``shape`` is the text that the bootstrapper wrote into the network volume, such as
+    ``corda=4.10 database=h2 notary=simple dev-mode=false``.
     """
     kept = dict(word.partition("=")[::2] for word in shape.split())
     wanted = {name: settings[variable] for name, variable in KEPT.items()}
     return [
-        f"{name} {kept.get(name, 'not known')}, but {wanted[name]} is configured"
+        f"{name} {kept.get(name, 'unknown')}, but {wanted[name]} is configured"
         for name in wanted
         if kept and kept.get(name) != wanted[name]
     ]
 
 
 def check_volumes(settings: Settings) -> Check:
-    """Whether the kept volumes, if any, were made by the configuration at hand."""
+    """Check that the existing volumes, if any, were created with the current configuration."""
     volume = f"{settings.project}_network"
     if run_docker(["volume", "inspect", volume]).returncode != 0:
         return ok("volumes", "none yet")
-    # Any image of the lab will do to look into the volume, also when the version was changed and its image is not built.
+    # Any node image can read the volume, even if the version was changed and its image is not built yet.
     images = run_docker(["image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "corda-lab/node"]).stdout.split()
     if not images:
         return ok("volumes", "kept from an earlier start")
@@ -249,14 +251,14 @@ def check_volumes(settings: Settings) -> Check:
     if differences:
         return failure(
             "volumes",
-            f"they hold a network of another configuration ({'; '.join(differences)})",
-            "Set the old values again, or forget the old network with `scripts/lab down --volumes`.",
+            f"they contain a network with another configuration ({'; '.join(differences)})",
+            "Restore the old values, or delete the old network with `scripts/lab down --volumes`.",
         )
     return ok("volumes", f"kept from an earlier start ({shape.stdout.strip() or 'not finished'})")
 
 
 def check_extra_cordapps(settings: Settings) -> list[Check]:
-    """Whether a node of the configured version would take every jar of ``cordapps/extra/``."""
+    """Check that a node of the configured version would load every jar in ``cordapps/extra/``."""
     jars = cordapps.extra_jars()
     problems = cordapps.find_problems(jars, settings["CORDA_VERSION"], cordapps.lab_contract_classes())
     if problems:
@@ -265,7 +267,7 @@ def check_extra_cordapps(settings: Settings) -> list[Check]:
 
 
 def examine(settings: Settings) -> list[Check]:
-    """All checks; those that need an engine are left out where there is none."""
+    """Run all checks. Checks that need a Docker engine are left out if there is none."""
     always, docker = [check_python(), *check_extra_cordapps(settings)], check_engine()
     if docker.level is Level.FAILURE:
         return [*always, docker, *check_ports(settings, published={})]
@@ -276,7 +278,7 @@ def examine(settings: Settings) -> list[Check]:
 
 
 def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Check]:
-    """What has to hold before ``docker compose up``; services in ``without`` are left out of the start."""
+    """Run the checks that must pass before ``docker compose up``. Services in ``without`` will not be started."""
     left_out = set(without)
     running = {service.name for service in Compose(settings).services() if service.state == "running"}
     services = [
@@ -296,7 +298,7 @@ def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Chec
 
 
 def blocking_error(checks: Iterable[Check]) -> LabError | None:
-    """One error for all checks that failed; None when none did."""
+    """Return one error for all failed checks; None if none failed."""
     failures = [check for check in checks if check.level is Level.FAILURE]
     if not failures:
         return None

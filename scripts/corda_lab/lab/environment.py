@@ -1,4 +1,4 @@
-"""``run.json``: everything that a run's numbers depend on, and the command that makes them again."""
+"""The environment of a run, as stored in ``run.json``: everything outside the workload that its results depend on."""
 
 import json
 import platform
@@ -15,7 +15,7 @@ from corda_lab.results.manifest import Environment, GitState, Host, Image, Versi
 
 
 def git_state() -> GitState:
-    """Commit of the checkout, and whether it holds changes that the commit does not; None outside a repository."""
+    """Return the commit of the checkout, and whether it has uncommitted changes. Both are None outside a repository."""
 
     def git(*arguments: str) -> str | None:
         try:
@@ -31,7 +31,7 @@ def git_state() -> GitState:
 
 
 def image_ids(compose: Compose) -> dict[str, Image]:
-    """Name and id of the image that each service's container really runs on."""
+    """Return the image of each service's container: service → name and id."""
     containers = [service for service in compose.services() if service.state in {"running", "exited"}]
     if not containers:
         return {}
@@ -45,13 +45,13 @@ def image_ids(compose: Compose) -> dict[str, Image]:
 
 
 def parse_java_version(text: str) -> str:
-    """The quoted version in the output of ``java -version``; empty when there is none."""
+    """Return the quoted version in the output of ``java -version``; empty if there is none."""
     match = re.search(r'version "([^"]+)"', text)
     return match[1] if match else ""
 
 
 def java_versions(compose: Compose) -> dict[str, str]:
-    """Version of the Java that runs the nodes and the bridge."""
+    """Return the Java versions of the nodes and the bridge."""
     versions = {}
     for name, service in (("node", "partya"), ("bridge", "bridge")):
         done = compose.run("exec", "-T", service, "java", "-version", check=False)
@@ -60,7 +60,7 @@ def java_versions(compose: Compose) -> dict[str, str]:
 
 
 def versions(settings: Settings, compose: Compose) -> Versions:
-    """Versions of what ran."""
+    """Return the versions of Corda, Java, Docker, Compose and Python."""
     info = probe.engine_info()
     return Versions(
         corda=settings["CORDA_VERSION"],
@@ -72,7 +72,10 @@ def versions(settings: Settings, compose: Compose) -> Versions:
 
 
 def environment(settings: Settings) -> Environment:
-    """The part of the manifest that does not depend on the run: taken before the load, so that it costs the load nothing."""
+    """Return the part of the manifest that does not depend on the load.
+
+    Call it before the load, so that it takes no CPU time from it.
+    """
     compose = Compose(settings)
     return Environment(
         git=git_state(),

@@ -1,7 +1,7 @@
-"""Third-party images: from a registry, or stand-ins of the same names built from Debian's packages.
+"""Third-party images: pulled from a registry, or stand-ins of the same names that are built from Debian packages.
 
-A stand-in is built where no registry can be reached. It keeps the promises of the official image that this project
-relies on (paths, user, programs), carries the label ``org.cordalab.standin=true`` and trusts what the host trusts.
+Stand-ins are built if no registry can be reached. A stand-in has the paths, user and programs of the official image
+that this project relies on. It has the label ``org.cordalab.standin=true``, and trusts the host's certificates.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.text import ui
 
 Source = Literal["present", "registry", "local"]
-"""Where images come from; ``present`` when all of them are there already."""
+"""Where images come from; ``present`` means that all of them exist already."""
 
 GRAFANA_VARIABLE = "GRAFANA_IMAGE"
 
@@ -28,31 +28,31 @@ IMAGES_OF_SERVICES = {
     "postgres-exporter": "POSTGRES_EXPORTER_IMAGE",
     "links": "TOXIPROXY_IMAGE",
 }
-"""Images that only a lab with the service needs."""
+"""Images that are needed only if the lab has the service: service → variable in ``.env``."""
 
 
 def image_names(settings: Settings) -> dict[str, str]:
-    """Every third-party image that a lab of this shape needs: variable of ``.env`` → name."""
+    """Return the third-party images that a lab of this shape needs: variable in ``.env`` → name."""
     unneeded = {variable for service, variable in IMAGES_OF_SERVICES.items() if service not in settings.extra_services}
     variables = [*(stand_in.variable for stand_in in STAND_INS), GRAFANA_VARIABLE]
     return {variable: settings[variable] for variable in variables if variable not in unneeded}
 
 
 def standins_present(settings: Settings) -> tuple[str, ...]:
-    """Names of the third-party images that are stand-ins here, for a run's manifest."""
+    """Return the names of the third-party images that are stand-ins on this machine. Every manifest lists them."""
     present = present_images(image_names(settings).values())
     return tuple(sorted(name for name, is_stand_in in present.items() if is_stand_in))
 
 
 def grafana_present() -> bool:
-    """Whether Grafana's image is there; it has no stand-in, so without a registry the lab runs without it."""
+    """Return whether Grafana's image exists. It has no stand-in, so without a registry the lab runs without Grafana."""
     return bool(present_images([load_settings()[GRAFANA_VARIABLE]]))
 
 
 def decide(names: Mapping[str, str], present: Mapping[str, bool]) -> Source | None:
-    """The source that follows from the images alone; None when a registry has to be asked.
+    """Return the source that follows from the existing images; None if a registry has to be tried.
 
-    Once a stand-in is in use the choice stays local, so that two runs do not silently differ in what they ran on.
+    Once a stand-in is in use, the source stays local, so that the images do not change silently between two runs.
     """
     if all(name in present for name in names.values()):
         return "present"
@@ -62,9 +62,12 @@ def decide(names: Mapping[str, str], present: Mapping[str, bool]) -> Source | No
 
 
 def choose_source(names: Mapping[str, str], forced: Literal["registry", "local"] | None = None) -> Source:
-    """Where these images come from: as forced, or as found (already there, a registry, else local), and say so."""
+    """Choose the source of the images, and print it.
+
+    Without ``forced``, the order is: already present, a registry, local stand-ins.
+    """
     if forced is not None:
-        ui.note(f"images: {forced}, as asked for")
+        ui.note(f"images: {forced}, as requested")
         return forced
     present = present_images(names.values())
     source = decide(names, present)
@@ -72,18 +75,18 @@ def choose_source(names: Mapping[str, str], forced: Literal["registry", "local"]
         missing = next(name for name in names.values() if name not in present)
         reason = registry_problem(missing)
         source = "local" if reason else "registry"
-        ui.note(f"images: local, since no registry can be reached ({reason})" if reason else "images: registry")
+        ui.note(f"images: local, because no registry can be reached ({reason})" if reason else "images: registry")
     elif source == "local":
-        ui.note("images: local, as before; `--images registry` replaces stand-ins by the official images")
+        ui.note("images: local, as before; `--images registry` replaces stand-ins with the official images")
     else:
-        ui.note(f"images: all are there, {sum(present.values())} of {len(present)} are stand-ins")
+        ui.note(f"images: all present, {sum(present.values())} of {len(present)} are stand-ins")
     return source
 
 
 def registry_problem(image: str) -> str:
-    """Why the engine cannot pull ``image``; empty when it can.
+    """Return why the engine cannot pull ``image``; empty if it can.
 
-    The pull is a real one, by the engine with its own proxy and mirrors, and is cut off at its first sign of success.
+    The test is a real pull by the engine, with its proxy and mirrors. It is cancelled at the first sign of success.
     """
     process = subprocess.Popen(
         ["docker", "pull", image],
@@ -109,9 +112,9 @@ def registry_problem(image: str) -> str:
 
 
 def ensure_images(source: Source, by_variable: Mapping[str, str]) -> None:
-    """Pull or build those of these third-party images, variable of ``.env`` → name, that are not there yet.
+    """Pull or build the third-party images that do not exist yet. ``by_variable``: variable in ``.env`` → name.
 
-    From a registry, stand-ins are replaced too. Locally, an official image that is there is used as it is.
+    With the source ``registry``, stand-ins are also replaced. With ``local``, existing official images are kept.
     """
     present = present_images(by_variable.values())
     if source == "registry":
@@ -122,7 +125,7 @@ def ensure_images(source: Source, by_variable: Mapping[str, str]) -> None:
         if missing:
             build(missing)
         if grafana:
-            ui.warn("Grafana is left out: it has no stand-in and no registry is in use. Prometheus and reports work.")
+            ui.warn("The lab runs without Grafana, which has no stand-in. Prometheus and the reports still work.")
 
 
 def _pull(names: Sequence[str]) -> None:
@@ -132,6 +135,6 @@ def _pull(names: Sequence[str]) -> None:
             ["docker", "pull", "--quiet", name],
             seconds_max=PULL_SECONDS_MAX,
             what=f"Pulling {name}",
-            remedy="Check the engine's network and proxy, or build stand-ins with `--images local`.",
+            remedy="Check the engine's network and proxy, or build stand-ins: pass `--images local`.",
         )
         ui.note(f"{name} pulled in {time.monotonic() - started:.0f} s")

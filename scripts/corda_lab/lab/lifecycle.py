@@ -1,4 +1,4 @@
-"""Bring the lab up and down, and tell how it stands."""
+"""Starts and stops the lab."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from corda_lab.lab import cordapps, doctor, images, ownership, shape, start_cost
 from corda_lab.lab.addresses import urls
 from corda_lab.lab.compose import Compose, Service
 from corda_lab.lab.links import show_links
-from corda_lab.lab.progress import Progress, events
+from corda_lab.lab.progress import StartProgress, events
 from corda_lab.lab.settings import PARTIES, Settings
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
@@ -27,18 +27,18 @@ BASE_SERVICES = ("bridge", "locust", "prometheus", "grafana")
 
 
 def services_of(settings: Settings) -> tuple[str, ...]:
-    """Every service of the lab, in the order in which they start."""
+    """Return the names of all services of the lab, in the order of their start."""
     return ("bootstrap", *settings.extra_services, *(node.lower() for node in settings.nodes), *BASE_SERVICES)
 
 
 def require_engine() -> None:
-    """An engine and Compose have to be there; nothing is installed or started. Raises LabError with the remedy."""
+    """Check that a Docker engine and Compose are available. Raises LabError with the remedy; installs nothing."""
     engine.ensure_engine(install=False)
     plugins.ensure_compose(install=False)
 
 
 def prepare_engine() -> None:
-    """Make sure of the engine and Compose, installing and starting what is missing where that can be done."""
+    """Make sure that a Docker engine and Compose are available. Install and start them if that is possible here."""
     with ui.phase("Docker engine and Compose"):
         version = engine.ensure_engine()
         compose = plugins.ensure_compose()
@@ -46,19 +46,19 @@ def prepare_engine() -> None:
 
 
 def prepare_images(settings: Settings, forced: ImageChoice | None) -> None:
-    """Make sure of the third-party images that the builds and services need."""
+    """Pull or build the third-party images that the builds and services need."""
     with ui.phase("Third-party images"):
         names = images.image_names(settings)
         images.ensure_images(images.choose_source(names, forced), names)
 
 
 def left_out() -> tuple[str, ...]:
-    """Services that cannot start here: Grafana, where its image could not be had."""
+    """Return the services that cannot start here: Grafana, if its image is not available."""
     return () if images.grafana_present() else ("grafana",)
 
 
 def check_machine(settings: Settings) -> None:
-    """Stop before anything starts when the machine is not fit for it."""
+    """Check this machine before anything starts. Prints warnings; raises LabError if a check fails."""
     with ui.phase("Checking this machine"):
         checks = doctor.check_start(settings, without=left_out())
         for check in checks:
@@ -71,7 +71,7 @@ def check_machine(settings: Settings) -> None:
 
 
 def build(settings: Settings) -> None:
-    """Build the lab's own images; quick when nothing has changed."""
+    """Build the lab's own images. This is quick if nothing has changed. Raises LabError."""
     with ui.phase("Building the lab's images"):
         compose = Compose(settings)
         log = CACHE / "build.log"
@@ -87,30 +87,30 @@ def build(settings: Settings) -> None:
                 ui.note(f"| {line}")
             reason = f"did not end within {BUILD_SECONDS_MAX:.0f} s" if status is None else "failed"
             raise LabError(
-                f"Building the images {reason}", f"See the lines above, and all of them in {log}.", exit_code=1
+                f"Building the images {reason}", f"See the lines above; the whole log is in {log}.", exit_code=1
             )
 
 
 def check_services(config: Mapping[str, Any], expected: Iterable[str]) -> None:
-    """Compose has to know every service that is to start, or fewer parties than wanted would come up. Raises LabError."""
+    """Check that Compose knows every service that is to start. Otherwise it would start too few. Raises LabError."""
     missing = [name for name in expected if name not in config["services"]]
     if missing:
         raise LabError(
-            f"compose.yaml: has no service {', '.join(missing)} among those that COMPOSE_PROFILES turns on",
-            "Give fewer --parties, or restore the repository's own compose.yaml.",
+            f"compose.yaml: has no service {', '.join(missing)} in the active profiles",
+            "Reduce --parties, or restore the compose.yaml file of the repository.",
         )
 
 
 def whole(settings: Settings) -> Settings:
-    """The settings with every service that any shape has, for commands that stop them."""
+    """Return settings that include the services of all shapes, for commands that stop them."""
     return settings.with_values({"PARTIES": str(len(PARTIES)), "NOTARY": "bft", "DATABASE": "postgres", "LINKS": "any"})
 
 
 def remove_surplus(settings: Settings) -> list[Service]:
-    """Remove the containers that the start cannot do with, and return the others; ledgers stay.
+    """Remove the containers that would disturb the start, and return the others. Ledgers are kept.
 
-    Those are services that the wanted shape does not have, which Compose leaves running, and a bridge that is not well since some
-    node is not: Compose would give up at its first look at it, though the node is about to start.
+    These are services that the wanted shape does not have, because Compose would leave them running, and an unhealthy
+    bridge: Compose would fail on it at once, although the node that it waits for is about to start.
     """
     compose = Compose(whole(settings))
     wanted = services_of(settings)
@@ -124,12 +124,12 @@ def remove_surplus(settings: Settings) -> list[Service]:
 
 
 def start(settings: Settings) -> None:
-    """``docker compose up`` and wait until every service is healthy; a failure shows the failing service's own words."""
+    """Run ``docker compose up`` and wait until every service is healthy. Raises LabError that names failed services."""
     with ui.phase("Starting the lab"):
         beginning = start_cost.Beginning()
         compose = Compose(settings)
         out = left_out()
-        # Compose pulls the image of a service scaled to 0 too, so what is to start is named where something is left out.
+        # Compose pulls images even for services scaled to 0. So if a service is left out, all the others are named.
         services = services_of(settings)
         check_services(compose.config(), services)
         ready = {service.name: service.condition for service in remove_surplus(settings) if service.is_ready}
@@ -138,7 +138,7 @@ def start(settings: Settings) -> None:
         ui.note(compose.shown(*arguments))
         log = CACHE / "up.log"
         with events(compose.project, CACHE / "events.ndjson") as stream:
-            progress = Progress(tuple(name for name in services if name not in out), stream, ready)
+            progress = StartProgress(tuple(name for name in services if name not in out), stream, ready)
             try:
                 status = follow(
                     compose.start(*arguments, log=log),
@@ -147,7 +147,7 @@ def start(settings: Settings) -> None:
                     every_seconds=REPORT_EVERY_SECONDS,
                 )
             except KeyboardInterrupt:
-                ui.note("what was started still runs: `scripts/lab up` goes on from here, `scripts/lab down` stops it")
+                ui.note("the started services keep running: `scripts/lab up` continues, `scripts/lab down` stops them")
                 raise
             progress.tell()
         if status != 0:
@@ -157,7 +157,7 @@ def start(settings: Settings) -> None:
 
 
 def start_error(compose: Compose, services: Iterable[Service], log: Path, *, timed_out: bool) -> LabError:
-    """Find the service that failed, show its last log lines, and say what to do."""
+    """Print the last log lines of the services that failed, and return the error with its remedy."""
     failed = [service for service in services if service.has_failed]
     for service in failed[:2]:
         ui.note(f"last lines of {service.name} ({service.condition}):")
@@ -165,7 +165,7 @@ def start_error(compose: Compose, services: Iterable[Service], log: Path, *, tim
             ui.note(f"| {line}")
     if failed:
         names = ", ".join(f"{service.name} {service.condition}" for service in failed)
-        remedy = f"All of it: {compose.shown('logs', failed[0].name)}. Mend it and run `scripts/lab up` again."
+        remedy = f"See `{compose.shown('logs', failed[0].name)}` for the whole log. Then run `scripts/lab up` again."
         return LabError(f"The lab did not start: {names}", remedy, exit_code=1)
     words = last_words(log.read_text(encoding="utf-8", errors="replace"))
     reason = f"it was not ready within {UP_SECONDS_MAX:.0f} s" if timed_out else words
@@ -173,20 +173,23 @@ def start_error(compose: Compose, services: Iterable[Service], log: Path, *, tim
 
 
 def print_urls(settings: Settings) -> None:
-    """Print the address of each part."""
+    """Print the URL of each service with a web page."""
     for name, address in urls(settings, without=left_out()).items():
         ui.note(f"{name:<11} {address}")
 
 
 def check_extra_cordapps(settings: Settings) -> None:
-    """Stop before anything is built or started when a node would not take a jar of ``cordapps/extra/``."""
+    """Check the jars in ``cordapps/extra/`` before anything is built or started. Raises LabError with all problems."""
     count = cordapps.require_sound(settings["CORDA_VERSION"])
     if count:
-        ui.note(f"{count} CorDapps of your own in cordapps/extra/")
+        ui.note(f"extra CorDapps: {count} in cordapps/extra/")
 
 
 def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = None) -> None:
-    """From whatever is there to a lab that is ready; ``mark`` says meanwhile whose it is."""
+    """Start the lab, whatever its current state, and wait until it is ready. Raises LabError.
+
+    ``mark`` is the record in ``ownership`` during the start.
+    """
     shape.require_possible(settings)
     check_extra_cordapps(settings)
     prepare_engine()
@@ -199,10 +202,13 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
 
 
 def down(settings: Settings, *, volumes: bool, mark: str | None = None) -> None:
-    """Stop the lab; with ``volumes`` also forget ledgers, identities and metrics. ``mark`` says whose the rest is."""
+    """Stop the lab. With ``volumes``, also delete ledgers, identities and metrics. Raises LabError.
+
+    ``mark`` is the record in ``ownership`` for anything that remains.
+    """
     ownership.mark(settings.project, mark)
-    with ui.phase("Stopping the lab" + (" and removing its volumes" if volumes else "")):
-        # Whatever shape was started: Compose stops no service of a profile that is not on.
+    with ui.phase("Stopping the lab" + (" and deleting its volumes" if volumes else "")):
+        # Include the services of all shapes: Compose does not stop services of inactive profiles.
         compose = Compose(whole(settings))
         arguments = ["down", "--remove-orphans", *(["--volumes"] if volumes else [])]
         ui.note(compose.shown(*arguments))

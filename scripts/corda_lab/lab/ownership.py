@@ -1,6 +1,6 @@
-"""Whose lab it is: a sweep replaces the one that a sweep started last, and no other, for that would lose somebody's ledger.
+"""Records which lab a sweep started. A sweep may replace only that lab, so that nobody loses a ledger.
 
-Every start and every stop of the lab leaves a mark before it begins. Those of a person say that the lab is nobody's to replace.
+Every start and every stop of the lab first writes a record. A start by the user records that no sweep owns the lab.
 """
 
 import json
@@ -11,21 +11,21 @@ from corda_lab.errors import LabError
 from corda_lab.lab.compose import run_docker
 
 STARTING = "starting"
-"""Stands for the lab while a sweep starts it: what a process that was killed then left behind is the sweep's."""
+"""Recorded while a sweep starts its lab. If the process is killed then, what it started still belongs to the sweep."""
 
 
 def mark_file(project: str) -> Path:
-    """Where the mark of a Compose project is kept."""
+    """Return the path of the record of a Compose project."""
     return paths.CACHE / f"sweep-lab-{project}.json"
 
 
 def mark(project: str, lab: str | None) -> None:
-    """Note which lab of a project a sweep started, as ``present`` tells it; None: whatever is there is not a sweep's."""
+    """Record the lab that a sweep started (a value of ``present``); None if the existing lab is not a sweep's."""
     atomic.write_text(mark_file(project), json.dumps({"lab": lab}))
 
 
 def marked(project: str) -> str | None:
-    """The lab that was noted last."""
+    """Return the lab that was recorded last."""
     try:
         found = json.loads(mark_file(project).read_text(encoding="utf-8"))["lab"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -34,7 +34,7 @@ def marked(project: str) -> str | None:
 
 
 def present(project: str) -> str | None:
-    """What tells the lab that is there from any other: the container of PartyA, else its volumes; None when nothing is."""
+    """Return what identifies the existing lab: the id of PartyA's container, else its volumes; None without a lab."""
     label = f"label=com.docker.compose.project={project}"
     service = "label=com.docker.compose.service=partya"
     containers = run_docker(["ps", "--all", "--quiet", "--no-trunc", "--filter", label, "--filter", service])
@@ -43,14 +43,14 @@ def present(project: str) -> str | None:
     volumes = sorted(run_docker(["volume", "ls", "--quiet", "--filter", label]).stdout.split())
     if not volumes:
         return None
-    # Those of the next lab have the same names.
+    # The volumes of the next lab have the same names, so their creation times identify them too.
     told = run_docker(["volume", "inspect", "--format", "{{.Name}} {{.CreatedAt}}", *volumes])
     if told.returncode != 0:
-        raise LabError(f"The volumes of the lab cannot be looked at: {told.stderr.strip()}", "Try again.", exit_code=1)
+        raise LabError(f"The lab's volumes cannot be inspected: {told.stderr.strip()}", "Try again.", exit_code=1)
     return told.stdout.strip()
 
 
 def is_replaceable(project: str) -> bool:
-    """Whether nothing is there, or what a sweep started."""
+    """Return whether a sweep may replace the lab: there is none, or a sweep started it."""
     found = present(project)
     return found is None or marked(project) in (found, STARTING)

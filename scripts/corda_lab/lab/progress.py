@@ -1,4 +1,4 @@
-"""How far each service has come while the lab starts, as the engine reports it."""
+"""Follows the state of each service while the lab starts, by the engine's events."""
 
 import json
 import subprocess
@@ -19,9 +19,9 @@ READY = ("healthy", "done")
 
 @contextmanager
 def events(project: str, log: Path) -> Iterator[IO[str]]:
-    """What happens to the containers of a project's services from now on, a line of JSON each, kept in ``log``.
+    """Yield a stream of the engine's events for the containers of a project, from now on: one JSON object per line.
 
-    Those of single commands (``docker compose run``) are left out.
+    The events are stored in ``log``. Containers of one-off commands (``docker compose run``) are excluded.
     """
     labels = (f"com.docker.compose.project={project}", "com.docker.compose.oneoff=False")
     filters = ["type=container", *(f"label={label}" for label in labels), *(f"event={event}" for event in EVENTS)]
@@ -40,28 +40,28 @@ def events(project: str, log: Path) -> Iterator[IO[str]]:
 
 
 @dataclass
-class Progress:
-    """The condition of each expected service, learnt from events: nobody has to look while nothing happens."""
+class StartProgress:
+    """The condition of each expected service. It is updated from events, so no polling is needed."""
 
     expected: tuple[str, ...]
     stream: IO[str]
-    """As ``events`` gives it."""
+    """The stream that ``events`` yields."""
     conditions: dict[str, str] = field(default_factory=dict)
-    """One word each, as ``Service.condition`` has it."""
+    """``Service.condition`` by service name."""
     started_at: float = field(default_factory=time.time)
     containers: dict[str, str] = field(default_factory=dict)
-    """Id of the container of each service that has started since."""
+    """Id of each service's container, for services that have started since then."""
     _unfinished: str = ""
 
     def tell(self) -> str:
-        """Note what became ready or failed since the last call, and sum up what is awaited."""
+        """Print the services that became ready or failed since the last call, and return what is still awaited."""
         for line in self._new_lines():
             self._take(json.loads(line))
         waiting = [name for name in self.expected if self.conditions.get(name) not in READY]
         starting = [name for name in waiting if self.conditions.get(name) in {"starting", "running"}]
         later = [name for name in waiting if name not in starting]
         parts = [f"starting: {', '.join(starting)}"] if starting else []
-        parts += [f"to come: {', '.join(later)}"] if later else []
+        parts += [f"waiting: {', '.join(later)}"] if later else []
         return "; ".join(parts) or "all services are ready"
 
     def _new_lines(self) -> Iterable[str]:
@@ -84,12 +84,12 @@ class Progress:
             ended = Service(name, container, "exited", "", int(attributes["exitCode"]))
             self._note(name, ended.condition, at)
         else:
-            # One of before, whose place another takes.
+            # An old container, which is being replaced.
             self.conditions.pop(name, None)
 
     def _note(self, name: str, condition: str, at: float) -> None:
         if condition != self.conditions.get(name):
-            # A clock of the engine that differs from ours must not show.
+            # The engine's clock may differ from ours; the difference must not show.
             seconds = min(max(0.0, at - self.started_at), time.time() - self.started_at)
             ui.note(f"{seconds:6.1f} s  {name:<11} {condition}")
         self.conditions[name] = condition

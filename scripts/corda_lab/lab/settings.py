@@ -1,4 +1,4 @@
-"""The knobs of ``.env`` as Docker Compose reads them: a variable of the same name in the environment wins."""
+"""The settings in ``.env``, read as Docker Compose reads them: environment variables take precedence."""
 
 import os
 import re
@@ -16,13 +16,13 @@ from lab_workload.load import PARTIES_MAX
 PROJECT_DEFAULT = "corda-lab"
 NOTARY = "Notary"
 PARTIES = tuple(f"Party{letter}" for letter in ascii_uppercase[:PARTIES_MAX])
-"""Every party that the lab's network can have, in the order in which they join.
+"""All parties of the largest network, in the order in which they join.
 
-A node's service and host name is its name in lower case.
+The service name and host name of a node is its name in lower case.
 """
 
 NOTARY_MEMBERS = {"simple": 1, "validating": 1, "jpa": 1, "raft": 3, "bft": 4}
-"""Nodes that make each kind of notary of configs/notaries/."""
+"""Number of nodes of each kind of notary in configs/notaries/."""
 
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
@@ -31,7 +31,7 @@ _SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|CREDENTIAL", re.IGNORECASE)
 
 
 def parse_env_file(text: str, *, name: str) -> dict[str, str]:
-    """Assignments of a ``.env`` file; a line that is none is an error that names it."""
+    """Return the assignments in a ``.env`` file. Raises LabError that names the first invalid line."""
     values: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = line.strip()
@@ -39,7 +39,7 @@ def parse_env_file(text: str, *, name: str) -> dict[str, str]:
             continue
         match = _ASSIGNMENT.fullmatch(stripped)
         if match is None:
-            raise LabError(f"{name}, line {number}: {stripped!r} is not NAME=value", "Correct or remove the line.")
+            raise LabError(f"{name}, line {number}: {stripped!r} is not NAME=value", "Correct or delete the line.")
         value = match[2]
         if value[:1] in {"'", '"'} and value.find(value[0], 1) > 0:
             value = value[1 : value.index(value[0], 1)]
@@ -50,16 +50,16 @@ def parse_env_file(text: str, *, name: str) -> dict[str, str]:
 
 
 def parse_size(text: str, *, option: str) -> int:
-    """Bytes meant by ``1g``, ``512m`` and so on, powers of 1024 as Docker and the JVM read them."""
+    """Return the bytes of ``1g``, ``512m`` and so on. Units are powers of 1024, as for Docker and the JVM."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise LabError(f"{option}: {text!r} is not a size", "Write it like 512m or 2g.")
+        raise LabError(f"{option}: {text!r} is not a memory size", "Use a value such as 512m or 2g.")
     return int(float(match[1]) * _SIZE_FACTORS[match[2].lower()])
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Every knob with its value, and the name of the Compose project."""
+    """The values of all variables in ``.env``, and the name of the Compose project."""
 
     values: Mapping[str, str]
     project: str = PROJECT_DEFAULT
@@ -68,26 +68,26 @@ class Settings:
         try:
             return self.values[name]
         except KeyError:
-            raise LabError(f".env: {name} is missing", "Restore it from the repository's own .env.") from None
+            raise LabError(f".env: {name} is missing", "Restore it from the .env file of the repository.") from None
 
     def port(self, name: str) -> int:
-        """A host port; the range is checked here so that the error names the variable."""
+        """Return a host port. Raises LabError that names the variable if the value is not a port."""
         text = self[name]
         if not text.isdecimal() or not 1 <= int(text) <= 65535:
-            raise LabError(f"{name}: {text!r} is not a port", "Set it to a number from 1 to 65535.")
+            raise LabError(f"{name}: {text!r} is not a port", "Use a number from 1 to 65535.")
         return int(text)
 
     def url(self, port_name: str) -> str:
-        """Address on this machine of the service behind a port variable."""
+        """Return the URL on this machine of the service whose port the variable sets."""
         return f"http://127.0.0.1:{self.port(port_name)}"
 
     def size(self, name: str) -> int:
-        """Bytes of a memory setting."""
+        """Return a memory setting in bytes. Raises LabError that names the variable."""
         return parse_size(self[name], option=name)
 
     @property
     def party_count(self) -> int:
-        """Members of the network besides the notary: PARTIES of ``.env`` or the environment. Raises LabError."""
+        """The number of parties, without the notary: the variable PARTIES. Raises LabError."""
         knob = BY_VARIABLE["PARTIES"]
         text = self.values.get(knob.variable) or knob.default
         if problem := checks.problem(knob, text, cores=0):
@@ -95,7 +95,7 @@ class Settings:
         return int(text)
 
     def with_values(self, values: Mapping[str, str]) -> "Settings":
-        """The same settings with some values replaced."""
+        """Return a copy of the settings with some values replaced."""
         return replace(self, values={**self.values, **values})
 
     @property
@@ -105,33 +105,33 @@ class Settings:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Names of all nodes of the lab's network, the notary's first."""
+        """Names of all nodes of the lab's network, notaries first."""
         return (*self.notaries, *self.parties)
 
     @property
     def notaries(self) -> tuple[str, ...]:
-        """Names of the nodes that are the notary: Notary, and Notary2 and so on where it is a cluster."""
+        """Names of the notary's nodes: Notary, and also Notary2 and so on if it is a cluster."""
         count = NOTARY_MEMBERS.get(self.values.get("NOTARY", "simple"), 1)
         return (NOTARY, *(f"{NOTARY}{number}" for number in range(2, count + 1)))
 
     @property
     def node_image(self) -> str:
-        """Name of the image that every node runs on."""
+        """Name of the image of every node."""
         return self["CORDA_IMAGE"].replace("${CORDA_VERSION}", self["CORDA_VERSION"])
 
     @property
     def extra_services(self) -> tuple[str, ...]:
-        """Services that only some shapes have, in the order in which they start."""
+        """The services that this shape has in addition to nodes and basic services, in the order of their start."""
         database = ("postgres", "postgres-exporter") if self.values.get("DATABASE") == "postgres" else ()
         return (*database, *(("links",) if self.values.get("LINKS") else ()))
 
     def public(self) -> dict[str, str]:
-        """All knobs but those that hold a secret."""
+        """Return all settings except passwords, tokens and other secrets, sorted by name."""
         return {name: value for name, value in sorted(self.values.items()) if not _SECRET.search(name)}
 
 
 def load_settings(env_file: Path = ENV_FILE, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read ``.env`` and lay the environment over it."""
+    """Read ``.env``, and replace its values by environment variables of the same names. Raises LabError."""
     environment = os.environ if environment is None else environment
     try:
         text = env_file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a start took beside what its containers need: how much of it was waiting."""
+"""Compares the duration of a start with the CPU time that its containers needed. The rest was waiting."""
 
 import os
 import time
@@ -11,27 +11,27 @@ from corda_lab.host.machine import CpuTime
 
 @dataclass(frozen=True)
 class Beginning:
-    """When a start began, and what the processors had done until then."""
+    """The time when a start began, and the machine's CPU time until then."""
 
     at: float = field(default_factory=time.monotonic)
     machine: CpuTime | None = field(default_factory=machine.cpu_time)
 
 
 def summary(beginning: Beginning, containers: Sequence[str]) -> str:
-    """What the start of ``containers`` (ids) took until now, in a line for people."""
+    """Describe in one line what the start of ``containers`` (ids) took until now."""
     seconds, now = time.monotonic() - beginning.at, machine.cpu_time()
     used = control_groups.cpu_seconds(containers)
     if not used:
-        return f"{seconds:.1f} s; how much of it was waiting is not known: the engine's containers do not run on this system"
+        return f"{seconds:.1f} s; its CPU time is unknown: the engine's containers do not run on this system"
     elsewhere = now.busy_seconds - beginning.machine.busy_seconds - used if now and beginning.machine else None
     return in_words(seconds, used, elsewhere, cores=os.cpu_count() or 1)
 
 
 def in_words(seconds: float, used: float, elsewhere: float | None, *, cores: int) -> str:
-    """``seconds`` of a start whose containers used that many seconds of processors, and everything ``elsewhere`` some more."""
+    """Describe a start of ``seconds``, given the CPU-seconds of its containers (``used``) and of other processes."""
     least = used / cores
     text = (
         f"{seconds:.1f} s: {seconds / least:.2f} times the {least:.1f} s"
         f" that the containers' {used:.1f} CPU-seconds take on {cores} cores"
     )
-    return text if elsewhere is None else f"{text}; all else on this machine took {max(0.0, elsewhere):.1f} CPU-seconds"
+    return text if elsewhere is None else f"{text}; other processes used {max(0.0, elsewhere):.1f} CPU-seconds"

@@ -1,1 +1,1 @@
-"""Pages, charts and summaries, made from stored files alone: nothing here touches the running lab."""
+"""Report pages, charts and summaries. They are made from stored files only; nothing here touches the running lab."""

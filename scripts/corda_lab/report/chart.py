@@ -1,4 +1,4 @@
-"""Charts as data: traces, bins, looks, and the script that draws them."""
+"""Charts as data: traces, bins and looks. ``report.js`` and ``print_charts`` draw them."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
 
 
 class Look(TypedDict):
-    """How a group is told from the others."""
+    """The look of a group: its colour, dash and marker."""
 
     colour: str
     dash: str
@@ -28,7 +28,7 @@ class Look(TypedDict):
 
 
 def look_of(place: int) -> Look:
-    """Colour, dash and marker of the group at a place; more groups than colours repeat these, dashed and marked differently."""
+    """The look of the group with the number ``place``, from 0. Colours repeat with another dash and marker."""
     return {
         "colour": f"group-{place % GROUP_COUNT}",
         "dash": DASHES[place % len(DASHES)],
@@ -49,18 +49,18 @@ MIB = 1024**2
 
 
 INTERVAL_REACH_MAX = 2.0
-"""An axis ends at this multiple of its largest figure where an interval reaches further."""
+"""An axis ends at this multiple of its largest value, even if an interval extends further."""
 
 
-CUT = "Intervals that leave the chart are in the table."
+CUT = "Intervals that extend beyond the chart are in the table."
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One line, set of bars or cloud of dots. ``colour`` names a role in the page's palette.
+    """A line, a set of bars or a cloud of dots. ``colour`` is a name in the palette of the page.
 
-    ``y_low`` to ``y_high`` (and for x) is the interval around each point, None where it has none. A point without an
-    interval is drawn hollow (``hollow``). ``labels`` are shown when the reader points at a point, ``texts`` always.
+    ``y_low`` and ``y_high`` are the ends of the interval of each point, or None (the same for x). Points without an
+    interval are drawn hollow (``hollow``). ``labels`` are shown on hover, ``texts`` always.
     """
 
     name: str
@@ -84,11 +84,11 @@ class Trace:
 
 @dataclass(frozen=True)
 class Chart:
-    """What the page needs to draw one chart.
+    """One chart. The page has everything that it needs to draw it.
 
-    ``width``: "wide" for the whole page, "third" for a third of it, else a half. ``axis`` of x: linear, zero (linear
-    from zero), log or category.
-    ``panels`` are the y titles of several charts over one time axis; a trace names its own by number.
+    ``width`` is "wide" for the whole page, "third" for a third of it, and empty for half of it. ``axis`` is that of x:
+    linear, zero (linear from zero), log or category. ``panels`` has the y titles of several charts on one time axis;
+    ``Trace.panel`` is the number of its panel.
     """
 
     id: str
@@ -107,10 +107,10 @@ class Chart:
     is_y_from_zero: bool = True
     x_max: float | None = None
     y_max: float | None = None
-    """Where an axis ends that intervals would stretch."""
+    """The end of an axis that an interval would make too long; None if the data decide."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The chart as JSON has it; what a trace does not have is left out."""
+        """The chart as JSON. Fields of a trace that are None are left out."""
         content = asdict(self)
         content["traces"] = [
             {name: value for name, value in trace.items() if value is not None} for trace in content["traces"]
@@ -119,8 +119,10 @@ class Chart:
 
 
 def bounded(chart: Chart) -> Chart:
-    """The chart with axes that end at twice their largest figure where an interval reaches further: of two repeats it may be
-    a hundred times as wide, and the curve would be a line at the bottom."""
+    """The chart with axes that end at ``INTERVAL_REACH_MAX`` times their largest value if an interval extends further.
+
+    The interval of two repeats can be a hundred times as wide as the value, and would flatten the curve.
+    """
     x_max = _axis_max([(trace.x, trace.x_high) for trace in chart.traces])
     y_max = _axis_max([(trace.y, trace.y_high) for trace in chart.traces])
     if x_max is None and y_max is None:
@@ -138,18 +140,18 @@ def _axis_max(drawn: Iterable[tuple[Sequence[Any], Sequence[float | None] | None
 
 
 def bin_seconds(total_seconds: float, *, at_least: int = 1) -> int:
-    """Smallest handy width of a bin with which the run has not too many."""
+    """The smallest width in ``BIN_SECONDS`` that gives at most ``BIN_COUNT_MAX`` bins."""
     fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= BIN_COUNT_MAX]
     return fitting[0] if fitting else BIN_SECONDS[-1]
 
 
 def rounded(values: Iterable[float | None], digits: int = 3) -> list[float | None]:
-    """Fewer digits make a smaller file."""
+    """The values with fewer digits, which makes the page smaller."""
     return [None if value is None else round(value, digits) for value in values]
 
 
 def histogram(latency: pl.Series, name: str, title: str, caption: str, unit: str) -> Chart:
-    """How many took how long, in milliseconds; ``latency`` is sorted."""
+    """The histogram of ``latency``, in milliseconds and sorted, with marks at p50, p95 and p99."""
     traces = []
     if not latency.is_empty():
         low, high = float(latency[0]), float(latency[-1])
@@ -167,5 +169,5 @@ def histogram(latency: pl.Series, name: str, title: str, caption: str, unit: str
 
 
 def to_script(value: Any) -> str:
-    """JSON that can stand inside a script element."""
+    """JSON that is safe inside a script element."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""Charts over the time of a whole run, and of one step of it."""
+"""Charts over time: of a whole sweep, and of one of its steps."""
 
 from typing import Any
 
@@ -10,20 +10,20 @@ from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import Window, ended_within, is_done
 
 TIME_BIN_COUNT_MAX = 1500
-"""Bins of a chart over the whole run: more than the pixels of a screen show nothing."""
+"""Most bins of a chart of the whole run. More bins than a screen has pixels would not be visible."""
 
 
 ROW_COLUMNS = ("step", "started_at", "ended_at", "latency_ms", "latency_intended_ms", "outcome")
-"""Columns of the rows that the report of a sweep needs."""
+"""Columns of ``requests.parquet`` that the report of a sweep reads."""
 
 
 def origin_of(run: StoredRun) -> float:
-    """The moment at which the one time axis of the run begins, in unix seconds."""
+    """The start of the time axis in unix seconds: when the load of the first step began."""
     return min(float(step.window.load_started_at) for step in run.steps)
 
 
 def spans(run: StoredRun) -> list[dict[str, Any]]:
-    """Where each step and its phases lie on the time axis."""
+    """The steps and their phases on the time axis, in seconds from its start."""
     origin = origin_of(run)
     return [
         {
@@ -39,13 +39,13 @@ def spans(run: StoredRun) -> list[dict[str, Any]]:
 
 
 def whole_width(total_seconds: float, *, at_least: float) -> float:
-    """Width of a bin with which the whole run has not too many."""
+    """The smallest bin width, in seconds and at least ``at_least``, that gives at most ``TIME_BIN_COUNT_MAX`` bins."""
     fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= TIME_BIN_COUNT_MAX]
     return float(fitting[0] if fitting else total_seconds / TIME_BIN_COUNT_MAX)
 
 
 def with_gaps(frame: pl.DataFrame, digits: int) -> tuple[list[float | None], list[float | None]]:
-    """x and y of bins that are sorted by step and time, with nothing drawn from the end of a step to the next one's begin."""
+    """x and y of bins sorted by step and time, with a gap between the end of a step and the start of the next."""
     x: list[float | None] = []
     y: list[float | None] = []
     before: Any = None
@@ -60,7 +60,7 @@ def with_gaps(frame: pl.DataFrame, digits: int) -> tuple[list[float | None], lis
 
 
 def completed_over_run(rows: pl.DataFrame, run: StoredRun, width: float) -> Trace:
-    """Flows completed per second, in bins, over all steps. The last bin of a step counts as long as it is."""
+    """Flows completed per second over all steps, in bins of ``width`` seconds. The last bin of a step may be shorter."""
     origin = origin_of(run)
     edges = pl.DataFrame(
         [
@@ -87,7 +87,7 @@ def completed_over_run(rows: pl.DataFrame, run: StoredRun, width: float) -> Trac
     length = pl.min_horizontal(pl.lit(width), pl.col("to") - begin)
     drawn = (
         grid.join(counts, on=["step", "bin"], how="left")
-        # A sliver at the end would show a wild rate.
+        # A very short bin at the end would show an extreme rate.
         .filter(length >= width / 2)
         .select(
             "step",
@@ -111,7 +111,7 @@ def nodes_over_run(
     looks: dict[str, dict[str, str]],
     is_in_legend: bool,
 ) -> list[Trace]:
-    """One trace per node of a series over all steps: the mean of each bin, of what the series has per node summed."""
+    """One trace per node of a metric over all steps: the mean of each bin. Series that differ in other labels are summed."""
     origin = origin_of(run)
     first, last = spans(run)[0]["start"], spans(run)[-1]["end"]
     at = pl.col("time") - origin
@@ -134,7 +134,7 @@ def nodes_over_run(
 
 
 def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> Chart:
-    """Throughput, processor, heap, garbage collection and queues over one time axis, phases and steps marked."""
+    """Throughput, CPU, heap, garbage collection and queues on one time axis, with phases and steps marked."""
     marked = spans(run)
     width = whole_width(marked[-1]["end"], at_least=1)
     sampled = whole_width(marked[-1]["end"], at_least=5)
@@ -160,19 +160,19 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> C
     return Chart(
         "over-time",
         "The whole run",
-        "Throughput, and per node processor, heap in use, garbage collection and messages waiting in the broker, over one "
-        "time axis. Grey: warm-up; tinted: measured; red with ✗: an invalid step. The numbers on top are the steps. "
-        "Drag to zoom, double-click to zoom out.",
+        "Throughput, and for each node CPU, heap in use, garbage collection and messages that wait in the broker, on one "
+        "time axis. Grey: warm-up. Tinted: measuring window. Red with ✗: invalid step. The numbers at the top are the steps. "
+        "Drag to zoom in; double-click to zoom out.",
         "",
         traces,
-        x_title="seconds since the first step's load began",
+        x_title="seconds since the load of the first step began",
         width="wide",
         panels=("flows/s", "cores", "heap, MiB", "GC, % of time", "queue, messages"),
     )
 
 
 def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
-    """Throughput over time and the latency histogram of one step, in bins. ``rows`` are the step's own."""
+    """The throughput over time and the latency histogram of one step. ``rows`` has the rows of this step."""
     window = step.window
     origin, total = window.load_started_at, window.load_ended_at - window.load_started_at
     width = bin_seconds(total)
@@ -197,7 +197,7 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
             "",
             "flows/s",
             [flows],
-            marks=[{"kind": "mean", "value": round(mean_rate, 3), "text": f"{mean_rate:.2f} in the window"}],
+            marks=[{"kind": "mean", "value": round(mean_rate, 3), "text": f"mean {mean_rate:.2f}"}],
         ),
         histogram(measured, "step-latency", "Latency distribution", "", "requests"),
     ]

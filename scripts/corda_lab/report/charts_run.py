@@ -1,7 +1,7 @@
-"""The series behind each chart of the report, computed from a run's stored rows and metrics.
+"""The charts of the report of a run, computed from its stored rows and metrics.
 
-A chart is plain data: traces with x and y, told by names what they are. Colours and shapes are given in the page, so
-that it can follow the reader's light or dark mode. Time is in seconds since the load began.
+A chart is plain data: traces with x and y, and names for their colours. The page maps the names to colours, so that it
+can follow the light or dark mode of the reader. Times are seconds since the load began.
 """
 
 from typing import Any
@@ -21,13 +21,13 @@ STEP_COUNT_MAX = 400
 def rate_trace(
     times: pl.Series, name: str, colour: str, *, total_seconds: float, kind: str, dash: str = "solid"
 ) -> Trace:
-    """Events per second, in bins; a point stands in the middle of its bin. The last, shorter bin counts as what it is."""
+    """Events per second, in bins. Each point is in the middle of its bin; the last bin may be shorter."""
     width = bin_seconds(total_seconds)
     edges = [float(edge) for edge in range(0, int(total_seconds) + 1, width)]
     x, y = [], []
     for start in edges:
         length = min(width, total_seconds - start)
-        # A sliver at the end would show a wild rate.
+        # A very short bin at the end would show an extreme rate.
         if length < width / 2:
             continue
         count = int(((times >= start) & (times < start + length)).sum())
@@ -37,7 +37,7 @@ def rate_trace(
 
 
 def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """Started and completed flows per second."""
+    """Started and completed flows per second, expected failures and errors."""
     origin, total = (
         step.window.load_started_at,
         step.window.load_ended_at - step.window.load_started_at,
@@ -50,45 +50,43 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
     expected = rows.filter(pl.col("outcome") == "expected")
     if expected.height:
         traces.append(
-            rate_trace(
-                expected["ended_at"] - origin, "of them expected failures", "third", total_seconds=total, kind="line"
-            )
+            rate_trace(expected["ended_at"] - origin, "expected failures", "third", total_seconds=total, kind="line")
         )
     if failed.height:
         traces.append(rate_trace(failed["ended_at"] - origin, "errors", "bad", total_seconds=total, kind="line"))
     mean = step.throughput_per_second
     about = (
-        "Requests are meant to start at the times of a schedule, whatever the system does: where completed stays below "
-        "started, or started below the rate, it does not keep up."
+        "In open load, flows start at the times of a schedule. Where fewer flows are completed than started, or fewer "
+        "started than offered, the system does not keep up."
         if step.open_load
-        else "With closed load a user starts its next flow when the last has ended, so what is started follows what is achieved."
+        else "In closed load, a user starts its next flow when the last one has ended, so starts follow completions."
     )
     return Chart(
         "throughput",
         "Throughput",
-        f"Flows per second in bins of {bin_seconds(total)} s. {about} A flat line after the warm-up is a steady system.",
+        f"Flows per second in bins of {bin_seconds(total)} s. {about} A flat line after the warm-up shows a steady system.",
         "flows/s",
         traces,
         width="wide",
-        marks=[{"kind": "mean", "value": round(mean, 3), "text": f"{mean:.2f} in the window"}],
+        marks=[{"kind": "mean", "value": round(mean, 3), "text": f"mean {mean:.2f}"}],
     )
 
 
 def latency_column(step: StepEntry) -> tuple[str, str]:
-    """The latency that a model of load is judged by, and what it runs from."""
+    """The column of the latency by which a load is judged, and the moment from which it is measured."""
     if step.open_load:
-        return "latency_intended_ms", "the intended start of a request"
-    return "latency_ms", "sending a request"
+        return "latency_intended_ms", "intended start"
+    return "latency_ms", "start"
 
 
 def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """Every request as a dot, with percentiles in bins over it."""
+    """Every request as a dot, or a random sample of them, and percentiles over bins."""
     origin = step.window.load_started_at
     total = step.window.load_ended_at - origin
     column, since = latency_column(step)
     done = rows.filter(is_done())
     dots = done if done.height <= DOT_COUNT_MAX else done.sample(DOT_COUNT_MAX, seed=1).sort("ended_at")
-    sampled = "" if dots.height == done.height else f" ({DOT_COUNT_MAX} drawn at random)"
+    sampled = "" if dots.height == done.height else f" (random sample of {DOT_COUNT_MAX:,})"
     width = bin_seconds(total, at_least=LATENCY_BIN_SECONDS_MIN)
     bins = (
         done.with_columns((((pl.col("ended_at") - origin) / width).floor() * width).alias("bin"))
@@ -111,8 +109,8 @@ def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
     return Chart(
         "latency-time",
         "Latency over time",
-        f"Time from {since} to the answer; percentiles in bins of {width} s. In a bin of fewer than 100 requests "
-        "p99 is its slowest.",
+        f"Time from the {since} of a request until its answer, with percentiles over bins of {width} s. In a bin with fewer "
+        "than 100 requests, p99 is the slowest one.",
         "ms",
         traces,
         width="wide",
@@ -120,36 +118,36 @@ def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def window_latency(rows: pl.DataFrame, step: StepEntry, column: str) -> pl.Series:
-    """Latency of the requests in the measuring window that ended as they should, sorted."""
+    """Latencies in ms of the requests in the measuring window that succeeded or failed as expected, sorted."""
     window = Window(step.window.started_at, step.window.ended_at)
     return ended_within(rows, window).filter(is_done())[column].drop_nulls().sort()
 
 
 def latency_histogram(latency: pl.Series) -> Chart:
-    """How many requests took how long."""
+    """The histogram of the latencies of requests."""
     return histogram(
         latency,
         "latency-histogram",
         "Latency distribution",
-        "Requests of the measuring window by how long they took. More than one hill means more than one kind of wait.",
+        "Requests in the measuring window by latency. Several peaks mean that requests wait for different things.",
         "requests",
     )
 
 
 def consensus_histogram(latency: pl.Series) -> Chart:
-    """How long the parties took to commit what the notary had signed."""
+    """The histogram of the consensus latencies of transactions."""
     return histogram(
         latency,
         "consensus-latency",
         "Consensus latency",
-        "Transactions of the measuring window by the time from the arrival of the notary's signature at the node that "
-        "started the flow until the last party had committed.",
+        "Transactions in the measuring window by the time from the arrival of the notary's signature at the initiator "
+        "until the last party committed the transaction.",
         "transactions",
     )
 
 
 def share_trace(latency: pl.Series, name: str, colour: str, dash: str) -> list[Trace]:
-    """Share of requests that took no longer than x; nothing without requests. ``latency`` is sorted."""
+    """The share of requests that took at most x, as one trace; none without requests. ``latency`` is sorted, in ms."""
     count = len(latency)
     if not count:
         return []
@@ -160,7 +158,7 @@ def share_trace(latency: pl.Series, name: str, colour: str, dash: str) -> list[T
 
 
 def latency_ecdf(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """Share of requests that took no longer than x, from the intended start too where there is one."""
+    """The cumulative distribution of the latency; for open load from the intended start and from the real start."""
     sent = window_latency(rows, step, "latency_ms")
     traces = share_trace(sent, "share", "main", "solid")
     if step.open_load:
@@ -169,8 +167,8 @@ def latency_ecdf(rows: pl.DataFrame, step: StepEntry) -> Chart:
         traces += share_trace(sent, "from the real start", "second", "dash")
     return Chart(
         "latency-ecdf",
-        "Share answered within a time",
-        "Read it from the bottom: so many percent of the requests took at most that long.",
+        "Cumulative latency distribution",
+        "The share of requests that took at most the time on the x axis.",
         "% of requests",
         traces,
         x_title="ms",
@@ -179,14 +177,14 @@ def latency_ecdf(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """How much later than intended requests started, and whether a place of the pool was free for them."""
+    """The schedule lag of each request, by whether the pool had a free place for it."""
     origin = step.window.load_started_at
     pool = step.open_load.pool if step.open_load else step.load.users
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
     traces = []
     for name, colour, part in (
-        ("a place was free: the generator's own lag", "main", timed.filter(pl.col("pool_was_free"))),
-        ("all places taken: waited for the system", "second", timed.filter(~pl.col("pool_was_free"))),
+        ("free place in the pool: lag of the generator", "main", timed.filter(pl.col("pool_was_free"))),
+        ("pool full: waited for the system", "second", timed.filter(~pl.col("pool_was_free"))),
     ):
         dots = part if part.height <= DOT_COUNT_MAX else part.sample(DOT_COUNT_MAX, seed=1).sort("started_at")
         if dots.height:
@@ -195,7 +193,8 @@ def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
     return Chart(
         "lag",
         "Schedule lag",
-        "How much later than intended each request started. Near zero is good; a climbing cloud is a queue in front of the pool.",
+        "How much later than intended each request started. Values near zero are good. Rising values show a queue for the "
+        "pool.",
         "ms",
         traces,
         width="wide",
@@ -203,7 +202,7 @@ def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Chart:
-    """Requests under way by the rows, and flows under way by bridge and nodes."""
+    """Requests in flight at the generator, and flows in flight at each node."""
     origin = step.window.load_started_at
     changes = pl.concat(
         [
@@ -224,8 +223,8 @@ def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Cha
     return Chart(
         "in-flight",
         "In flight",
-        "Requests the generator waits for, and flows that each node has started and not ended. A party that only answers "
-        "has flows too.",
+        "Requests that wait for an answer at the generator, and flows in flight at each node. The flows of responders count "
+        "too.",
         "flows",
         traces,
     )
@@ -234,7 +233,7 @@ def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Cha
 def by_node(
     metrics: pl.DataFrame, name: str, origin: float, *, scale: float = 1.0, dash: str = "solid", suffix: str = ""
 ) -> list[Trace]:
-    """One trace per node of a series; what the series has per node besides is summed."""
+    """One trace per node of a metric, multiplied by ``scale``. Series that differ in other labels are summed."""
     samples = (
         metrics.filter((pl.col("name") == name) & pl.col("node").is_not_null())
         .group_by("node", "time")
@@ -254,7 +253,7 @@ def by_node(
 
 
 def queues(metrics: pl.DataFrame, origin: float) -> Chart:
-    """Depth of the message queues of each node's broker."""
+    """The number of messages in the queues of the broker of each node."""
     name = "artemis_queue_messages"
     kinds = {"inbound": ("solid", " in"), "peer": ("dot", " out")}
     labels = metrics.filter(pl.col("name") == name).with_columns(
@@ -268,15 +267,15 @@ def queues(metrics: pl.DataFrame, origin: float) -> Chart:
     return Chart(
         "queues",
         "Artemis queue depth",
-        "Messages waiting in each node's broker: in = for the node itself, out = to its peers. Near zero is good; growth is "
-        "a node that cannot keep up.",
+        "Messages that wait in the broker of each node (in: for the node itself, out: for its peers). Values near zero are "
+        "good. Rising values show a node that does not keep up.",
         "messages",
         traces,
     )
 
 
 def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
-    """Processor time of what is not the system under test."""
+    """The CPU that bridge, generator and Prometheus use, in cores."""
     samples = (
         metrics.filter(pl.col("name") == "lab_cpu_cores")
         .with_columns(pl.col("labels").str.json_path_match("$.job").alias("job"))
@@ -296,7 +295,8 @@ def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
     return Chart(
         "lab-cost",
         "The lab's own cost",
-        "Processor cores used by bridge, generator and monitoring: taken from the nodes when all share one machine.",
+        "CPU cores that bridge, generator and monitoring use. If they share a machine with the nodes, the nodes cannot use "
+        "these cores.",
         "cores",
         traces,
     )
@@ -305,7 +305,7 @@ def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
 def all_charts(
     rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry, consensus: pl.Series | None
 ) -> list[dict[str, Any]]:
-    """Every chart of the report, in order. ``consensus`` are the sorted consensus latencies, None where there are none."""
+    """All charts of the report, in order. ``consensus`` has the sorted consensus latencies in ms, or is None."""
     origin = step.window.load_started_at
     charts = [
         throughput(rows, step),
@@ -317,22 +317,24 @@ def all_charts(
         in_flight(rows, metrics, step),
         Chart(
             "cpu",
-            "Processor",
-            "Cores used by each node's process. Where they sum to all cores of the machine, the processor is the limit.",
+            "CPU",
+            "Cores that the process of each node uses. If they add up to all cores of the machine, the CPU is the limit.",
             "cores",
             by_node(metrics, "node_cpu_cores", origin),
         ),
         Chart(
             "heap",
             "Heap",
-            "Heap in use by each node. A saw that keeps its level is good; one that climbs is a leak or too small a heap.",
+            "Heap in use at each node. A sawtooth at a constant level is normal. A rising one shows a leak, or a heap that "
+            "is too small.",
             "MiB",
             by_node(metrics, "node_heap_used_bytes", origin, scale=1 / MIB),
         ),
         Chart(
             "gc",
             "Garbage collection",
-            "Share of time each node spent collecting. Below 5 % is good; above 20 % the heap is too small for this load.",
+            "Share of time that each node spends in garbage collection. Below 5 % is good. Above 20 %, the heap is too small "
+            "for this load.",
             "% of time",
             by_node(metrics, "node_gc_share", origin, scale=100),
         ),

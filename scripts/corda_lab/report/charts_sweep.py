@@ -1,7 +1,7 @@
-"""The series behind the charts of a sweep. Rows are counted into bins by polars; none of them goes into a page.
+"""The charts of the report of a sweep. They contain values per point or per bin, never single requests.
 
-Curves have a trace per combination of the varied parameters that are not on the x axis, told apart by colour, dash and
-marker. Charts over time have one axis for the whole run: seconds since the load of the first step began.
+Curves have one trace for each combination of the varied parameters that are not on the x axis. The traces differ in
+colour, dash and marker.
 """
 
 from collections.abc import Sequence
@@ -22,17 +22,20 @@ from corda_lab.report.palette import GROUP_COUNT
 from corda_lab.results.stored import StoredRun
 from corda_lab.text.words import STAGE_MEANINGS, amount, milliseconds, parameter_name
 
+BETTER = "Points further right have more throughput; lower points have less latency."
+
 LOG_RATIO_MIN = 16
 LETTER_WIDTH, LINE_HEIGHT = 0.014, 0.06
-"""Room that a name takes in a chart of half the page, as shares of the chart's width (a letter) and height."""
+"""Size of a label in a chart of half the page: width of a letter as a share of the chart's width, height of a line as a
+share of its height."""
 
 
 def x_axis(run: StoredRun, points: Sequence[Point]) -> dict[str, Any]:
-    """Title, kind and ticks of the x axis of all curves."""
+    """The fields of ``Chart`` for the x axis of all curves: title, kind and ticks."""
     name = x_name(run)
     if name is None:
         return {"x_title": "", "axis": "category"}
-    title = "rate asked for (arrivals per second)" if name == "load.rate" else parameter_name(name)
+    title = "offered rate (arrivals per second)" if name == "load.rate" else parameter_name(name)
     values = list(dict.fromkeys(point.x for point in points))
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return {"x_title": title, "axis": "category"}
@@ -43,17 +46,17 @@ def x_axis(run: StoredRun, points: Sequence[Point]) -> dict[str, Any]:
 
 
 def is_numeric(point: Point) -> bool:
-    """Whether the point's place is a number."""
+    """Whether the x of the point is a number."""
     return isinstance(point.x, int | float) and not isinstance(point.x, bool)
 
 
 def place_of(point: Point) -> float | str:
-    """Where the point stands on the x axis."""
+    """The place of the point on the x axis: a number, or the name of a category."""
     return float(point.x) if is_numeric(point) else str(point.x)
 
 
 def curve_kind(points: Sequence[Point]) -> str:
-    """A line joins numbers; between things that stand side by side (databases, versions, steps by name) there is nothing."""
+    """The kind of trace. Points with a numeric x are connected by a line; categories such as databases are not."""
     return "points" if all(is_numeric(point) for point in points) else "intervals"
 
 
@@ -64,7 +67,7 @@ def drawn_ends(found: Sequence[Estimate], digits: int) -> tuple[list[float | Non
 
 
 def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
-    """The figure of a group's points with its intervals."""
+    """The values of the points of a group, with their intervals."""
     known = [(point, point.estimate(metric)) for point in points]
     known = [(point, found) for point, found in known if found.value is not None]
     low, high = drawn_ends([found for _, found in known], 4)
@@ -82,7 +85,7 @@ def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
 
 
 def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | None:
-    """Each step by itself: the valid ones as small dots, the invalid ones, which are in no average, as crosses."""
+    """The values of single steps: valid ones as small dots, invalid ones as crosses. None if there is nothing to show."""
     steps = [
         (point, step, METRICS[metric].of(step))
         for point in points
@@ -93,7 +96,7 @@ def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | Non
     if not steps or (valid and all(len(point.steps) == 1 for point in points)):
         return None
     return Trace(
-        "each repeat" if valid else "invalid, in no average",
+        "each repeat" if valid else "invalid (in no mean)",
         "faint" if valid else "bad",
         x=[place_of(point) for point, _, _ in steps],
         y=rounded((value for _, _, value in steps), 4),
@@ -106,7 +109,7 @@ def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | Non
 def metric_chart(
     run: StoredRun, points: Sequence[Point], metric: str, *, title: str, caption: str, width: str
 ) -> Chart:
-    """One figure against x, with a trace per group."""
+    """One metric against x, with one trace per group."""
     curves = [point for point in points if point.phase == "measure"] or list(points)
     traces = [one for one in (repeats(curves, metric, valid=True),) if one]
     for number, (name, members) in enumerate(grouped(curves).items()):
@@ -115,7 +118,7 @@ def metric_chart(
         traces.append(invalid)
     if is_rate(run) and metric == "throughput":
         rates = sorted({float(point.x) for point in points})
-        traces.insert(0, Trace("all that is asked for", "faint", rates, list(rates), dash="dot"))
+        traces.insert(0, Trace("offered rate", "faint", rates, list(rates), dash="dot"))
     unit = METRICS[metric].unit
     return bounded(
         Chart(f"curve-{metric}", title, caption, unit, traces, is_over_time=False, width=width, **x_axis(run, points))
@@ -123,12 +126,12 @@ def metric_chart(
 
 
 def is_rate(run: StoredRun) -> bool:
-    """Whether x is the rate of an open load, so that throughput cannot be more."""
+    """Whether x is the rate of an open load, which is an upper bound of throughput."""
     return (x_name(run) or "").startswith("load.rate")
 
 
 def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
-    """What throughput costs in latency, in the order of x."""
+    """The p95 latency against throughput, in the order of x."""
     is_search = bool(run.sweep.find_max)
     curves = [point for point in points if point.phase == "measure"] or list(points)
     estimated = [(point, point.estimate("throughput"), point.estimate("p95")) for point in curves]
@@ -162,7 +165,7 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
         "throughput-latency",
         "Throughput and latency",
         throughput_latency_words(run, curves)
-        + ("" if all(names.values()) else " A name that would cover another is shown at its point."),
+        + ("" if all(names.values()) else " Labels that would overlap others are shown on hover."),
         "p95, ms",
         traces,
         x_title="flows/s",
@@ -179,9 +182,9 @@ def reach_of(found: Estimate) -> float:
 
 
 def names_apart(estimated: Sequence[tuple[Point, Estimate, Estimate]]) -> dict[str, str]:
-    """What stands beside each point, by its key: its x, or nothing where that would cover another's.
+    """The label of each point, by its key: its x, or an empty text if it would overlap the label of another point.
 
-    ``estimated`` is each point with its throughput in flows/s and its p95 in ms.
+    ``estimated`` has each point with its throughput in flows/s and its p95 in ms.
     """
     right = max((reach_of(rate) for _, rate, _ in estimated), default=0)
     top = max((reach_of(latency) for _, _, latency in estimated), default=0)
@@ -198,25 +201,25 @@ def names_apart(estimated: Sequence[tuple[Point, Estimate, Estimate]]) -> dict[s
 
 
 def throughput_latency_words(run: StoredRun, points: Sequence[Point]) -> str:
-    """The caption of the chart of one against the other."""
-    what = "Each point's p95 against its throughput"
+    """The caption of the chart of p95 against throughput."""
+    what = "p95 latency against throughput of each point."
     if curve_kind(points) == "intervals":
-        return f"{what}. Right is faster, down is sooner."
+        return f"{what} {BETTER}"
     name = x_name(run) or ""
-    small = "" if run.sweep.find_max else ", which the small numbers are"
-    joined = f"{what}, joined in the order of {parameter_name(name)}{small}."
+    order = f"Points are connected in order of {parameter_name(name)}"
+    connected = f"{order}." if run.sweep.find_max else f"{order}; labels show the {parameter_name(name)}."
     if name.startswith("load."):
-        return f"{joined} Where the line turns upwards more load buys waiting, not work."
-    return f"{joined} Right is faster, down is sooner."
+        return f"{what} {connected} Where the curve turns upwards, more load adds waiting time but no throughput."
+    return f"{what} {connected} {BETTER}"
 
 
 def search_path(run: StoredRun) -> Chart:
-    """The rates that a search for the highest one tried, in order, and what came of each."""
+    """The rates that a search tried, in order, each with its result."""
     steps = sorted(run.steps, key=lambda step: int(step.index))
     kinds = {
-        "held": ("good", "circle", [s for s in steps if s.phase == "probe" and step_holds(s)]),
-        "did not hold": ("bad", "x", [s for s in steps if s.phase == "probe" and not step_holds(s)]),
-        "confirmed by a longer run": ("good", "star", [s for s in steps if s.phase == "confirm" and step_holds(s)]),
+        "sustained": ("good", "circle", [s for s in steps if s.phase == "probe" and step_holds(s)]),
+        "not sustained": ("bad", "x", [s for s in steps if s.phase == "probe" and not step_holds(s)]),
+        "confirmed by a longer step": ("good", "star", [s for s in steps if s.phase == "confirm" and step_holds(s)]),
         "not confirmed": ("bad", "cross", [s for s in steps if s.phase == "confirm" and not step_holds(s)]),
     }
     path = Trace(
@@ -243,8 +246,9 @@ def search_path(run: StoredRun) -> Chart:
     return Chart(
         "search",
         "Search for the highest rate",
-        "Doubled until a rate does not hold, then halved between the two, both edges asked again until two answers agree, then "
-        "confirmed by a longer run. A rate holds when its step is valid, achieves what is offered, and keeps the objective.",
+        "The search doubles the rate until one is not sustained, and then halves the gap. It tries both ends again until two "
+        "answers agree, and confirms the result with a longer step. A rate is sustained if its step is valid, achieves the "
+        "offered rate, and keeps the objective.",
         "arrivals/s",
         [path, *marks],
         x_title="step",
@@ -254,7 +258,7 @@ def search_path(run: StoredRun) -> Chart:
 
 
 def stage_chart(points: Sequence[Point]) -> Chart | None:
-    """Where a flow's time goes at each point; None where no step has stages."""
+    """The mean time of a flow in each stage at each point. None if no step has stages."""
     means = [(point, stage_means(point)) for point in points]
     means = [(point, found) for point, found in means if found]
     if not means:
@@ -283,8 +287,8 @@ def stage_chart(points: Sequence[Point]) -> Chart | None:
     return Chart(
         "stages",
         "Stages of a flow by point",
-        "Mean time of the requests of the measuring window, cut into the stages that the flows time themselves; start and end "
-        "are outside the node. What grows with the load is where flows wait.",
+        "Mean time of the requests in the measuring window, by stage. The flows time their own stages; start and end are "
+        "outside the node. Stages that grow with the load are those in which flows wait.",
         "ms",
         traces,
         x_title="",
@@ -296,7 +300,7 @@ def stage_chart(points: Sequence[Point]) -> Chart | None:
 
 
 def cost_chart(points: Sequence[Point]) -> Chart | None:
-    """Processor time of a flow at each point, by node; None where it was not measured."""
+    """The CPU time of a flow at each point, by node. None if it was not measured."""
     costs = [(point, costs_of(point, "cpu_seconds_per_flow")) for point in points]
     costs = [(point, found) for point, found in costs if found]
     if not costs:
@@ -319,9 +323,10 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
     ]
     return Chart(
         "cost",
-        "Processor time of a flow by point",
-        "Processor time that all parts of the lab spent in the measuring window, divided by its flows; bridge, locust and "
-        "prometheus are the lab's own, PostgreSQL's is of the whole load. Even bars: a flow's price does not depend on the load.",
+        "CPU time of a flow by point",
+        "CPU time of all parts of the lab in the measuring window, divided by its flows. bridge, locust and prometheus belong "
+        "to the lab itself; PostgreSQL is measured over the whole load. Bars of equal height mean that the cost of a flow "
+        "does not depend on the load.",
         "CPU-ms per flow",
         traces,
         x_title="",
@@ -333,13 +338,13 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
 
 
 def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
-    """The curves of a sweep: throughput, latency, and one against the other."""
+    """The curves of a sweep: throughput, latency, and latency against throughput."""
     confidence = f"{100 * float(run.sweep.confidence):g} %"
     bars = (
         f"Bars are {confidence} intervals over the valid repeats; a hollow point has too few repeats for an interval."
     )
     states = metric_chart(
-        run, points, "states", title="Throughput in states", caption=f"States made per second. {bars}", width="wide"
+        run, points, "states", title="Throughput in states", caption=f"States created per second. {bars}", width="wide"
     )
     return [
         *([states] if judged_metric(run, points) == "states" else []),
@@ -353,9 +358,9 @@ def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
                 points,
                 name,
                 title=f"Latency, {name}",
-                caption=f"{share} took no longer. Marks as in the chart of throughput.",
+                caption=f"{share} took no longer. Symbols as in the throughput chart.",
                 width="third",
             )
-            for name, share in (("p50", "Half of the requests"), ("p95", "19 of 20"), ("p99", "99 of 100"))
+            for name, share in (("p50", "50 % of requests"), ("p95", "95 %"), ("p99", "99 %"))
         ),
     ]

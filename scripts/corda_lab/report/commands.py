@@ -1,4 +1,4 @@
-"""The commands that start a step's lab and its load again, from what its run has stored."""
+"""The commands that reproduce a stored step: the one that starts its lab, and the one that runs its load."""
 
 import shlex
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from corda_lab.steps.load import LOAD_OPTIONS
 
 
 def up(shape: Mapping[str, str]) -> str:
-    """The ``lab up`` of a shape, every option written out, so that it does not depend on the reader's .env."""
+    """The ``lab up`` command of a shape. It sets every option, so it does not depend on the ``.env`` of the reader."""
     words = ["scripts/lab", "up"]
     for knob in BY_NAME.values():
-        # A run that was stored before there was a knob has no value of it.
+        # A run that is older than a knob has no value for it.
         words += knob.words(shape.get(knob.variable, ""))
     own_image = shape.get("CORDA_IMAGE", "")
     is_own = own_image and not own_image.startswith(LAB_IMAGES)
@@ -20,13 +20,13 @@ def up(shape: Mapping[str, str]) -> str:
 
 
 def run(step: StepEntry) -> str:
-    """The ``lab run`` of a step's load. Its window is as long as this step's was, its warm-up too."""
+    """The ``lab run`` command of the load of a step, with the warm-up and the measuring window that the step had."""
     values = {
         "duration": round(step.window.seconds),
         "warm_up": round(step.window.warm_up_seconds),
         "arrivals": step.load.arrivals,
         "node": step.node,
-        # A mix has several, which are those of its parts.
+        # The counterparties of a mix are those of its parts.
         "counterparty": step.counterparty if "," not in (step.counterparty or "") else None,
     }
     words = ["scripts/lab", "run", step.workload]

@@ -1,4 +1,4 @@
-"""The page, the Markdown and the JSON of a comparison, and the words in them."""
+"""The page, the Markdown and the JSON of ``lab compare``, and their sentences."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -8,10 +8,10 @@ from typing import Any
 
 from corda_lab import atomic
 from corda_lab.analysis.circumstances import fingerprint
-from corda_lab.analysis.comparison import Against, Comparison, Rates
+from corda_lab.analysis.comparison import Comparison, RateComparison, RunComparison
 from corda_lab.analysis.conclusions import ratio_words
-from corda_lab.analysis.points import METRICS, Found
-from corda_lab.analysis.significance import CANNOT_COMPARE, Compared
+from corda_lab.analysis.points import METRICS, SearchResult
+from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison
 from corda_lab.analysis.values import interval_shown, shown, with_interval
 from corda_lab.paths import RESULTS
 from corda_lab.report import page
@@ -19,6 +19,7 @@ from corda_lab.report.chart import Chart, Trace, bounded, look_of, rounded
 from corda_lab.report.summaries import cell
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
+from corda_lab.stats.difference import TOO_FEW
 from corda_lab.text.words import listed, plural
 
 FOLDER = "comparisons"
@@ -31,7 +32,7 @@ NAME_LENGTH_MAX = 200
 
 
 def as_dict(found: Comparison) -> dict[str, Any]:
-    """The comparison for programs."""
+    """The content of ``compare.json``."""
     return {
         "schema": SCHEMA,
         "runs": [run.identity for run in found.runs],
@@ -55,26 +56,26 @@ def as_dict(found: Comparison) -> dict[str, Any]:
 
 
 def markdown(found: Comparison) -> str:
-    """The comparison for a pull request; what differs besides the figures comes first."""
-    lines = [f"### Against {found.runs[0].identity}"]
+    """The content of ``compare.md``. The differences between the environments come first."""
+    lines = [f"### Baseline: {found.runs[0].identity}"]
     for one in found.others:
-        lines += ["", f"#### {one.second.identity}", "", unlike_headline(one)]
+        lines += ["", f"#### Contender: {one.second.identity}", "", unlike_headline(one)]
         lines += [""] if one.unlike else []
         lines += [f"- {entry.kind} {entry.name}: `{entry.first}` → `{entry.second}`" for entry in one.unlike]
         lines += ["", headline(one, found.metric)]
         lines += markdown_table(
-            ("point", found.runs[0].identity, one.second.identity, "ratio", "verdict"),
+            ("point", "baseline", "contender", "ratio", "verdict"),
             shown_rows(one, found.metric),
         )
         lines += [""] if one.alone else []
-        lines += [f"- left out: {label}" for label in one.alone]
+        lines += [f"- not compared: {label}" for label in one.alone]
     if found.threshold is not None:
         lines += ["", threshold_words(found)]
     return "\n".join(lines) + "\n"
 
 
 def html(found: Comparison) -> str:
-    """The comparison as a page."""
+    """The content of ``compare.html``."""
     charts = [
         [chart(one, metric, number).as_dict() for metric, rows in one.rows.items() if rows]
         for number, one in enumerate(found.others)
@@ -105,69 +106,67 @@ def html(found: Comparison) -> str:
     )
 
 
-def headline(one: Against, metric: str) -> str:
-    """What the comparison says, in a sentence or two."""
+def headline(one: RunComparison, metric: str) -> str:
+    """The result of a comparison in a few sentences."""
     what = f"{METRICS[metric].title.capitalize()} of {one.second.identity}"
     if one.first.folder == one.second.folder:
-        what = f"A run against itself: {METRICS[metric].title}"
-    told = [f"{what}: {rows_words(one.rows[metric])}."] if one.rows[metric] else []
-    told += [rates_words(rates) for rates in one.rates]
-    told += [f"{found.label}: {found.reason}." for found in one.lost]
+        what = f"A run compared with itself, {METRICS[metric].title}"
+    found = [f"{what}: {rows_words(one.rows[metric])}."] if one.rows[metric] else []
+    found += [rates_words(rates) for rates in one.rates]
+    if any(rates.ratio is not None for rates in one.rates):
+        found.append("Each search is one measurement, too few to tell whether the rates differ.")
+    found += [f"{lost.label}: {lost.reason}." for lost in one.lost]
     shared = [run.identity for run in (one.first, one.second) if shares_start(run)]
     if shared and any(row.verdict in ("slower", "faster") for row in one.rows[metric]):
-        told.append(
-            f"Repeats of a shape shared a start of the lab in {listed(list(dict.fromkeys(shared)))}, and two starts differ "
-            "too, so it need not be what changed: measure both with `fresh: repeat`."
+        found.append(
+            f"In {listed(list(dict.fromkeys(shared)))}, all repeats of a shape used the same start of the lab. Two starts "
+            "differ too, and may be the cause. To exclude this, measure both runs with `fresh: repeat`."
         )
-    return " ".join(told)
+    return " ".join(found)
 
 
 def shares_start(run: StoredRun) -> bool:
-    """Whether the repeats of a shape had no labs of their own."""
+    """Whether several repeats of a shape used the same start of the lab."""
     return run.is_sweep and run.sweep.fresh == "shape" and run.sweep.repeats > 1
 
 
-def rows_words(rows: Sequence[Compared]) -> str:
-    """What the measured points say."""
-    verdicts: dict[str, list[Compared]] = {}
+def rows_words(rows: Sequence[PointComparison]) -> str:
+    """The verdicts on the measured points, with the number of points and the largest ratio of each."""
+    verdicts: dict[str, list[PointComparison]] = {}
     for row in rows:
         verdicts.setdefault(row.verdict, []).append(row)
     if set(verdicts) == {"no difference seen"}:
         return f"no difference seen at {'the point' if len(rows) == 1 else f'any of {len(rows)} points'}"
-    if set(verdicts) == {"cannot tell"}:
-        return "one measurement each has no interval, so whether they differ cannot be told"
+    if set(verdicts) == {TOO_FEW}:
+        return "too few repeats to tell whether the runs differ"
     if set(verdicts) == {CANNOT_COMPARE}:
-        return "no point can be compared, for none has figures above zero in both runs"
+        return "no point can be compared, because none has values above zero in both runs"
     parts = []
     for verdict, members in verdicts.items():
         extreme = max(members, key=lambda row: abs(1 - row.difference.ratio) if row.difference else 0.0)
-        detail = f" (most at {extreme.second.label}: {ratio_words(extreme)})" if verdict in ("slower", "faster") else ""
+        detail = f", most at {extreme.second.label}: {ratio_words(extreme)}" if verdict in ("slower", "faster") else ""
         parts.append(f"{verdict} at {len(members)} of {plural(len(rows), 'point')}{detail}")
-    return ", ".join(parts)
+    return "; ".join(parts)
 
 
-def rates_words(rates: Rates) -> str:
-    """Two searches of the same."""
-    now, before = rate_words(rates.second), rate_words(rates.first)
-    if rates.ratio is None:
-        return f"Highest rate of {rates.label}: {now} against {before}."
-    return (
-        f"Highest rate of {rates.label}: {now} against {before}, {rates.ratio:.2f} ×; each search is one measurement, so whether "
-        "they differ cannot be told."
-    )
+def rates_words(rates: RateComparison) -> str:
+    """The highest confirmed rates of two searches, and their ratio if both confirmed one."""
+    ratio = "" if rates.ratio is None else f", {rates.ratio:.2f} ×"
+    contender, baseline = rate_words(rates.second), rate_words(rates.first)
+    return f"Highest confirmed rate of {rates.label}: baseline {baseline}; contender {contender}{ratio}."
 
 
-def rate_words(found: Found) -> str:
-    """``16/s (probes: 16.3/s held, 17/s did not)``."""
+def rate_words(found: SearchResult) -> str:
+    """``16/s (probes: 16.3/s sustained, 17/s not sustained)``."""
     rate = "none confirmed" if found.rate is None else f"{found.rate:g}/s"
-    held = [f"{found.low:g}/s held"] if found.low is not None else []
-    failed = [f"{found.high:g}/s did not"] if found.high is not None else []
-    bracket = ", ".join(held + failed)
+    sustained = [f"{found.low:g}/s sustained"] if found.low is not None else []
+    failed = [f"{found.high:g}/s not sustained"] if found.high is not None else []
+    bracket = ", ".join(sustained + failed)
     return f"{rate} (probes: {bracket})" if bracket else rate
 
 
-def chart(one: Against, metric: str, number: int) -> Chart:
-    """The ratios with their intervals, point by point."""
+def chart(one: RunComparison, metric: str, number: int) -> Chart:
+    """The chart of the ratios with their intervals, point by point."""
     rows = [row for row in one.rows[metric] if row.difference is not None]
     known = [row.difference for row in rows if row.difference is not None]
     ends = [interval_shown(found.low, found.high) or (None, None) for found in known]
@@ -186,77 +185,74 @@ def chart(one: Against, metric: str, number: int) -> Chart:
     drawn = Chart(
         f"ratio-{number}-{metric}",
         f"Ratio of {METRICS[metric].title}",
-        f"{one.second.identity} ÷ {one.first.identity} with its interval; {better} 1 is better. An interval that crosses 1 shows "
-        "no difference.",
+        f"Contender ÷ baseline with its interval; {better} 1 is better. No difference is seen where the interval includes 1.",
         "ratio",
         [trace] if rows else [],
         x_title="",
         is_over_time=False,
         width="wide" if metric == "throughput" else "third",
         axis="category",
-        marks=[{"kind": "level", "value": 1, "text": "the same"}],
+        marks=[{"kind": "level", "value": 1, "text": "equal"}],
         is_y_from_zero=False,
     )
     return bounded(drawn)
 
 
 def folder_name(runs: Sequence[StoredRun]) -> str:
-    """The comparison's own name; a long one is cut and told apart by a fingerprint."""
+    """The folder name of a comparison: the names of its runs. A long name is cut and gets a fingerprint."""
     name = "--".join(run.identity for run in runs)
     return name if len(name) <= NAME_LENGTH_MAX else f"{name[: NAME_LENGTH_MAX - 13]}-{fingerprint(name)}"
 
 
 def threshold_words(found: Comparison) -> str:
-    """Whether the threshold was kept, and what could not be judged; empty without one."""
+    """Whether the threshold was kept, and how many points could not be judged. Empty if there is no threshold."""
     if found.threshold is None:
         return ""
     limit = f"{100 * found.threshold:g} %"
     if found.regressions:
-        return f"Worse by more than {limit}, or gone: {'; '.join(found.regressions)}."
+        return f"Worse by more than {limit}, or without a value: {'; '.join(found.regressions)}."
     undecided = sum(one.undecided(found.metric) for one in found.others)
     judged = sum(one.judged(found.metric) for one in found.others)
     if undecided and not judged:
-        return (
-            f"Nothing could be judged by the threshold of {limit}: no point has an interval. Repeat the measurements."
-        )
+        return f"The threshold of {limit} could not be applied, because no point has an interval. Measure more repeats."
     rest = f" {undecided} of {plural(undecided + judged, 'point')} could not be judged." if undecided else ""
     return f"No point is shown to be worse by more than {limit}.{rest}"
 
 
 def confidence_words(runs: Sequence[StoredRun]) -> str:
-    """At which confidence each run's own intervals are."""
+    """The confidence of the intervals of each run; only one value if all are equal."""
     found = {run.identity: f"{100 * float(run.sweep.confidence):g} %" for run in runs}
     if len(set(found.values())) == 1:
         return next(iter(found.values()))
     return listed([f"{confidence} ({identity})" for identity, confidence in found.items()])
 
 
-def unlike_headline(one: Against) -> str:
-    """How much differs between two runs besides their figures."""
+def unlike_headline(one: RunComparison) -> str:
+    """Whether the environments of two runs differ, and in which kinds of settings."""
     if one.first.folder == one.second.folder:
         return "Both are the same run."
     if not one.unlike:
-        return "Both ran in the same environment: shape, load, images, host, versions and commit are the same."
+        return "The environments are the same: shape, load, images, host, versions and commit."
     kinds = listed(list(dict.fromkeys(entry.kind for entry in one.unlike)))
-    return f"Not the same in both runs: {kinds}. Whatever differs below may come from it."
+    return f"The environments differ ({kinds}), which may explain any difference below."
 
 
-def tables(one: Against) -> list[tuple[str, list[dict[str, str]]]]:
-    """Every table of a comparison: the rates that searches found, then one for each metric."""
+def tables(one: RunComparison) -> list[tuple[str, list[dict[str, str]]]]:
+    """The tables of a comparison, as (title, rows): the confirmed rates of searches, then one table for each metric."""
     found = [
         (METRICS[metric].title, [row_dict(row, metric) for row in rows]) for metric, rows in one.rows.items() if rows
     ]
-    rates = [("highest rate confirmed", [rates_row(rates) for rates in one.rates])] if one.rates else []
+    rates = [("highest confirmed rate", [rates_row(rates) for rates in one.rates])] if one.rates else []
     return rates + found
 
 
-def shown_rows(one: Against, metric: str) -> list[dict[str, str]]:
-    """The rows of what is judged: points by a metric, and what searches found."""
+def shown_rows(one: RunComparison, metric: str) -> list[dict[str, str]]:
+    """The rows that are judged: the points by one metric, and the confirmed rates of searches."""
     return [row_dict(row, metric) for row in one.rows[metric]] + [rates_row(rates) for rates in one.rates]
 
 
-def row_dict(row: Compared, metric: str) -> dict[str, str]:
-    """A row of a table."""
+def row_dict(row: PointComparison, metric: str) -> dict[str, str]:
+    """The row of a compared point, as text."""
     return {
         "label": row.second.label,
         "first": with_interval(row.first, metric),
@@ -266,8 +262,8 @@ def row_dict(row: Compared, metric: str) -> dict[str, str]:
     }
 
 
-def rates_row(rates: Rates) -> dict[str, str]:
-    """A row of the table of two searches."""
+def rates_row(rates: RateComparison) -> dict[str, str]:
+    """The row of two searches, as text."""
     return {
         "label": rates.label,
         "first": rate_words(rates.first),
@@ -277,8 +273,8 @@ def rates_row(rates: Rates) -> dict[str, str]:
     }
 
 
-def rates_dict(rates: Rates) -> dict[str, Any]:
-    """Two searches, for programs."""
+def rates_dict(rates: RateComparison) -> dict[str, Any]:
+    """The entry of two searches in ``compare.json``."""
     sides = {
         name: {"rate": found.rate, "low": found.low, "high": found.high}
         for name, found in (("first", rates.first), ("second", rates.second))
@@ -287,13 +283,13 @@ def rates_dict(rates: Rates) -> dict[str, Any]:
 
 
 def markdown_table(titles: Sequence[str], rows: Sequence[dict[str, str]]) -> list[str]:
-    """The lines of a table, with an empty one in front."""
+    """The lines of a Markdown table, after an empty line."""
     lines = ["", f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
     return lines + [f"| {' | '.join(cell(text) for text in row.values())} |" for row in rows]
 
 
-def point_dict(one: Against, number: int) -> dict[str, Any]:
-    """A point with every metric, for programs."""
+def point_dict(one: RunComparison, number: int) -> dict[str, Any]:
+    """The entry of a point in ``compare.json``, with every metric."""
     first = next(iter(one.rows.values()))[number]
     return {
         "label": first.second.label,
@@ -313,7 +309,7 @@ def point_dict(one: Against, number: int) -> dict[str, Any]:
 
 
 def write(found: Comparison, *, results_folder: Path | None = None) -> Path:
-    """Write the comparison as a page, as Markdown and as JSON, and return their folder."""
+    """Write the page, the Markdown and the JSON of a comparison, and return their folder."""
     folder = (results_folder or RESULTS) / FOLDER / folder_name(found.runs)
     makers: dict[str, Callable[[], str]] = {
         "compare.html": lambda: html(found),

@@ -1,4 +1,4 @@
-"""What a flow costs, as a table."""
+"""The table of what a flow costs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,13 +22,16 @@ COSTS = (
 
 
 def cost_rows(all_points: Sequence[Point]) -> list[dict[str, Any]]:
-    """What a flow cost at each point: over all nodes and their database, and for each of these and of the lab's own parts."""
+    """The costs of a flow at each point: the total of the nodes and their database, and the costs by node and lab part.
+
+    Points without any measured cost are left out. A dash stands for a cost that was not measured.
+    """
     found = []
     for point in all_points:
         by_name = {name: values.costs_of(point, name) for name, _, _ in COSTS}
         if not any(by_name.values()):
             continue
-        # What was measured of no node is not known, and not zero.
+        # A cost that was measured on no node is unknown, not zero.
         tested = {name: values.under_test(nodes) for name, nodes in by_name.items()}
         totals = [write(sum(tested[name].values())) if tested[name] else "–" for name, _, write in COSTS]
         nodes = list(dict.fromkeys(node for found in by_name.values() for node in found))
@@ -46,14 +49,14 @@ def cost_rows(all_points: Sequence[Point]) -> list[dict[str, Any]]:
 
 
 def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
-    """What the costs say of PostgreSQL, where it ran: its processor time, or that this was not measured."""
+    """A sentence on the CPU time of PostgreSQL: how it was measured, or that it was not. Empty if no point used it."""
     steps = [step for point in all_points for step in point.valid]
     steps = [step for step in steps if run.environment(step).shape["DATABASE"] == "postgres"]
     if not steps:
         return ""
     if all(costs.DATABASE in step.costs.cpu_seconds_per_flow for step in steps):
-        return "PostgreSQL's processor time is of the whole load too."
+        return "The CPU time of PostgreSQL is measured over the whole load too."
     return (
-        "PostgreSQL's own processor time was not measured and is in no figure: against H2, which runs inside the nodes, it looks "
-        "cheaper than it is."
+        "The CPU time of PostgreSQL was not measured and is missing from these values. H2 runs inside the nodes, so "
+        "PostgreSQL looks cheaper than it is in comparison."
     )

@@ -1,4 +1,4 @@
-"""Facts of a run in a line: its load, its machine."""
+"""Facts about a run in one line each: its machine and its load."""
 
 from corda_lab.results.manifest import Host
 from corda_lab.steps.entry import LoadEntry
@@ -12,7 +12,7 @@ def machine(host: Host) -> str:
 
 
 def load_facts(load: LoadEntry) -> str:
-    """The shape of the load in a line."""
+    """``closed, 8 users, pacing 0 s, seed 1``; for open load the arrivals, the rate and the pool."""
     by = f", {load.workers} workers" if load.workers else ""
     if load.model == "open":
         return (

@@ -1,6 +1,6 @@
-"""The report of a run of either kind: ``report.html``, one file that opens offline, and summaries beside it.
+"""The report of a run or a sweep: ``report.html``, one file that opens offline, and the summaries beside it.
 
-Everything is made from the stored files of the run and from nothing else.
+Everything is made from the stored files of the run.
 """
 
 import importlib.resources
@@ -22,12 +22,12 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def plotly_js() -> str:
-    """The drawing library, from the installed package."""
+    """The source of Plotly.js, from the installed ``plotly`` package."""
     return (importlib.resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
 
 
 def html(template: str, content: Mapping[str, Any]) -> str:
-    """A page: a template filled with its content, style, script and drawing library inlined."""
+    """Render a template. Style, script and Plotly.js are embedded, so the page is a single file."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -45,17 +45,17 @@ def html(template: str, content: Mapping[str, Any]) -> str:
 
 
 def page(run: StoredRun) -> str:
-    """The report's text."""
+    """The HTML of the report of a run or a sweep."""
     if run.is_sweep:
         return html("sweep.html", {"run": run.manifest, **sweep.content(run)})
     return html("run.html", {"run": run.manifest, **report_run.content(run)})
 
 
 def render(folder: Path) -> Path:
-    """Write ``report.html`` of a run and its summaries, each whole or not at all, and return the report's path."""
+    """Write the report and the summaries of a run, and return the path of the report. Each file is written atomically."""
     run = stored.read(folder)
     texts: dict[str, Callable[[], str]] = {"report.html": partial(page, run), **summaries.writers(run)}
-    # All are made before the first is replaced: a defect leaves the old ones as they were.
+    # All texts are made before the first file is replaced, so an error leaves the old files untouched.
     made = {name: make() for name, make in texts.items()}
     for name, text in made.items():
         atomic.write_text(folder / name, text)

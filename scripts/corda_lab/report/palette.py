@@ -1,4 +1,4 @@
-"""The colours of reports and of printed charts, each by its role, on white and on black."""
+"""The colours of reports and of printed charts, by role, for the light and the dark theme."""
 
 ROLES = {
     "page": ("#f6f7f9", "#10151b"),
@@ -10,10 +10,10 @@ ROLES = {
     "shade": ("rgba(90, 102, 117, .10)", "rgba(154, 168, 183, .12)"),
     "good": ("#11734b", "#5fd3a0"),
     "bad": ("#b3261e", "#ff8a80"),
-    "doubt": ("#8a5a00", "#f2c14e"),
+    "warning": ("#8a5a00", "#f2c14e"),
     "good-back": ("#e3f4ec", "#12352a"),
     "bad-back": ("#fbe9e7", "#40201d"),
-    "doubt-back": ("#fdf3dc", "#3a2f14"),
+    "warning-back": ("#fdf3dc", "#3a2f14"),
     "main": ("#1f6fb5", "#6cb4f5"),
     "second": ("#c4560a", "#ffa057"),
     "third": ("#8a3ca8", "#d597f0"),
@@ -43,16 +43,16 @@ ROLES = {
     "group-7": ("#16202c", "#e8edf2"),
     "measured": ("rgba(31, 111, 181, .07)", "rgba(108, 180, 245, .08)"),
 }
-"""Colour in the light theme and in the dark one. A chart names a role, never a colour."""
+"""Each role with its colours in the light and the dark theme. A chart names a role, never a colour."""
 
 LIGHT = {role: light for role, (light, _) in ROLES.items()}
-"""Also the colours on white paper."""
+"""The colours of the light theme and of printed charts."""
 DARK = {role: dark for role, (_, dark) in ROLES.items()}
 GROUP_COUNT = sum(role.startswith("group-") for role in ROLES)
 
 
 def css() -> str:
-    """The roles as custom properties of both themes: ``--main``, ``--group-0``."""
+    """The CSS of both themes, with the roles as custom properties: ``--main``, ``--group-0``."""
     return _theme(":root", "light", LIGHT) + _theme(':root[data-theme="dark"]', "dark", DARK)
 
 

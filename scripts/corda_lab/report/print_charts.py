@@ -1,6 +1,6 @@
-"""``--figures``: the main charts of a report as PNG and SVG, for papers. They are drawn from the report's own series.
+"""``--charts``: the main charts of a report as PNG and SVG, for papers. They show the same series as the report.
 
-matplotlib is imported when a figure is drawn and not before: it takes a second that no other command should wait for.
+matplotlib is imported only when a chart is drawn, because the import takes a second.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ MARKERS = {
 HATCHES = {"": "", "/": "//", ".": "..", "x": "xx", "\\": "\\\\", "-": "--", "|": "||", "+": "++"}
 
 RUN_CHARTS = ("throughput", "latency-histogram", "latency-ecdf")
-"""The charts of a single run that become figures."""
+"""Ids of the charts of a single run that are drawn. A sweep draws its curves, its search and its breakdowns."""
 
 STYLE = {
     "font.size": 9,
@@ -54,7 +54,7 @@ STYLE = {
 
 
 def charts_of(run: StoredRun) -> list[dict[str, Any]]:
-    """The charts of a run that become figures."""
+    """The charts of a run or a sweep that are drawn."""
     if not run.is_sweep:
         drawn = report_run.content(run)["charts"]
         return [chart for chart in drawn if chart["id"] in RUN_CHARTS and chart["traces"]]
@@ -63,45 +63,50 @@ def charts_of(run: StoredRun) -> list[dict[str, Any]]:
 
 
 def write(run: StoredRun, folder: Path) -> list[Path]:
-    """Draw every figure into a folder, as PNG and as SVG, and return their paths. Raises LabError without matplotlib."""
+    """Draw the charts into a folder, as PNG and as SVG, and return their paths.
+
+    Raises LabError if matplotlib is missing, or if the folder cannot be written.
+    """
     try:
         import matplotlib as mpl
 
         mpl.use("Agg")
         from matplotlib import pyplot
     except ImportError as error:
-        raise LabError(f"--figures: matplotlib cannot be imported ({error})", "Remove .venv and start again.") from None
+        raise LabError(f"--charts: matplotlib cannot be imported ({error})", "Remove .venv and start again.") from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return draw_all(run, folder, pyplot, mpl)
     except OSError as error:
-        raise LabError(f"--figures: {folder} cannot be written ({error})", "Give a folder of your own.") from None
+        raise LabError(
+            f"--charts: {folder} cannot be written ({error})", "Choose a folder that you can write."
+        ) from None
 
 
 def draw_all(run: StoredRun, folder: Path, pyplot: Any, mpl: Any) -> list[Path]:
-    """Draw every figure; the modules are matplotlib's."""
+    """Draw the charts and return their paths. ``pyplot`` and ``mpl`` are modules of matplotlib."""
     paths = []
     with mpl.rc_context(STYLE):
         for chart in charts_of(run):
             is_wide = chart["width"] == "wide"
-            figure, axes = pyplot.subplots(
+            sheet, axes = pyplot.subplots(
                 figsize=(WIDE_INCHES if is_wide else WIDTH_INCHES, HEIGHT_INCHES), layout="constrained"
             )
             draw(axes, chart)
             for suffix in ("png", "svg"):
                 path = folder / f"{chart['id']}.{suffix}"
-                # Without a date the same run gives the same file.
+                # Without a date, the same run always gives the same file.
                 metadata = {"Date": None} if suffix == "svg" else None
-                figure.savefig(path, dpi=DPI, metadata=metadata)
+                sheet.savefig(path, dpi=DPI, metadata=metadata)
                 paths.append(path)
-            pyplot.close(figure)
+            pyplot.close(sheet)
     return paths
 
 
 def draw(axes: "Axes", chart: Mapping[str, Any]) -> None:
-    """One chart."""
+    """Draw one chart, as ``Chart.as_dict`` gives it."""
     axes.set_xlabel(chart["x_title"])
-    # Without a title above it the axis has to say which latency it is.
+    # There is no title, so the axis has to name the latency.
     axes.set_ylabel(f"{chart['title']}, ms" if chart["id"].startswith("curve-p") else chart["y_title"])
     places = categories(chart)
     bottoms: dict[Any, float] = {}
@@ -122,7 +127,7 @@ def draw(axes: "Axes", chart: Mapping[str, Any]) -> None:
                 alpha=0.6 if trace["kind"] == "dots" else 1,
                 label=trace["name"],
                 markeredgewidth=0,
-                # What is invalid must not hide behind a mean.
+                # A mean must not cover an invalid step.
                 zorder=5 if trace.get("symbol") in ("x", "cross") else 2,
             )
         else:
@@ -160,24 +165,24 @@ def draw(axes: "Axes", chart: Mapping[str, Any]) -> None:
 
 
 def categories(chart: Mapping[str, Any]) -> dict[Any, float]:
-    """Where each category stands on an axis of categories; empty for an axis of numbers."""
+    """The place of each category on the x axis, from 0. Empty if the axis has numbers."""
     if chart["axis"] != "category":
         return {}
     return {name: float(place) for place, name in enumerate(dict.fromkeys(x for t in chart["traces"] for x in t["x"]))}
 
 
 def colour(trace: Mapping[str, Any]) -> str:
-    """A trace's colour on paper."""
+    """The colour of a trace, as a hex code of the light theme."""
     return palette.LIGHT.get(trace["colour"], palette.LIGHT["faint"])
 
 
 def numbers(values: Sequence[float | None]) -> list[float]:
-    """Values with a gap where there is none."""
+    """The values, with NaN for None, so that matplotlib leaves a gap."""
     return [float("nan") if value is None else value for value in values]
 
 
 def points(axes: "Axes", trace: Mapping[str, Any], x: Sequence[Any]) -> None:
-    """Points with their intervals; a hollow one has none."""
+    """Draw points with their intervals. Points without an interval are hollow."""
     axes.errorbar(
         x,
         numbers(trace["y"]),
@@ -204,7 +209,7 @@ def points(axes: "Axes", trace: Mapping[str, Any], x: Sequence[Any]) -> None:
 
 
 def around(trace: Mapping[str, Any], axis: str, middle: Sequence[Any]) -> list[list[float]] | None:
-    """How far an interval reaches below and above."""
+    """The lengths of the intervals below and above each value, or None if the trace has no intervals."""
     low, high = trace.get(f"{axis}_low"), trace.get(f"{axis}_high")
     if low is None or high is None:
         return None
@@ -216,9 +221,9 @@ def around(trace: Mapping[str, Any], axis: str, middle: Sequence[Any]) -> list[l
 def bars(
     axes: "Axes", chart: Mapping[str, Any], trace: Mapping[str, Any], x: Sequence[Any], bottoms: dict[Any, float]
 ) -> None:
-    """Bars, stacked on what stands there already where the chart stacks them."""
+    """Draw bars. If the chart is stacked, they start at ``bottoms``, which is updated."""
     values = numbers(trace["y"])
-    # A bin without anything in it is left out, so neighbours may be further apart than a bin is wide.
+    # Empty bins are left out, so the distance of two neighbours may be larger than the width of a bin.
     width = 0.7 if chart["axis"] == "category" else min((b - a for a, b in pairwise(x)), default=1.0)
     bottom = [bottoms.get(place, 0.0) if chart["is_stacked"] else 0.0 for place in x]
     hatch = HATCHES.get(trace.get("pattern", PATTERNS[0]), "")

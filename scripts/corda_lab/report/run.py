@@ -1,4 +1,4 @@
-"""The report of a single run: one load, in full."""
+"""The content of the report of a single run."""
 
 from typing import Any
 
@@ -25,72 +25,68 @@ from corda_lab.text.words import (
 
 
 def flow_names(step: StepEntry) -> list[str]:
-    """Short names of the flows that were started, each once."""
+    """Short names of the flows that the load started, each once."""
     return list(dict.fromkeys(short(part.flow) for part in step.parts))
 
 
 def achievement(step: StepEntry) -> str:
-    """Who achieved what rate, of which flows, where."""
+    """The load, the achieved rate, the flows and the nodes, as a sentence without its full stop."""
     load, names = step.load, flow_names(step)
     rate = f"{step.throughput_per_second:,.2f}"
     flows = (
         f"{rate} {names[0]} flows per second"
         if len(names) == 1
-        else f"{rate} flows per second, a mix of {listed(names)},"
+        else f"{rate} flows per second (a mix of {listed(names)})"
     )
     place = f"on {step.node}" + (f" with {step.counterparty}" if step.counterparty else "")
     if load.model == "closed":
         return f"{plural(load.users, 'user')} achieved {flows} {place}"
-    return f"Of {load.rate_per_second:g} {load.arrivals} arrivals per second the lab achieved {flows} {place}"
+    return f"At {load.rate_per_second:g} {load.arrivals} arrivals per second, the lab achieved {flows} {place}"
 
 
 def headline(step: StepEntry) -> str:
-    """What was achieved, in one sentence."""
+    """The throughput and the latency of a run."""
     text = achievement(step)
     latency = step.judged_latency
     if latency.p50 is None:
         return f"{text}: no flow was completed in the measuring window."
-    # Of fewer than 100 requests none stands for 1 in 100.
-    slow = (
-        f"1 in 100 longer than {milliseconds(latency.p99)}"
-        if latency.count >= 100
-        else f"the slowest {milliseconds(latency.max)}"
-    )
+    # p99 of fewer than 100 requests is the slowest of them.
+    slow = f"p99 {milliseconds(latency.p99)}" if latency.count >= 100 else f"slowest {milliseconds(latency.max)}"
     since = " from the intended start" if step.open_load else ""
-    return f"{text}: half took at most {milliseconds(latency.p50)}{since}, {slow}."
+    return f"{text}. Latency{since}: p50 {milliseconds(latency.p50)}, {slow}."
 
 
 def sentences(environment: Environment, step: StepEntry) -> list[str]:
-    """What else a reader has to know before using the number."""
+    """Further facts that a reader needs before using the values."""
     requests, counted = step.requests, step.counts
     expected = requests.expected
     if expected:
-        rest = "." if requests.errors else ", none otherwise."
+        rest = "." if requests.errors else "; no other request failed."
         found = [f"{plural(expected, 'request')} failed as the workload expects{rest}"]
     else:
         found = [] if requests.errors else ["No request failed."]
     if counted.agree:
-        found.append(f"All counts agree: {plural(counted.generator, 'flow')}.")
+        found.append(f"The four counts agree: {plural(counted.generator, 'flow')}.")
     if step.throughput_states_per_second is not None:
-        found.append(f"The flows made {step.throughput_states_per_second:,.2f} states per second.")
+        found.append(f"The flows created {step.throughput_states_per_second:,.2f} states per second.")
     consensus = step.stages.consensus_latency_ms
     if consensus.count:
         half = milliseconds(consensus.p50)
-        found.append(f"Half of the transactions were committed everywhere within {half} of the notary's signature.")
+        found.append(f"All parties committed half of the transactions within {half} of the notary's signature.")
     busy = step.resources.host_busy_percent
     if busy is not None:
-        limit = ": the processor was the limit" if busy >= 90 else ""
+        limit = ", so the CPU was the limit" if busy >= 90 else ""
         stolen = step.resources.host_stolen_percent
-        taken = f", CPU steal {stolen:.0f} %" if stolen and stolen > STOLEN_PERCENT_MAX else ""
-        found.append(f"The machine ({machine(environment.host)}) was {busy:.0f} % busy{taken}{limit}.")
+        steal = f" with {stolen:.0f} % CPU steal" if stolen and stolen > STOLEN_PERCENT_MAX else ""
+        found.append(f"The machine ({machine(environment.host)}) was {busy:.0f} % busy{steal}{limit}.")
     else:
-        found.append(f"The machine: {machine(environment.host)}.")
-    found.append("One run gives no interval: repeat it before comparing it with another.")
+        found.append(f"Machine: {machine(environment.host)}.")
+    found.append("A single run has no interval: measure several repeats before you compare it with another run.")
     return found
 
 
 def tiles(step: StepEntry) -> list[dict[str, str]]:
-    """The figures at the top, each with what it is."""
+    """The tiles at the top of the report: name, value, unit, state (``good``, ``bad`` or empty) and detail."""
     latency, requests, counted = step.judged_latency, step.requests, step.counts
     since = ", from the intended start" if step.open_load else ""
     states = step.throughput_states_per_second
@@ -111,7 +107,7 @@ def tiles(step: StepEntry) -> list[dict[str, str]]:
                     "value": f"{states:,.2f}",
                     "unit": "states/s",
                     "state": "",
-                    "detail": "made by these flows",
+                    "detail": "created by these flows",
                 }
             ]
         ),
@@ -124,9 +120,9 @@ def tiles(step: StepEntry) -> list[dict[str, str]]:
                 "detail": detail + since,
             }
             for name, detail in (
-                ("p50", "half took no longer"),
-                ("p95", "19 of 20 took no longer"),
-                ("p99", "99 of 100 took no longer"),
+                ("p50", "50 % took no longer"),
+                ("p95", "95 % took no longer"),
+                ("p99", "99 % took no longer"),
             )
         ),
         {
@@ -141,15 +137,15 @@ def tiles(step: StepEntry) -> list[dict[str, str]]:
             "value": "agree" if counted.agree else "differ",
             "unit": "",
             "state": "good" if counted.agree else "bad",
-            "detail": f"{counted.generator:,} by the generator",
+            "detail": f"generator: {counted.generator:,}",
         },
     ]
 
 
 def count_rows(step: StepEntry) -> list[dict[str, str]]:
-    """The four counts as table rows: each flow class by three observers, then each vault with each class of state.
+    """The four counts as table rows: each flow class by three observers, then each class of state in each vault.
 
-    ``state`` is empty for the generator's own count, which the others are compared with.
+    ``state`` is ``good`` or ``bad``, and empty for the count of the generator, with which the others are compared.
     """
 
     def compared(name: str, what: str, count: str, expected: str) -> dict[str, str]:
@@ -162,26 +158,26 @@ def count_rows(step: StepEntry) -> list[dict[str, str]]:
         entries += [
             {
                 "name": "generator",
-                "what": f"{name}: rows with outcome ok",
+                "what": f"{name}: successful requests",
                 "count": generator,
                 "expected": "",
                 "state": "",
             },
             compared("bridge", f"{name}: completions on {step.node}", f"{flow.bridge:,}", generator),
-            compared("node", f"{name}: successes in {step.node}'s JMX", f"{flow.node:,}", generator),
+            compared("node", f"{name}: JMX counter of {step.node}", f"{flow.node:,}", generator),
         ]
     for vault in step.counts.vault_states:
-        what = f"{short(vault.state)}: change of unconsumed states"
+        what = f"{short(vault.state)}: change in unconsumed states"
         entries.append(compared(f"vault of {vault.node}", what, f"{vault.counted:+,}", f"{vault.expected:+,}"))
     return entries
 
 
 def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list[tuple[str, str]]:
-    """The manifest in short."""
+    """The table of facts about a run, as (name, text)."""
     load, versions, git = step.load, environment.versions, environment.git
     window = step.window
     commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
-    stand_ins = ", ".join(environment.stand_ins) or "none: official images"
+    stand_ins = ", ".join(environment.stand_ins) or "none (all images are official)"
     java = ", ".join(f"{name} {version}" for name, version in versions.java.items())
     law = step.littles_law
     deviation = law.deviation_percent
@@ -190,7 +186,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
         ("Overrides", ", ".join(f"{key}={value}" for key, value in load.overrides.items()) or "none"),
         (
             "Time",
-            f"{window.warm_up_seconds:g} s warm-up, {window.seconds:.0f} s measured, from {manifest.started_at}",
+            f"{window.warm_up_seconds:g} s warm-up, {window.seconds:.0f} s measuring window; started {manifest.started_at}",
         ),
         (
             "Workload",
@@ -200,28 +196,24 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
         ("Unit of work", ", ".join(dict.fromkeys(part.unit for part in step.parts))),
         ("Shape of the lab", labels.describe(environment.shape)),
         *(
-            (f"Link {link.name}", f"round trip {link.through_ms:.1f} ms, {link.direct_ms:.1f} ms without")
+            (f"Link {link.name}", f"round trip {link.through_ms:.1f} ms, without the proxy {link.direct_ms:.1f} ms")
             for link in environment.links_measured
         ),
         ("Corda", f"{versions.corda} (Java: {java})"),
         ("Docker", f"engine {versions.engine}, Compose {versions.compose}"),
         ("Commit", commit),
-        ("Stand-ins for images", stand_ins),
+        ("Stand-in images", stand_ins),
         ("Machine", machine(environment.host)),
         (
             "Little's law",
-            f"{law.throughput_per_second:.2f}/s × {law.latency_mean_seconds:.3f} s = {law.product:.2f}, "
-            f"seen {law.in_flight_mean:.2f} in flight"
+            f"{law.throughput_per_second:.2f}/s × {law.latency_mean_seconds:.3f} s = {law.product:.2f}; "
+            f"in flight: {law.in_flight_mean:.2f} at the generator"
             + ("" if deviation is None else f" ({deviation:+.1f} %)")
-            + (
-                ""
-                if law.bridge_in_flight_mean is None
-                else f"; the bridge's gauge says {law.bridge_in_flight_mean:.2f}"
-            ),
+            + ("" if law.bridge_in_flight_mean is None else f", {law.bridge_in_flight_mean:.2f} at the bridge"),
         ),
         (
             "Generator",
-            "processor not known"
+            "CPU not known"
             if step.generator.cpu_percent_max is None
             else f"at most {step.generator.cpu_percent_max:.0f} % of one core",
         ),
@@ -229,7 +221,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
 
 
 def consensus_latencies(rows: pl.DataFrame, stage_rows: pl.DataFrame | None, step: StepEntry) -> pl.Series | None:
-    """Consensus latency of the window's transactions in milliseconds, sorted; None where no transaction has one."""
+    """Consensus latencies of the transactions in the window, in milliseconds, sorted. None if no transaction has one."""
     if stage_rows is None or not step.stages.consensus_latency_ms.count:
         return None
     window = Window(step.window.started_at, step.window.ended_at)
@@ -238,12 +230,12 @@ def consensus_latencies(rows: pl.DataFrame, stage_rows: pl.DataFrame | None, ste
 
 
 def limits_and_costs(run: StoredRun) -> dict[str, Any]:
-    """What the run used up of each resource, and what a flow cost, as the report of a sweep has it of a point."""
+    """Saturation and costs of a run, in the form in which the report of a sweep has them for each point."""
     (point,) = points.points(run)
     samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
     uses = saturation.uses(run, point, samples)
     is_kept = bool(run.steps[0].open_load) and bool(point.valid) and conclusions.keeps_rate(point)
-    limit = "the rate was kept; nothing was the limit" if is_kept else conclusions.evidence(uses)
+    limit = f"{conclusions.KEPT_UP}, so no limit was reached" if is_kept else conclusions.evidence(uses)
     return {
         "limit": conclusions.sentence(limit),
         "use_rows": [{"label": point.label, "is_best": False, "uses": uses}],
@@ -254,7 +246,7 @@ def limits_and_costs(run: StoredRun) -> dict[str, Any]:
 
 
 def content(run: StoredRun) -> dict[str, Any]:
-    """What the template of a single run needs."""
+    """The variables of ``run.html``."""
     step = run.steps[0]
     environment, rows, stage_rows = run.environment(step), run.table("requests"), run.stage_rows()
     window = step.window

@@ -1,4 +1,4 @@
-"""What stands beside a report: ``summary.md`` for a pull request, ``summary.csv`` (a row per point), ``summary.json``."""
+"""The files beside a report: ``summary.md`` for a pull request, ``summary.csv`` (one row per point), ``summary.json``."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ FILES = ("summary.md", "summary.csv", "summary.json")
 
 
 def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
-    """The files beside the report, each with what makes its text."""
+    """The names of the files, each with a function that makes its text."""
     return {
         "summary.md": partial(markdown, run),
         "summary.csv": partial(table, run),
@@ -31,37 +31,37 @@ def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
     }
 
 
-def told(run: StoredRun) -> tuple[str, list[str], list[str]]:
-    """Headline, sentences and what to beware of, of a run of either kind."""
+def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[str]]:
+    """The headline, the sentences and the warnings of a run or a sweep."""
     if not run.is_sweep:
         step = run.steps[0]
-        beware = [f"Failed: {reason}" for reason in step.verdict.reasons]
-        beware += [f"Failed requests: {error_words(kind)}" for kind in grouped_errors(step.errors)[:SHOWN_MAX]]
-        beware += [f"Invalid: {reason}" for reason in step.validity.reasons]
-        beware += [f"Doubtful: {flag}" for flag in step.flags]
-        return report_run.headline(step), report_run.sentences(run.environment(step), step), beware
+        notes = [f"Failed: {reason}" for reason in step.verdict.reasons]
+        notes += [f"Failed requests: {error_words(kind)}" for kind in grouped_errors(step.errors)[:SHOWN_MAX]]
+        notes += [f"Invalid: {reason}" for reason in step.validity.reasons]
+        notes += [f"Warning: {flag}" for flag in step.flags]
+        return report_run.headline(step), report_run.sentences(run.environment(step), step), notes
     samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
     found = conclusions.conclude(run, points(run), samples)
     return found.headline, [f"**{name}:** {text}" for name, text in found.sentences], found.notes
 
 
 def cell(text: str) -> str:
-    """Text that cannot end a cell of a Markdown table."""
+    """Escape text for a cell of a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 
 def markdown(run: StoredRun) -> str:
-    """A few lines for a pull request."""
-    headline, sentences, beware = told(run)
+    """The summary as Markdown: headline, sentences, warnings, and a table of points."""
+    headline, sentences, notes = conclusions_of(run)
     environment = run.environment(run.steps[0])
     lines = [f"### {run.identity}", "", headline, "", *(f"- {text}" for text in sentences)]
-    lines += [f"- ⚠ {text}" for text in beware]
+    lines += [f"- ⚠ {text}" for text in notes]
     metrics = known_metrics(points(run))
     titles = " | ".join(METRICS[name].title.removeprefix("latency ") for name in metrics)
     lines += ["", f"| point | {titles} | valid steps |", f"|---|{'---|' * len(metrics)}---|"]
     for point in points(run):
-        figures = " | ".join(cell(with_interval(point, name)) for name in metrics)
-        lines.append(f"| {cell(point.label)} | {figures} | {len(point.valid)} of {len(point.steps)} |")
+        values = " | ".join(cell(with_interval(point, name)) for name in metrics)
+        lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)} |")
     git = environment.git
     commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
@@ -75,12 +75,12 @@ def markdown(run: StoredRun) -> str:
 
 
 def names(run: StoredRun) -> list[str]:
-    """Every parameter that a point of the run names."""
+    """The names of all varied parameters of a run."""
     return list(dict.fromkeys(name for point in points(run) for name in point.values))
 
 
 def table(run: StoredRun) -> str:
-    """A row per point; latencies in milliseconds, rates per second, intervals empty where there are none."""
+    """The summary as CSV: one row per point, latencies in milliseconds, rates per second. Missing values are empty."""
     parameters = names(run)
     units = {name: "ms" if METRICS[name].unit == "ms" else "per_second" for name in known_metrics(points(run))}
     columns = ["run", "workload", "phase", "label", *parameters, "steps", "steps_valid", "errors"]
@@ -89,10 +89,10 @@ def table(run: StoredRun) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([*columns, "confidence"])
     for point in points(run):
-        figures: list[Any] = []
+        estimates: list[Any] = []
         for name in units:
             found = point.estimate(name)
-            figures += ["" if value is None else f"{value:.6g}" for value in (found.value, found.low, found.high)]
+            estimates += ["" if value is None else f"{value:.6g}" for value in (found.value, found.low, found.high)]
         errors = sum(step.requests.errors for step in point.steps)
         values = [point.values.get(name, "") for name in parameters]
         row = [
@@ -105,13 +105,13 @@ def table(run: StoredRun) -> str:
             len(point.valid),
             errors,
         ]
-        writer.writerow([*row, *figures, point.confidence])
+        writer.writerow([*row, *estimates, point.confidence])
     return buffer.getvalue()
 
 
 def data(run: StoredRun) -> str:
-    """The same for programs."""
-    headline, sentences, beware = told(run)
+    """The summary as JSON."""
+    headline, sentences, notes = conclusions_of(run)
     content = {
         "schema": SCHEMA,
         "id": run.identity,
@@ -119,14 +119,14 @@ def data(run: StoredRun) -> str:
         "command": run.manifest.command,
         "headline": headline,
         "sentences": sentences,
-        "notes": beware,
+        "notes": notes,
         "points": [point_data(point) for point in points(run)],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def point_data(point: Point) -> dict[str, Any]:
-    """A point with every figure's interval."""
+    """The entry of a point in ``summary.json``, with the interval of every value."""
     return {
         "label": point.label,
         "workload": point.workload,

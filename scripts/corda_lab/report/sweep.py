@@ -1,4 +1,4 @@
-"""The report of a sweep: the conclusion, the curves, the whole run over time, and every step behind them."""
+"""The content of the report of a sweep: conclusions, curves, the whole run over time, and every step."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ import polars as pl
 from corda_lab.analysis import conclusions, saturation, values
 from corda_lab.analysis.conclusions import Conclusion
 from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
-from corda_lab.analysis.significance import Judged, is_paired
+from corda_lab.analysis.significance import MetricComparisons, is_paired
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
 from corda_lab.report.chart import Chart
@@ -34,11 +34,11 @@ METRIC_NAMES = (
     "node_gc_share",
     *saturation.SERIES,
 )
-"""Series that the report of a sweep needs."""
+"""Metrics in ``metrics.parquet`` that the report of a sweep reads."""
 
 
 def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
-    """The figures at the top, each with what it is."""
+    """The tiles at the top of the report: name, value, unit, detail and state."""
     valid = sum(step.validity.valid for step in run.steps)
     agree = sum(step.counts.agree for step in run.steps)
     errors = sum(step.requests.errors for step in run.steps)
@@ -55,27 +55,26 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
             "valid steps",
             f"{valid} / {count}",
             "",
-            "the others are in no average",
-            "good" if valid == count else "doubt",
+            "invalid steps are in no mean",
+            "good" if valid == count else "warning",
         ),
         tile("errors", f"{errors:,}", "", f"of {plural(total, 'request')}", "bad" if errors else "good"),
         tile(
             "four counts",
             f"{agree} / {count}",
             "agree",
-            "steps in which nothing was lost",
+            "steps without lost flows",
             "good" if agree == count else "bad",
         ),
     ]
 
 
-def top_tiles(judged: Judged) -> list[tuple[str, str, str, str]]:
-    """The best figures: of the only best point its latencies too."""
+def top_tiles(judged: MetricComparisons) -> list[tuple[str, str, str, str]]:
+    """The values of the best points, as (name, value, unit, detail). A single best point has all its metrics."""
 
     def words(name: str, top: Point, metric: str, detail: str) -> tuple[str, str, str, str]:
-        value = values.shown(top.estimate(metric).value, metric)
-        figure, _, unit = value.partition(" ")
-        return name, figure, unit, detail
+        value, _, unit = values.shown(top.estimate(metric).value, metric).partition(" ")
+        return name, value, unit, detail
 
     metric = judged.metric
     name = {"ms": f"lowest {metric}"}.get(METRICS[metric].unit, f"best {METRICS[metric].title}")
@@ -83,31 +82,31 @@ def top_tiles(judged: Judged) -> list[tuple[str, str, str, str]]:
     for top in judged.tops:
         is_search = top.phase == "confirm"
         detail = f"{top.label}: {interval_words(top, metric)}"
-        found.append(words("throughput confirmed" if is_search else name, top, metric, detail))
+        found.append(words("confirmed throughput" if is_search else name, top, metric, detail))
     if len(judged.tops) == 1:
         (top,) = judged.tops
         others = [other for other in known_metrics(judged.tops) if other != metric]
-        found += [words(f"{METRICS[other].title} there", top, other, interval_words(top, other)) for other in others]
+        found += [words(f"its {METRICS[other].title}", top, other, interval_words(top, other)) for other in others]
     return found
 
 
 def interval_words(point: Point, metric: str) -> str:
-    """An interval in few words."""
+    """``12.0 to 12.6``, or why there is no interval."""
     found = point.estimate(metric)
     if found.low is None or found.high is None:
-        return "one valid step, no interval" if found.n else values.without_figure(point)
+        return "one valid step, no interval" if found.n else values.without_value(point)
     return values.interval_words(found, metric)
 
 
 def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
-    """The table of points."""
+    """The rows of the table of points."""
     metrics = known_metrics(all_points)
     return [
         {
             "label": point.label,
             "phase": point.phase,
             "is_best": conclusion.is_top(point),
-            "figures": [
+            "values": [
                 {
                     "value": values.bare(point.estimate(name).value, name),
                     "interval": interval_words(point, name),
@@ -125,7 +124,7 @@ def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict
 
 
 def use_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
-    """What each point used of each resource."""
+    """The rows of the table of saturation: the utilisation of each resource at each point."""
     return [
         {"label": point.label, "is_best": conclusion.is_top(point), "uses": conclusion.uses[point.key]}
         for point in all_points
@@ -133,7 +132,7 @@ def use_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[s
 
 
 def step_rows(run: StoredRun) -> list[dict[str, Any]]:
-    """The table of steps, in the order of execution, with what the step's own details show."""
+    """The rows of the table of steps, in the order of execution, with the details of each step."""
     origin = charts_over_time.origin_of(run)
     found = []
     for step in sorted(run.steps, key=lambda step: int(step.index)):
@@ -167,9 +166,9 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
 
 
 def reasons_of(step: StepEntry) -> list[tuple[str, str]]:
-    """What is wrong with a step, each reason once, with what it made of the step."""
+    """Why a step failed, is invalid or misses a threshold: (title, sentence), each reason once."""
     invalid, broken = step.validity.reasons, step.thresholds.reasons
-    missed = "Threshold" if step.phase == "measure" else "Did not hold"
+    missed = "Threshold" if step.phase == "measure" else "Not sustained"
     return [
         *(("Failed", str(reason)) for reason in step.verdict.reasons),
         *(("Invalid", str(reason)) for reason in invalid if reason not in step.verdict.reasons),
@@ -178,7 +177,7 @@ def reasons_of(step: StepEntry) -> list[tuple[str, str]]:
 
 
 def precision_words(precision: PrecisionEntry) -> str:
-    """How narrow the step's own interval became, and whether that ended it."""
+    """The precision of the step's own throughput, and whether it ended the step early."""
     reached = precision.reached
     if reached is None:
         return "–"
@@ -186,30 +185,33 @@ def precision_words(precision: PrecisionEntry) -> str:
 
 
 def count_words(step: StepEntry) -> list[str]:
-    """The four counts: generator, bridge, node, vaults."""
+    """The four counts as text: generator, bridge, node, vaults."""
     counted = step.counts
     vaults = ", ".join(f"{node} {count:,}" for node, count in counted.vaults.items()) or "–"
     return [f"{count:,}" for count in (counted.generator, counted.bridge, counted.node)] + [vaults]
 
 
 def link_facts(environments: Sequence[Environment]) -> Iterator[tuple[str, str]]:
-    """The round trips of every link, over all starts of a lab."""
+    """The measured round trips of every link, over all starts of a lab, as (name, text)."""
     measured: dict[str, list[MeasuredLink]] = {}
     for link in (link for environment in environments for link in environment.links_measured):
         measured.setdefault(link.name, []).append(link)
     for name, links in measured.items():
         through = sorted({f"{link.through_ms:.1f}" for link in links}, key=float)
         direct = sorted({f"{link.direct_ms:.1f}" for link in links}, key=float)
-        yield f"Link {name}", f"round trip {ends(through)} ms, {ends(direct)} ms without"
+        yield f"Link {name}", f"round trip {ends(through)} ms, without the proxy {ends(direct)} ms"
 
 
 def ends(texts: Sequence[str]) -> str:
-    """The first and the last of what is in order; one alone by itself."""
+    """The first and the last of sorted texts: ``43.0 to 43.2``; a single text as it is."""
     return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
 
 
 def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
-    """What ran, for each shape of the lab, with the steps that ran on it; links are measured anew at every start."""
+    """The environments of a sweep, each with its steps.
+
+    Environments that differ only in the measured links are shown as one, because links are measured at every start.
+    """
     alike: dict[str, list[int]] = {}
     for number, environment in enumerate(run.manifest.environments):
         rest = environment.model_dump_json(exclude={"links_measured"})
@@ -232,7 +234,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
                     ("Corda", f"{versions.corda} (Java: {java})"),
                     ("Docker", f"engine {versions.engine}, Compose {versions.compose}"),
                     ("Commit", commit),
-                    ("Stand-ins for images", ", ".join(environment.stand_ins) or "none: official images"),
+                    ("Stand-in images", ", ".join(environment.stand_ins) or "none (all images are official)"),
                     ("Machine", machine(environment.host)),
                 ],
                 "images": environment.images,
@@ -244,29 +246,29 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
 
 LABS = {
     "repeat": "a new one for every repeat of a shape",
-    "shape": "a new one for every shape only: what differs between two starts of one shape is not in the intervals",
+    "shape": "a new one for every shape; the intervals do not include the variation between two starts of a shape",
     "step": "a new one for every step",
 }
-"""When a lab was started, in words, by ``fresh`` of the sweep file."""
+"""When a lab was started, by ``fresh`` of the sweep file."""
 
 
 def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
-    """How the sweep was planned."""
+    """The plan of a sweep, as (name, text)."""
     sweep = run.sweep
     methods = listed(list(dict.fromkeys(step.warm_up.method for step in run.steps)))
     found = [
         ("Order", f"{sweep.order}, seed {sweep.seed}; {plural(sweep.repeats, 'repeat')} of each point"),
         ("Labs", LABS[sweep.fresh]),
-        ("Warm-up", f"{span(sweep.warm_up)}, its end by {methods}"),
-        ("Measured", until(sweep.measure)),
+        ("Warm-up", f"{span(sweep.warm_up)} (method: {methods})"),
+        ("Measuring window", until(sweep.measure)),
         *(
             (f"{heading}, {name}", words)
             for name, own in sweep.own_spans.items()
-            for heading, words in (("Warm-up", span(own.warm_up)), ("Measured", until(own.measure)))
+            for heading, words in (("Warm-up", span(own.warm_up)), ("Measuring window", until(own.measure)))
             if words
         ),
         ("Intervals", interval_method(run)),
-        ("Compared", "in pairs of the same repeat" if is_paired(run) else "unpaired: repeats were not interleaved"),
+        ("Comparisons", "paired by repeat" if is_paired(run) else "unpaired, because repeats were not interleaved"),
     ]
     if sweep.thresholds:
         found.append(("Thresholds", ", ".join(f"{name} {value}" for name, value in sweep.thresholds.items())))
@@ -278,7 +280,7 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
 
 
 def span(planned: Span | None) -> str:
-    """How long something may last: ``60s to 180s``, or ``60s``; empty where it was not planned."""
+    """A planned duration: ``1 min to 3 min``, or ``1 min``. Empty if it was not planned."""
     if planned is None:
         return ""
     least, most = length(planned.seconds_min), length(planned.seconds_max)
@@ -286,30 +288,30 @@ def span(planned: Span | None) -> str:
 
 
 def until(planned: MeasureSpan | None) -> str:
-    """How long a step measured, and what ended it earlier; empty where it was not planned."""
+    """The planned measuring window, and the precision that ends it early. Empty if it was not planned."""
     precision = planned.precision if planned else None
-    return span(planned) + (f", ended early when throughput was known to ±{100 * precision:g} %" if precision else "")
+    return span(planned) + (f", ending early once throughput is known to ±{100 * precision:g} %" if precision else "")
 
 
 def interval_method(run: StoredRun) -> str:
-    """How the intervals were made, in the words of whoever made them."""
+    """How the intervals were computed."""
     methods = {point.estimate(name).method for point in points(run) for name in METRICS}
     known = sorted(method for method in methods if method)
     return (
-        f"{conclusions.confidence_words(run)} of the geometric mean over the repeats (of the arithmetic one where a repeat is "
-        f"0): {listed(known) or 'none, one repeat each'}"
+        f"{conclusions.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if a repeat is 0): "
+        f"{listed(known) or 'none, because each point has one repeat'}"
     )
 
 
-def difference_rows(judged: Judged) -> list[dict[str, str]]:
-    """What was planned to be compared, and the best points against the others."""
+def difference_rows(judged: MetricComparisons) -> list[dict[str, str]]:
+    """The rows of the table of differences: the planned comparisons, and the best points compared with all others."""
     compared = [one.compared for one in judged.planned]
-    told = {(one.first.key, one.second.key) for one in compared}
+    planned = {(one.first.key, one.second.key) for one in compared}
     compared += [
         one
         for top in judged.tops
         for one in judged.against(top)
-        if not {(one.first.key, one.second.key), (one.second.key, one.first.key)} & told
+        if not {(one.first.key, one.second.key), (one.second.key, one.first.key)} & planned
     ]
     return [
         {
@@ -325,7 +327,7 @@ def difference_rows(judged: Judged) -> list[dict[str, str]]:
 
 
 def badge(run: StoredRun) -> tuple[str, str]:
-    """State and words of the mark at the top."""
+    """The state (``good``, ``warning`` or ``bad``) and the text of the badge at the top."""
     count = len(run.steps)
     failed = sum(bool(conclusions.failures(step)) for step in run.steps)
     if failed:
@@ -336,11 +338,11 @@ def badge(run: StoredRun) -> tuple[str, str]:
     warned = sum(bool(step.flags) for step in valid)
     words = "every step is valid" if len(valid) == count else f"{len(valid)} of {plural(count, 'step')} are valid"
     is_good = len(valid) == count and not warned
-    return "good" if is_good else "doubt", words + (f", {warned} with warnings" if warned else "")
+    return "good" if is_good else "warning", words + (f", {warned} with warnings" if warned else "")
 
 
 def content(run: StoredRun) -> dict[str, Any]:
-    """What the template of a sweep needs."""
+    """The variables of ``sweep.html``."""
     all_points = points(run)
     rows = run.table("requests", charts_over_time.ROW_COLUMNS)
     samples = run.table("metrics").filter(pl.col("name").is_in(METRIC_NAMES))

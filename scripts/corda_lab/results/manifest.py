@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from corda_lab.steps.entry import ParameterValue
 
 
-class Part(BaseModel):
+class ManifestPart(BaseModel):
     """Base of all parts of the manifest: immutable, and without fields that nobody knows."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class GitState(Part):
+class GitState(ManifestPart):
     """The checkout; None outside a repository."""
 
     commit: str | None
@@ -26,7 +26,7 @@ class GitState(Part):
         return (self.commit or "unknown")[:12] + (" with uncommitted changes" if self.has_changes else "")
 
 
-class Versions(Part):
+class Versions(ManifestPart):
     """Versions of what ran; ``java`` by ``node`` and ``bridge``."""
 
     corda: str
@@ -36,14 +36,14 @@ class Versions(Part):
     python: str
 
 
-class Image(Part):
+class Image(ManifestPart):
     """The image that a service's container ran on."""
 
     name: str
     id: str
 
 
-class Host(Part):
+class Host(ManifestPart):
     """The machine; None where the operating system does not say."""
 
     cpu_model: str | None
@@ -53,7 +53,7 @@ class Host(Part):
     architecture: str
 
 
-class MeasuredLink(Part):
+class MeasuredLink(ManifestPart):
     """Round trip of a link in milliseconds: through its proxy, and without it."""
 
     name: str
@@ -62,7 +62,7 @@ class MeasuredLink(Part):
     direct_ms: float
 
 
-class Environment(Part):
+class Environment(ManifestPart):
     """What a step ran on. ``shape`` and ``settings`` are variables of ``.env``."""
 
     git: GitState
@@ -75,7 +75,7 @@ class Environment(Part):
     settings: dict[str, str]
 
 
-class Span(Part):
+class Span(ManifestPart):
     """How long a warm-up or a measuring window may last."""
 
     seconds_min: float
@@ -88,14 +88,14 @@ class MeasureSpan(Span):
     precision: float | None
 
 
-class OwnSpans(Part):
+class OwnSpans(ManifestPart):
     """What a named step has of its own; None where the sweep's holds."""
 
     warm_up: Span | None = None
     measure: MeasureSpan | None = None
 
 
-class SearchAnswer(Part):
+class SearchAnswer(ManifestPart):
     """One rate that a search tried."""
 
     rate: float
@@ -103,7 +103,7 @@ class SearchAnswer(Part):
     phase: str
 
 
-class SearchOutcome(Part):
+class SearchOutcome(ManifestPart):
     """What a search found: the confirmed rate, the highest rate that held, the lowest that did not, and why it ended."""
 
     rate: float | None
@@ -126,7 +126,7 @@ class SearchPlan(BaseModel):
         return dict(self.model_extra or {})
 
 
-class SweepPlan(Part):
+class SweepPlan(ManifestPart):
     """How a sweep was planned. A run of one step has the defaults."""
 
     file: str = ""
@@ -150,7 +150,7 @@ class SweepPlan(Part):
     find_max: SearchPlan | None = None
 
 
-class Manifest(Part):
+class Manifest(ManifestPart):
     """The content of ``run.json``."""
 
     schema_: int = Field(alias="schema")

@@ -1,1 +1,1 @@
-"""Statistics: intervals, differences, the end of a warm-up."""
+"""Statistics: confidence intervals, differences between two points, the end of a warm-up."""

@@ -1,10 +1,11 @@
-"""Whether two points differ: the ratio of their figures with its interval, and one of three words.
+"""Whether two points differ: the ratio of their values with its interval, and a verdict.
 
-Both tests are Student's on logarithms, as the interval of a single point is. *Paired* where repeats were interleaved: repeat 1 of
-both, then repeat 2 of both, so that a machine that gets slower meets both alike and leaves the ratio alone. *Welch's* (1947)
-where they were not: the two may vary differently, and every repeat counts for itself.
+Both tests are Student's t on logarithms, as is the interval of a single point. The *paired* test is for interleaved
+repeats (repeat 1 of both points, then repeat 2 of both): a machine that gets slower affects both points alike, and the
+ratio stays the same. *Welch's* test (1947) is for all others: the two points may vary differently, and every repeat
+counts on its own.
 
-"No difference seen" is not "equal": the interval says how large a difference could have gone unseen.
+"No difference seen" does not mean "equal". The interval shows how large a difference could be without being seen.
 """
 
 import math
@@ -16,7 +17,8 @@ from typing import Literal
 
 from corda_lab.stats.intervals import CONFIDENCE, LOGARITHM_MAX, t_quantile
 
-Verdict = Literal["no difference seen", "faster", "slower", "cannot tell"]
+TOO_FEW: Literal["too few repeats to tell"] = "too few repeats to tell"
+Verdict = Literal["no difference seen", "faster", "slower", "too few repeats to tell"]
 Word = Literal["faster", "slower"]
 
 PAIRED = "paired t on logarithms"
@@ -25,10 +27,11 @@ WELCH = "Welch's t on logarithms"
 
 @dataclass(frozen=True)
 class Difference:
-    """The ratio b ÷ a, its interval at ``confidence``, and what may be said of b.
+    """The ratio b ÷ a, its interval at ``confidence``, and the verdict on b.
 
-    ``p_value`` is two-sided, and after ``holm`` the adjusted one. Interval, p-value and degrees of freedom are None, and the
-    verdict is "cannot tell", where fewer than two repeats (or pairs) are there. ``n_a`` and ``n_b`` are the repeats used.
+    ``p_value`` is two-sided; ``holm`` adjusts it. ``n_a`` and ``n_b`` are the numbers of repeats used. With fewer than
+    two repeats (or pairs), the verdict is ``TOO_FEW``, and the interval, the p-value and the degrees of freedom are
+    None.
     """
 
     ratio: float
@@ -45,7 +48,7 @@ class Difference:
     freedom: float | None
 
     def turned(self) -> "Difference":
-        """The same comparison seen from the other side: a ÷ b."""
+        """The same comparison in the other direction: a ÷ b."""
         words: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
         other = replace(
             self, ratio=1 / self.ratio, verdict=words.get(self.verdict, self.verdict), n_a=self.n_b, n_b=self.n_a
@@ -57,10 +60,10 @@ class Difference:
 def paired(
     a: Mapping[int, float], b: Mapping[int, float], *, higher_is: Word, confidence: float = CONFIDENCE
 ) -> Difference:
-    """Compare figures whose repeats were interleaved, by number of repeat; a repeat that one side lacks is left out.
+    """Compare two points whose repeats were interleaved. ``a`` and ``b`` map the number of a repeat to its value.
 
-    ``higher_is`` says what a higher figure means: "faster" for throughput, "slower" for a latency. Raises ValueError
-    where no repeat is common or a figure is not positive.
+    Repeats that only one side has are left out. ``higher_is`` says what a higher value means: "faster" for throughput,
+    "slower" for a latency. Raises ValueError if the sides share no repeat, or if a value is not positive.
     """
     common = sorted(a.keys() & b.keys())
     logs = _logarithms([b[repeat] / a[repeat] if a[repeat] > 0 else math.nan for repeat in common])
@@ -70,13 +73,13 @@ def paired(
 
 
 def unpaired(a: Sequence[float], b: Sequence[float], *, higher_is: Word, confidence: float = CONFIDENCE) -> Difference:
-    """Compare figures whose repeats have nothing to do with one another. As ``paired`` otherwise."""
+    """Compare two points whose repeats are independent of one another. ``higher_is`` and errors are as for ``paired``."""
     logs_a, logs_b = _logarithms(a), _logarithms(b)
     error, freedom = None, None
     if len(a) > 1 and len(b) > 1:
         part_a, part_b = statistics.variance(logs_a) / len(a), statistics.variance(logs_b) / len(b)
         error = math.sqrt(part_a + part_b)
-        # Welch & Satterthwaite; without any spread there is none to share out.
+        # Welch and Satterthwaite. Their formula needs some spread; without it, take the pooled degrees of freedom.
         spread = part_a**2 / (len(a) - 1) + part_b**2 / (len(b) - 1)
         freedom = (part_a + part_b) ** 2 / spread if spread > 0 else len(a) + len(b) - 2.0
     ratio_log = statistics.fmean(logs_b) - statistics.fmean(logs_a)
@@ -84,12 +87,13 @@ def unpaired(a: Sequence[float], b: Sequence[float], *, higher_is: Word, confide
 
 
 def holm(differences: Sequence[Difference], weights: Sequence[float] | None = None) -> list[Difference]:
-    """The same comparisons judged together: a false alarm in any of them is as improbable as it was in a single one.
+    """Judge comparisons together, so that a false alarm in any of them is as improbable as in a single one.
 
-    Holm (1979), *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics 6, of which the
-    weights are too: a comparison of twice the weight gets twice the share of the error that is allowed. The p-values
-    become the adjusted ones. Every interval is taken at the confidence at which Holm's procedure decided about it, never
-    less than before, so that it never contradicts the verdict: it excludes 1 exactly where a difference is seen.
+    Source: Holm (1979), *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics 6.
+    The weights come from the same paper: a comparison of twice the weight gets twice the share of the allowed error. The
+    p-values become the adjusted ones. Every interval is computed at the confidence at which Holm's procedure decided on
+    it, which is never below the original confidence. So an interval never contradicts its verdict: it excludes 1 exactly
+    where a difference is seen. Raises ValueError if the comparisons have different confidences.
     """
     confidences = {one.confidence for one in differences}
     if len(confidences) > 1:
@@ -100,13 +104,13 @@ def holm(differences: Sequence[Difference], weights: Sequence[float] | None = No
         for index, (one, share) in enumerate(zip(differences, shares, strict=True))
         if one.p_value is not None
     )
-    # What is still undecided, from the end, so that equal weights add up exactly.
+    # The weight that is still undecided, summed from the end, so that equal weights add up exactly.
     undecided = list(accumulate(shares[index] for _, index in reversed(testable)))[::-1]
     judged, adjusted, stake = list(differences), 0.0, 1.0
     for (relative, index), left in zip(testable, undecided, strict=True):
         one = differences[index]
         alpha = 1 - one.confidence
-        if adjusted <= alpha:  # the first that is not rejected ends the procedure; the others are decided at its level
+        if adjusted <= alpha:  # the first test that is not rejected ends the procedure, at its level for all the others
             stake = left
         adjusted = min(1.0, max(adjusted, left * relative))
         confidence = 1 - alpha * shares[index] / stake
@@ -123,7 +127,7 @@ def holm(differences: Sequence[Difference], weights: Sequence[float] | None = No
 
 
 def t_tail(t: float, freedom: float) -> float:
-    """Probability that Student's t, whose ``freedom`` need not be a whole number, is beyond ±``t``: the two-sided p-value."""
+    """Two-sided p-value: the probability that Student's t is beyond ±``t``. ``freedom`` need not be a whole number."""
     from scipy.special import stdtr  # see t_quantile
 
     return 2 * float(stdtr(freedom, -abs(t)))
@@ -131,7 +135,7 @@ def t_tail(t: float, freedom: float) -> float:
 
 def _logarithms(values: Sequence[float]) -> list[float]:
     if not values or any(not 0 < value < math.inf for value in values):
-        raise ValueError(f"nothing to take the ratio of: {values}")
+        raise ValueError(f"a ratio needs positive values: {values}")
     return [math.log(value) for value in values]
 
 
@@ -146,9 +150,7 @@ def _judge(
     higher_is: Word,
 ) -> Difference:
     ratio = math.exp(ratio_log)
-    undecided = Difference(
-        ratio, None, None, None, "cannot tell", confidence, n_a, n_b, method, higher_is, error, freedom
-    )
+    undecided = Difference(ratio, None, None, None, TOO_FEW, confidence, n_a, n_b, method, higher_is, error, freedom)
     if error is None or freedom is None:
         return undecided
     p_value = t_tail(ratio_log / error, freedom) if error > 0 else float(ratio_log == 0)

@@ -1,6 +1,7 @@
-"""Within one step: where its warm-up ends, and whether its throughput is known well enough to end it early.
+"""The end of the warm-up of a step, and whether the throughput of a step is known well enough to end it early.
 
-Both look at a series of counts: completions per bin of, as a rule, one second (``completions_per_bin``).
+Both are computed from a series of counts: completions per bin, where a bin is usually one second long
+(``completions_per_bin``).
 """
 
 import itertools
@@ -15,15 +16,15 @@ WARM_UP_METHOD = "MSER-5 (White 1997)"
 
 BINS_PER_BATCH = 5
 WARM_UP_BATCHES_MIN = 10
-"""Fewer batches say nothing about where a warm-up ends: with bins of one second, the first 50 seconds."""
+"""Fewer batches do not show where a warm-up ends. With bins of one second, these are the first 50 seconds."""
 
 LAST_BATCHES = 3
-"""So many batches must remain: the statistic of two that happen to be alike is small by chance. With five, as is often advised, a
-change of throughput in the last third of a minute would go unseen."""
+"""Batches that must remain after the cut. Two batches that happen to be equal make the statistic small by chance. With
+five, which is often recommended, a change of throughput in the last third of a minute would not be seen."""
 
 BATCH_COUNTS = (30, 20, 15, 10)
-"""Numbers of batches to try, in order, where there are as many bins. Beyond 30 little is won, below 10 much is lost (Schmeiser
-1982, *Batch Size Effects in the Analysis of Simulation Output*, Operations Research 30)."""
+"""Numbers of batches to try, in order, as far as there are enough bins. More than 30 gain little, fewer than 10 lose much
+(Schmeiser 1982, *Batch Size Effects in the Analysis of Simulation Output*, Operations Research 30)."""
 
 BINS_MIN = 20
 BINS_WANTED = 60
@@ -33,26 +34,26 @@ CORRELATION_MAX = 0.9
 ENDING_SECONDS_MIN = 60.0
 ENDING_LOOKS = 3
 LOOK_SECONDS = 3.0
-"""How often a load is looked at, and so the shortest bins that do not show the looking. A load begins within it of the first."""
+"""Seconds between two looks at a running load. The first look comes within this time of the start of the load."""
 
 
 @dataclass(frozen=True)
 class WarmUp:
-    """Seconds from the begin of the load that are warm-up; not ``found`` means that they are the ceiling, for want of better."""
+    """The first ``cut_seconds`` of a load are warm-up. If no end was ``found``, they are the longest warm-up allowed."""
 
     cut_seconds: float
     found: bool
 
 
 def bin_seconds_for(seconds: float) -> float:
-    """Length of the bins for a load of so many seconds: a second, and less where that would leave too few of them."""
+    """Length of the bins for a load of ``seconds``: one second, or less if that would give fewer than ``BINS_WANTED``."""
     return min(1.0, max(BIN_SECONDS_MIN, seconds / BINS_WANTED))
 
 
 def completions_per_bin(
     times_of_completion: Sequence[float], *, started_at: float, stopped_at: float, bin_seconds: float
 ) -> list[int]:
-    """How many requests ended in each whole bin from ``started_at`` on; what is left over at the end is left out."""
+    """Number of requests that ended in each bin, from ``started_at`` on. An incomplete last bin is left out."""
     # Rounding guards against 3 / 0.1 = 29.999999999999996.
     counts = [0] * max(0, math.floor(round((stopped_at - started_at) / bin_seconds, 9)))
     for time in times_of_completion:
@@ -71,16 +72,16 @@ def warm_up_end(
     seconds_max: float,
     bin_seconds: float = 1.0,
 ) -> WarmUp:
-    """Where the load that began at ``started_at`` and is known until ``stopped_at`` had warmed up, by MSER-5.
+    """The end of the warm-up by MSER-5, of a load that began at ``started_at`` and is known until ``stopped_at``.
 
-    White (1997), *An Effective Truncation Heuristic for Bias Reduction in Simulation Output*, Simulation 69; with batches of
-    five, White, Cobb & Spratt (2000), *A Comparison of Five Steady-State Truncation Heuristics for Simulation*, WSC: of all
-    cuts take the one that leaves the smallest Σ(z − z̄)² / m² over the m batch means that remain. As White says, a cut in the
-    second half is none: the load was too short to tell. It is none either beyond ``seconds_max``; one before ``seconds_min`` is
-    raised to it.
+    Sources: White (1997), *An Effective Truncation Heuristic for Bias Reduction in Simulation Output*, Simulation 69; with
+    batches of five, White, Cobb & Spratt (2000), *A Comparison of Five Steady-State Truncation Heuristics for
+    Simulation*, WSC. The best cut leaves the smallest Σ(z − z̄)² / m² over the m remaining batch means. A cut in the
+    second half does not count, as White says: the load was too short to tell. A cut after ``seconds_max`` does not count
+    either. A cut before ``seconds_min`` is moved to ``seconds_min``. All times are unix seconds.
 
-    "Found" is not "steady": a warm-up longer than the load looks like a slope with noise. And a load without any warm-up is
-    told "not found" once in five times, by noise. Ask again with more of the load.
+    "Found" does not mean "steady": a warm-up longer than the load looks like a slope with noise. And because of noise, no
+    end is found in one of five loads without any warm-up. Call it again with more of the load.
     """
     series = completions_per_bin(
         times_of_completion, started_at=started_at, stopped_at=stopped_at, bin_seconds=bin_seconds
@@ -98,10 +99,10 @@ def warm_up_end(
 def relative_half_width(series: Sequence[float], confidence: float = CONFIDENCE) -> float | None:
     """Half the width of the interval of the mean of an autocorrelated series, as a share of that mean.
 
-    Batch means with Student's t. Batches are enlarged, from 30 of them down to 10, until neighbours seem independent: their
-    lag-1 correlation is at most half a standard error above what independent ones would have. What is left at 10 enters
-    the variance as that of a first-order autoregression does, by (1 + r) / (1 − r). None where there are fewer than 20 bins or
-    nothing happened in any.
+    The method is batch means with Student's t. The batches are enlarged, from 30 batches down to 10, until neighbours
+    seem independent: their lag-1 correlation r is at most half a standard error above that of independent batches. If
+    some correlation remains with 10 batches, the variance is multiplied by (1 + r) / (1 − r), as for a first-order
+    autoregression. None if there are fewer than 20 bins, or if all bins are 0.
     """
     if len(series) < BINS_MIN or not any(series):
         return None
@@ -119,12 +120,13 @@ def relative_half_width(series: Sequence[float], confidence: float = CONFIDENCE)
 def may_end(
     series: Sequence[float], precision: float, *, bin_seconds: float = 1.0, confidence: float = CONFIDENCE
 ) -> bool:
-    """Whether a measurement may end early: its mean is known to ± ``precision`` (0.05: 5 %), and not by luck.
+    """Whether a measurement may end early: its mean is known to ± ``precision`` (0.05: 5 %), and not only by chance.
 
-    Who looks often and stops at the first interval that is narrow enough picks those that are narrow by chance. So nothing
-    ends before ``ENDING_SECONDS_MIN`` seconds, and the last ``ENDING_LOOKS`` looks, ``LOOK_SECONDS`` apart, must all agree; they
-    are taken from the series itself, so the answer does not depend on who asked before. What the rule does is measured by
-    ``python -m corda_lab.selftest.interval_coverage`` and stands in ``docs/validation.md``.
+    A rule that looks often and stops at the first interval that is narrow enough would select intervals that are narrow
+    by chance. So no measurement ends before ``ENDING_SECONDS_MIN`` seconds, and the last ``ENDING_LOOKS`` looks,
+    ``LOOK_SECONDS`` apart, must all agree. The looks are taken from the series itself, so the answer does not depend on
+    earlier calls. ``python -m corda_lab.selftest.interval_coverage`` measures the effect of the rule;
+    ``docs/validation.md`` has the results.
     """
     if len(series) * bin_seconds < ENDING_SECONDS_MIN:
         return False
@@ -142,7 +144,7 @@ def _batch_means(series: Sequence[float], count: int, *, start: int) -> list[flo
 
 
 def _marginal_errors(batches: Sequence[float]) -> list[float]:
-    """The statistic of MSER for every number of batches cut off, in one pass from the end."""
+    """The MSER statistic for every number of batches that are cut off, in one pass from the end."""
     errors, total, squares = [], 0.0, 0.0
     middle = statistics.fmean(batches)  # keeps the sums small, so that their difference keeps its digits
     for left, batch in enumerate(reversed(batches), start=1):

@@ -1,4 +1,4 @@
-"""The load that a person asked for: its options, each declared once, and what is wrong with them."""
+"""The options of a load, each declared once, and their checks."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ SEED_LIMIT = 2**63 - 1
 SPAWN_SECONDS_MAX = 5
 
 LoadModel = Literal["open", "closed"]
-"""Whether requests start at intended times or when users are free."""
+"""Open load: requests start at intended times. Closed load: a request starts when its user is free."""
 
 _MODEL_REMEDIES: Mapping[LoadModel, str] = {
     "open": "Add --arrivals constant or --arrivals poisson.",
@@ -36,10 +36,11 @@ _MODEL_REMEDIES: Mapping[LoadModel, str] = {
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a load may end before its time, all times in seconds; its warm-up and duration are then the most there may be.
+    """When a load may end early. Its warm-up and duration are then upper limits. All times are in seconds.
 
-    The warm-up ends when the throughput is steady, not before ``warm_up_seconds_min``. The measuring ends when the mean
-    throughput is known to ``precision`` (a share; None: never early) at ``confidence``, not before ``duration_seconds_min``.
+    The warm-up ends when the throughput is steady, but not before ``warm_up_seconds_min``. The measuring window ends
+    when the mean throughput is known to ``precision`` (a share; None: never early) at ``confidence``, but not before
+    ``duration_seconds_min``.
     """
 
     warm_up_seconds_min: float
@@ -55,44 +56,45 @@ class LoadOption(Option):
     name: str = ""
     attribute: str = ""
     default: Any = None
-    """What counts where the option is left out, if that is not the attribute's own default; durations are seconds."""
+    """The value if the option is not given, unless it is the attribute's default. Durations are in seconds."""
     model: LoadModel | None = None
-    """The only model of load that has it."""
+    """The only model of load that has the option; None if both have it."""
     stored: str = ""
-    """Its field of ``LoadEntry``."""
+    """The name of its field in ``LoadEntry``."""
     is_swept: bool = True
-    """Whether it is a field of ``load`` in a sweep file, which has other places for the rest."""
+    """Whether it is a field of ``load`` in a sweep file. A sweep file has other fields for the rest."""
     is_generators: bool = False
-    """Whether the load generator has an option of the same name; that takes durations in seconds."""
+    """Whether the load generator has an option of the same name. The generator takes durations in seconds."""
     label: Callable[[Any], str] | None = None
-    """A value in words."""
+    """Describes a value in words."""
 
     @property
     def usage(self) -> str:
-        """The help, and what counts by default."""
+        """The help text on the command line, with the default value."""
         return self.help if self.default is None else f"{self.help} Default: {self.text(self.default)}."
 
     def value(self, options: "LoadOptions") -> Any:
-        """The value that counts; None for an option that the model of load does not have."""
+        """Return the effective value; None if the model of load does not have the option."""
         if self.model not in (None, options.model):
             return None
         given = getattr(options, self.attribute)
         return self.default if given is None else given
 
     def is_given(self, options: "LoadOptions") -> bool:
-        """Whether the option has another value than where nobody gives it."""
+        """Return whether the value differs from the default."""
         return bool(getattr(options, self.attribute) != getattr(LoadOptions, self.attribute))
 
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """The shape of a load, all times in seconds.
+    """A load. All times are in seconds.
 
-    In closed load (``arrivals`` "closed") ``users`` each have one request in flight. In open load requests start at the
-    intended times of a schedule of ``rate`` per second, and ``users`` is the pool: how many may be in flight at once.
+    In closed load (``arrivals`` is "closed"), each of the ``users`` has one request in flight. In open load, requests
+    start at the intended times of a schedule of ``rate`` per second, and ``users`` is the size of the pool: the maximum
+    number of requests in flight.
 
-    Each option is declared here and nowhere else: those of ``lab run``, the fields of ``load`` in a sweep file, what the
-    generator is told, and the ``lab run`` that a report prints are made from it.
+    Each option is declared only here. The options of ``lab run``, the fields of ``load`` in a sweep file, the arguments
+    of the generator and the ``lab run`` command in reports are derived from these declarations.
     """
 
     workload: str
@@ -100,7 +102,7 @@ class LoadOptions:
         int,
         LoadOption(
             kind=Kind.COUNT,
-            help="Users, each with one flow in flight; in open load the most requests in flight at once.",
+            help="Users; each has one flow in flight. In open load: maximum number of requests in flight.",
             at_least=1,
             at_most=USERS_MAX,
             stored="users",
@@ -111,7 +113,7 @@ class LoadOptions:
         float,
         LoadOption(
             kind=Kind.DURATION,
-            help="How long to measure, after the warm-up: 60s, 2m.",
+            help="Length of the measuring window, which follows the warm-up: 60s, 2m.",
             at_least=1,
             is_swept=False,
         ),
@@ -120,7 +122,7 @@ class LoadOptions:
         float,
         LoadOption(
             kind=Kind.DURATION,
-            help="How long the load runs before the measuring begins; these rows are kept, but not counted.",
+            help="Length of the load before the measuring window. Its rows are stored, but not measured.",
             is_swept=False,
         ),
     ] = 15.0
@@ -129,7 +131,7 @@ class LoadOptions:
         LoadOption(
             kind=Kind.CHOICE,
             choices=ARRIVALS,
-            help="When requests start. closed: users wait for answers; constant, poisson: open load at --rate.",
+            help="When requests start. closed: users wait for answers. constant, poisson: open load at --rate.",
             is_generators=True,
         ),
     ] = "closed"
@@ -150,7 +152,7 @@ class LoadOptions:
         float | None,
         LoadOption(
             kind=Kind.DURATION,
-            help="Open load: an arrival that would start later than this after its intended time is dropped.",
+            help="Open load: an arrival is dropped if it would start later than this after its intended time.",
             default=LATE_MAX_SECONDS_DEFAULT,
             at_least=0,
             at_most=LATE_MAX_SECONDS_LIMIT,
@@ -163,7 +165,7 @@ class LoadOptions:
         float,
         LoadOption(
             kind=Kind.DURATION,
-            help="Closed load: least time from one start of a user to its next.",
+            help="Closed load: minimum time between two starts of the same user.",
             at_least=0,
             at_most=PACING_SECONDS_MAX,
             model="closed",
@@ -175,7 +177,7 @@ class LoadOptions:
         int | None,
         LoadOption(
             kind=Kind.COUNT,
-            help="Generator processes beside a master, at most one per user. Default: one process does everything.",
+            help="Worker processes of the generator, at most one per user. Default: a single process without workers.",
             at_least=1,
             at_most=WORKERS_MAX,
             stored="workers",
@@ -183,21 +185,21 @@ class LoadOptions:
     ] = None
     node: Annotated[
         str | None,
-        LoadOption(kind=Kind.TEXT, help="Node that starts the flows. Default: the workload's."),
+        LoadOption(kind=Kind.TEXT, help="Node that starts the flows. Default: from the workload."),
     ] = None
     counterparty: Annotated[
         str | None,
-        LoadOption(kind=Kind.TEXT, help="The other party. Default: the workload's.", is_generators=True),
+        LoadOption(kind=Kind.TEXT, help="The other party. Default: from the workload.", is_generators=True),
     ] = None
     name: Annotated[
         str | None,
-        LoadOption(kind=Kind.TEXT, help="Name of the run. Default: the workload's.", is_swept=False),
+        LoadOption(kind=Kind.TEXT, help="Name of the run. Default: that of the workload.", is_swept=False),
     ] = None
     seed: Annotated[
         int,
         LoadOption(
             kind=Kind.COUNT,
-            help="Seed of the workload's random values and of Poisson arrivals.",
+            help="Seed for the workload's random values and for Poisson arrivals.",
             at_least=-SEED_LIMIT,
             at_most=SEED_LIMIT,
             stored="seed",
@@ -210,31 +212,31 @@ class LoadOptions:
 
     @property
     def is_open(self) -> bool:
-        """Whether requests start at intended times."""
+        """Whether this is open load, in which requests start at intended times."""
         return self.arrivals != "closed"
 
     @property
     def model(self) -> LoadModel:
-        """Open load or closed."""
+        """The model of load: open or closed."""
         return "open" if self.is_open else "closed"
 
     @property
     def total_seconds(self) -> int:
-        """How long load is generated: the warm-up, then the time that is measured."""
+        """Duration of the whole load: warm-up and measuring window."""
         return int(self.warm_up_seconds + self.duration_seconds)
 
     @property
     def spawn_per_second(self) -> int:
-        """Users that start per second: all within five seconds, or within the warm-up when that is shorter."""
+        """Users that start per second. All users start within five seconds, or within a shorter warm-up."""
         return math.ceil(self.users / max(1.0, min(SPAWN_SECONDS_MAX, self.warm_up_seconds_min)))
 
     @property
     def warm_up_seconds_min(self) -> float:
-        """How long the warm-up takes at least."""
+        """Minimum duration of the warm-up."""
         return self.stopping.warm_up_seconds_min if self.stopping else self.warm_up_seconds
 
     def entry(self) -> LoadEntry:
-        """The load as ``steps.json`` and ``run.json`` name it; what a model does not have is None."""
+        """Return the load as stored in ``steps.json`` and ``run.json``. Options of the other model are None."""
         return LoadEntry(
             model=self.model,
             arrivals=None if self.arrivals == "closed" else self.arrivals,
@@ -244,7 +246,7 @@ class LoadOptions:
         )
 
     def generator_arguments(self) -> list[str]:
-        """The options of the generator that have the name of one of these."""
+        """Return the generator's command-line arguments for the options that have the same name there."""
         words = []
         for option in LOAD_OPTIONS.values():
             value = option.value(self) if option.is_generators else None
@@ -254,7 +256,7 @@ class LoadOptions:
 
 
 def _declared() -> Mapping[str, LoadOption]:
-    """The declarations, each with the name and the default of its attribute."""
+    """Return the declared options by name. Each gets its name and default from its attribute."""
     named = {}
     for attribute, hint in get_type_hints(LoadOptions, include_extras=True).items():
         for option in getattr(hint, "__metadata__", ()):
@@ -265,19 +267,19 @@ def _declared() -> Mapping[str, LoadOption]:
 
 
 LOAD_OPTIONS = _declared()
-"""Every option of a load by its name, in the order in which they are listed and printed."""
+"""All options of a load by name, in the order of help and printed commands."""
 
 
 def attributes_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes of ``LoadOptions`` by the options that were given, by name, durations in seconds; None is not given."""
+    """Return the attributes of ``LoadOptions`` for the given options. None means that an option is not given."""
     return {LOAD_OPTIONS[name].attribute: value for name, value in given.items() if value is not None}
 
 
 def check_options(options: LoadOptions) -> None:
-    """What can be wrong with the options of a load. Raises LabError."""
+    """Check the options of a load. Raises LabError for the first problem."""
     for option in LOAD_OPTIONS.values():
         if option.model is not None and option.model != options.model and option.is_given(options):
-            raise LabError(f"{option.flag}: belongs to {option.model} load", _MODEL_REMEDIES[option.model])
+            raise LabError(f"{option.flag}: is only for {option.model} load", _MODEL_REMEDIES[option.model])
         _check_range(option, option.value(options))
     for option in (LOAD_OPTIONS["duration"], LOAD_OPTIONS["warm_up"]):
         seconds = option.value(options)
@@ -286,13 +288,15 @@ def check_options(options: LoadOptions) -> None:
                 f"{option.flag}: {seconds:g}s is not a whole number of seconds", "Locust counts in whole seconds."
             )
     if options.workers is not None and options.workers > options.users:
-        raise LabError(f"--workers: {options.workers} are more than there are users", "Give fewer, or more --users.")
+        raise LabError(
+            f"--workers: {options.workers} is more than the number of users", "Reduce it, or increase --users."
+        )
     if options.is_open and options.rate is None:
-        raise LabError(f"--rate: is missing; {options.arrivals} arrivals need one", "For example: --rate 20")
+        raise LabError(f"--rate: is missing; {options.arrivals} arrivals need it", "For example: --rate 20")
 
 
 def _check_range(option: LoadOption, value: Any) -> None:
-    """Raises LabError for a number that is too small or too large."""
+    """Raise LabError if a number is too small or too large."""
     if value is None or option.kind not in (Kind.COUNT, Kind.NUMBER, Kind.DURATION):
         return
     low, high = option.at_least, option.at_most
@@ -314,13 +318,13 @@ def _bound(option: LoadOption, value: float) -> str:
 
 
 def parse_overrides(settings: list[str]) -> dict[str, str]:
-    """``key=value`` of every --set, each key once. Raises LabError."""
+    """Parse the ``key=value`` texts of --set. Raises LabError for an invalid text or a repeated key."""
     overrides: dict[str, str] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
             raise LabError(f"--set: {setting!r} is not key=value", "For example: --set numberOfStatesPerTx=10")
         if key.strip() in overrides:
-            raise LabError(f"--set: {key.strip()} is given twice", "Leave one of the two out.")
+            raise LabError(f"--set: {key.strip()} is given twice", "Pass it only once.")
         overrides[key.strip()] = value
     return overrides

@@ -8,7 +8,7 @@ from lab_workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class Part:
+class LoadPart:
     """One kind of request of a workload: a flow (full class name), and what every success of it changes in the vaults.
 
     ``changes`` is by class of state, then by node: how many unconsumed states more (or fewer) that vault has.
@@ -29,7 +29,7 @@ class Subject:
     """What is counted: successes of the parts' flows started on ``node``, and states in the vaults that they change."""
 
     node: str
-    parts: tuple[Part, ...]
+    parts: tuple[LoadPart, ...]
 
     @property
     def flows(self) -> dict[str, str]:
@@ -61,7 +61,7 @@ WORKERS_CONNECT_SECONDS_MAX = 60
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """A run whose every input has been checked."""
 
     identity: str

@@ -1,1 +1,1 @@
-"""Words for people: the terminal, units, durations."""
+"""Text that users read: terminal output, numbers with units, durations."""

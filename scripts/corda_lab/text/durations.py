@@ -1,4 +1,4 @@
-"""Lengths of time as a person writes them: ``60s``, ``2m``, ``1m30s``, ``500ms``, or a bare number of seconds."""
+"""Durations as users write them: ``60s``, ``2m``, ``1m30s``, ``500ms``, or a plain number of seconds."""
 
 import re
 
@@ -13,14 +13,18 @@ SECONDS_MAX = 24 * 3600.0
 
 
 def parse_duration(text: str, *, option: str, seconds_min: float = 0.0) -> float:
-    """Seconds meant by ``text``; ``option`` is the name to use in the error when it means none or too few or too many."""
+    """Convert ``text`` to seconds.
+
+    Raises LabError, which names ``option``, if ``text`` is not a duration, or if it is shorter than ``seconds_min`` or
+    longer than ``SECONDS_MAX``.
+    """
     compact = text.strip().lower().replace(" ", "")
     if _NUMBER.fullmatch(compact):
         seconds = float(compact)
     elif _WHOLE.fullmatch(compact):
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(compact))
     else:
-        raise LabError(f"{option}: {text!r} is not a length of time", "Write it like 60s, 2m or 1m30s.")
+        raise LabError(f"{option}: {text!r} is not a duration", "Write it like 60s, 2m or 1m30s.")
     if seconds < seconds_min:
         raise LabError(f"{option}: {text!r} is too short", f"It must be at least {format_duration(seconds_min)}.")
     if seconds > SECONDS_MAX:
@@ -29,7 +33,7 @@ def parse_duration(text: str, *, option: str, seconds_min: float = 0.0) -> float
 
 
 def format_duration(seconds: float) -> str:
-    """Shortest exact way to write ``seconds``, to the millisecond: ``1m30s``, ``0.5s``."""
+    """``seconds`` in the shortest exact form, rounded to the millisecond: ``1m30s``, ``0.5s``."""
     milliseconds = round(seconds * 1000)
     hours, milliseconds = divmod(milliseconds, 3_600_000)
     minutes, milliseconds = divmod(milliseconds, 60_000)

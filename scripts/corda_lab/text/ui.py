@@ -1,4 +1,4 @@
-"""What the command line prints: phases with their time, progress, notes, warnings and errors."""
+"""Terminal output of the command line: phases with their duration, progress, warnings and errors."""
 
 import time
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ error_console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def note(text: str) -> None:
-    """Print one line of progress below the current phase."""
+    """Print one line of progress under the current phase."""
     console.print(f"    {text}", markup=False)
 
 
 def warn(text: str) -> None:
-    """Print one line that the user should not overlook."""
+    """Print one line of warning under the current phase."""
     console.print(f"    warning: {text}", style="yellow", markup=False)
 
 
 def print_error(error: LabError) -> None:
-    """Print what is wrong and, below it, what to do about it; further lines are indented like the first."""
+    """Print the message of an error and, below it, the remedy. Every line has the indentation of the first."""
     first, *further = error.message.splitlines() or [""]
     error_console.print(f"error: {first}", style="red", markup=False)
     for line in further:
@@ -38,7 +38,7 @@ def print_error(error: LabError) -> None:
 
 @dataclass
 class PhaseTimes:
-    """Seconds of each phase so far in this process, in order, for a run's manifest and for quickstart's summary."""
+    """Seconds that each phase of this process took, in order. The run's manifest and the summary of quickstart use it."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -48,7 +48,7 @@ phase_times = PhaseTimes()
 
 @contextmanager
 def phase(title: str) -> Iterator[None]:
-    """Print ``title`` when a phase begins and its elapsed seconds when it ends, also when it fails."""
+    """Print ``title`` when a phase begins, and the elapsed seconds when it ends or fails."""
     console.print(f"==> {title}", style="bold", markup=False)
     started = time.monotonic()
     outcome = "failed after"
@@ -65,7 +65,7 @@ def phase(title: str) -> Iterator[None]:
 
 
 class Ticker:
-    """One line that says what is going on: kept current at a terminal, printed now and then elsewhere."""
+    """One line of progress. A terminal shows it all the time; other outputs get a line every ``every_seconds``."""
 
     def __init__(self, *, every_seconds: float) -> None:
         self._status = Status("", console=console) if console.is_terminal else None
@@ -82,7 +82,7 @@ class Ticker:
             self._status.stop()
 
     def show(self, text: str) -> None:
-        """Say what is going on now."""
+        """Replace the line of progress."""
         if self._status:
             self._status.update(f"  {text}".replace("[", r"\["))
         elif time.monotonic() - self._printed_at >= self._every_seconds:

@@ -1,25 +1,25 @@
-"""Numbers and names as people read them: shared by everything that prints, draws or writes sentences."""
+"""Numbers and names as users read them. The terminal, the reports and the charts share these functions."""
 
 STAGE_MEANINGS = {
-    "start": "from sending the request until the node had created the flow: HTTP, bridge, RPC",
-    "wait": "until the node's flow thread took it up",
-    "select": "choosing coins or assets, resolving inputs",
-    "build": "making the transaction",
-    "verify": "running contracts",
-    "sign": "the node's own signature",
-    "collect_signatures": "until the other parties' signatures were there",
-    "notarise": "until the notary's signature was there",
-    "finalise": "recording here and sending to the others",
-    "record": "until the transaction was recorded here",
-    "other": "what lies between these",
-    "end": "from the flow's end until the generator had the answer: RPC, bridge, HTTP",
+    "start": "from the request until the node has created the flow: HTTP, bridge, RPC",
+    "wait": "waiting for a flow thread of the node",
+    "select": "selecting coins or assets, resolving inputs",
+    "build": "building the transaction",
+    "verify": "running the contracts",
+    "sign": "signing with the node's own key",
+    "collect_signatures": "waiting for the signatures of the other parties",
+    "notarise": "waiting for the signature of the notary",
+    "finalise": "recording the transaction and sending it to the other parties",
+    "record": "waiting until the transaction is recorded on this node",
+    "other": "time between these stages",
+    "end": "from the end of the flow until the generator has the answer: RPC, bridge, HTTP",
 }
-"""What happens in each stage of a request, in the order of the stages; ``Stage.java`` in the CorDapp names those in the node."""
+"""What happens in each stage of a request, in order. ``Stage.java`` in the CorDapp defines the stages inside the node."""
 STAGES_OUTSIDE = ("start", "end")
-"""Stages outside the node, which the flow cannot time itself."""
+"""Stages outside the node. A flow cannot time them itself."""
 
 FOR_TEMPLATES = ("amount", "length", "milliseconds", "per_second", "percent", "plural", "short", "size")
-"""Functions of this module that the templates use."""
+"""Functions of this module that the templates of the reports call."""
 
 
 def plural(count: int, word: str) -> str:
@@ -28,7 +28,7 @@ def plural(count: int, word: str) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """A latency for people: three digits are enough."""
+    """A latency with its unit, to three digits: ``12.3 ms``, ``123 ms``, ``1.23 s``. None becomes a dash."""
     if value is None:
         return "–"
     if value >= 1000:
@@ -37,39 +37,42 @@ def milliseconds(value: float | None) -> str:
 
 
 def short(class_name: str) -> str:
-    """A class without its package."""
+    """The name of a class without its package: ``net.corda.Flow`` becomes ``Flow``."""
     return class_name.rpartition(".")[2]
 
 
 def listed(names: list[str]) -> str:
-    """``A, B and C``; empty without names."""
+    """``A, B and C``. The text is empty if there are no names."""
     if not names:
         return ""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def parameter_name(parameter: str) -> str:
-    """``load.users`` as ``users``, ``shape.NODE_HEAP`` as ``node heap``; a workload's own parameter keeps its spelling."""
+    """The readable name of a parameter: ``load.users`` is ``users``, ``shape.NODE_HEAP`` is ``node heap``.
+
+    A parameter of the workload (``set.…``) keeps its spelling.
+    """
     group, _, name = parameter.rpartition(".")
     return name if group == "set" else name.replace("_", " ").lower()
 
 
 def per_second(value: float | None) -> str:
-    """A rate for people."""
+    """A rate to at least three digits, without its unit: ``1,234``, ``123.4``, ``12.34``. None becomes a dash."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if value >= 1000 else f"{value:,.1f}" if value >= 100 else f"{value:,.2f}"
 
 
 def amount(value: float | None) -> str:
-    """Any other figure with three digits that count."""
+    """A value to three significant digits: ``1,234``, ``12.3``, ``0.0123``. None becomes a dash."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.3g}"
 
 
 def size(value: float | None) -> str:
-    """Bytes for people."""
+    """Bytes with a binary unit, to three significant digits: ``1.5 MiB``. None becomes a dash."""
     if value is None:
         return "–"
     for unit, bytes_each in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
@@ -79,12 +82,12 @@ def size(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share for people."""
+    """A percentage to at least two digits: ``45 %``, ``4.5 %``. None becomes a dash."""
     return "–" if value is None else f"{value:.0f} %" if abs(value) >= 10 else f"{value:.1f} %"
 
 
 def length(seconds: float) -> str:
-    """A length of time in its two largest units."""
+    """A duration in its two largest units: ``45 s``, ``1 min 30 s``, ``2 h 5 min``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

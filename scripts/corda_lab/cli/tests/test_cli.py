@@ -78,7 +78,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run"], "Missing argument 'WORKLOAD'"),
         (["run", "iou", "--users", "many"], "--users"),
         (["run", "iou", "--users", "0"], "--users"),
-        (["run", "iou", "--duration", "soon"], "--duration: 'soon' is not a length of time"),
+        (["run", "iou", "--duration", "soon"], "--duration: 'soon' is not a duration"),
         (["run", "iou", "--duration", "0s"], "--duration: '0s' is too short"),
         (["run", "iou", "--pacing", "-1"], "--pacing"),
         (["run", "iou", "--name", "a/b"], "--name: 'a/b' cannot be a run's name"),
@@ -88,18 +88,18 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["sweep"], "FILE: is missing"),
         (["sweep", "smok"], "FILE: there is no sweep 'smok', did you mean 'smoke'?"),
         (["sweep", "same-twice"], "FILE: the sweep 'same-twice' is now called 'a-a'"),
-        (["sweep", "smoke", "--resume", "--finish"], "only one of them can be given"),
+        (["sweep", "smoke", "--resume", "--finish"], "these options exclude each other"),
         (["sweep", "--resume"], "There is no unfinished sweep"),
         (["sweep", "--finish"], "There is no unfinished sweep"),
-        (["up", "--parties", "1"], "PARTIES: '1' is not a number of parties; set it from 2 to 10"),
+        (["up", "--parties", "1"], "PARTIES: '1' is not a valid number of parties; use 2 to 10"),
         (["up", "--corda", "4.2"], "CORDA_VERSION: unknown version '4.2'; choose from 3.3, 4.0, 4.1, 4.3"),
         (["up", "--database", "oracle"], "DATABASE: unknown database 'oracle'; choose from h2, postgres"),
-        (["up", "--notary", "jpa"], "NOTARY: jpa keeps its records in PostgreSQL; add --database postgres"),
+        (["up", "--notary", "jpa"], "NOTARY: jpa needs PostgreSQL; add --database postgres"),
         (["up", "--preset", "fast"], "NODE_PRESET: unknown preset 'fast'; choose from"),
-        (["up", "--cores", "999"], "NODE_CORES: 999 cores are more than the"),
+        (["up", "--cores", "999"], "NODE_CORES: 999 cores are too many; this machine has "),
         (["up", "--link", "partya-partyb=40"], "LINKS: 'partya-partyb=40' is not a link"),
         (["up", "--size", "huge"], "--size: unknown size 'huge'"),
-        (["run", "iou", "--rate", "5"], "--rate: belongs to open load"),
+        (["run", "iou", "--rate", "5"], "--rate: is only for open load"),
         (["run", "iou", "--arrivals", "poisson"], "--rate: is missing"),
         (["run", "iou", "--arrivals", "sometimes"], "--arrivals"),
         (["run", "iou", "--workers", "99"], "--workers: 99 is out of range"),
@@ -109,7 +109,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["report", "never"], "There is no run 'never'"),
         (["compare", "latest"], "A B: two runs are needed"),
         (["compare", "never", "latest"], "There is no run 'never'"),
-        (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a share"),
+        (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a percentage"),
         (["down", "everything"], "unexpected extra argument"),
     ],
 )
@@ -213,7 +213,7 @@ def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file() -> None:
     assert done.returncode == 70
     first, second = done.stderr.splitlines()
     assert first.startswith("error: This is a defect of the lab: KeyError: ")
-    log = Path(second.rpartition("the file ")[2].rstrip("."))
+    log = Path(second.rpartition("attach ")[2].rstrip("."))
     assert "Traceback" in log.read_text(encoding="utf-8")
     log.unlink()
 
@@ -233,4 +233,4 @@ def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
     )
     done = python(code)
     assert done.returncode == 130
-    assert done.stderr == "Interrupted. Nothing is left half written; a lab that was up is still up.\n"
+    assert done.stderr == "Interrupted. Every stored file is complete, and a lab that was up is still up.\n"

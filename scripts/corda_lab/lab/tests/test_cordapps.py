@@ -74,13 +74,13 @@ def test_a_library_is_no_cordapp(tmp_path: Path, manifest: str | None) -> None:
 def test_corda_3_takes_a_jar_for_a_cordapp_whatever_its_manifest_says(tmp_path: Path) -> None:
     assert findings(jar(tmp_path / "plain.jar", "Manifest-Version: 1.0\n"), version="3.3") == []
     (found,) = findings(jar(tmp_path / "new.jar", CORDAPP.format(4)), version="3.3")
-    assert "needs platform version 4, Corda 3.3 has 3" in found
+    assert "needs platform version 4, but Corda 3.3 has 3" in found
 
 
 def test_a_newer_platform_is_refused_with_the_version_that_has_it(tmp_path: Path) -> None:
     path = jar(tmp_path / "new.jar", CORDAPP.format(8))
     (problem,) = find_problems([path], "4.5", {})
-    assert problem.text.endswith("needs platform version 8, Corda 4.5 has 7")
+    assert problem.text.endswith("needs platform version 8, but Corda 4.5 has 7")
     assert "CORDA_VERSION=4.6 or newer" in problem.remedy
     assert findings(path, version="4.6") == []
     (beyond,) = find_problems([jar(tmp_path / "beyond.jar", CORDAPP.format(140))], "4.10", {})
@@ -92,7 +92,7 @@ def test_the_same_contract_in_two_jars_is_refused(tmp_path: Path) -> None:
     one = jar(tmp_path / "one.jar", CORDAPP.format(4), A=contract("A"))
     two = jar(tmp_path / "two.jar", CORDAPP.format(4), A=contract("A"), B=contract("B"))
     (found,) = findings(one, two)
-    assert found == f"{two}: holds the contract com.example.A, and so does one.jar"
+    assert found == f"{two}: contains the contract com.example.A, which is also in one.jar"
 
 
 def test_a_contract_of_the_lab_itself_is_refused(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_contract_of_the_lab_itself_is_refused(tmp_path: Path) -> None:
         name = "org/cordalab/contracts/IouContract"
         archive.writestr(f"{name}.class", class_file(name, "java/lang/Object", CONTRACT))
     (found,) = findings(copy, lab=own)
-    assert "so does the lab's own CorDapp" in found
+    assert "which is also in the lab's own CorDapp" in found
 
 
 def test_the_same_file_twice_is_refused_once(tmp_path: Path) -> None:

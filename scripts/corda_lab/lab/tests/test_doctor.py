@@ -43,7 +43,7 @@ def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: 
 def test_names_the_container_that_holds_a_port(taken_port: int) -> None:
     settings = settings_with(LOCUST_PORT=str(taken_port))
     checks = doctor.check_ports(settings, published={taken_port: ("shop", "shop-web-1")})
-    assert checks[1].finding == "taken by the container shop-web-1"
+    assert checks[1].finding == "used by the container shop-web-1"
 
 
 def test_a_port_that_this_lab_itself_holds_is_fine(taken_port: int) -> None:

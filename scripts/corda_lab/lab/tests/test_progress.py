@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from corda_lab.lab.progress import Progress
+from corda_lab.lab.progress import StartProgress
 
 
 def event(service: str, action: str, *, container: str = "", after: float = 0.0, exit_code: int | None = None) -> str:
@@ -18,14 +18,14 @@ def event(service: str, action: str, *, container: str = "", after: float = 0.0,
     return json.dumps({"Action": action, "Actor": actor, "timeNano": int((time.time() + after) * 1e9)}) + "\n"
 
 
-def progress(*lines: str, **ready: str) -> Progress:
-    return Progress(("bootstrap", "partya", "bridge"), io.StringIO("".join(lines)), dict(ready), time.time() - 60)
+def progress(*lines: str, **ready: str) -> StartProgress:
+    return StartProgress(("bootstrap", "partya", "bridge"), io.StringIO("".join(lines)), dict(ready), time.time() - 60)
 
 
 def test_says_what_is_awaited() -> None:
-    assert progress().tell() == "to come: bootstrap, partya, bridge"
+    assert progress().tell() == "waiting: bootstrap, partya, bridge"
     lines = event("bootstrap", "start"), event("bootstrap", "die", exit_code=0), event("partya", "start")
-    assert progress(*lines).tell() == "starting: partya; to come: bridge"
+    assert progress(*lines).tell() == "starting: partya; waiting: bridge"
     ended = event("partya", "health_status: healthy"), event("bridge", "health_status: healthy")
     assert progress(*ended, bootstrap="done").tell() == "all services are ready"
 
@@ -42,7 +42,7 @@ def test_notes_when_each_became_ready(capsys: pytest.CaptureFixture[str]) -> Non
 def test_notes_what_fails(capsys: pytest.CaptureFixture[str]) -> None:
     lines = event("partya", "start"), event("partya", "die", exit_code=137), event("bridge", "health_status: unhealthy")
     found = progress(*lines)
-    assert found.tell() == "to come: bootstrap, partya, bridge"
+    assert found.tell() == "waiting: bootstrap, partya, bridge"
     assert "partya      exited with 137\n" in capsys.readouterr().out
     assert found.conditions["bridge"] == "unhealthy"
 
@@ -58,8 +58,8 @@ def test_a_container_that_is_replaced_has_not_failed(capsys: pytest.CaptureFixtu
 def test_a_line_that_is_half_written_is_read_when_it_is_whole() -> None:
     line = event("partya", "health_status: healthy")
     stream = io.StringIO()
-    found = Progress(("partya",), stream)
-    for part, told in ((line[:50], "to come: partya"), (line[50:], "all services are ready")):
+    found = StartProgress(("partya",), stream)
+    for part, told in ((line[:50], "waiting: partya"), (line[50:], "all services are ready")):
         position = stream.tell()
         stream.write(part)
         stream.seek(position)
@@ -73,5 +73,5 @@ def test_clocks_that_differ_do_not_show(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_others_of_the_project_are_left_alone() -> None:
     found = progress(event("grafana", "start"), event("grafana", "health_status: unhealthy"))
-    assert found.tell() == "to come: bootstrap, partya, bridge"
+    assert found.tell() == "waiting: bootstrap, partya, bridge"
     assert found.containers == {}

@@ -6,7 +6,7 @@ from corda_lab.lab import start_cost
 def test_a_start_is_compared_with_what_its_containers_take() -> None:
     assert start_cost.in_words(75.0, 120.0, 12.34, cores=2) == (
         "75.0 s: 1.25 times the 60.0 s that the containers' 120.0 CPU-seconds take on 2 cores;"
-        " all else on this machine took 12.3 CPU-seconds"
+        " other processes used 12.3 CPU-seconds"
     )
 
 

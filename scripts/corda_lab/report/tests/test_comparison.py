@@ -1,4 +1,4 @@
-"""Comparing runs: what differs besides the figures comes first, and nothing is shown to differ without an interval."""
+"""Comparing runs: differences between the environments come first, and without an interval no difference is shown."""
 
 import json
 import re
@@ -14,20 +14,20 @@ from corda_lab.errors import LabError
 from corda_lab.report import comparison
 from corda_lab.results import folders as results
 from corda_lab.testing.pages import chart_data, without_scripts
-from corda_lab.testing.sweeps import Simulated, store_sweep
+from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
 LATER = "20260102T040405Z-later"
 
 
 @pytest.fixture
 def before(tmp_path: Path) -> Path:
-    return store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=4))
+    return store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=4))
 
 
 def later(folder: Path, *, speed: float = 1.0, **about: object) -> Path:
     return store_sweep(
         folder,
-        Simulated(vary={"load.users": [2, 8]}, repeats=4, speed=speed, identity=LATER, **about),  # type: ignore[arg-type]
+        SimulatedSweep(vary={"load.users": [2, 8]}, repeats=4, speed=speed, identity=LATER, **about),  # type: ignore[arg-type]
     )
 
 
@@ -46,16 +46,16 @@ def test_a_slower_run_is_a_regression_beyond_the_threshold(before: Path, tmp_pat
 
 def test_a_difference_between_two_starts_of_the_lab_may_be_nothing_else(before: Path, tmp_path: Path) -> None:
     slower = later(tmp_path, speed=0.8)
-    assert "shared a start of the lab" not in comparison.headline(judged(before, slower).others[0], "throughput")
+    assert "the same start of the lab" not in comparison.headline(judged(before, slower).others[0], "throughput")
     manifest = json.loads((slower / "run.json").read_text())
     manifest["sweep"]["fresh"] = "shape"
     (slower / "run.json").write_text(json.dumps(manifest))
     said = comparison.headline(judged(before, slower).others[0], "throughput")
-    assert f"Repeats of a shape shared a start of the lab in {slower.name}" in said
+    assert f"In {slower.name}, all repeats of a shape used the same start of the lab" in said
 
 
 def test_a_ratio_with_an_interval_that_says_nothing_stands_alone(tmp_path: Path) -> None:
-    two = Simulated(vary={"load.users": [2, 8]}, repeats=2, noise=1.0)
+    two = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, noise=1.0)
     one, other = (store_sweep(tmp_path, replace(two, identity=name)) for name in (LATER, f"{LATER}-again"))
     found = judged(one, other)
     (row,) = [row for row in comparison.shown_rows(found.others[0], "throughput") if row["label"] == "8 users"]
@@ -73,7 +73,7 @@ def test_a_run_against_itself_shows_no_difference(before: Path) -> None:
     assert "no difference seen at any of 2 points" in comparison.headline(found.others[0], "throughput")
 
 
-def test_what_differs_besides_the_figures_comes_first(before: Path, tmp_path: Path) -> None:
+def test_differences_between_the_environments_come_first(before: Path, tmp_path: Path) -> None:
     other = later(
         tmp_path, environment={"git": {"commit": "f" * 40, "has_changes": False}, "shape": {"NODE_HEAP": "2g"}}
     )
@@ -84,17 +84,18 @@ def test_what_differs_besides_the_figures_comes_first(before: Path, tmp_path: Pa
         ("commit", "has_changes"),
     }
     markdown = comparison.markdown(found)
-    assert markdown.index("Not the same in both runs: shape and commit") < markdown.index("| point |")
+    assert markdown.index("The environments differ (shape and commit)") < markdown.index("| point |")
     page = without_scripts(comparison.html(found))
-    assert page.index("Not the same in both runs") < page.index("<h1>")
+    assert page.index("The environments differ") < page.index("<h1>")
 
 
 def test_single_runs_have_no_interval_and_no_verdict(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
     found = judged(run, run, threshold=0.01)
     assert found.regressions == []
-    assert "one measurement each has no interval" in comparison.headline(found.others[0], "throughput")
-    assert comparison.as_dict(found)["comparisons"][0]["points"][0]["metrics"]["p95"]["verdict"] == "cannot tell"
+    assert "too few repeats to tell whether the runs differ" in comparison.headline(found.others[0], "throughput")
+    (point,) = comparison.as_dict(found)["comparisons"][0]["points"]
+    assert point["metrics"]["p95"]["verdict"] == "too few repeats to tell"
 
 
 def test_runs_without_a_common_point_are_refused(before: Path, stored_run: Callable[..., Path]) -> None:
@@ -103,7 +104,7 @@ def test_runs_without_a_common_point_are_refused(before: Path, stored_run: Calla
 
 
 def test_points_of_only_one_run_are_named(before: Path, tmp_path: Path) -> None:
-    more = Simulated(vary={"load.users": [2, 16]}, repeats=4, identity=LATER)
+    more = SimulatedSweep(vary={"load.users": [2, 16]}, repeats=4, identity=LATER)
     found = judged(before, store_sweep(tmp_path, more))
     assert [row.second.label for row in found.others[0].rows["throughput"]] == ["2 users"]
     assert len(found.others[0].alone) == 2
@@ -119,60 +120,61 @@ def test_a_point_that_collapsed_vanished_or_is_no_longer_valid_is_a_regression(b
     assert "nothing completed at 2 of 2 points" in comparison.headline(judged(before, dead).others[0], "throughput")
     invalid = store_sweep(
         tmp_path,
-        Simulated(
+        SimulatedSweep(
             vary={"load.users": [2, 8]},
             repeats=4,
             identity="20260102T050405Z-invalid",
             invalid=dict.fromkeys(range(1, 9), "it broke"),
         ),
     )
-    assert [words.partition(" has")[2] for words in judged(before, invalid, threshold=0.05).regressions] == [
-        " no valid step"
+    assert [words.partition(": ")[2] for words in judged(before, invalid, threshold=0.05).regressions] == [
+        "no valid step"
     ] * 2
-    fewer = Simulated(vary={"load.users": [2]}, repeats=4, identity="20260102T060405Z-fewer")
-    assert judged(before, store_sweep(tmp_path, fewer), threshold=0.05).regressions == ["8 users is missing"]
+    fewer = SimulatedSweep(vary={"load.users": [2]}, repeats=4, identity="20260102T060405Z-fewer")
+    assert judged(before, store_sweep(tmp_path, fewer), threshold=0.05).regressions == ["8 users: missing"]
 
 
 def test_what_could_not_be_judged_is_not_called_within_the_threshold(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
     found = judged(run, run, threshold=0.05)
-    assert (found.state, found.regressions) == ("doubt", [])
-    assert comparison.threshold_words(found).startswith("Nothing could be judged")
+    assert (found.state, found.regressions) == ("warning", [])
+    assert comparison.threshold_words(found).startswith("The threshold of 5 % could not be applied")
     assert "within the threshold" not in without_scripts(comparison.html(found))
 
 
 def test_searches_are_compared_by_the_rates_that_they_confirmed(tmp_path: Path) -> None:
     databases = {"shape.database": ["h2", "postgres"]}
-    first = store_sweep(tmp_path, Simulated(vary=databases, x=None), find_max=True)
-    second = store_sweep(tmp_path, Simulated(vary=databases, x=None, speed=0.7, identity=LATER), find_max=True)
+    first = store_sweep(tmp_path, SimulatedSweep(vary=databases, x=None), find_max=True)
+    second = store_sweep(tmp_path, SimulatedSweep(vary=databases, x=None, speed=0.7, identity=LATER), find_max=True)
     found = judged(first, second, threshold=0.05)
     (one,) = found.others
     assert [(rates.label, rates.verdict) for rates in one.rates] == [
-        ("H2", "cannot tell"),
-        ("PostgreSQL", "cannot tell"),
+        ("H2", "too few repeats to tell"),
+        ("PostgreSQL", "too few repeats to tell"),
     ]
     assert (one.alone, one.lost) == ([], [])
-    assert (found.state, found.regressions) == ("doubt", [])
+    assert (found.state, found.regressions) == ("warning", [])
     ratio = one.rates[0].ratio
     assert ratio is not None
     assert ratio == pytest.approx(0.7, abs=0.08)
-    assert "highest rate confirmed" in without_scripts(comparison.html(found)).lower()
-    assert re.search(r"\| H2 \| [\d.]+/s \(probes: [\d.]+/s held, [\d.]+/s did not\) \|", comparison.markdown(found))
+    assert "highest confirmed rate" in without_scripts(comparison.html(found)).lower()
+    probes = r"\| H2 \| [\d.]+/s \(probes: [\d.]+/s sustained, [\d.]+/s not sustained\) \|"
+    assert re.search(probes, comparison.markdown(found))
 
 
 def test_a_search_that_confirms_nothing_any_more_is_a_regression(tmp_path: Path) -> None:
-    first = store_sweep(tmp_path, Simulated(vary={}, x=None), find_max=True)
-    second = store_sweep(tmp_path, Simulated(vary={}, x=None, speed=0.1, identity=LATER), find_max=True)
-    assert judged(first, second, threshold=0.05).regressions == ["iou no rate confirmed"]
+    first = store_sweep(tmp_path, SimulatedSweep(vary={}, x=None), find_max=True)
+    second = store_sweep(tmp_path, SimulatedSweep(vary={}, x=None, speed=0.1, identity=LATER), find_max=True)
+    assert judged(first, second, threshold=0.05).regressions == ["iou: no rate confirmed"]
     itself = judged(second, second, threshold=0.05)
-    assert (itself.state, itself.regressions) == ("doubt", [])
+    assert (itself.state, itself.regressions) == ("warning", [])
     assert "none confirmed" in comparison.markdown(itself)
 
 
 def test_comparisons_of_several_runs_are_one_family(before: Path, tmp_path: Path) -> None:
     runs = [later(tmp_path)] + [
         store_sweep(
-            tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=4, identity=f"20260102T05040{number}Z-more")
+            tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=4, identity=f"20260102T05040{number}Z-more")
         )
         for number in range(2)
     ]

@@ -1,4 +1,4 @@
-"""Figures for papers: drawn without a screen, from the report's own series, and the same every time."""
+"""Charts for papers: drawn without a screen, from the series of the report, and the same every time."""
 
 import re
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from corda_lab.errors import LabError
 from corda_lab.report import chart as charts_sweep
 from corda_lab.report import page, palette, print_charts
 from corda_lab.results import stored
-from corda_lab.testing.sweeps import Simulated, store_sweep
+from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def test_a_sweep_s_main_charts_become_png_and_svg(tmp_path: Path) -> None:
-    run = stored.read(store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=2)))
+    run = stored.read(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2)))
     paths = print_charts.write(run, tmp_path / "figures")
     names = {path.name for path in paths}
     assert {"curve-throughput.png", "curve-p99.svg", "throughput-latency.svg", "stages.png", "cost.svg"} <= names
@@ -59,7 +59,7 @@ def test_bars_are_as_wide_as_a_bin_where_bins_are_left_out() -> None:
 
 
 def test_a_place_that_cannot_be_written_is_named(stored_run: Callable[..., Path], tmp_path: Path) -> None:
-    taken = tmp_path / "figures"
+    taken = tmp_path / "charts"
     taken.write_text("mine", encoding="utf-8")
-    with pytest.raises(LabError, match=r"^--figures: .* cannot be written"):
+    with pytest.raises(LabError, match=r"^--charts: .* cannot be written"):
         print_charts.write(stored.read(stored_run()), taken)

@@ -18,9 +18,9 @@ from corda_lab.text import words
 def test_says_in_words_what_was_achieved(stored_run: Callable[..., Path]) -> None:
     text = without_scripts((stored_run() / "report.html").read_text(encoding="utf-8"))
     assert re.search(r"20 users achieved [\d.]+ Iou flows per second on PartyA with PartyB", text)
-    assert "No request failed. All counts agree" in text
+    assert "No request failed. The four counts agree" in text
     assert "2 cores of A processor of some kind, 24 GiB" in text
-    assert "97 % busy: the processor was the limit" in text
+    assert "97 % busy, so the CPU was the limit" in text
 
 
 def test_loads_nothing_from_anywhere(stored_run: Callable[..., Path]) -> None:
@@ -57,7 +57,7 @@ def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run
     errors = ('invalid-argument: args.iouValue is "x{n}"', "flow-failed: PartyB did not sign")
     run = stored_run(error_every=10, errors=errors)
     text = without_scripts((run / "report.html").read_text(encoding="utf-8"))
-    top, _, rest = text.partition('aria-label="Figures"')
+    top, _, rest = text.partition('aria-label="Main values"')
     for part_of_page in (top, rest):
         assert part_of_page.count("args.iouValue is &#34;…&#34;") == 1
         assert len(re.findall(r"example: invalid-argument: args.iouValue is &#34;x\d+&#34;", part_of_page)) == 1
@@ -118,9 +118,7 @@ def test_the_stage_table_adds_up_to_the_requests_time(stored_run: Callable[..., 
     text = text_of(run)
     assert "Stages of a flow" in text
     assert "collect signatures" in text
-    assert re.search(
-        r"the generator timed the same requests at [\d.]+ (m?s) on average \(the sum differs from it by", text
-    )
+    assert re.search(r"mean of the same requests at the generator: [\d.]+ (m?s) \(the sum differs by", text)
     assert "Consensus latency" in text
     assert "within 30.0 ms of the notary's signature" in text.replace("&#39;", "'")
     charts = chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]
@@ -139,15 +137,15 @@ def test_a_run_without_stage_rows_says_why_and_has_no_table(stored_run: Callable
 def test_a_mix_shows_every_part_and_counts_each_flow(stored_run: Callable[..., Path]) -> None:
     parts = (part("Iou", states_per_flow=1, weight=2), part("IouUpdate"))
     text = text_of(stored_run(parts=parts))
-    assert "flows per second, a mix of Iou and IouUpdate, on PartyA with PartyB" in text
-    assert "The parts of this mix" in text
+    assert "flows per second (a mix of Iou and IouUpdate) on PartyA with PartyB" in text
+    assert "Parts of the mix" in text
     assert "IouUpdate: completions on PartyA" in text
     assert "states/s" in text
 
 
 def test_expected_failures_are_shown_apart_from_errors(stored_run: Callable[..., Path]) -> None:
     text = text_of(stored_run(error_every=50, failure="expected"))
-    assert "failed as the workload expects, none otherwise." in text
+    assert "failed as the workload expects; no other request failed." in text
     assert "<h2>Expected failures</h2>" in text
     assert "<p>None.</p>" in text
     assert ">passed<" in text
@@ -156,13 +154,13 @@ def test_expected_failures_are_shown_apart_from_errors(stored_run: Callable[...,
 def test_open_load_tells_arrivals_lag_and_both_latencies(stored_open_run: Callable[..., Path]) -> None:
     run = stored_open_run(rate=20, service_seconds=0.1, pool=5)
     text = text_of(run)
-    assert re.search(r"Of 20 constant arrivals per second the lab achieved 10\.\d+ Iou flows per second", text)
-    assert "from the intended start, 1 in 100" in text
+    assert re.search(r"At 20 constant arrivals per second, the lab achieved 10\.\d+ Iou flows per second", text)
+    assert re.search(r"Latency from the intended start: p50 [\d.]+ m?s, p99 [\d.]+ m?s\.", text)
     assert "latency from the intended start" in text
     assert "latency from the real start" in text
-    assert "dropped: no place of the pool within 1 s" in text
+    assert "dropped: no free place in the pool within 1 s" in text
     assert "the system did not keep up" in text
-    assert "a user waits" not in text, "what is said of closed load only"
+    assert "a waiting user" not in text, "applies to closed load only"
     charts = {chart["id"]: chart for chart in chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]}
     assert charts["lag"]["traces"]
     assert len(charts["latency-ecdf"]["traces"]) == 2
@@ -175,15 +173,15 @@ def test_a_single_run_tells_its_limit_its_costs_and_how_to_start_its_lab(stored_
     folders.write_json(run / "steps.json", steps)
     page.render(run)
     text = text_of(run)
-    assert re.search(r"<h2>What limited it</h2> <p>The machine was 97 % busy", text)
-    assert "<h2>What a flow costs</h2>" in text
+    assert re.search(r"<h2>Resource saturation</h2> <p>The machine was 97 % busy", text)
+    assert "<h2>Cost of a flow</h2>" in text
     assert '<th scope="row">iou</th><td class="number">50 ms</td>' in text
     assert "scripts/lab up --corda 4.10 --database h2 --notary simple --parties 3 --no-dev-mode" in text
 
 
 def test_open_load_that_kept_its_rate_had_no_limit(stored_open_run: Callable[..., Path]) -> None:
     kept = text_of(stored_open_run(rate=8, service_seconds=0.1, pool=5))
-    assert "The rate was kept; nothing was the limit." in kept
+    assert "The system kept up with the offered rate, so no limit was reached." in kept
 
 
 def test_a_run_of_another_version_is_refused_in_words(stored_run: Callable[..., Path]) -> None:

@@ -72,7 +72,7 @@ def test_two_wild_repeats_at_a_high_confidence_do_not_overflow() -> None:
 
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 def test_refuses_what_no_benchmark_shows(value: float) -> None:
-    with pytest.raises(ValueError, match="not figures"):
+    with pytest.raises(ValueError, match="not values"):
         repeats_interval([1.0, value])
 
 

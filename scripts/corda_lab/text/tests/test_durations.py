@@ -25,7 +25,7 @@ def test_reads_what_people_write(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "abc", "-5s", "5 apples", "1e9s", "s", "nan", "inf", "60s60", "--"])
 def test_names_the_option_for_what_is_no_time(text: str) -> None:
-    with pytest.raises(LabError, match=r"^--duration: .* is not a length of time$") as caught:
+    with pytest.raises(LabError, match=r"^--duration: .* is not a duration$") as caught:
         parse_duration(text, option="--duration")
     assert "60s" in caught.value.remedy
 
