@@ -8,7 +8,7 @@ import pytest
 
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Part
+from corda_lab.steps.plan import LoadPart
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import plan_of, store
 from lab_workload.load import ALL_FAILED
@@ -26,7 +26,7 @@ def stored_run(tmp_path: Path) -> Callable[..., Path]:
         failure: str = "error",
         errors: Sequence[str] = (),
         counted: Counts | None = None,
-        parts: tuple[Part, ...] = (),
+        parts: tuple[LoadPart, ...] = (),
         with_stages: bool = True,
     ) -> Path:
         service = simulation.warming(service_seconds, seed=3)

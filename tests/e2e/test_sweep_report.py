@@ -10,7 +10,7 @@ import pytest
 
 from corda_lab.analysis.comparison import compare_runs
 from corda_lab.report import comparison
-from corda_lab.testing.sweeps import LARGEST, Simulated, store_sweep
+from corda_lab.testing.sweeps import LARGEST, SimulatedSweep, store_sweep
 from labkit import Browser
 
 pytestmark = pytest.mark.lab("none")
@@ -21,14 +21,14 @@ INVALID = {4: "the generator was the limit: its own lag has a p99 of 34 ms"}
 @pytest.mark.parametrize(
     ("sweep", "find_max", "charts_min"),
     [
-        (Simulated(invalid=INVALID), False, 10),
-        (Simulated(vary={"shape.database": ["h2", "postgres"]}), True, 11),
+        (SimulatedSweep(invalid=INVALID), False, 10),
+        (SimulatedSweep(vary={"shape.database": ["h2", "postgres"]}), True, 11),
         (replace(LARGEST, invalid=INVALID), False, 10),
     ],
     ids=["sweep", "find-max", "fifty steps, a million rows"],
 )
 def test_the_report_of_a_sweep_opens_offline(
-    sweep: Simulated, find_max: bool, charts_min: int, browser: Browser, tmp_path: Path
+    sweep: SimulatedSweep, find_max: bool, charts_min: int, browser: Browser, tmp_path: Path
 ) -> None:
     folder = store_sweep(tmp_path, sweep, find_max=find_max)
     (browser.folder / "report.html").write_bytes((folder / "report.html").read_bytes())
@@ -42,8 +42,8 @@ def test_the_report_of_a_sweep_opens_offline(
 
 
 def test_a_comparison_opens_offline(browser: Browser, tmp_path: Path) -> None:
-    first = store_sweep(tmp_path, Simulated())
-    second = store_sweep(tmp_path, Simulated(speed=0.9, identity="20260102T040405Z-slower"))
+    first = store_sweep(tmp_path, SimulatedSweep())
+    second = store_sweep(tmp_path, SimulatedSweep(speed=0.9, identity="20260102T040405Z-slower"))
     found = compare_runs([first, second], metric="throughput", threshold=0.05)
     page = comparison.write(found, results_folder=tmp_path) / "compare.html"
     (browser.folder / "report.html").write_bytes(page.read_bytes())

@@ -20,7 +20,7 @@ KINDS = ("shape", "load", "measuring", "images", "host", "versions", "commit", "
 
 
 @dataclass(frozen=True)
-class Unlike:
+class EnvironmentDifference:
     """One setting that differs between two runs, with its value in each of them."""
 
     kind: str
@@ -75,9 +75,9 @@ def measuring(run: StoredRun) -> dict[str, str]:
     return {"warm_up.seconds": f"{run.steps[0].warm_up.seconds_max:g}", "repeats": "1"}
 
 
-def unlike(first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Point]]) -> list[Unlike]:
+def unlike(first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Point]]) -> list[EnvironmentDifference]:
     """The differences between the environments of paired points of two runs, each once, in the order of ``KINDS``."""
-    found: dict[Unlike, None] = {}
+    found: dict[EnvironmentDifference, None] = {}
     for one, other in pairs:
         before, after = circumstances(first, one.steps[0]), circumstances(second, other.steps[0])
         for kind in KINDS:
@@ -87,7 +87,7 @@ def unlike(first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Poi
                     continue
                 if "\n" in a + b:
                     a, b = (f"{len(text.splitlines())} lines, {fingerprint(text)}" for text in (a, b))
-                found[Unlike(kind, name, a, b)] = None
+                found[EnvironmentDifference(kind, name, a, b)] = None
     return sorted(found, key=lambda one: KINDS.index(one.kind))
 
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corda_lab.analysis.circumstances import Unlike, unlike
+from corda_lab.analysis.circumstances import EnvironmentDifference, unlike
 from corda_lab.analysis.conclusions import ratio_words
-from corda_lab.analysis.points import METRICS, Found, Point, known_metrics, points, searched
-from corda_lab.analysis.significance import CANNOT_COMPARE, Compared, compare_all
+from corda_lab.analysis.points import METRICS, Point, SearchResult, known_metrics, points, searched
+from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison, compare_all
 from corda_lab.errors import LabError
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
@@ -23,7 +23,7 @@ from corda_lab.text.words import listed, plural
 
 
 @dataclass(frozen=True)
-class Lost:
+class MissingPoint:
     """A point for which the baseline has a value and the contender has none, and why."""
 
     label: str
@@ -31,11 +31,11 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Rates:
+class RateComparison:
     """The highest rates that two searches confirmed at the same point: one measurement each, so there is no interval."""
 
-    first: Found
-    second: Found
+    first: SearchResult
+    second: SearchResult
 
     @property
     def label(self) -> str:
@@ -55,7 +55,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Against:
+class RunComparison:
     """The comparison of a contender (``second``) with the baseline (``first``).
 
     ``rows`` has the compared points by metric, and ``rates`` the searches of both. ``lost`` lists the points that only
@@ -64,13 +64,13 @@ class Against:
 
     first: StoredRun
     second: StoredRun
-    unlike: list[Unlike]
-    rows: dict[str, list[Compared]]
-    rates: list[Rates]
-    lost: list[Lost]
+    unlike: list[EnvironmentDifference]
+    rows: dict[str, list[PointComparison]]
+    rates: list[RateComparison]
+    lost: list[MissingPoint]
     alone: list[str]
 
-    def regressions(self, metric: str, threshold: float | None) -> list[Compared]:
+    def regressions(self, metric: str, threshold: float | None) -> list[PointComparison]:
         """The points that are shown to be worse by more than the threshold, a share."""
         return [] if threshold is None else [one for one in self.rows[metric] if loss(one, metric) > threshold]
 
@@ -84,7 +84,7 @@ class Against:
         return len(self.rows[metric]) + len(self.rates) - self.undecided(metric)
 
 
-def loss(one: Compared, metric: str) -> float:
+def loss(one: PointComparison, metric: str) -> float:
     """The share by which the contender is shown to be worse; 0 if no difference is shown."""
     found = one.difference
     if found is None or found.verdict != "slower":
@@ -100,7 +100,7 @@ def parse_threshold(text: str) -> float:
     return float(match[1]) / 100
 
 
-def against_first(runs: Sequence[StoredRun]) -> list[Against]:
+def against_first(runs: Sequence[StoredRun]) -> list[RunComparison]:
     """Compare every metric at every point that a run shares with the first. All comparisons of a metric form one family.
 
     Raises LabError if a run has no point in common with the first.
@@ -119,7 +119,7 @@ def against_first(runs: Sequence[StoredRun]) -> list[Against]:
         rows = {metric: [next(judged[metric]) for _ in shared] for metric in metrics}
         both = [*shared, *((one.first.members[0], one.second.members[0]) for one in searches)]
         others.append(
-            Against(
+            RunComparison(
                 runs[0],
                 run,
                 unlike(runs[0], run, both),
@@ -158,21 +158,26 @@ def search_key(point: Point) -> str:
     return json.dumps(["search", point.workload, point.group], sort_keys=True)
 
 
-def found_by_both(first: StoredRun, ours: Sequence[Point], second: StoredRun, theirs: Sequence[Point]) -> list[Rates]:
+def found_by_both(
+    first: StoredRun, ours: Sequence[Point], second: StoredRun, theirs: Sequence[Point]
+) -> list[RateComparison]:
     """The results of the searches that both runs have. Empty unless both runs are searches."""
     if not (first.sweep.find_max and second.sweep.find_max):
         return []
     after = {found.key: found for found in searched(second, theirs)}
-    return [Rates(found, after[found.key]) for found in searched(first, ours) if found.key in after]
+    return [RateComparison(found, after[found.key]) for found in searched(first, ours) if found.key in after]
 
 
 def lost(
-    ours: Sequence[Point], theirs: Sequence[Point], shared: Sequence[tuple[Point, Point]], rates: Sequence[Rates]
-) -> list[Lost]:
+    ours: Sequence[Point],
+    theirs: Sequence[Point],
+    shared: Sequence[tuple[Point, Point]],
+    rates: Sequence[RateComparison],
+) -> list[MissingPoint]:
     """The points that have a value in the baseline and none in the contender, which is worse than any ratio."""
     after = by_key(theirs)
     found = [
-        Lost(label_of(point), "missing")
+        MissingPoint(label_of(point), "missing")
         for key, point in by_key(ours).items()
         if key not in after and (point.valid or point.phase != "measure")
     ]
@@ -180,11 +185,11 @@ def lost(
         if not before.valid or before.collapsed:
             continue
         if not now.valid:
-            found.append(Lost(now.label, "no valid step"))
+            found.append(MissingPoint(now.label, "no valid step"))
         elif now.collapsed:
             count = f"{len(now.collapsed)} of {plural(len(now.valid), 'step')}"
-            found.append(Lost(now.label, f"completed nothing in {count}"))
-    return found + [Lost(one.label, one.verdict) for one in rates if one.verdict == "no rate confirmed"]
+            found.append(MissingPoint(now.label, f"completed nothing in {count}"))
+    return found + [MissingPoint(one.label, one.verdict) for one in rates if one.verdict == "no rate confirmed"]
 
 
 def alone(first: tuple[StoredRun, Sequence[Point]], second: tuple[StoredRun, Sequence[Point]]) -> list[str]:
@@ -207,7 +212,7 @@ def some(known: Mapping[str, Point]) -> str:
     return listed(labels[:4]) + (" and others" if len(labels) > 4 else "")
 
 
-def regression_words(one: Compared, metric: str) -> str:
+def regression_words(one: PointComparison, metric: str) -> str:
     """``16 users: throughput 12.0 % worse, 0.88 × (0.85 to 0.91)``."""
     return f"{one.second.label}: {METRICS[metric].title} {100 * loss(one, metric):.1f} % worse, {ratio_words(one)}"
 
@@ -217,7 +222,7 @@ class Comparison:
     """The comparison of runs with the first of them, judged by one metric. ``threshold`` is a share, or None."""
 
     runs: list[StoredRun]
-    others: list[Against]
+    others: list[RunComparison]
     metric: str
     threshold: float | None
 

@@ -7,14 +7,23 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.analysis import saturation
-from corda_lab.analysis.points import METRICS, Found, Point, grouped, known_metrics, searched, value_words, x_name
-from corda_lab.analysis.saturation import Use
+from corda_lab.analysis.points import (
+    METRICS,
+    Point,
+    SearchResult,
+    grouped,
+    known_metrics,
+    searched,
+    value_words,
+    x_name,
+)
+from corda_lab.analysis.saturation import Utilisation
 from corda_lab.analysis.significance import (
     CANNOT_COMPARE,
     NOTHING_COMPLETED,
-    Compared,
-    Judged,
-    Planned,
+    MetricComparisons,
+    PlannedComparison,
+    PointComparison,
     is_paired,
     judge,
 )
@@ -40,8 +49,8 @@ class Conclusion:
     headline: str
     sentences: list[tuple[str, str]]
     notes: list[str]
-    judged: Judged
-    uses: dict[str, list[Use]]
+    judged: MetricComparisons
+    uses: dict[str, list[Utilisation]]
 
     def is_top(self, point: Point) -> bool:
         """Whether a point is the best of its stratum."""
@@ -84,14 +93,14 @@ def value_with_range(point: Point, metric: str) -> str:
     return f"{value_only(point, metric)} ({range_words(point, metric)})"
 
 
-def metric_words(judged: Judged) -> str:
+def metric_words(judged: MetricComparisons) -> str:
     """The metric as text: ``throughput``, ``latency p95 from the intended start``."""
     title = METRICS[judged.metric].title
     is_open = any(step.open_load for top in judged.tops for step in top.steps)
     return f"{title} from the intended start" if is_open and METRICS[judged.metric].unit == "ms" else title
 
 
-def headline(run: StoredRun, judged: Judged, searches: Sequence[Found]) -> str:
+def headline(run: StoredRun, judged: MetricComparisons, searches: Sequence[SearchResult]) -> str:
     """The headline of a sweep: one sentence for each workload."""
     if searches:
         return search_headline(searches)
@@ -103,25 +112,25 @@ def headline(run: StoredRun, judged: Judged, searches: Sequence[Found]) -> str:
     return joined(found)
 
 
-def is_unknown(judged: Judged, top: Point) -> bool:
+def is_unknown(judged: MetricComparisons, top: Point) -> bool:
     """Whether there are other points, and too few repeats to compare any of them with the best one."""
     return {one.verdict for one in judged.against(top)} == {TOO_FEW}
 
 
-def too_few(judged: Judged) -> str:
+def too_few(judged: MetricComparisons) -> str:
     """Why points cannot be compared: their repeats were not planned, or are not valid."""
     is_single = all(len(point.steps) == 1 for stratum in judged.strata for point in stratum)
     return "each point has one repeat" if is_single else "there are fewer than two valid repeats to compare"
 
 
-def name_of(judged: Judged, point: Point) -> str:
+def name_of(judged: MetricComparisons, point: Point) -> str:
     """The label of a point. It leaves out the workload if there are several, because the sentence names it already."""
     if len(judged.strata) == 1:
         return point.label
     return ", ".join(part for part in point.label.split(", ") if part != point.workload) or point.label
 
 
-def best_words(judged: Judged, top: Point) -> str:
+def best_words(judged: MetricComparisons, top: Point) -> str:
     """The sentence about the best point. It is called the best only if every other point is shown to be worse."""
     value, others = value_with_range(top, judged.metric), judged.against(top)
     whose = f" of {top.workload}" if len(judged.strata) > 1 else ""
@@ -156,7 +165,7 @@ def some(labels: Sequence[str]) -> str:
     return "; ".join(shown_ones) if any("," in label for label in shown_ones) else listed(shown_ones)
 
 
-def search_headline(searches: Sequence[Found]) -> str:
+def search_headline(searches: Sequence[SearchResult]) -> str:
     """The highest rate that was confirmed, for each group."""
     if all(found.rate is None for found in searches):
         return "No rate was confirmed."
@@ -196,7 +205,7 @@ def points_first_last(run: StoredRun) -> tuple[float, float]:
     return min(window.load_started_at for window in windows), max(window.load_ended_at for window in windows)
 
 
-def ratio_words(compared: Compared) -> str:
+def ratio_words(compared: PointComparison) -> str:
     """``0.82 × (0.78 to 0.86)``."""
     found = compared.difference
     if found is None:
@@ -206,17 +215,17 @@ def ratio_words(compared: Compared) -> str:
     return f"{ratio_only(compared)} ({found.low:.2f} to {found.high:.2f})"
 
 
-def ratio_only(compared: Compared) -> str:
+def ratio_only(compared: PointComparison) -> str:
     """``0.82 ×``, or why there is no ratio."""
     return f"{compared.difference.ratio:.2f} ×" if compared.difference else compared.verdict
 
 
-def has_interval(compared: Compared) -> bool:
+def has_interval(compared: PointComparison) -> bool:
     """Whether a comparison has an interval."""
     return compared.difference is not None and compared.difference.low is not None
 
 
-def judged_words(compared: Compared) -> str:
+def judged_words(compared: PointComparison) -> str:
     """``0.82 × (0.78 to 0.86), slower``. Without an interval, only the ratio; without a ratio, the verdict."""
     found = compared.difference
     if found is None:
@@ -229,9 +238,9 @@ def how_words(run: StoredRun) -> str:
     return "paired by repeat, judged together" if is_paired(run) else "unpaired, judged together"
 
 
-def differences(run: StoredRun, judged: Judged) -> list[str]:
+def differences(run: StoredRun, judged: MetricComparisons) -> list[str]:
     """The results of the planned comparisons, and of the comparisons of the best points with all others."""
-    by_parameter: dict[tuple[str, str], list[Planned]] = {}
+    by_parameter: dict[tuple[str, str], list[PlannedComparison]] = {}
     for one in judged.planned:
         workload = one.compared.second.workload if len(judged.strata) > 1 else ""
         by_parameter.setdefault((workload, one.parameter), []).append(one)
@@ -244,9 +253,9 @@ def differences(run: StoredRun, judged: Judged) -> list[str]:
     return found + list(dict.fromkeys(text for top in judged.tops if (text := against_best(judged, top))))
 
 
-def planned_words(judged: Judged, members: Sequence[Planned]) -> list[str]:
+def planned_words(judged: MetricComparisons, members: Sequence[PlannedComparison]) -> list[str]:
     """The results of the planned comparisons of one parameter, for each pair of values."""
-    by_value: dict[tuple[str, str], list[Planned]] = {}
+    by_value: dict[tuple[str, str], list[PlannedComparison]] = {}
     for one in members:
         first, second = (point.values[one.parameter] for point in (one.compared.first, one.compared.second))
         names = (value_words(one.parameter, first), value_words(one.parameter, second))
@@ -268,16 +277,16 @@ def planned_words(judged: Judged, members: Sequence[Planned]) -> list[str]:
     ]
 
 
-def place(judged: Judged, planned: Planned) -> str:
+def place(judged: MetricComparisons, planned: PlannedComparison) -> str:
     """The values that two points share that differ in one parameter."""
     named = {planned.parameter} | ({"workload"} if len(judged.strata) > 1 else set())
     shared = [value_words(name, value) for name, value in planned.compared.second.values.items() if name not in named]
     return ", ".join(shared) or planned.compared.second.label
 
 
-def over_points(judged: Judged, found: Sequence[Planned]) -> str:
+def over_points(judged: MetricComparisons, found: Sequence[PlannedComparison]) -> str:
     """The comparison of two values of a parameter, over all points at which both were measured."""
-    verdicts: dict[str, list[Planned]] = {}
+    verdicts: dict[str, list[PlannedComparison]] = {}
     for one in found:
         verdicts.setdefault(one.compared.verdict, []).append(one)
     parts = []
@@ -296,12 +305,12 @@ def over_points(judged: Judged, found: Sequence[Planned]) -> str:
     return "; ".join(parts)
 
 
-def distance(compared: Compared) -> float:
+def distance(compared: PointComparison) -> float:
     """The distance of a ratio from 1, on a logarithmic scale."""
     return abs(math.log(compared.difference.ratio)) if compared.difference else 0.0
 
 
-def against_best(judged: Judged, top: Point) -> str:
+def against_best(judged: MetricComparisons, top: Point) -> str:
     """Which points differ from the best one, and which do not. Empty if there is no other point."""
     compared = judged.against(top)
     if not compared:
@@ -325,7 +334,11 @@ def against_best(judged: Judged, top: Point) -> str:
 
 
 def limits(
-    run: StoredRun, points: Sequence[Point], judged: Judged, searches: Sequence[Found], uses: dict[str, list[Use]]
+    run: StoredRun,
+    points: Sequence[Point],
+    judged: MetricComparisons,
+    searches: Sequence[SearchResult],
+    uses: dict[str, list[Utilisation]],
 ) -> list[str]:
     """What was saturated where the sweep reached a limit, or that no monitored resource was saturated."""
     if searches:
@@ -336,7 +349,7 @@ def limits(
     return [closed_limit(run, points, top, uses) for top in judged.tops]
 
 
-def search_limit(found: Found, uses: dict[str, list[Use]]) -> str:
+def search_limit(found: SearchResult, uses: dict[str, list[Utilisation]]) -> str:
     """What was saturated at the lowest rate that was not sustained."""
     where = f" with {found.group_label}" if found.group_label else ""
     if found.failed is None and found.high is not None:
@@ -348,7 +361,7 @@ def search_limit(found: Found, uses: dict[str, list[Use]]) -> str:
     )
 
 
-def open_limit(measured: Sequence[Point], uses: dict[str, list[Use]]) -> str:
+def open_limit(measured: Sequence[Point], uses: dict[str, list[Utilisation]]) -> str:
     """What was saturated at the first point at which the system did not keep up with the offered rate."""
     behind = [point for point in measured if not keeps_rate(point)]
     if not behind:
@@ -362,7 +375,7 @@ def keeps_rate(point: Point) -> bool:
     return not any(arrival_problems(step) for step in point.valid)
 
 
-def closed_limit(run: StoredRun, points: Sequence[Point], top: Point, uses: dict[str, list[Use]]) -> str:
+def closed_limit(run: StoredRun, points: Sequence[Point], top: Point, uses: dict[str, list[Utilisation]]) -> str:
     """What was saturated at the best point of a closed load."""
     where = f"at {top.label}: " if len(points) > 1 else ""
     text = where + evidence(uses[top.key])
@@ -372,7 +385,7 @@ def closed_limit(run: StoredRun, points: Sequence[Point], top: Point, uses: dict
     return text
 
 
-def evidence(uses: Sequence[Use]) -> str:
+def evidence(uses: Sequence[Utilisation]) -> str:
     """What was saturated. If nothing was: the utilisation of CPU and heap, and what flows may have waited for."""
     if used_up := [use.evidence for use in uses if use.is_used_up]:
         return "; ".join(used_up)
@@ -387,7 +400,7 @@ def is_still_rising(points: Sequence[Point], top: Point) -> bool:
     return len(numbers) > 1 and top.x == max(numbers)
 
 
-def failure_sentence(searches: Sequence[Found]) -> str:
+def failure_sentence(searches: Sequence[SearchResult]) -> str:
     """Why the lowest rate above the confirmed one was not sustained, for each group of a search."""
     failed = []
     for found in searches:

@@ -262,7 +262,7 @@ def holds(point: Point) -> bool:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search for one combination of varied values, in arrivals per second.
 
     ``low`` is the highest rate that a probe saw sustained, and ``high`` the lowest rate above it that was not sustained.
@@ -288,7 +288,7 @@ class Found:
         return json.dumps([self.workload, self.group], sort_keys=True)
 
 
-def searched(run: StoredRun, all_points: Sequence[Point]) -> list[Found]:
+def searched(run: StoredRun, all_points: Sequence[Point]) -> list[SearchResult]:
     """The result of a search for each group of points: as stored, or computed from the steps if it was interrupted."""
     outcomes = run.sweep.find_max.outcomes if run.sweep.find_max else {}
     by_group: dict[str, list[Point]] = {}
@@ -297,7 +297,7 @@ def searched(run: StoredRun, all_points: Sequence[Point]) -> list[Found]:
     return [_found(members, outcomes) for members in by_group.values()]
 
 
-def _found(members: Sequence[Point], outcomes: Mapping[str, SearchOutcome]) -> Found:
+def _found(members: Sequence[Point], outcomes: Mapping[str, SearchOutcome]) -> SearchResult:
     label = members[0].steps[0].label or members[0].workload
     outcome = outcomes.get(label)
     held = {phase: [p for p in members if p.phase == phase and holds(p)] for phase in ("probe", "confirm")}
@@ -309,7 +309,7 @@ def _found(members: Sequence[Point], outcomes: Mapping[str, SearchOutcome]) -> F
         above = [float(p.x) for p in members if p.phase == "probe" and not holds(p) and (low is None or p.x > low)]
         high = min(above, default=None)
     not_held = [point for point in members if not holds(point) and (rate is None or float(point.x) > rate)]
-    return Found(
+    return SearchResult(
         label,
         members[0].workload,
         members[0].group,

@@ -28,7 +28,7 @@ SERIES = ("artemis_queue_messages", "hikari_connections_pending")
 
 
 @dataclass(frozen=True)
-class Use:
+class Utilisation:
     """The utilisation of one resource. ``value`` is None if it is not known; ``text`` names the node, if it is a node's."""
 
     resource: str
@@ -71,7 +71,7 @@ def cores_of_node(environment: Environment) -> float | None:
     return min(limit, shared) if limit and shared else limit or shared
 
 
-def node_cpu(point: Point, steps: Sequence[StepEntry], environment: Environment) -> Use:
+def node_cpu(point: Point, steps: Sequence[StepEntry], environment: Environment) -> Utilisation:
     """The CPU of the busiest node, in % of the cores that it may use.
 
     If the nodes are bound to a CPU set, and all of them together use a larger share of it, that share counts instead.
@@ -79,7 +79,7 @@ def node_cpu(point: Point, steps: Sequence[StepEntry], environment: Environment)
     cores = by_node([step.resources.node_cpu_cores for step in steps])
     allowed = cores_of_node(environment)
     if not cores or not allowed:
-        return Use("node CPU", None, "–", False, "")
+        return Utilisation("node CPU", None, "–", False, "")
     node = max(cores, key=lambda name: cores[name])
     share = 100 * cores[node] / allowed
     evidence = f"{node} used {cores[node]:.2f} of the {allowed:g} cores that a node may use"
@@ -88,15 +88,15 @@ def node_cpu(point: Point, steps: Sequence[StepEntry], environment: Environment)
     if cpuset and shared and 100 * total / shared > share:
         share = 100 * total / shared
         evidence = f"all nodes together used {total:.2f} of the {shared:g} cores that they are bound to ({cpuset})"
-        return Use("node CPU", share, f"all nodes {total:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
-    return Use("node CPU", share, f"{node} {cores[node]:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
+        return Utilisation("node CPU", share, f"all nodes {total:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
+    return Utilisation("node CPU", share, f"{node} {cores[node]:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
 
 
-def machine(steps: Sequence[StepEntry], environment: Environment) -> Use:
+def machine(steps: Sequence[StepEntry], environment: Environment) -> Utilisation:
     """The CPU of the machine in %, with the three processes that used most of it."""
     busy = mean([step.resources.host_busy_percent for step in steps])
     if busy is None:
-        return Use("machine", None, "–", False, "")
+        return Utilisation("machine", None, "–", False, "")
     cores = by_node([{**step.resources.node_cpu_cores, **step.resources.lab_cpu_cores} for step in steps])
     first = sorted(cores, key=lambda name: -cores[name])[:3]
     count = environment.host.cpu_count
@@ -106,30 +106,30 @@ def machine(steps: Sequence[StepEntry], environment: Environment) -> Use:
     stolen = mean([step.resources.host_stolen_percent for step in steps])
     if stolen is not None and stolen > STOLEN_PERCENT_MAX:
         evidence += f" with {percent(stolen)} CPU steal"
-    return Use("machine", busy, percent(busy), busy >= BUSY_PERCENT_MIN, evidence)
+    return Utilisation("machine", busy, percent(busy), busy >= BUSY_PERCENT_MIN, evidence)
 
 
-def collecting(steps: Sequence[StepEntry]) -> Use:
+def collecting(steps: Sequence[StepEntry]) -> Utilisation:
     """The garbage collection of the node that spent the most time in it, in %."""
     shares = by_node([step.resources.node_gc_share for step in steps])
     if not shares:
-        return Use("GC", None, "–", False, "")
+        return Utilisation("GC", None, "–", False, "")
     node = max(shares, key=lambda name: shares[name])
     share = 100 * shares[node]
     evidence = f"{node} spent {percent(share)} of the time in garbage collection"
-    return Use("GC", share, f"{node} {percent(share)}", share >= GC_PERCENT_MIN, evidence)
+    return Utilisation("GC", share, f"{node} {percent(share)}", share >= GC_PERCENT_MIN, evidence)
 
 
-def generator(steps: Sequence[StepEntry]) -> Use:
+def generator(steps: Sequence[StepEntry]) -> Utilisation:
     """The CPU of the busiest process of the generator, in % of one core."""
     share = mean([step.generator.cpu_percent_max for step in steps])
     if share is None:
-        return Use("generator", None, "–", False, "")
+        return Utilisation("generator", None, "–", False, "")
     evidence = f"the generator used {percent(share)} of its core"
-    return Use("generator", share, percent(share), share > GENERATOR_CPU_PERCENT_MAX, evidence)
+    return Utilisation("generator", share, percent(share), share > GENERATOR_CPU_PERCENT_MAX, evidence)
 
 
-def queue(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Use:
+def queue(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Utilisation:
     """The inbound queue that grew most from the first to the last third of the measuring windows, in messages."""
     depths: dict[str, list[tuple[float, float]]] = {}
     inbound = samples.filter((pl.col("name") == SERIES[0]) & (pl.col("labels").str.contains('"inbound"', literal=True)))
@@ -154,16 +154,16 @@ def queue(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Use:
         for node, pairs in depths.items()
     }
     if not grown:
-        return Use("queue", None, "–", False, "")
+        return Utilisation("queue", None, "–", False, "")
     node = max(grown, key=lambda name: grown[name][1] - grown[name][0])
     first, last = grown[node]
     is_growing = last - first >= max(QUEUE_GROWTH_MIN, first)
     evidence = f"the inbound queue of {node} grew from {amount(first)} to {amount(last)} messages"
     text = f"{node} {last - first:+.0f}" if last - first >= 0.5 else "no growth"
-    return Use("queue", last - first, text, is_growing, evidence)
+    return Utilisation("queue", last - first, text, is_growing, evidence)
 
 
-def connections(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Use:
+def connections(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Utilisation:
     """The node with the most threads that waited for a database connection, as a mean number of threads."""
     means: dict[str, list[float]] = {}
     pending = samples.filter(pl.col("name") == SERIES[1])
@@ -176,14 +176,14 @@ def connections(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Use:
             means.setdefault(node, []).append(value)
     waiting = {node: sum(values) / len(values) for node, values in means.items()}
     if not waiting:
-        return Use("DB connections", None, "–", False, "")
+        return Utilisation("DB connections", None, "–", False, "")
     node = max(waiting, key=lambda name: waiting[name])
     evidence = f"on average {waiting[node]:.1f} threads of {node} waited for a database connection"
     text = f"{node} {waiting[node]:.1f} waiting" if waiting[node] >= 0.05 else "none waiting"
-    return Use("DB connections", waiting[node], text, waiting[node] >= PENDING_MIN, evidence)
+    return Utilisation("DB connections", waiting[node], text, waiting[node] >= PENDING_MIN, evidence)
 
 
-def uses(run: StoredRun, point: Point, samples: pl.DataFrame) -> list[Use]:
+def uses(run: StoredRun, point: Point, samples: pl.DataFrame) -> list[Utilisation]:
     """The utilisation of each resource in the valid steps of a point, or in all its steps if none is valid."""
     steps = point.valid or list(point.steps)
     environment = run.environment(steps[0])

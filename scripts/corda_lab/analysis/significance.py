@@ -20,7 +20,7 @@ NOTHING_COMPLETED = "nothing completed"
 
 
 @dataclass(frozen=True)
-class Compared:
+class PointComparison:
     """The comparison of a point (``second``) with another (``first``).
 
     ``difference`` is None if one of them has no value above zero.
@@ -45,9 +45,9 @@ class Compared:
         """Whether the second point is shown to be worse."""
         return self.verdict in ("slower", NOTHING_COMPLETED)
 
-    def turned(self) -> "Compared":
+    def turned(self) -> "PointComparison":
         """The same comparison in the other direction."""
-        return Compared(self.second, self.first, self.difference.turned() if self.difference else None)
+        return PointComparison(self.second, self.first, self.difference.turned() if self.difference else None)
 
 
 def is_paired(run: StoredRun) -> bool:
@@ -57,13 +57,13 @@ def is_paired(run: StoredRun) -> bool:
 
 def compare_all(
     pairs: Sequence[tuple[Point, Point]], metric: str, *, paired: bool, weights: Sequence[float] | None = None
-) -> list[Compared]:
+) -> list[PointComparison]:
     """Compare the second point of each pair with the first. All comparisons are judged together, see ``holm``."""
     found = [_difference(first, second, metric, paired=paired) for first, second in pairs]
     known = [(one, weight) for one, weight in zip(found, weights or [1.0] * len(pairs), strict=True) if one is not None]
     judged = iter(difference.holm([one for one, _ in known], [weight for _, weight in known]))
     return [
-        Compared(first, second, None if one is None else next(judged))
+        PointComparison(first, second, None if one is None else next(judged))
         for (first, second), one in zip(pairs, found, strict=True)
     ]
 
@@ -85,11 +85,11 @@ def _by_repeat(point: Point, metric: str) -> dict[int, float]:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedComparison:
     """A comparison of two points that differ in one parameter only. The first value of that parameter comes first."""
 
     parameter: str
-    compared: Compared
+    compared: PointComparison
 
 
 def planned_pairs(run: StoredRun, stratum: Sequence[Point]) -> list[tuple[str, Point, Point]]:
@@ -119,16 +119,16 @@ def _is_number(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Judged:
+class MetricComparisons:
     """All comparisons of a run by one metric. ``tops`` has the best point of each stratum that has a value."""
 
     metric: str
     strata: list[list[Point]]
     tops: list[Point]
-    planned: list[Planned]
-    pairs: dict[tuple[str, str], Compared]
+    planned: list[PlannedComparison]
+    pairs: dict[tuple[str, str], PointComparison]
 
-    def between(self, first: Point, second: Point) -> Compared:
+    def between(self, first: Point, second: Point) -> PointComparison:
         """The comparison of ``second`` with ``first``, two points of one stratum."""
         found = self.pairs.get((first.key, second.key))
         return found if found is not None else self.pairs[second.key, first.key].turned()
@@ -137,7 +137,7 @@ class Judged:
         """The points that a point may be compared with, including itself."""
         return next(stratum for stratum in self.strata if any(one is point for one in stratum))
 
-    def against(self, point: Point) -> list[Compared]:
+    def against(self, point: Point) -> list[PointComparison]:
         """The comparisons of every other point of the stratum that has a valid step with ``point``."""
         return [self.between(point, other) for other in self.stratum_of(point) if other is not point and other.valid]
 
@@ -149,7 +149,7 @@ class Judged:
         )
 
 
-def judge(run: StoredRun, all_points: Sequence[Point]) -> Judged:
+def judge(run: StoredRun, all_points: Sequence[Point]) -> MetricComparisons:
     """Compare all points of a run that may be compared, by the metric of ``judged_metric``."""
     metric, layers = judged_metric(run, all_points), strata(all_points)
     wanted = [entry for stratum in layers for entry in planned_pairs(run, stratum)]
@@ -159,11 +159,13 @@ def judge(run: StoredRun, all_points: Sequence[Point]) -> Judged:
     weight = max(1.0, rest / len(chosen)) if chosen else 1.0
     weights = [weight if frozenset((first.key, second.key)) in chosen else 1.0 for first, second in pairs]
     compared = compare_all(pairs, metric, paired=is_paired(run), weights=weights)
-    found = Judged(
+    found = MetricComparisons(
         metric,
         layers,
         [top for top in (best(stratum, metric) for stratum in layers) if top is not None],
         [],
         {(one.first.key, one.second.key): one for one in compared},
     )
-    return replace(found, planned=[Planned(name, found.between(first, second)) for name, first, second in wanted])
+    return replace(
+        found, planned=[PlannedComparison(name, found.between(first, second)) for name, first, second in wanted]
+    )

@@ -7,7 +7,7 @@ import typer
 
 from corda_lab.cli.options import ImagesOption, forced_images, load_options, takes
 from corda_lab.lab.settings import load_settings
-from corda_lab.selftest.parts import EVERY_TIME, UNIT, Part
+from corda_lab.selftest.parts import EVERY_TIME, UNIT, SuitePart
 from corda_lab.steps.load import LOAD_OPTIONS
 
 BENCH_OPTIONS = (
@@ -19,7 +19,7 @@ BENCH_OPTIONS = (
 
 
 def run_tests(
-    part: Annotated[list[Part] | None, typer.Option(help="Run only this part. Repeatable.")] = None,
+    part: Annotated[list[SuitePart] | None, typer.Option(help="Run only this part. Repeatable.")] = None,
     unit: Annotated[bool, typer.Option("--unit", help="Run only the parts that need no running lab.")] = False,
     e2e: Annotated[bool, typer.Option("--e2e", help="Run only the end-to-end tests, on a separate lab.")] = False,
     slow: Annotated[bool, typer.Option("--slow", help="Also run the slow end-to-end tests (minutes each).")] = False,
@@ -41,8 +41,8 @@ def run_tests(
         if totals.failed:
             raise typer.Exit(1)
         return
-    chosen = [*(part or ()), *(UNIT if unit else ()), *([Part.END_TO_END] if e2e else [])] or EVERY_TIME
-    totals = suite.run(load_settings(), [*chosen, *([Part.SLOW] if slow else [])], forced_images(images))
+    chosen = [*(part or ()), *(UNIT if unit else ()), *([SuitePart.END_TO_END] if e2e else [])] or EVERY_TIME
+    totals = suite.run(load_settings(), [*chosen, *([SuitePart.SLOW] if slow else [])], forced_images(images))
     print(totals.closing_line, flush=True)
     if totals.failed or not totals.passed:
         raise typer.Exit(1)

@@ -51,7 +51,7 @@ def sweep(
     if quick and (resume or finish):
         raise LabError("--quick: cannot be changed for an unfinished sweep", "Leave it out.")
     settings = load_settings()
-    wanted = sweep_command.Wanted(file, forced_images(images), replace, quick)
+    wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick)
     if dry_run:
         sweep_command.dry_run(wanted, settings)
         return

@@ -155,7 +155,7 @@ _ONE_LINE = re.compile(r"^deb\s+(?P<options>\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<su
 
 
 @dataclass(frozen=True)
-class Source:
+class PackageArchive:
     """The archive that a host's release comes from: its addresses and how its signature is checked."""
 
     uris: str
@@ -167,7 +167,7 @@ class Source:
         return text + (f"Signed-By: {self.signed_by}\n" if self.signed_by else "")
 
 
-def find_source(files: Mapping[str, str], codename: str) -> Source | None:
+def find_source(files: Mapping[str, str], codename: str) -> PackageArchive | None:
     """Find the archive of the release ``codename`` in a host's apt sources.
 
     ``files`` maps each file's name to its text; both of apt's formats are understood. Security and update suites do
@@ -184,17 +184,17 @@ def find_source(files: Mapping[str, str], codename: str) -> Source | None:
                     and "main" in stanza.get("components", "").split()
                     and stanza.get("uris")
                 ):
-                    return Source(stanza["uris"], stanza.get("signed-by", ""))
+                    return PackageArchive(stanza["uris"], stanza.get("signed-by", ""))
         elif name.endswith(".list"):
             for line in text.splitlines():
                 match = _ONE_LINE.match(line.partition("#")[0].strip())
                 if match and match["suite"] in suites and "main" in match["components"].split():
                     signed = re.search(r"signed-by=([^\s\]]+)", match["options"] or "", re.IGNORECASE)
-                    return Source(match["uri"], signed[1].replace(",", " ") if signed else "")
+                    return PackageArchive(match["uri"], signed[1].replace(",", " ") if signed else "")
     return None
 
 
-def host_source() -> Source | None:
+def host_source() -> PackageArchive | None:
     """The archive that this host's own release comes from."""
     paths = [APT_ETC / "sources.list", *sorted((APT_ETC / "sources.list.d").glob("*"))]
     files = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()}

@@ -43,7 +43,7 @@ CORDAPP_NAMES_PLATFORM = 4
 
 
 @dataclass(frozen=True)
-class Problem:
+class JarProblem:
     """A problem of one jar, and its remedy."""
 
     path: Path
@@ -140,14 +140,16 @@ def read_jar(path: Path) -> Jar:
         raise ValueError(f"is not a jar ({error})") from None
 
 
-def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> list[Problem]:
+def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> list[JarProblem]:
     """Return all problems of the jars.
 
     ``lab_contracts`` has the contract classes of the lab's own CorDapp: class → source file.
     """
     if len(paths) > JARS_MAX:
-        return [Problem(paths[0].parent, f"contains {len(paths)} jars, more than {JARS_MAX}", "Remove some of them.")]
-    problems: list[Problem] = []
+        return [
+            JarProblem(paths[0].parent, f"contains {len(paths)} jars, more than {JARS_MAX}", "Remove some of them.")
+        ]
+    problems: list[JarProblem] = []
     by_hash: dict[str, Path] = {}
     owners: dict[str, tuple[str, bool]] = {name: (where, True) for name, where in lab_contracts.items()}
     for path in paths:
@@ -155,11 +157,11 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
             jar = read_jar(path)
         except (OSError, ValueError) as error:
             reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            problems.append(Problem(path, reason, "Copy the CorDapp's jar again, or delete the file."))
+            problems.append(JarProblem(path, reason, "Copy the CorDapp's jar again, or delete the file."))
             continue
         twin = by_hash.setdefault(jar.sha256, path)
         if twin != path:
-            problems.append(Problem(path, f"is the same file as {twin.name}", "Delete one of the two."))
+            problems.append(JarProblem(path, f"is the same file as {twin.name}", "Delete one of the two."))
             continue
         problems += manifest_problems(jar, corda_version)
         for name in sorted(jar.contracts):
@@ -167,7 +169,7 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
             if where != path.name:
                 other = f"the lab's own CorDapp ({where})" if is_lab else where
                 problems.append(
-                    Problem(
+                    JarProblem(
                         path,
                         f"contains the contract {name.replace('/', '.')}, which is also in {other}",
                         "Keep only one of them: a node rejects two jars with the same contract.",
@@ -176,11 +178,11 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
     return problems
 
 
-def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
+def manifest_problems(jar: Jar, corda_version: str) -> Iterator[JarProblem]:
     """Yield the manifest entries for which a node of this version would reject the jar."""
     offered = platform_version(corda_version)
     if not jar.is_cordapp and (offered is None or offered >= CORDAPP_NAMES_PLATFORM):
-        yield Problem(
+        yield JarProblem(
             jar.path,
             f"is not a CorDapp: its manifest has neither {' nor '.join(CORDAPP_NAMES)}",
             "Delete it. Only CorDapps belong there; a library must be packed into the CorDapp that uses it.",
@@ -189,14 +191,14 @@ def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
     if wanted is None:
         return
     if not wanted.isdecimal():
-        yield Problem(
+        yield JarProblem(
             jar.path, f"Min-Platform-Version {wanted!r} is not a number", "Correct the manifest in its build."
         )
         return
     if offered is not None and int(wanted) > offered:
         newer = [version for version, number in PLATFORM_VERSIONS.items() if number >= int(wanted)]
         remedy = f"Set CORDA_VERSION={newer[0]} or newer, or use a build" if newer else "Use a build"
-        yield Problem(
+        yield JarProblem(
             jar.path,
             f"needs platform version {wanted}, but Corda {corda_version} has {offered}",
             f"{remedy} for platform version {offered}.",

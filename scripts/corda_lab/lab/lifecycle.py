@@ -11,7 +11,7 @@ from corda_lab.lab import cordapps, doctor, images, ownership, shape, start_cost
 from corda_lab.lab.addresses import urls
 from corda_lab.lab.compose import Compose, Service
 from corda_lab.lab.links import show_links
-from corda_lab.lab.progress import Progress, events
+from corda_lab.lab.progress import StartProgress, events
 from corda_lab.lab.settings import PARTIES, Settings
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
@@ -138,7 +138,7 @@ def start(settings: Settings) -> None:
         ui.note(compose.shown(*arguments))
         log = CACHE / "up.log"
         with events(compose.project, CACHE / "events.ndjson") as stream:
-            progress = Progress(tuple(name for name in services if name not in out), stream, ready)
+            progress = StartProgress(tuple(name for name in services if name not in out), stream, ready)
             try:
                 status = follow(
                     compose.start(*arguments, log=log),

@@ -40,7 +40,7 @@ def events(project: str, log: Path) -> Iterator[IO[str]]:
 
 
 @dataclass
-class Progress:
+class StartProgress:
     """The condition of each expected service. It is updated from events, so no polling is needed."""
 
     expected: tuple[str, ...]

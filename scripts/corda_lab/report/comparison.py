@@ -8,10 +8,10 @@ from typing import Any
 
 from corda_lab import atomic
 from corda_lab.analysis.circumstances import fingerprint
-from corda_lab.analysis.comparison import Against, Comparison, Rates
+from corda_lab.analysis.comparison import Comparison, RateComparison, RunComparison
 from corda_lab.analysis.conclusions import ratio_words
-from corda_lab.analysis.points import METRICS, Found
-from corda_lab.analysis.significance import CANNOT_COMPARE, Compared
+from corda_lab.analysis.points import METRICS, SearchResult
+from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.paths import RESULTS
 from corda_lab.report import page
@@ -106,7 +106,7 @@ def html(found: Comparison) -> str:
     )
 
 
-def headline(one: Against, metric: str) -> str:
+def headline(one: RunComparison, metric: str) -> str:
     """The result of a comparison in a few sentences."""
     what = f"{METRICS[metric].title.capitalize()} of {one.second.identity}"
     if one.first.folder == one.second.folder:
@@ -130,9 +130,9 @@ def shares_start(run: StoredRun) -> bool:
     return run.is_sweep and run.sweep.fresh == "shape" and run.sweep.repeats > 1
 
 
-def rows_words(rows: Sequence[Compared]) -> str:
+def rows_words(rows: Sequence[PointComparison]) -> str:
     """The verdicts on the measured points, with the number of points and the largest ratio of each."""
-    verdicts: dict[str, list[Compared]] = {}
+    verdicts: dict[str, list[PointComparison]] = {}
     for row in rows:
         verdicts.setdefault(row.verdict, []).append(row)
     if set(verdicts) == {"no difference seen"}:
@@ -149,14 +149,14 @@ def rows_words(rows: Sequence[Compared]) -> str:
     return "; ".join(parts)
 
 
-def rates_words(rates: Rates) -> str:
+def rates_words(rates: RateComparison) -> str:
     """The highest confirmed rates of two searches, and their ratio if both confirmed one."""
     ratio = "" if rates.ratio is None else f", {rates.ratio:.2f} ×"
     contender, baseline = rate_words(rates.second), rate_words(rates.first)
     return f"Highest confirmed rate of {rates.label}: baseline {baseline}; contender {contender}{ratio}."
 
 
-def rate_words(found: Found) -> str:
+def rate_words(found: SearchResult) -> str:
     """``16/s (probes: 16.3/s sustained, 17/s not sustained)``."""
     rate = "none confirmed" if found.rate is None else f"{found.rate:g}/s"
     sustained = [f"{found.low:g}/s sustained"] if found.low is not None else []
@@ -165,7 +165,7 @@ def rate_words(found: Found) -> str:
     return f"{rate} (probes: {bracket})" if bracket else rate
 
 
-def chart(one: Against, metric: str, number: int) -> Chart:
+def chart(one: RunComparison, metric: str, number: int) -> Chart:
     """The chart of the ratios with their intervals, point by point."""
     rows = [row for row in one.rows[metric] if row.difference is not None]
     known = [row.difference for row in rows if row.difference is not None]
@@ -226,7 +226,7 @@ def confidence_words(runs: Sequence[StoredRun]) -> str:
     return listed([f"{confidence} ({identity})" for identity, confidence in found.items()])
 
 
-def unlike_headline(one: Against) -> str:
+def unlike_headline(one: RunComparison) -> str:
     """Whether the environments of two runs differ, and in which kinds of settings."""
     if one.first.folder == one.second.folder:
         return "Both are the same run."
@@ -236,7 +236,7 @@ def unlike_headline(one: Against) -> str:
     return f"The environments differ ({kinds}), which may explain any difference below."
 
 
-def tables(one: Against) -> list[tuple[str, list[dict[str, str]]]]:
+def tables(one: RunComparison) -> list[tuple[str, list[dict[str, str]]]]:
     """The tables of a comparison, as (title, rows): the confirmed rates of searches, then one table for each metric."""
     found = [
         (METRICS[metric].title, [row_dict(row, metric) for row in rows]) for metric, rows in one.rows.items() if rows
@@ -245,12 +245,12 @@ def tables(one: Against) -> list[tuple[str, list[dict[str, str]]]]:
     return rates + found
 
 
-def shown_rows(one: Against, metric: str) -> list[dict[str, str]]:
+def shown_rows(one: RunComparison, metric: str) -> list[dict[str, str]]:
     """The rows that are judged: the points by one metric, and the confirmed rates of searches."""
     return [row_dict(row, metric) for row in one.rows[metric]] + [rates_row(rates) for rates in one.rates]
 
 
-def row_dict(row: Compared, metric: str) -> dict[str, str]:
+def row_dict(row: PointComparison, metric: str) -> dict[str, str]:
     """The row of a compared point, as text."""
     return {
         "label": row.second.label,
@@ -261,7 +261,7 @@ def row_dict(row: Compared, metric: str) -> dict[str, str]:
     }
 
 
-def rates_row(rates: Rates) -> dict[str, str]:
+def rates_row(rates: RateComparison) -> dict[str, str]:
     """The row of two searches, as text."""
     return {
         "label": rates.label,
@@ -272,7 +272,7 @@ def rates_row(rates: Rates) -> dict[str, str]:
     }
 
 
-def rates_dict(rates: Rates) -> dict[str, Any]:
+def rates_dict(rates: RateComparison) -> dict[str, Any]:
     """The entry of two searches in ``compare.json``."""
     sides = {
         name: {"rate": found.rate, "low": found.low, "high": found.high}
@@ -287,7 +287,7 @@ def markdown_table(titles: Sequence[str], rows: Sequence[dict[str, str]]) -> lis
     return lines + [f"| {' | '.join(cell(text) for text in row.values())} |" for row in rows]
 
 
-def point_dict(one: Against, number: int) -> dict[str, Any]:
+def point_dict(one: RunComparison, number: int) -> dict[str, Any]:
     """The entry of a point in ``compare.json``, with every metric."""
     first = next(iter(one.rows.values()))[number]
     return {

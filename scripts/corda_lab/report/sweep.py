@@ -8,7 +8,7 @@ import polars as pl
 from corda_lab.analysis import conclusions, saturation, values
 from corda_lab.analysis.conclusions import Conclusion
 from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
-from corda_lab.analysis.significance import Judged, is_paired
+from corda_lab.analysis.significance import MetricComparisons, is_paired
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
 from corda_lab.report.chart import Chart
@@ -69,7 +69,7 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
     ]
 
 
-def top_tiles(judged: Judged) -> list[tuple[str, str, str, str]]:
+def top_tiles(judged: MetricComparisons) -> list[tuple[str, str, str, str]]:
     """The values of the best points, as (name, value, unit, detail). A single best point has all its metrics."""
 
     def words(name: str, top: Point, metric: str, detail: str) -> tuple[str, str, str, str]:
@@ -303,7 +303,7 @@ def interval_method(run: StoredRun) -> str:
     )
 
 
-def difference_rows(judged: Judged) -> list[dict[str, str]]:
+def difference_rows(judged: MetricComparisons) -> list[dict[str, str]]:
     """The rows of the table of differences: the planned comparisons, and the best points compared with all others."""
     compared = [one.compared for one in judged.planned]
     planned = {(one.first.key, one.second.key) for one in compared}

@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from corda_lab.steps.entry import ParameterValue
 
 
-class Part(BaseModel):
+class ManifestPart(BaseModel):
     """Base of all parts of the manifest: immutable, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class GitState(Part):
+class GitState(ManifestPart):
     """The git commit of the checkout. Both fields are None outside a repository."""
 
     commit: str | None
@@ -26,7 +26,7 @@ class GitState(Part):
         return (self.commit or "unknown")[:12] + (" with uncommitted changes" if self.has_changes else "")
 
 
-class Versions(Part):
+class Versions(ManifestPart):
     """The versions of the software that ran. ``java`` has the keys ``node`` and ``bridge``."""
 
     corda: str
@@ -36,14 +36,14 @@ class Versions(Part):
     python: str
 
 
-class Image(Part):
+class Image(ManifestPart):
     """The image of a service."""
 
     name: str
     id: str
 
 
-class Host(Part):
+class Host(ManifestPart):
     """The machine. Fields that the operating system does not report are None."""
 
     cpu_model: str | None
@@ -53,7 +53,7 @@ class Host(Part):
     architecture: str
 
 
-class MeasuredLink(Part):
+class MeasuredLink(ManifestPart):
     """The round trip of a link in milliseconds: requested, through its proxy, and without it."""
 
     name: str
@@ -62,7 +62,7 @@ class MeasuredLink(Part):
     direct_ms: float
 
 
-class Environment(Part):
+class Environment(ManifestPart):
     """The environment of a step. ``shape`` and ``settings`` have variables of ``.env``."""
 
     git: GitState
@@ -75,7 +75,7 @@ class Environment(Part):
     settings: dict[str, str]
 
 
-class Span(Part):
+class Span(ManifestPart):
     """The shortest and the longest duration of a warm-up or a measuring window."""
 
     seconds_min: float
@@ -88,14 +88,14 @@ class MeasureSpan(Span):
     precision: float | None
 
 
-class OwnSpans(Part):
+class OwnSpans(ManifestPart):
     """The own durations of a named step. None means that those of the sweep apply."""
 
     warm_up: Span | None = None
     measure: MeasureSpan | None = None
 
 
-class SearchAnswer(Part):
+class SearchAnswer(ManifestPart):
     """One rate that a search tried."""
 
     rate: float
@@ -103,7 +103,7 @@ class SearchAnswer(Part):
     phase: str
 
 
-class SearchOutcome(Part):
+class SearchOutcome(ManifestPart):
     """The result of a search: the confirmed rate, the highest rate that was sustained by a probe (``low``), the lowest
     that was not (``high``), and why it ended."""
 
@@ -127,7 +127,7 @@ class SearchPlan(BaseModel):
         return dict(self.model_extra or {})
 
 
-class SweepPlan(Part):
+class SweepPlan(ManifestPart):
     """The plan of a sweep. A run of one step has the defaults."""
 
     file: str = ""
@@ -151,7 +151,7 @@ class SweepPlan(Part):
     find_max: SearchPlan | None = None
 
 
-class Manifest(Part):
+class Manifest(ManifestPart):
     """The content of ``run.json``."""
 
     schema_: int = Field(alias="schema")

@@ -18,12 +18,12 @@ from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.host.processes import last_lines
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.runs import interrupts
-from corda_lab.runs.early_stop import Watch
+from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.runs.live import LiveRate
 from corda_lab.runs.timeline import Timeline
 from corda_lab.steps import rows
 from corda_lab.steps.entry import SetupEntry
-from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, Plan
+from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, RunPlan
 from corda_lab.text import ui
 from lab_workload.run_end import RunEnd
 
@@ -51,7 +51,7 @@ class LoadContainers:
         return (self.driver, *self.workers)
 
 
-def container_names(project: str, plan: Plan) -> LoadContainers:
+def container_names(project: str, plan: RunPlan) -> LoadContainers:
     """What the containers of a run are called."""
     driver = f"{project}-load-{plan.identity}"
     return LoadContainers(
@@ -60,7 +60,7 @@ def container_names(project: str, plan: Plan) -> LoadContainers:
 
 
 @contextmanager
-def load_containers(compose: Compose, plan: Plan) -> Iterator[LoadContainers]:
+def load_containers(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]:
     """The containers that generate the load. They and their files are gone after the block, however that ends."""
     names = container_names(compose.project, plan)
     label = f"{RUN_LABEL}={plan.identity}"
@@ -152,12 +152,12 @@ def generator_error(container: str, code: int) -> LabError:
     )
 
 
-def setup_seconds_max(plan: Plan) -> float:
+def setup_seconds_max(plan: RunPlan) -> float:
     """How long the set-up may take: the limits of its steps, one after another."""
     return SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
 
 
-def await_setup(compose: Compose, plan: Plan, names: LoadContainers) -> list[SetupEntry]:
+def await_setup(compose: Compose, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
     """Wait until the generator has done its set-up and holds: what each step prepared. Raises LabError."""
     limit = setup_seconds_max(plan)
     started = time.monotonic()
@@ -182,20 +182,20 @@ def await_setup(compose: Compose, plan: Plan, names: LoadContainers) -> list[Set
             time.sleep(SETUP_POLL_SECONDS)
 
 
-def let_go(compose: Compose, plan: Plan) -> None:
+def let_go(compose: Compose, plan: RunPlan) -> None:
     """Tell the generator to begin the load."""
     compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.go")
 
 
-def end_early(compose: Compose, plan: Plan) -> None:
+def end_early(compose: Compose, plan: RunPlan) -> None:
     """Tell the generator that the load has been seen for long enough."""
     compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.stop")
 
 
-def generate_load(compose: Compose, plan: Plan, bridge: Bridge, names: LoadContainers) -> Timeline:
+def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> Timeline:
     """Wait for the end of the load, and show how it goes. Raises LabError when it does not end, or a worker ends early."""
     timeline = Timeline()
-    watch = Watch(plan.options)
+    watch = EarlyStop(plan.options)
     live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.parts))
     started = time.monotonic()
     total = plan.options.total_seconds
@@ -249,7 +249,7 @@ def await_end(names: LoadContainers) -> None:
         time.sleep(SETUP_POLL_SECONDS)
 
 
-def rows_files(plan: Plan) -> dict[int, str]:
+def rows_files(plan: RunPlan) -> dict[int, str]:
     """Name of every rows file by worker index; a single process has index 0."""
     workers = plan.options.workers
     if not workers:
@@ -257,7 +257,7 @@ def rows_files(plan: Plan) -> dict[int, str]:
     return {index: f"{plan.identity}.{index}.ndjson" for index in range(1, workers + 1)}
 
 
-def collect(compose: Compose, plan: Plan, names: LoadContainers, directory: Path) -> tuple[pl.DataFrame, RunEnd]:
+def collect(compose: Compose, plan: RunPlan, names: LoadContainers, directory: Path) -> tuple[pl.DataFrame, RunEnd]:
     """The generator's rows, of all workers, and its closing words. Raises LabError when it did not end well."""
     files = rows_files(plan)
     for name in (f"{plan.identity}.end.json", *files.values()):

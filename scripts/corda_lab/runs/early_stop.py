@@ -5,7 +5,7 @@ from corda_lab.stats.intervals import t_quantile
 from corda_lab.steps.load import LoadOptions
 
 
-class Watch:
+class EarlyStop:
     """Decides from the completions so far whether the load may end; a load of fixed times is never ended early."""
 
     def __init__(self, options: LoadOptions) -> None:

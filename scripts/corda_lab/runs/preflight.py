@@ -9,7 +9,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.steps.load import LoadOptions, check_options
-from corda_lab.steps.plan import Plan
+from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 from corda_lab.workloads.resolve import check_attachments, read_workload, resolve_subject
@@ -66,7 +66,7 @@ def run_name(options: LoadOptions) -> str:
     return folders.check_name(name, option="--name")
 
 
-def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bridge) -> Plan:
+def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bridge) -> RunPlan:
     """Check everything that can be checked before the load starts."""
     check_options(options)
     workload = read_workload(options.workload, options.overrides)
@@ -77,12 +77,12 @@ def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bri
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
     if options.users > int(settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]):
         ui.warn(f"more users than BRIDGE_MAX_OUTSTANDING_FLOWS={settings['BRIDGE_MAX_OUTSTANDING_FLOWS']}: expect 429")
-    return Plan(
+    return RunPlan(
         folders.run_id(run_name(options)), options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
     )
 
 
-def describe(plan: Plan) -> str:
+def describe(plan: RunPlan) -> str:
     """What a run starts, in a line."""
     subject = plan.subject
     to = f" → {', '.join(subject.counterparties)}" if subject.counterparties else ""

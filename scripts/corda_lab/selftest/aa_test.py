@@ -14,7 +14,7 @@ from pathlib import Path
 
 from corda_lab.analysis import comparison
 from corda_lab.analysis.points import points
-from corda_lab.analysis.significance import Compared, judge
+from corda_lab.analysis.significance import PointComparison, judge
 from corda_lab.errors import LabError
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
@@ -23,12 +23,12 @@ from corda_lab.selftest.interval_coverage import show
 METRIC = "throughput"
 
 
-def differences(run: StoredRun) -> list[Compared]:
+def differences(run: StoredRun) -> list[PointComparison]:
     """The comparisons between points of one run that its plan asked for."""
     return [one.compared for one in judge(run, points(run)).planned]
 
 
-def shown(compared: Compared) -> list[str]:
+def shown(compared: PointComparison) -> list[str]:
     """Ratio, interval, adjusted p-value and verdict, as table cells. The first three are a dash when there is no interval."""
     found = compared.difference
     if found is None or found.low is None or found.high is None or found.p_value is None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from corda_lab.analysis import significance
 from corda_lab.analysis.points import Point
-from corda_lab.analysis.significance import Judged
+from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.results.manifest import Manifest, SweepPlan
 from corda_lab.results.stored import StoredRun
 from corda_lab.selftest import steady_coverage
@@ -203,7 +203,9 @@ def comparison_rows() -> Iterator[list[str]]:
                 yield [noise_name, str(n), test, *shares]
 
 
-def report_of(source: random.Random, noise: Noise, *, points: int, repeats: int, order: str, is_curve: bool) -> Judged:
+def report_of(
+    source: random.Random, noise: Noise, *, points: int, repeats: int, order: str, is_curve: bool
+) -> MetricComparisons:
     """The comparisons of a sweep's report, as ``judging`` makes them, of points that are all the same system."""
     name = "load.users" if is_curve else "shape.corda"
     values = [number if is_curve else f"4.{number}" for number in range(1, points + 1)]

@@ -31,7 +31,7 @@ from corda_lab.stats.intervals import CONFIDENCE, around_mean
 from corda_lab.steps import rows
 from corda_lab.steps.build import measuring_window
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Plan
+from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from lab_workload.values import Values
 
@@ -76,7 +76,7 @@ def verdict(ratio: Ratio) -> str:
     return f"these pairs cannot tell whether it is at least {RATIO_WANTED}: take more --rounds or a longer --duration"
 
 
-def direct_rate(compose: Compose, plan: Plan, arguments: dict[str, Any]) -> float:
+def direct_rate(compose: Compose, plan: RunPlan, arguments: dict[str, Any]) -> float:
     """Flows per second of the RPC client, which runs in the bridge's image and prints one line of JSON."""
     load = plan.options
     done = compose.run(
@@ -99,7 +99,7 @@ def direct_rate(compose: Compose, plan: Plan, arguments: dict[str, Any]) -> floa
     return float(answer["flows_per_second"])
 
 
-def bridge_rate(compose: Compose, bridge: Bridge, plan: Plan) -> float:
+def bridge_rate(compose: Compose, bridge: Bridge, plan: RunPlan) -> float:
     """Flows per second of Locust through the bridge, from its rows."""
     with (
         tempfile.TemporaryDirectory(prefix="corda-lab-bench-") as scratch,

@@ -3,7 +3,7 @@
 from enum import Enum
 
 
-class Part(Enum):
+class SuitePart(Enum):
     """A part of the suite; ``--part`` takes the values."""
 
     LINT = "lint"
@@ -15,7 +15,7 @@ class Part(Enum):
     """End-to-end tests that take too long to be run every time."""
 
 
-UNIT = frozenset({Part.LINT, Part.PYTHON, Part.JAVA, Part.MONITORING})
+UNIT = frozenset({SuitePart.LINT, SuitePart.PYTHON, SuitePart.JAVA, SuitePart.MONITORING})
 """What needs no running lab."""
 
-EVERY_TIME = UNIT | {Part.END_TO_END}
+EVERY_TIME = UNIT | {SuitePart.END_TO_END}

@@ -82,7 +82,7 @@ def warm_up_rows(simulations: int = 300) -> Iterator[list[str]]:
 
 
 @dataclass(frozen=True)
-class Ended:
+class SimulatedMeasurement:
     """One simulated measurement: when it ended, and whether the truth lay in its interval and within the precision wanted."""
 
     seconds: int
@@ -97,7 +97,9 @@ def in_looks(series: Sequence[float]) -> list[float]:
     return [sum(series[start : start + size]) for start in range(0, len(series) - size + 1, size)]
 
 
-def early_ends(process: str, *, precision: float, simulations: int, seed: int, seconds_max: int = 480) -> list[Ended]:
+def early_ends(
+    process: str, *, precision: float, simulations: int, seed: int, seconds_max: int = 480
+) -> list[SimulatedMeasurement]:
     """Measurements that are looked at every three seconds, as the lab looks, and end when they may."""
     make, mean = PROCESSES[process]
     source, ended = random.Random(seed), []
@@ -115,7 +117,7 @@ def early_ends(process: str, *, precision: float, simulations: int, seed: int, s
         estimate = statistics.fmean(series[:seconds])
         half = steady.relative_half_width(series[:seconds]) or 0.0
         error = abs(mean - estimate) / estimate
-        ended.append(Ended(seconds, seconds < seconds_max, error <= half, error <= precision))
+        ended.append(SimulatedMeasurement(seconds, seconds < seconds_max, error <= half, error <= precision))
     return ended
 
 

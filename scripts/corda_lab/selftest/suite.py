@@ -24,7 +24,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE, ROOT
 from corda_lab.selftest import matrix
 from corda_lab.selftest.linters import LINTERS, sources
-from corda_lab.selftest.parts import Part
+from corda_lab.selftest.parts import SuitePart
 from corda_lab.text import ui
 
 TEST_PROJECT = "corda-lab-test"
@@ -36,7 +36,7 @@ CHECK_SECONDS_MAX = 1800.0
 OUTPUT_LINES_MAX = 60
 REPORT_EVERY_SECONDS = 60.0
 
-ON_NODES_SECONDS_MAX = {Part.END_TO_END: 2400.0, Part.SLOW: 1800.0}
+ON_NODES_SECONDS_MAX = {SuitePart.END_TO_END: 2400.0, SuitePart.SLOW: 1800.0}
 """The parts that need a running lab, and how long each may take."""
 
 JAVA_BUILDS = (
@@ -64,7 +64,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CommandResult:
     """What one command of the suite came to."""
 
     passed: int
@@ -72,10 +72,10 @@ class Outcome:
     output: str
 
 
-def run_check(command: Sequence[str], *, seconds_max: float = CHECK_SECONDS_MAX) -> Outcome:
+def run_check(command: Sequence[str], *, seconds_max: float = CHECK_SECONDS_MAX) -> CommandResult:
     """Run a command that counts as one check."""
     code, output = execute(command, seconds_max=seconds_max)
-    return Outcome(int(code == 0), int(code != 0), output)
+    return CommandResult(int(code == 0), int(code != 0), output)
 
 
 def execute(command: Sequence[str], *, seconds_max: float) -> tuple[int, str]:
@@ -108,7 +108,7 @@ def parse_junit(text: str) -> tuple[int, int]:
     return passed, failed
 
 
-def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> Outcome:
+def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> CommandResult:
     """Run pytest, its report in ``<name>.xml`` of the cache, and count its tests.
 
     A run that breaks off counts as one failure more.
@@ -120,10 +120,10 @@ def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> Ou
     passed, failed = parse_junit(xml.read_text(encoding="utf-8")) if xml.exists() else (0, 0)
     if code != 0 and failed == 0:
         failed = 1
-    return Outcome(passed, failed, output)
+    return CommandResult(passed, failed, output)
 
 
-def record(totals: Totals, name: str, check: Callable[[], Outcome]) -> None:
+def record(totals: Totals, name: str, check: Callable[[], CommandResult]) -> None:
     """Run one part of the suite, print how it went, and add it up."""
     started = time.monotonic()
     outcome = check()
@@ -228,11 +228,11 @@ def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
             lifecycle.down(settings, volumes=True)
 
 
-def marked(parts: Collection[Part]) -> list[str]:
+def marked(parts: Collection[SuitePart]) -> list[str]:
     """Arguments with which pytest runs the end-to-end tests of the chosen parts: all, or those with or without a marker."""
-    if Part.END_TO_END not in parts:
+    if SuitePart.END_TO_END not in parts:
         return ["-m", "slow"]
-    return [] if Part.SLOW in parts else ["-m", "not slow"]
+    return [] if SuitePart.SLOW in parts else ["-m", "not slow"]
 
 
 def keep_service_logs(settings: Settings) -> None:
@@ -245,7 +245,7 @@ def keep_service_logs(settings: Settings) -> None:
         ui.print_error(error)
 
 
-def end_to_end_tests(totals: Totals, parts: Collection[Part], images: lifecycle.ImageChoice | None) -> None:
+def end_to_end_tests(totals: Totals, parts: Collection[SuitePart], images: lifecycle.ImageChoice | None) -> None:
     """Tests on real nodes. A lab that does not start is one failure."""
     arguments = ["tests/e2e", "--tb=short", *marked(parts)]
     seconds_max = sum(seconds for part, seconds in ON_NODES_SECONDS_MAX.items() if part in parts)
@@ -260,23 +260,23 @@ def end_to_end_tests(totals: Totals, parts: Collection[Part], images: lifecycle.
         totals.add(0, 1)
 
 
-def run(settings: Settings, parts: Collection[Part], images: lifecycle.ImageChoice | None) -> Totals:
+def run(settings: Settings, parts: Collection[SuitePart], images: lifecycle.ImageChoice | None) -> Totals:
     """Run the chosen parts and return the sum. Prepares the engine and the images itself, where a part needs them."""
     totals = Totals()
     CACHE.mkdir(parents=True, exist_ok=True)
     ensure_tools()
-    if Part.LINT in parts:
+    if SuitePart.LINT in parts:
         lint(totals)
-    if set(parts) == {Part.LINT}:
+    if set(parts) == {SuitePart.LINT}:
         return totals
     # Some of the Python tests ask a real Prometheus, so they need the engine too.
     lifecycle.prepare_engine()
     lifecycle.prepare_images(settings, images)
-    if Part.PYTHON in parts:
+    if SuitePart.PYTHON in parts:
         python_tests(totals)
-    if Part.JAVA in parts:
+    if SuitePart.JAVA in parts:
         java_tests(totals, settings)
-    if Part.MONITORING in parts:
+    if SuitePart.MONITORING in parts:
         monitoring_check(totals, settings)
     if ON_NODES_SECONDS_MAX.keys() & set(parts):
         end_to_end_tests(totals, parts, images)

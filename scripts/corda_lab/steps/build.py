@@ -26,7 +26,7 @@ from corda_lab.steps.entry import (
     WorkerEntry,
 )
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Plan, Subject
+from corda_lab.steps.plan import RunPlan, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import invalidity, machine_trouble, verdict, warnings
 from lab_workload.load import ALL_FAILED
@@ -203,13 +203,14 @@ def judged(step: StepEntry) -> StepEntry:
     """The step with the warnings, the validity and the verdict that follow from its other values."""
     invalid, failed = invalidity(step), verdict(step)
     return step.updated(
-        flags=warnings(step),
+        # What makes a step invalid is not said a second time as a warning.
+        flags=[one for one in warnings(step) if one not in invalid],
         validity=ValidityEntry(valid=not invalid, reasons=invalid, machine=machine_trouble(step)),
         verdict=VerdictEntry(passed=not failed, reasons=failed),
     )
 
 
-def build_step(plan: Plan, seen: Observed) -> StepEntry:
+def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     """The entry of a step in ``steps.json``.
 
     Raises LabError if the load stopped before the end of the warm-up.

@@ -8,7 +8,7 @@ from lab_workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class Part:
+class LoadPart:
     """One kind of request of a workload: a flow (full class name), and how each success changes the vaults.
 
     ``changes`` maps the class of a state and the node to the change in unconsumed states.
@@ -29,7 +29,7 @@ class Subject:
     """What is counted: the successes of the flows that are started on ``node``, and the states that they change."""
 
     node: str
-    parts: tuple[Part, ...]
+    parts: tuple[LoadPart, ...]
 
     @property
     def flows(self) -> dict[str, str]:
@@ -61,7 +61,7 @@ WORKERS_CONNECT_SECONDS_MAX = 60
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """The plan of a run. All its inputs have been checked."""
 
     identity: str

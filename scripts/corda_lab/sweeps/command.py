@@ -13,7 +13,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, ROOT
 from corda_lab.results import stored
 from corda_lab.sweeps import execute, find_max, plan, store
-from corda_lab.sweeps.execute import Outcome
+from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.lab import Lab
 from corda_lab.text import ui
@@ -28,7 +28,7 @@ RENAMED = {"same-twice": "a-a", "slowed": "known-slowdown"}
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SweepRequest:
     """What was asked for: a file or the name of one of configs/sweeps/, and how."""
 
     file: str | None
@@ -51,18 +51,18 @@ def find_file(text: str) -> Path:
     raise LabError(f"FILE: there is no sweep {text!r}{hint}", "Sweeps are the files of configs/sweeps/.")
 
 
-def dry_run(wanted: Wanted, settings: Settings) -> None:
+def dry_run(wanted: SweepRequest, settings: Settings) -> None:
     """Print the plan and how long it takes."""
     show_plan(read(wanted), settings)
 
 
-def read(wanted: Wanted) -> SweepFile:
+def read(wanted: SweepRequest) -> SweepFile:
     """The sweep that was asked for."""
     sweep = read_sweep(find_file(required(wanted.file)))
     return quick(sweep) if wanted.quick else sweep
 
 
-def begin(wanted: Wanted, settings: Settings) -> Outcome:
+def begin(wanted: SweepRequest, settings: Settings) -> SweepResult:
     """Run a sweep from its first step."""
     sweep = read(wanted)
     show_plan(sweep, settings)
@@ -73,7 +73,7 @@ def begin(wanted: Wanted, settings: Settings) -> Outcome:
         return run(sweep, execute.begin(sweep, settings), settings, lab)
 
 
-def resume(wanted: Wanted, settings: Settings) -> Outcome:
+def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
     """Run the steps that an unfinished sweep lacks."""
     with store.only_one():
         kept = unfinished(wanted.file)
@@ -86,17 +86,17 @@ def resume(wanted: Wanted, settings: Settings) -> Outcome:
         return run(sweep, kept, settings, lab)
 
 
-def finish(wanted: Wanted) -> Outcome:
+def finish(wanted: SweepRequest) -> SweepResult:
     """Make a run of what there is of an unfinished sweep."""
     with store.only_one():
         kept = unfinished(wanted.file)
         kept.tidy()
         sweep = stored_sweep(kept)
         folder = execute.finish(sweep, kept, find_max.found_so_far(sweep, kept))
-    return Outcome(folder, execute.problems_of(stored.read(folder)))
+    return SweepResult(folder, execute.problems_of(stored.read(folder)))
 
 
-def run(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) -> Outcome:
+def run(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) -> SweepResult:
     """Run what is missing; whatever ends that early says how it goes on."""
     try:
         outcome = execute.execute(sweep, kept, settings, lab)

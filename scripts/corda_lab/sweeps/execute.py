@@ -19,13 +19,13 @@ from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.lab import Lab
-from corda_lab.sweeps.runner import Progress, Runner, StepFailedError
+from corda_lab.sweeps.runner import Runner, StepFailedError, SweepProgress
 from corda_lab.sweeps.schema import StepFields, SweepFields
 from corda_lab.text import ui
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepResult:
     """How a sweep ended: its run, or None while steps are missing, and why it has failed, a sentence each."""
 
     folder: Path | None
@@ -121,7 +121,7 @@ def require_unchanged(kept: store.Unfinished, sweep: SweepFile, settings: Settin
         )
 
 
-def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) -> Outcome:
+def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) -> SweepResult:
     """Run what is missing, and make a run of it all when nothing is."""
     kept.tidy()
     runner = Runner(sweep, kept, lab)
@@ -134,13 +134,13 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
         search = _search_all(runner, sweep)
         is_whole = search is not None
     if not is_whole:
-        return Outcome(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
+        return SweepResult(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
     # What Prometheus knew of labs before the last one went with them.
     link = addresses.link(settings, max(started_at, lab.started_at), time.time())
     folder = finish(sweep, kept, search, link)
     if link:
         ui.note(f"Grafana over the last lab's time: {link}")
-    return Outcome(folder, problems_of(stored.read(folder)))
+    return SweepResult(folder, problems_of(stored.read(folder)))
 
 
 def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep: SweepFile) -> None:
@@ -151,7 +151,7 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
     for number, step in enumerate(missing):
         before = missing[number - 1] if number else None
         left = plan.estimate(missing[number:], settings, fresh=sweep.fields.fresh, before=before)
-        progress = Progress(len(steps), len(steps) - len(missing) + number, left.seconds_max)
+        progress = SweepProgress(len(steps), len(steps) - len(missing) + number, left.seconds_max)
         try:
             runner.step(step, progress.heading(step))
         except StepFailedError:

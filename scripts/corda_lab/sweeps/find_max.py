@@ -5,11 +5,11 @@ from collections.abc import Callable
 from corda_lab.results.manifest import SearchAnswer, SearchOutcome
 from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.plan import Point, Step
+from corda_lab.sweeps.plan import PlannedStep, SweepPoint
 from corda_lab.sweeps.runner import is_sustained
 from corda_lab.sweeps.search import Search
 
-Answer = Callable[[Step, str], bool | None]
+Answer = Callable[[PlannedStep, str], bool | None]
 """Whether the rate of a step, which has a heading, is sustained; None ends the search where it is."""
 
 
@@ -18,21 +18,21 @@ def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOu
     if sweep.fields.find_max is None:
         return None
 
-    def answer(step: Step, heading: str) -> bool | None:
+    def answer(step: PlannedStep, heading: str) -> bool | None:
         return kept_answer(kept, step)
 
     found = {point.label: find_max(sweep, point, number, answer) for number, point in enumerate(plan.points_of(sweep))}
     return {label: outcome for label, outcome in found.items() if outcome.answers}
 
 
-def kept_answer(kept: store.Unfinished, step: Step) -> bool | None:
+def kept_answer(kept: store.Unfinished, step: PlannedStep) -> bool | None:
     """Whether a step showed that its rate is sustained; None when it has not been run. One that broke the lab did not."""
     if kept.has(step):
         return is_sustained(kept.read(step))
     return False if kept.has_broken(step) else None
 
 
-def find_max(sweep: SweepFile, point: Point, number: int, answer: Answer) -> SearchOutcome:
+def find_max(sweep: SweepFile, point: SweepPoint, number: int, answer: Answer) -> SearchOutcome:
     """Search the highest rate that a point sustains, as far as there are answers."""
     wanted = sweep.fields.find_max
     assert wanted is not None

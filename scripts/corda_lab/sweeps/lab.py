@@ -9,7 +9,7 @@ from corda_lab.lab import lifecycle, ownership, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment
 from corda_lab.sweeps import plan
-from corda_lab.sweeps.plan import Step
+from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.sweeps.schema import Fresh
 
 
@@ -39,7 +39,7 @@ class Lab:
         """Have the next step start the lab anew."""
         self._key = None
 
-    def prepare(self, step: Step) -> tuple[Settings, Environment]:
+    def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
         """The settings and the environment of a running lab that has the shape of a step."""
         wanted = plan.settings_of(step.variables, self._settings)
         key = step.lab_key(self._fresh)

@@ -39,7 +39,7 @@ SEARCHES_MAX = 99
 
 
 @dataclass(frozen=True)
-class Step:
+class PlannedStep:
     """One load on one shape. JSON in ``plan.json``; ``point`` is what varies, the same for repeats."""
 
     index: int
@@ -67,7 +67,7 @@ class Step:
         return asdict(self)
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> "Step":
+    def of(cls, stored: Mapping[str, Any]) -> "PlannedStep":
         """From ``plan.json``."""
         return cls(**{**stored, "warm_up": tuple(stored["warm_up"]), "measure": tuple(stored["measure"])})
 
@@ -93,7 +93,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """What repeats have in common."""
 
     values: dict[str, Any]
@@ -136,7 +136,7 @@ def _word(value: Any) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "none"
 
 
-def points_of(sweep: SweepFile) -> list[Point]:
+def points_of(sweep: SweepFile) -> list[SweepPoint]:
     """Every combination of what varies, in the order of the file, with every mistake in them told at once."""
     fields = sweep.fields
     given = {key: fields.model_dump(exclude_none=True)[key] for key in ("load", "shape", "set")}
@@ -158,7 +158,7 @@ def points_of(sweep: SweepFile) -> list[Point]:
                     parts[group][name] = _seconds(name, value) if group == "load" else value
             variables, size = variables_of(parts["shape"]), parts["shape"].get(SIZE.name)
             points.append(
-                Point(
+                SweepPoint(
                     values={**({"step": entry.name} if entry else {}), **varied},
                     workload=workload or "",
                     overrides={name: _text(value) for name, value in parts["set"].items()},
@@ -193,7 +193,7 @@ def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
     return shape.with_options(settings, values, size=size)
 
 
-def check_points(sweep: SweepFile, points: Sequence[Point], settings: Settings) -> None:
+def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> None:
     """Everything that can be wrong with a point, without a lab. Raises LabError with all of it, each point named."""
     folders.check_name(sweep.run_name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
     if sweep.fields.find_max is not None and len(points) > SEARCHES_MAX:
@@ -201,7 +201,7 @@ def check_points(sweep: SweepFile, points: Sequence[Point], settings: Settings) 
             f"{sweep.source.path}: has {len(points)} searches, more than {SEARCHES_MAX}", "Let fewer things vary."
         )
     problems: dict[str, None] = {}
-    seen: dict[str, Point] = {}
+    seen: dict[str, SweepPoint] = {}
     for point in points:
         where = f"{sweep.source.path} ({point.label})"
         if point.key in seen:
@@ -213,7 +213,7 @@ def check_points(sweep: SweepFile, points: Sequence[Point], settings: Settings) 
         raise LabError("\n       ".join(problems))
 
 
-def _point_problems(sweep: SweepFile, point: Point, settings: Settings) -> Iterator[str]:
+def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> Iterator[str]:
     try:
         wanted = settings_of(point.variables, settings)
         yield from shape.problems(wanted)
@@ -239,7 +239,7 @@ def _with_rate(options: LoadOptions, sweep: SweepFile) -> LoadOptions:
 
 def step_of(
     sweep: SweepFile,
-    point: Point,
+    point: SweepPoint,
     index: int,
     repeat: int,
     *,
@@ -248,10 +248,10 @@ def step_of(
     rate: float | None = None,
     measure: tuple[float, float] | None = None,
     seed: int | None = None,
-) -> Step:
+) -> PlannedStep:
     """The step that measures a point once."""
     fields = sweep.fields
-    return Step(
+    return PlannedStep(
         index=index,
         key=key or f"{point.key}_r{repeat}",
         label=point.label,
@@ -274,22 +274,24 @@ def _span(fields: SpanFields) -> tuple[float, float]:
     return fields.min, fields.max
 
 
-def ordered(points: Sequence[Point], *, order: str, repeats: int, seed: int, fresh: Fresh) -> list[tuple[Point, int]]:
+def ordered(
+    points: Sequence[SweepPoint], *, order: str, repeats: int, seed: int, fresh: Fresh
+) -> list[tuple[SweepPoint, int]]:
     """Points with their repeats in the order in which they run; points of one shape stand together wherever that can be.
 
     ``listed``: all repeats of a point one after the other. ``interleaved``: all points once, then all again, every second
     time backwards: over an even number of repeats steady drift meets all alike. ``randomised``: shapes, and points within a
     shape, shuffled anew for every repeat. A shape that keeps its lab (``fresh: shape``) stays first there: that saves a restart.
     """
-    shapes: dict[tuple[tuple[str, str], ...], list[Point]] = {}
+    shapes: dict[tuple[tuple[str, str], ...], list[SweepPoint]] = {}
     for point in points:
         shapes.setdefault(tuple(sorted(point.variables.items())), []).append(point)
     groups = list(shapes.values())
     if order == "listed":
         return [(point, repeat) for group in groups for point in group for repeat in range(1, repeats + 1)]
     source = random.Random(seed)
-    steps: list[tuple[Point, int]] = []
-    last: list[Point] | None = None
+    steps: list[tuple[SweepPoint, int]] = []
+    last: list[SweepPoint] | None = None
     for repeat in range(1, repeats + 1):
         if order == "interleaved":
             turn = groups if repeat % 2 else groups[::-1]
@@ -303,7 +305,7 @@ def ordered(points: Sequence[Point], *, order: str, repeats: int, seed: int, fre
     return steps
 
 
-def plan_steps(sweep: SweepFile, settings: Settings) -> list[Step]:
+def plan_steps(sweep: SweepFile, settings: Settings) -> list[PlannedStep]:
     """Every step of a sweep that searches nothing, in order. Raises LabError."""
     points = points_of(sweep)
     check_points(sweep, points, settings)
@@ -322,7 +324,7 @@ def plan_steps(sweep: SweepFile, settings: Settings) -> list[Step]:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RunTime:
     """How long steps take, in seconds, and how often the lab starts."""
 
     seconds_min: float
@@ -330,7 +332,9 @@ class Estimate:
     starts: int
 
 
-def estimate(steps: Sequence[Step], settings: Settings, *, fresh: Fresh, before: Step | None = None) -> Estimate:
+def estimate(
+    steps: Sequence[PlannedStep], settings: Settings, *, fresh: Fresh, before: PlannedStep | None = None
+) -> RunTime:
     """From how long steps measure, and what starting and counting took on two cores; ``before`` has a lab that runs."""
     starts, start_seconds = 0, 0.0
     last = before.lab_key(fresh) if before else None
@@ -340,7 +344,7 @@ def estimate(steps: Sequence[Step], settings: Settings, *, fresh: Fresh, before:
             starts, start_seconds = starts + 1, start_seconds + SHAPE_OVERHEAD_SECONDS + nodes * NODE_START_SECONDS
         last = step.lab_key(fresh)
     fixed = start_seconds + len(steps) * STEP_OVERHEAD_SECONDS
-    return Estimate(
+    return RunTime(
         fixed + sum(step.warm_up[0] + (step.measure[0] if step.precision else step.measure[1]) for step in steps),
         fixed + sum(step.warm_up[1] + step.measure[1] for step in steps),
         starts,

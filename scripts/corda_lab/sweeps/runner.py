@@ -16,7 +16,7 @@ from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.lab import Lab
-from corda_lab.sweeps.plan import Step
+from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.text import ui
 from corda_lab.text.durations import format_duration
 
@@ -29,7 +29,7 @@ class StepFailedError(Exception):
 
 
 @dataclass
-class Progress:
+class SweepProgress:
     """How far a sweep is, and how long the rest will take."""
 
     total: int
@@ -37,13 +37,13 @@ class Progress:
     seconds_left: float
     _started: float = field(default_factory=time.monotonic)
 
-    def heading(self, step: Step) -> str:
+    def heading(self, step: PlannedStep) -> str:
         """The line above a step."""
         left = format_duration(max(60, round(self.seconds_left / 60) * 60)) if self.seconds_left else "?"
         return f"Step {self.done + 1} of {self.total}: {step.label}, repeat {step.repeat} – about {left} to go"
 
 
-def placed(entry: StepEntry, step: Step, problems: list[Reason]) -> StepEntry:
+def placed(entry: StepEntry, step: PlannedStep, problems: list[Reason]) -> StepEntry:
     """The entry of a step with its place in the sweep, and what it misses of what the sweep asks for."""
     return entry.updated(
         index=step.index,
@@ -66,7 +66,7 @@ class Runner:
         self._images = kept.image_ids()
         self.failed: dict[str, str] = {}
 
-    def measure(self, step: Step) -> Measured:
+    def measure(self, step: PlannedStep) -> Measured:
         """Measure a step on a lab of its shape. Raises LabError."""
         settings, environment = self._lab.prepare(step)
         self._require_same_images(environment)
@@ -84,7 +84,7 @@ class Runner:
                     "A sweep has to be measured on one build: begin it anew, and look at `git status`.",
                 )
 
-    def step(self, step: Step, heading: str) -> Measured:
+    def step(self, step: PlannedStep, heading: str) -> Measured:
         """A complete step: the one that is kept, or a new one.
 
         Raises StepFailedError for one that broke on every try, and FinalError for what would break all others too.
@@ -111,7 +111,7 @@ class Runner:
             return measured
         raise StepFailedError(step.key)
 
-    def _unspoilt(self, step: Step) -> Measured:
+    def _unspoilt(self, step: PlannedStep) -> Measured:
         """A step as it was measured, anew where the machine spoilt it; what spoilt it before is kept with it. Raises LabError."""
         before: list[Reason] = []
         retries = self._sweep.fields.retries
@@ -126,7 +126,7 @@ class Runner:
             self._lab.forget()
         return measured.with_step(measured.step.updated(measured_again=before))
 
-    def answer(self, step: Step, heading: str) -> bool:
+    def answer(self, step: PlannedStep, heading: str) -> bool:
         """Whether the rate of a step is sustained: a rate that breaks the lab on every try is not.
 
         Raises StepFailedError when no step at all could be measured yet: then it is not the rate that breaks the lab.
@@ -144,7 +144,7 @@ class Runner:
         ui.note("sustained" if is_sustained(measured) else "not sustained")
         return is_sustained(measured)
 
-    def _keep_failure(self, step: Step, attempt: int, error: LabError) -> None:
+    def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
         """Keep the nodes' logs of a step that broke, before the lab is started anew."""
         ui.warn(f"step {step.key}, attempt {attempt} of {ATTEMPTS_MAX}: {error.message}")
         self.failed[step.key] = error.message

@@ -25,7 +25,7 @@ RATE_DIGITS = 4
 
 
 @dataclass(frozen=True)
-class Answer:
+class RateAnswer:
     """What one step of the search showed."""
 
     rate: float
@@ -34,7 +34,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SearchFindings:
     """What the search found.
 
     ``rate`` is the highest confirmed rate, None where nothing was confirmed. ``low`` and ``high`` are the highest rate that the
@@ -46,7 +46,7 @@ class Outcome:
     low: float | None
     high: float | None
     reason: str
-    answers: tuple[Answer, ...]
+    answers: tuple[RateAnswer, ...]
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Search:
     rate_max: float
     precision: float = 0.05
     steps_max: int = 24
-    _answers: list[Answer] = field(default_factory=list, init=False)
+    _answers: list[RateAnswer] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.rate_min <= self.rate_max < math.inf:
@@ -87,21 +87,21 @@ class Search:
         question = self._question()
         if isinstance(question, str) or question[0] != rate:
             raise ValueError(f"rate {rate} was not asked: {question}")
-        self._answers.append(Answer(rate, sustained, question[1]))
+        self._answers.append(RateAnswer(rate, sustained, question[1]))
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> SearchFindings | None:
         """What was found; None until the search has ended."""
         return self.so_far if isinstance(self._question(), str) else None
 
     @property
-    def so_far(self) -> Outcome:
+    def so_far(self) -> SearchFindings:
         """What was found, or what is known of it while the search has not ended."""
         question = self._question()
         reason = question if isinstance(question, str) else f"The search broke off after {len(self._answers)} steps."
         low, high = self._edges()
         confirmed = (answer.rate for answer in self._answers if answer.phase == "confirm" and answer.sustained)
-        return Outcome(next(confirmed, None), low, high, reason, tuple(self._answers))
+        return SearchFindings(next(confirmed, None), low, high, reason, tuple(self._answers))
 
     def _counts(self, rate: float) -> tuple[int, int]:
         """How many probes of this rate were answered "sustained", and how many were not."""
@@ -148,7 +148,7 @@ class Search:
         edges = (rate for rate in (high, low) if rate is not None)
         return next((rate for rate in edges if max(self._counts(rate)) < AGREEING), None)
 
-    def _after_confirmation(self, last: Answer) -> tuple[float, Phase] | str:
+    def _after_confirmation(self, last: RateAnswer) -> tuple[float, Phase] | str:
         low, high = self._edges()
         if last.sustained:
             if high is None:

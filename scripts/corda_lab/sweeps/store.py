@@ -24,7 +24,7 @@ from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import SweepPlan
 from corda_lab.sweeps.file import QUICK_SUFFIX
-from corda_lab.sweeps.plan import Step
+from corda_lab.sweeps.plan import PlannedStep
 
 SHAPE_FOLDERS = ("databases", "nodes", "notaries")
 """Folders of configs/ that every shape is made from."""
@@ -81,29 +81,29 @@ class Unfinished:
         return (self.folder / "sweep.yaml").read_text(encoding="utf-8")
 
     @property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[PlannedStep]:
         """The steps that were planned; a search plans none."""
-        return [Step.of(stored) for stored in self.plan["steps"]]
+        return [PlannedStep.of(stored) for stored in self.plan["steps"]]
 
-    def _step_folder(self, step: Step) -> Path:
+    def _step_folder(self, step: PlannedStep) -> Path:
         return self.folder / "steps" / f"{step.index:04d}-{step.key}"
 
-    def has(self, step: Step) -> bool:
+    def has(self, step: PlannedStep) -> bool:
         """Whether a step is complete."""
         return self._step_folder(step).is_dir()
 
-    def read(self, step: Step) -> Measured:
+    def read(self, step: PlannedStep) -> Measured:
         """A step that is complete."""
         return keep.read_step(self._step_folder(step))
 
-    def _broken_file(self, step: Step) -> Path:
+    def _broken_file(self, step: PlannedStep) -> Path:
         return self.folder / "broken" / f"{step.index:04d}-{step.key}.txt"
 
-    def has_broken(self, step: Step) -> bool:
+    def has_broken(self, step: PlannedStep) -> bool:
         """Whether a step of a search broke the lab on every try, which answers the search as well."""
         return self._broken_file(step).is_file()
 
-    def note_broken(self, step: Step, why: str) -> None:
+    def note_broken(self, step: PlannedStep, why: str) -> None:
         """Keep that a step of a search broke the lab on every try."""
         file = self._broken_file(step)
         atomic.write_text(file, f"{why}\n")
@@ -114,7 +114,7 @@ class Unfinished:
         folder = self.folder / "steps"
         return sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
 
-    def keep(self, step: Step, measured: Measured) -> None:
+    def keep(self, step: PlannedStep, measured: Measured) -> None:
         """Keep a step that has ended, whole or not at all."""
         with atomic.whole_folder(self._step_folder(step)) as folder:
             keep.write_step(folder, measured)

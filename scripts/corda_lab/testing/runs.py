@@ -12,7 +12,7 @@ from corda_lab.runs import stage_rows
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Part, Plan, Subject
+from corda_lab.steps.plan import LoadPart, RunPlan, Subject
 from corda_lab.testing import simulation
 from lab_workload.run_end import RunEnd
 from lab_workload.workload import load_workload
@@ -46,21 +46,23 @@ ENVIRONMENT = Environment(
 IOU = "org.cordalab.flows.Iou"
 
 
-def part(name: str, **about: Any) -> Part:
+def part(name: str, **about: Any) -> LoadPart:
     """A part of the simulated workload: a flow of this name, each success of which adds an IOU to two vaults."""
     changes = {simulation.IOU_STATE: {"PartyA": 1, "PartyB": 1}}
-    return Part(name, f"org.cordalab.flows.{name}", name, "PartyB", changes=changes, **about)
+    return LoadPart(name, f"org.cordalab.flows.{name}", name, "PartyB", changes=changes, **about)
 
 
-def plan_of(options: LoadOptions, *parts: Part) -> Plan:
+def plan_of(options: LoadOptions, *parts: LoadPart) -> RunPlan:
     """The plan of a run of the workload ``iou``, or of a mix under its name."""
     workload = load_workload(WORKLOADS, "iou", simulation.NODES)
-    return Plan(RUN_IDENTITY, options, workload, Subject("PartyA", parts or (part("Iou"),)), flow_timeout_seconds=300)
+    return RunPlan(
+        RUN_IDENTITY, options, workload, Subject("PartyA", parts or (part("Iou"),)), flow_timeout_seconds=300
+    )
 
 
 def measured_of(
     folder: Path,
-    plan: Plan,
+    plan: RunPlan,
     simulated: list[dict[str, Any]],
     end: RunEnd,
     *,
@@ -94,7 +96,7 @@ def measured_of(
 
 def store(
     folder: Path,
-    plan: Plan,
+    plan: RunPlan,
     simulated: list[dict[str, Any]],
     end: RunEnd,
     *,

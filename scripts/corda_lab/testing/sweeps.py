@@ -1,4 +1,4 @@
-"""Simulated sweeps: folders as ``lab sweep`` writes them, with rows and samples of a system whose values are known.
+"""SimulatedSweep sweeps: folders as ``lab sweep`` writes them, with rows and samples of a system whose values are known.
 
 Only the load is simulated. Planning, searching, judging and storing use the real code. The rows are made with polars, so
 that a million of them take seconds. The simulated system completes ``capacity × users ÷ (users + 3)`` flows per second:
@@ -39,7 +39,7 @@ from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import find_max as sweeps_find_max
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.plan import Step
+from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.sweeps.schema import SweepFields
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
@@ -56,7 +56,7 @@ STAGE_SHARES = {"wait": 0.3, "build": 0.03, "verify": 0.05, "sign": 0.05, "colle
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedSweep:
     """A sweep to simulate. ``vary`` is that of the plan; ``invalid`` maps the index of an invalid step to its reason."""
 
     vary: Mapping[str, Sequence[Any]] = field(
@@ -91,7 +91,7 @@ class Simulated:
     environment: Mapping[str, Any] = field(default_factory=dict)
 
 
-LARGEST = Simulated(
+LARGEST = SimulatedSweep(
     vary={"load.users": [1, 2, 4, 8, 16], "shape.database": ["h2", "postgres"]},
     repeats=5,
     seconds=300,
@@ -246,13 +246,13 @@ def agreeing(succeeded: int) -> Counts:
     )
 
 
-def states_of(sweep: Simulated, planned: Step) -> int | None:
+def states_of(sweep: SimulatedSweep, planned: PlannedStep) -> int | None:
     """The number of states per flow; None if the sweep does not define it."""
     name = sweep.states_by
     return int(str(planned.point[name])) if name else None
 
 
-def build(sweep: Simulated, fields: SweepFields, planned: Step, origin: float) -> Measured:
+def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, origin: float) -> Measured:
     """One measured step, built and judged by the code of ``lab sweep`` from simulated rows and samples."""
     index, options = planned.index, planned.options(f"{fields.description}-{planned.index}")
     rate, users = options.rate, options.users
@@ -364,7 +364,7 @@ def cost_entry(seed: int) -> CostsEntry:
     )
 
 
-def sweep_file(sweep: Simulated, folder: Path, find_max: Mapping[str, Any] | None) -> SweepFile:
+def sweep_file(sweep: SimulatedSweep, folder: Path, find_max: Mapping[str, Any] | None) -> SweepFile:
     """The sweep file from which ``lab sweep`` would have made this sweep."""
     fields: dict[str, Any] = {
         "description": "How throughput grows with the users, on both databases.",
@@ -392,19 +392,19 @@ def sweep_file(sweep: Simulated, folder: Path, find_max: Mapping[str, Any] | Non
 class Simulator:
     """Replaces the runner of a sweep: it simulates its steps, one after the other."""
 
-    sweep: Simulated
+    sweep: SimulatedSweep
     file: SweepFile
     origin: float = simulation.ORIGIN
     measured: list[Measured] = field(default_factory=list)
 
-    def step(self, planned: Step, _heading: str = "") -> Measured:
+    def step(self, planned: PlannedStep, _heading: str = "") -> Measured:
         """Simulate a step that starts after the last one."""
         found = build(self.sweep, self.file.fields, planned, self.origin)
         self.measured.append(found)
         self.origin = found.step.window.load_ended_at + GAP_SECONDS
         return found
 
-    def answer(self, planned: Step, _heading: str) -> bool:
+    def answer(self, planned: PlannedStep, _heading: str) -> bool:
         """Simulate a step, and return whether its rate was sustained."""
         return self.step(planned).step.thresholds.passed
 
@@ -434,13 +434,13 @@ def run_all(simulator: Simulator) -> dict[str, SearchOutcome]:
 
 
 def store_sweep(
-    results_folder: Path, sweep: Simulated | None = None, *, find_max: bool | Mapping[str, Any] = False
+    results_folder: Path, sweep: SimulatedSweep | None = None, *, find_max: bool | Mapping[str, Any] = False
 ) -> Path:
     """Store a simulated sweep as ``lab sweep`` does, and return its folder.
 
     ``find_max`` makes it a search; it may have fields of the search that differ from ``FIND_MAX``.
     """
-    sweep = sweep or Simulated()
+    sweep = sweep or SimulatedSweep()
     search = {**FIND_MAX, **(find_max if isinstance(find_max, Mapping) else {})} if find_max else None
     with tempfile.TemporaryDirectory() as folder:
         file = sweep_file(sweep, Path(folder), search)

@@ -84,9 +84,9 @@ def _as_option(problem: Problem) -> Problem:
     return replace(problem, location=(f"--{problem.location[0]}",))
 
 
-def _part_of(bound: BoundPart, node: str) -> steps_plan.Part:
+def _part_of(bound: BoundPart, node: str) -> steps_plan.LoadPart:
     part, counterparty = bound.part, bound.counterparty.name if bound.counterparty else None
-    return steps_plan.Part(
+    return steps_plan.LoadPart(
         name=part.name,
         flow=bound.flow.name,
         flow_short=bound.flow.short_name,

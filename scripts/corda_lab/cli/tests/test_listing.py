@@ -12,7 +12,7 @@ from corda_lab.analysis import listing, points
 from corda_lab.analysis.listing import DamagedRun, RunSummary
 from corda_lab.cli import results
 from corda_lab.results import folders, stored
-from corda_lab.testing.sweeps import Simulated, store_sweep
+from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
 
 def only(results_folder: Path) -> RunSummary:
@@ -30,7 +30,7 @@ def shown(table: Table) -> str:
 
 
 def test_a_sweep_is_listed_with_its_best_point_and_not_its_best_step(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}))
+    folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}))
     steps = folders.read_json(folder / "steps.json")["steps"]
     steps[0]["throughput_per_second"] *= 1.5
     folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": steps})
@@ -41,7 +41,7 @@ def test_a_sweep_is_listed_with_its_best_point_and_not_its_best_step(tmp_path: P
 
 
 def test_a_search_is_listed_with_the_rates_that_it_confirmed(tmp_path: Path) -> None:
-    databases = Simulated(vary={"shape.database": ["h2", "postgres"]}, x=None)
+    databases = SimulatedSweep(vary={"shape.database": ["h2", "postgres"]}, x=None)
     folder = store_sweep(tmp_path, databases, find_max=True)
     found = only(tmp_path)
     search = stored.read(folder).sweep.find_max
@@ -62,7 +62,7 @@ def test_the_values_of_a_run_without_a_valid_step_are_shown_and_marked(stored_ru
 
 
 def test_a_run_without_a_valid_step_has_no_values(tmp_path: Path) -> None:
-    store_sweep(tmp_path, Simulated(vary={"load.users": [2]}, repeats=1, invalid={1: "it broke"}))
+    store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, invalid={1: "it broke"}))
     found = only(tmp_path)
     assert (found.throughput_per_second, found.p50_ms, found.label) == (None, None, None)
     assert results._load_words(found) == "no valid step"

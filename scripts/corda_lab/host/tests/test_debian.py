@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.host import debian, processes
-from corda_lab.host.debian import Source
+from corda_lab.host.debian import PackageArchive
 
 DEB822 = """\
 # The archive
@@ -38,7 +38,7 @@ def test_other_systems_have_no_apt(text: str) -> None:
 
 def test_archive_of_the_release_is_found_in_deb822_sources() -> None:
     source = debian.find_source({"debian.sources": DEB822}, "bookworm")
-    assert source == Source("http://mirror.example/debian", "/usr/share/keyrings/archive.gpg")
+    assert source == PackageArchive("http://mirror.example/debian", "/usr/share/keyrings/archive.gpg")
 
 
 def test_archive_of_the_release_is_found_in_one_line_sources() -> None:
@@ -48,7 +48,9 @@ def test_archive_of_the_release_is_found_in_one_line_sources() -> None:
         "deb http://mirror.example/security bookworm-security main\n"
         "deb [arch=amd64 signed-by=/k/a.gpg] https://mirror.example/debian bookworm main contrib # ours\n"
     )
-    assert debian.find_source({"sources.list": text}, "bookworm") == Source("https://mirror.example/debian", "/k/a.gpg")
+    assert debian.find_source({"sources.list": text}, "bookworm") == PackageArchive(
+        "https://mirror.example/debian", "/k/a.gpg"
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_what_is_not_the_release_is_no_source(files: dict[str, str]) -> None:
 
 def test_host_that_follows_a_moving_name_is_understood() -> None:
     source = debian.find_source({"a.list": "deb mirror+file:/etc/apt/mirrors/debian.list stable main\n"}, "bookworm")
-    assert source == Source("mirror+file:/etc/apt/mirrors/debian.list", "")
+    assert source == PackageArchive("mirror+file:/etc/apt/mirrors/debian.list", "")
 
 
 def test_rewritten_suite_keeps_address_and_an_embedded_key() -> None:

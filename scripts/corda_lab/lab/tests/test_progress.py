@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from corda_lab.lab.progress import Progress
+from corda_lab.lab.progress import StartProgress
 
 
 def event(service: str, action: str, *, container: str = "", after: float = 0.0, exit_code: int | None = None) -> str:
@@ -18,8 +18,8 @@ def event(service: str, action: str, *, container: str = "", after: float = 0.0,
     return json.dumps({"Action": action, "Actor": actor, "timeNano": int((time.time() + after) * 1e9)}) + "\n"
 
 
-def progress(*lines: str, **ready: str) -> Progress:
-    return Progress(("bootstrap", "partya", "bridge"), io.StringIO("".join(lines)), dict(ready), time.time() - 60)
+def progress(*lines: str, **ready: str) -> StartProgress:
+    return StartProgress(("bootstrap", "partya", "bridge"), io.StringIO("".join(lines)), dict(ready), time.time() - 60)
 
 
 def test_says_what_is_awaited() -> None:
@@ -58,7 +58,7 @@ def test_a_container_that_is_replaced_has_not_failed(capsys: pytest.CaptureFixtu
 def test_a_line_that_is_half_written_is_read_when_it_is_whole() -> None:
     line = event("partya", "health_status: healthy")
     stream = io.StringIO()
-    found = Progress(("partya",), stream)
+    found = StartProgress(("partya",), stream)
     for part, told in ((line[:50], "waiting: partya"), (line[50:], "all services are ready")):
         position = stream.tell()
         stream.write(part)

@@ -13,20 +13,20 @@ from corda_lab.errors import LabError
 from corda_lab.report import comparison
 from corda_lab.results import folders as results
 from corda_lab.testing.pages import chart_data, without_scripts
-from corda_lab.testing.sweeps import Simulated, store_sweep
+from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
 LATER = "20260102T040405Z-later"
 
 
 @pytest.fixture
 def before(tmp_path: Path) -> Path:
-    return store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=4))
+    return store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=4))
 
 
 def later(folder: Path, *, speed: float = 1.0, **about: object) -> Path:
     return store_sweep(
         folder,
-        Simulated(vary={"load.users": [2, 8]}, repeats=4, speed=speed, identity=LATER, **about),  # type: ignore[arg-type]
+        SimulatedSweep(vary={"load.users": [2, 8]}, repeats=4, speed=speed, identity=LATER, **about),  # type: ignore[arg-type]
     )
 
 
@@ -91,7 +91,7 @@ def test_runs_without_a_common_point_are_refused(before: Path, stored_run: Calla
 
 
 def test_points_of_only_one_run_are_named(before: Path, tmp_path: Path) -> None:
-    more = Simulated(vary={"load.users": [2, 16]}, repeats=4, identity=LATER)
+    more = SimulatedSweep(vary={"load.users": [2, 16]}, repeats=4, identity=LATER)
     found = judged(before, store_sweep(tmp_path, more))
     assert [row.second.label for row in found.others[0].rows["throughput"]] == ["2 users"]
     assert len(found.others[0].alone) == 2
@@ -107,7 +107,7 @@ def test_a_point_that_collapsed_vanished_or_is_no_longer_valid_is_a_regression(b
     assert "nothing completed at 2 of 2 points" in comparison.headline(judged(before, dead).others[0], "throughput")
     invalid = store_sweep(
         tmp_path,
-        Simulated(
+        SimulatedSweep(
             vary={"load.users": [2, 8]},
             repeats=4,
             identity="20260102T050405Z-invalid",
@@ -117,7 +117,7 @@ def test_a_point_that_collapsed_vanished_or_is_no_longer_valid_is_a_regression(b
     assert [words.partition(": ")[2] for words in judged(before, invalid, threshold=0.05).regressions] == [
         "no valid step"
     ] * 2
-    fewer = Simulated(vary={"load.users": [2]}, repeats=4, identity="20260102T060405Z-fewer")
+    fewer = SimulatedSweep(vary={"load.users": [2]}, repeats=4, identity="20260102T060405Z-fewer")
     assert judged(before, store_sweep(tmp_path, fewer), threshold=0.05).regressions == ["8 users: missing"]
 
 
@@ -131,8 +131,8 @@ def test_what_could_not_be_judged_is_not_called_within_the_threshold(stored_run:
 
 def test_searches_are_compared_by_the_rates_that_they_confirmed(tmp_path: Path) -> None:
     databases = {"shape.database": ["h2", "postgres"]}
-    first = store_sweep(tmp_path, Simulated(vary=databases, x=None), find_max=True)
-    second = store_sweep(tmp_path, Simulated(vary=databases, x=None, speed=0.7, identity=LATER), find_max=True)
+    first = store_sweep(tmp_path, SimulatedSweep(vary=databases, x=None), find_max=True)
+    second = store_sweep(tmp_path, SimulatedSweep(vary=databases, x=None, speed=0.7, identity=LATER), find_max=True)
     found = judged(first, second, threshold=0.05)
     (one,) = found.others
     assert [(rates.label, rates.verdict) for rates in one.rates] == [
@@ -150,8 +150,8 @@ def test_searches_are_compared_by_the_rates_that_they_confirmed(tmp_path: Path) 
 
 
 def test_a_search_that_confirms_nothing_any_more_is_a_regression(tmp_path: Path) -> None:
-    first = store_sweep(tmp_path, Simulated(vary={}, x=None), find_max=True)
-    second = store_sweep(tmp_path, Simulated(vary={}, x=None, speed=0.1, identity=LATER), find_max=True)
+    first = store_sweep(tmp_path, SimulatedSweep(vary={}, x=None), find_max=True)
+    second = store_sweep(tmp_path, SimulatedSweep(vary={}, x=None, speed=0.1, identity=LATER), find_max=True)
     assert judged(first, second, threshold=0.05).regressions == ["iou: no rate confirmed"]
     itself = judged(second, second, threshold=0.05)
     assert (itself.state, itself.regressions) == ("warning", [])
@@ -161,7 +161,7 @@ def test_a_search_that_confirms_nothing_any_more_is_a_regression(tmp_path: Path)
 def test_comparisons_of_several_runs_are_one_family(before: Path, tmp_path: Path) -> None:
     runs = [later(tmp_path)] + [
         store_sweep(
-            tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=4, identity=f"20260102T05040{number}Z-more")
+            tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=4, identity=f"20260102T05040{number}Z-more")
         )
         for number in range(2)
     ]

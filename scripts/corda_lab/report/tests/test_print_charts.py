@@ -10,13 +10,13 @@ from corda_lab.errors import LabError
 from corda_lab.report import chart as charts_sweep
 from corda_lab.report import page, palette, print_charts
 from corda_lab.results import stored
-from corda_lab.testing.sweeps import Simulated, store_sweep
+from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def test_a_sweep_s_main_charts_become_png_and_svg(tmp_path: Path) -> None:
-    run = stored.read(store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=2)))
+    run = stored.read(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2)))
     paths = print_charts.write(run, tmp_path / "charts")
     names = {path.name for path in paths}
     assert {"curve-throughput.png", "curve-p99.svg", "throughput-latency.svg", "stages.png", "cost.svg"} <= names

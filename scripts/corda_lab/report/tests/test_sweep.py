@@ -29,7 +29,7 @@ from corda_lab.testing.commands import PYTHONPATH
 from corda_lab.testing.entries import changed
 from corda_lab.testing.pages import chart_data, without_scripts
 from corda_lab.testing.runs import ENVIRONMENT
-from corda_lab.testing.sweeps import LARGEST, Simulated, store_sweep
+from corda_lab.testing.sweeps import LARGEST, SimulatedSweep, store_sweep
 from corda_lab.text import words
 
 INVALID = "the generator was the limit: its own lag has a p99 of 34 ms"
@@ -40,13 +40,13 @@ LARGEST_GIGABYTES_MAX = 1.5
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return store_sweep(tmp_path_factory.mktemp("sweep"), Simulated(invalid={4: INVALID}))
+    return store_sweep(tmp_path_factory.mktemp("sweep"), SimulatedSweep(invalid={4: INVALID}))
 
 
 @pytest.fixture(scope="module")
 def search(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("search")
-    return store_sweep(folder, Simulated(vary={"shape.database": ["h2", "postgres"]}), find_max=True)
+    return store_sweep(folder, SimulatedSweep(vary={"shape.database": ["h2", "postgres"]}), find_max=True)
 
 
 def html(folder: Path) -> str:
@@ -98,7 +98,7 @@ def test_curves_have_a_trace_per_group_with_an_interval_around_each_point(sweep:
 
 
 def test_an_interval_that_is_very_wide_does_not_flatten_the_curve(tmp_path: Path) -> None:
-    two = Simulated(vary={"load.users": [2, 8]}, repeats=2, noise=0.3)
+    two = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, noise=0.3)
     chart = charts_of(store_sweep(tmp_path, two))["curve-throughput"]
     (curve,) = (trace for trace in chart["traces"] if trace["kind"] == "points")
     largest = max(value for trace in chart["traces"] for value in trace["y"])
@@ -108,14 +108,14 @@ def test_an_interval_that_is_very_wide_does_not_flatten_the_curve(tmp_path: Path
 
 
 def test_no_difference_is_said_when_none_is_there(tmp_path: Path) -> None:
-    same = Simulated(vary={"shape.database": ["h2", "postgres"]}, x="shape.database", factors={}, noise=0.03)
+    same = SimulatedSweep(vary={"shape.database": ["h2", "postgres"]}, x="shape.database", factors={}, noise=0.03)
     text = text_of(store_sweep(tmp_path, same))
     assert "No difference in throughput was seen between 2 points" in text
     assert "no difference was seen between" in text.lower()
 
 
 def test_one_repeat_has_no_interval_and_says_so(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=1))
+    folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=1))
     assert "one valid step, no interval" in text_of(folder)
     assert "Each point has one repeat, too few to tell whether they differ." in text_of(folder)
     trace = next(t for t in charts_of(folder)["curve-throughput"]["traces"] if t["kind"] == "points")
@@ -134,13 +134,13 @@ def test_tells_how_the_sweep_was_planned_and_what_a_named_step_has_of_its_own(sw
 
 
 def test_names_the_resource_that_was_used_up_with_its_evidence(tmp_path: Path) -> None:
-    text = text_of(store_sweep(tmp_path, Simulated(vary={"load.users": [8, 64]}, busy_percent=99)))
+    text = text_of(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [8, 64]}, busy_percent=99)))
     assert re.search(r"At 64 users: the machine was 9\d % busy \(PartyA [\d.]+, PartyB [\d.]+ and Notary", text)
-    robbed = Simulated(
+    robbed = SimulatedSweep(
         identity="20260102T030405Z-robbed", vary={"load.users": [64]}, busy_percent=99, stolen_percent=12
     )
     assert "with 12 % CPU steal" in text_of(store_sweep(tmp_path, robbed))
-    idle = text_of(store_sweep(tmp_path, Simulated(identity="20260102T030406Z-idle", busy_percent=50)))
+    idle = text_of(store_sweep(tmp_path, SimulatedSweep(identity="20260102T030406Z-idle", busy_percent=50)))
     assert "At 16 users, H2: no monitored resource was saturated." in idle
     assert "The best point has the largest value of users, so the limit may not be reached yet." in idle
     assert "Flows may have waited for one another" in idle
@@ -217,7 +217,7 @@ def test_stages_and_costs_stand_by_point(sweep: Path) -> None:
 
 
 def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, Simulated(vary={"shape.database": ["postgres"]}, x=None))
+    folder = store_sweep(tmp_path, SimulatedSweep(vary={"shape.database": ["postgres"]}, x=None))
     run = stored.read(folder)
     (row,) = costs.cost_rows(points.points(run))
     (point,) = points.points(run)
@@ -260,7 +260,7 @@ def test_a_node_s_limit_is_its_own_and_that_of_the_cores_it_is_bound_to(
 
 
 def test_a_sweep_without_stages_and_costs_says_so(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, Simulated(vary={"load.users": [2]}, with_stages=False))
+    folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, with_stages=False))
     steps = folders.read_json(folder / "steps.json")
     for step in steps["steps"]:
         step["costs"] = {}
@@ -272,7 +272,7 @@ def test_a_sweep_without_stages_and_costs_says_so(tmp_path: Path) -> None:
 
 
 def test_a_sweep_of_which_nothing_is_valid_still_has_a_report(tmp_path: Path) -> None:
-    broken = Simulated(vary={"load.users": [2, 4]}, repeats=1, invalid={1: "no flow was completed", 2: "it broke"})
+    broken = SimulatedSweep(vary={"load.users": [2, 4]}, repeats=1, invalid={1: "no flow was completed", 2: "it broke"})
     text = text_of(store_sweep(tmp_path, broken))
     assert "No step of this sweep is valid" in text
     assert "Invalid: step 1: no flow was completed." in text
@@ -293,7 +293,7 @@ def test_a_search_shows_its_path_and_what_it_found(search: Path) -> None:
 
 
 def test_a_search_without_a_confirmed_rate_names_no_best_point(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, Simulated(vary={}, x=None, speed=0.1), find_max=True)
+    folder = store_sweep(tmp_path, SimulatedSweep(vary={}, x=None, speed=0.1), find_max=True)
     text = text_of(folder)
     assert "No rate was confirmed." in text
     assert "4 arrivals per second were not sustained: p99" in text
@@ -327,7 +327,7 @@ def test_points_of_a_search_are_told_apart_by_their_rate(search: Path) -> None:
 
 
 def test_best_is_only_what_is_shown_to_be_better_than_all_others(tmp_path: Path) -> None:
-    near = Simulated(vary={"shape.corda": ["4.3", "4.5", "4.10"]}, x=None, factors={"4.10": 0.7}, repeats=5)
+    near = SimulatedSweep(vary={"shape.corda": ["4.3", "4.5", "4.10"]}, x=None, factors={"4.10": 0.7}, repeats=5)
     text = text_of(store_sweep(tmp_path, near))
     assert re.search(
         r"The highest throughput was measured with Corda 4\.\d: .*\. It is not shown to be better than Corda 4\.\d\.",
@@ -341,24 +341,24 @@ def test_best_is_only_what_is_shown_to_be_better_than_all_others(tmp_path: Path)
 
 
 def test_repeats_that_are_not_valid_are_not_taken_for_one_repeat_each(tmp_path: Path) -> None:
-    spoilt = Simulated(vary={"load.users": [2, 8]}, repeats=2, invalid={2: INVALID})
+    spoilt = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, invalid={2: INVALID})
     text = text_of(store_sweep(tmp_path, spoilt))
     assert "There are fewer than two valid repeats to compare, too few to tell which point is best." in text
     assert "There are fewer than two valid repeats to compare, too few to tell whether they differ." in text
 
 
 def test_one_repeat_names_nothing_as_the_best(tmp_path: Path) -> None:
-    text = text_of(store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, repeats=1)))
+    text = text_of(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=1)))
     assert "Each point has one repeat, too few to tell which point is best." in text
 
 
 def test_a_sweep_that_completed_nothing_has_no_best_point(tmp_path: Path) -> None:
-    broken = Simulated(vary={"load.users": [2, 8]}, x=None, repeats=1, collapsed=(1, 2))
+    broken = SimulatedSweep(vary={"load.users": [2, 8]}, x=None, repeats=1, collapsed=(1, 2))
     assert "No flow was completed in the measuring window." in text_of(store_sweep(tmp_path, broken))
 
 
 def test_each_workload_is_judged_by_itself(tmp_path: Path) -> None:
-    presets = Simulated(
+    presets = SimulatedSweep(
         vary={"workload": ["iou", "cash-issue"], "shape.preset": ["stock", "tuned"]},
         x=None,
         factors={"tuned": 1.3, "cash-issue": 2.0},
@@ -375,7 +375,7 @@ def test_each_workload_is_judged_by_itself(tmp_path: Path) -> None:
 
 def test_a_name_that_would_cover_another_is_left_to_its_point(tmp_path: Path) -> None:
     versions = ["4.5", "4.6", "4.7", "4.8", "4.9", "4.10"]
-    same = Simulated(vary={"shape.corda": versions}, x=None, factors={}, noise=0.001, repeats=2)
+    same = SimulatedSweep(vary={"shape.corda": versions}, x=None, factors={}, noise=0.001, repeats=2)
     chart = charts_of(store_sweep(tmp_path, same))["throughput-latency"]
     (trace,) = chart["traces"]
     assert trace["texts"][0] == "Corda 4.5"
@@ -384,7 +384,7 @@ def test_a_name_that_would_cover_another_is_left_to_its_point(tmp_path: Path) ->
 
 
 def test_without_intervals_ratios_stand_alone_and_nothing_is_said_of_judging(tmp_path: Path) -> None:
-    once = Simulated(vary={"shape.corda": ["4.8", "4.9", "4.10"]}, x=None, factors={}, noise=0.01, repeats=1)
+    once = SimulatedSweep(vary={"shape.corda": ["4.8", "4.9", "4.10"]}, x=None, factors={}, noise=0.01, repeats=1)
     text = text_of(store_sweep(tmp_path, once))
     assert re.search(r"Compared with Corda 4\.8 \(no intervals\): Corda 4\.9 [\d.]+ ×; Corda 4\.10 [\d.]+ ×\.", text)
     assert "judged together)" not in text
@@ -392,7 +392,7 @@ def test_without_intervals_ratios_stand_alone_and_nothing_is_said_of_judging(tmp
 
 def test_workloads_that_are_all_that_varies_are_compared_in_one_sentence(tmp_path: Path) -> None:
     factors = {"cash-issue": 2.0, "cash-issue-and-pay": 0.5}
-    swaps = Simulated(vary={"workload": ["iou", *factors]}, x=None, factors=factors)
+    swaps = SimulatedSweep(vary={"workload": ["iou", *factors]}, x=None, factors=factors)
     ratio = r"[\d.]+ × \([\d.]+ to [\d.]+\)"
     assert re.search(
         rf"Compared with iou: cash-issue {ratio}, faster; cash-issue-and-pay {ratio}, slower \(paired",
@@ -401,7 +401,9 @@ def test_workloads_that_are_all_that_varies_are_compared_in_one_sentence(tmp_pat
 
 
 def test_that_one_repeat_shows_nothing_is_said_once_of_several_workloads(tmp_path: Path) -> None:
-    presets = Simulated(vary={"workload": ["iou", "cash-issue"], "shape.preset": ["stock", "tuned"]}, x=None, repeats=1)
+    presets = SimulatedSweep(
+        vary={"workload": ["iou", "cash-issue"], "shape.preset": ["stock", "tuned"]}, x=None, repeats=1
+    )
     assert text_of(store_sweep(tmp_path, presets)).count("too few to tell whether they differ") == 1
 
 
@@ -420,13 +422,13 @@ def test_that_one_repeat_shows_nothing_is_said_once_of_several_workloads(tmp_pat
 def test_the_order_in_which_points_are_joined_is_named(
     tmp_path: Path, vary: dict[str, Any], x: str, words: str
 ) -> None:
-    chart = charts_of(store_sweep(tmp_path, Simulated(vary=vary, x=x, repeats=1)))["throughput-latency"]
+    chart = charts_of(store_sweep(tmp_path, SimulatedSweep(vary=vary, x=x, repeats=1)))["throughput-latency"]
     assert words in chart["caption"]
 
 
 def test_a_sweep_of_one_rate_is_judged_by_its_latency(tmp_path: Path) -> None:
     load = {"arrivals": "constant", "rate": 5, "users": 20}
-    sizes = Simulated(vary={"set.megabytes": [1, 10]}, x=None, load=load, factors={10: 0.3})
+    sizes = SimulatedSweep(vary={"set.megabytes": [1, 10]}, x=None, load=load, factors={10: 0.3})
     text = text_of(store_sweep(tmp_path, sizes))
     assert re.search(r"Latency p95 from the intended start was best with megabytes=1: \d+ ms", text)
     assert "The system kept up with the offered rate at every point, so no limit was reached." in text
@@ -434,13 +436,13 @@ def test_a_sweep_of_one_rate_is_judged_by_its_latency(tmp_path: Path) -> None:
 
 def test_a_rate_that_was_not_kept_is_where_the_limit_is_looked_for(tmp_path: Path) -> None:
     load = {"arrivals": "constant", "users": 60}
-    text = text_of(store_sweep(tmp_path, Simulated(vary={"load.rate": [8, 40]}, x=None, load=load)))
+    text = text_of(store_sweep(tmp_path, SimulatedSweep(vary={"load.rate": [8, 40]}, x=None, load=load)))
     assert "At 40/s, the system did not keep up with the offered rate: the machine was" in text
 
 
 def test_flows_that_make_more_states_are_judged_by_states(tmp_path: Path) -> None:
     name = "set.numberOfStatesPerTx"
-    states = Simulated(vary={name: [1, 5]}, states_by=name, x=None, factors={5: 0.6})
+    states = SimulatedSweep(vary={name: [1, 5]}, states_by=name, x=None, factors={5: 0.6})
     folder = store_sweep(tmp_path, states)
     text = text_of(folder)
     assert "Throughput in states was best with numberOfStatesPerTx=5:" in text
@@ -450,7 +452,7 @@ def test_flows_that_make_more_states_are_judged_by_states(tmp_path: Path) -> Non
 
 
 def test_a_step_that_was_ended_because_all_failed_counts_as_one_that_completed_nothing(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, Simulated(vary={"load.users": [2, 8]}, ended=(2,)))
+    folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, ended=(2,)))
     run = stored.read(folder)
     text = text_of(folder)
     assert "Failed: step 2: every request failed in the same way, so the load was ended after 11 s:" in text
@@ -462,7 +464,7 @@ def test_a_step_that_was_ended_because_all_failed_counts_as_one_that_completed_n
 
 
 def test_what_failed_is_told_at_the_top(tmp_path: Path) -> None:
-    broken = Simulated(vary={"load.users": [2, 8]}, collapsed=(2,), thresholds={"p95_max": "700ms"})
+    broken = SimulatedSweep(vary={"load.users": [2, 8]}, collapsed=(2,), thresholds={"p95_max": "700ms"})
     folder = store_sweep(tmp_path, broken)
     text = text_of(folder)
     assert "Failed: step 2: no flow was completed in the measuring window." in text
@@ -496,7 +498,7 @@ def test_every_chart_has_a_place_and_every_place_a_chart(sweep: Path) -> None:
 
 
 def test_texts_of_others_are_shown_as_text(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, Simulated(vary={"load.users": [2]}, repeats=1, errors_every=50))
+    folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, errors_every=50))
     steps = folders.read_json(folder / "steps.json")
     steps["steps"][0]["errors"][0]["error"] = "</script><b>bold"
     steps["steps"][0]["label"] = "</script><i>two"
@@ -508,8 +510,10 @@ def test_texts_of_others_are_shown_as_text(tmp_path: Path) -> None:
 
 
 def test_rows_are_counted_and_never_embedded(tmp_path: Path) -> None:
-    few = Simulated(vary={"load.users": [2, 8]}, repeats=2, rows_per_step=500)
-    many = Simulated(vary={"load.users": [2, 8]}, repeats=2, rows_per_step=20_000, identity="20260102T030406Z-many")
+    few = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, rows_per_step=500)
+    many = SimulatedSweep(
+        vary={"load.users": [2, 8]}, repeats=2, rows_per_step=20_000, identity="20260102T030406Z-many"
+    )
     sizes = [len(html(store_sweep(tmp_path, one))) for one in (few, many)]
     assert sizes[1] < 1.02 * sizes[0]
     assert sizes[1] < FILE_MEGABYTES_MAX * 1e6
@@ -569,13 +573,13 @@ def test_values_are_told_with_their_parameter_where_they_need_it(parameter: str,
 
 
 def test_tells_which_steps_were_measured_again(tmp_path: Path) -> None:
-    text = text_of(store_sweep(tmp_path, Simulated(vary={"load.users": [2]}, x=None, measured_again=(2, 3))))
+    text = text_of(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, x=None, measured_again=(2, 3))))
     assert "Steps 2 and 3 were rerun because of the host." in text
 
 
 def test_open_load_of_one_rate_that_completed_nothing_says_so(tmp_path: Path) -> None:
     load = {"arrivals": "constant", "rate": 5, "users": 20}
-    broken = Simulated(vary={"set.megabytes": [1, 10]}, x=None, repeats=1, load=load, collapsed=(1, 2))
+    broken = SimulatedSweep(vary={"set.megabytes": [1, 10]}, x=None, repeats=1, load=load, collapsed=(1, 2))
     text = text_of(store_sweep(tmp_path, broken))
     assert "No flow was completed in the measuring window." in text
     assert "no valid step" not in text.replace("or no valid step has stage rows", "")
@@ -583,7 +587,7 @@ def test_open_load_of_one_rate_that_completed_nothing_says_so(tmp_path: Path) ->
 
 def test_a_point_that_does_a_part_of_a_constant_rate_did_not_keep_it(tmp_path: Path) -> None:
     run = stored.read(
-        store_sweep(tmp_path, Simulated(vary={}, x=None, load={"arrivals": "constant", "rate": 0.5, "users": 20}))
+        store_sweep(tmp_path, SimulatedSweep(vary={}, x=None, load={"arrivals": "constant", "rate": 0.5, "users": 20}))
     )
     (point,) = points.points(run)
     assert conclusions.keeps_rate(point)

@@ -20,7 +20,7 @@ from corda_lab.runs import containers, stage_rows
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Plan
+from corda_lab.steps.plan import RunPlan
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import run_end
 from corda_lab.testing.runs import RUN_IDENTITY, plan_of
@@ -73,7 +73,7 @@ def compose() -> Compose:
     return Compose(load_settings(ENV_FILE, {}))
 
 
-def plan(options: LoadOptions = OPTIONS) -> Plan:
+def plan(options: LoadOptions = OPTIONS) -> RunPlan:
     return plan_of(options)
 
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from corda_lab.runs.early_stop import Watch
+from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.steps.load import LoadOptions, Stopping
 
 
 def ended_after(options: LoadOptions, rate: Callable[[float], float], *, limit: float = 600.0) -> float | None:
     """Seconds after which a load whose completions come at ``rate`` is ended; None when it never is."""
-    watch, source, completed, at = Watch(options), random.Random(3), 0.0, 0.0
+    watch, source, completed, at = EarlyStop(options), random.Random(3), 0.0, 0.0
     while at < limit:
         watch.note(at, completed)
         if watch.enough:

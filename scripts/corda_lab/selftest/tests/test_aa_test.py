@@ -5,7 +5,7 @@ import pytest
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
 from corda_lab.selftest import aa_test
-from corda_lab.testing.sweeps import Simulated, store_sweep
+from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +13,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[StoredRun]:
     folder = tmp_path_factory.mktemp("runs")
     about = {"vary": {"shape.database": ["h2", "postgres"]}, "x": None, "repeats": 3}
     made = [
-        store_sweep(folder, Simulated(identity=f"2026010{day}T030405Z-a-a", factors=factors, **about))  # type: ignore[arg-type]
+        store_sweep(folder, SimulatedSweep(identity=f"2026010{day}T030405Z-a-a", factors=factors, **about))  # type: ignore[arg-type]
         for day, factors in ((1, {}), (2, {}), (3, {"postgres": 0.7}))
     ]
     return [stored.read(one) for one in made]

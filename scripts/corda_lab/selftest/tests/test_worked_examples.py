@@ -13,7 +13,7 @@ from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import repeats_interval
 from corda_lab.steps import costs, counts, open_load, rows, stages
-from corda_lab.steps.plan import Part, Subject
+from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.sweeps.search import Search
 
@@ -130,7 +130,7 @@ def test_consensus_latency() -> None:
 
 
 def test_four_counts() -> None:
-    part = Part("iou", "Iou", "Iou", changes={"IouState": {"PartyA": 1, "PartyB": 1}})
+    part = LoadPart("iou", "Iou", "Iou", changes={"IouState": {"PartyA": 1, "PartyB": 1}})
     before = counts.Snapshot(
         {"Iou": 40}, {"PartyA": {"Iou": 40}}, {("IouState", node): 7 for node in ("PartyA", "PartyB")}
     )

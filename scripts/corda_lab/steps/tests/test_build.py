@@ -199,7 +199,7 @@ def test_an_open_load_that_the_system_carries_has_no_warning(stored_open_run: Ca
 
 def test_a_generator_that_starts_late_is_named_as_the_limit(stored_open_run: Callable[..., Path]) -> None:
     step = step_of(stored_open_run(rate=10, service_seconds=0.05, lag_seconds=0.05))
-    assert "the generator was the limit" in " ".join(sentences(step.flags))
+    assert "the generator was the limit" in " ".join(sentences([*step.validity.reasons, *step.flags]))
 
 
 def test_a_system_that_does_not_keep_up_is_not_blamed_on_the_generator(stored_open_run: Callable[..., Path]) -> None:

@@ -7,14 +7,14 @@ import pytest
 from corda_lab.steps import rows
 from corda_lab.steps.counts import Counts, Snapshot, difference, succeeded_by_part
 from corda_lab.steps.entry import FlowCount
-from corda_lab.steps.plan import Part, Subject
+from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.testing import simulation
 
 IOU, PAY = "org.cordalab.flows.Iou", "org.cordalab.flows.CashRepeatedPay"
 IOU_STATE, CASH = "org.cordalab.states.IouState", "org.cordalab.states.CashState"
-IOU_PART = Part("iou", IOU, "Iou", "PartyB", changes={IOU_STATE: {"PartyA": 1, "PartyB": 1}})
-PAY_PART = Part("pay", PAY, "CashRepeatedPay", "PartyC", changes={CASH: {"PartyA": 0, "PartyC": 10}})
+IOU_PART = LoadPart("iou", IOU, "Iou", "PartyB", changes={IOU_STATE: {"PartyA": 1, "PartyB": 1}})
+PAY_PART = LoadPart("pay", PAY, "CashRepeatedPay", "PartyC", changes={CASH: {"PartyA": 0, "PartyC": 10}})
 SUBJECT = Subject("PartyA", (IOU_PART,))
 MIXED = Subject("PartyA", (IOU_PART, PAY_PART))
 BEFORE = Snapshot({IOU: 5}, {"PartyA": {IOU: 7}, "Notary": {}}, {(IOU_STATE, "PartyA"): 7, (IOU_STATE, "PartyB"): 9})
@@ -80,7 +80,7 @@ def test_a_mix_is_counted_by_flow_class_and_by_state_and_node() -> None:
 
 
 def test_parts_that_start_the_same_flow_are_counted_together() -> None:
-    other = Part("iou to PartyC", IOU, "Iou", "PartyC", changes={IOU_STATE: {"PartyA": 1, "PartyC": 1}})
+    other = LoadPart("iou to PartyC", IOU, "Iou", "PartyC", changes={IOU_STATE: {"PartyA": 1, "PartyC": 1}})
     subject = Subject("PartyA", (IOU_PART, other))
     before = Snapshot({}, {}, dict.fromkeys(subject.vault_places, 0))
     seen = Snapshot(
@@ -94,7 +94,7 @@ def test_parts_that_start_the_same_flow_are_counted_together() -> None:
 
 
 def test_states_that_a_flow_consumes_count_down() -> None:
-    spend = Part("spend", IOU, "Iou", changes={IOU_STATE: {"PartyA": -1}})
+    spend = LoadPart("spend", IOU, "Iou", changes={IOU_STATE: {"PartyA": -1}})
     subject = Subject("PartyA", (spend,))
     before = Snapshot({IOU: 0}, {}, {(IOU_STATE, "PartyA"): 50})
     seen = Snapshot({IOU: 20}, {"PartyA": {IOU: 20}}, {(IOU_STATE, "PartyA"): 30})
@@ -103,7 +103,7 @@ def test_states_that_a_flow_consumes_count_down() -> None:
 
 def test_a_flow_without_a_state_has_nothing_to_count_in_vaults() -> None:
     empty = "org.cordalab.flows.Empty"
-    subject = Subject("PartyA", (Part("empty", empty, "Empty"),))
+    subject = Subject("PartyA", (LoadPart("empty", empty, "Empty"),))
     assert subject.vault_places == ()
     seen = Snapshot({empty: 2}, {"PartyA": {empty: 2}}, {})
     assert difference(Snapshot({}, {}, {}), seen, subject, succeeded={"empty": 2}).entry().agree

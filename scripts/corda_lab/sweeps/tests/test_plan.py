@@ -33,11 +33,11 @@ def settings() -> Settings:
     return load_settings(ENV_FILE, {})
 
 
-def keys(steps: list[plan.Step]) -> list[str]:
+def keys(steps: list[plan.PlannedStep]) -> list[str]:
     return [step.key for step in steps]
 
 
-def restarts(steps: list[plan.Step]) -> int:
+def restarts(steps: list[plan.PlannedStep]) -> int:
     return sum(one.lab_key("shape") != other.lab_key("shape") for one, other in pairwise(steps)) + 1
 
 
@@ -145,7 +145,7 @@ vary:
 
 def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:
     (step,) = plan.plan_steps(sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5}\n"), settings)
-    assert plan.Step.of(step.as_dict()) == step
+    assert plan.PlannedStep.of(step.as_dict()) == step
     options = step.options("x")
     assert (options.rate, options.users, options.warm_up_seconds_min, options.warm_up_seconds) == (5, 200, 5, 15)
     assert options.stopping is not None

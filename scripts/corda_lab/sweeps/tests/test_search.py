@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from corda_lab.sweeps.search import CONFIRMATIONS_MAX, Outcome, Search
+from corda_lab.sweeps.search import CONFIRMATIONS_MAX, Search, SearchFindings
 
 PRECISION = 0.05
 
 
-def run(search: Search, sustains: Callable[[float], bool], flip: int | None = None) -> Outcome:
+def run(search: Search, sustains: Callable[[float], bool], flip: int | None = None) -> SearchFindings:
     """Answer every question of a search; the answer number ``flip`` is wrong."""
     number = 0
     while (rate := search.next()) is not None:

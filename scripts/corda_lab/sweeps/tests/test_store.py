@@ -27,7 +27,7 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
 from corda_lab.sweeps import execute, find_max, judge, lab, plan, store
 from corda_lab.sweeps import runner as sweeps_runner
-from corda_lab.sweeps.command import Wanted, finish, stored_sweep
+from corda_lab.sweeps.command import SweepRequest, finish, stored_sweep
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import changed
@@ -86,7 +86,7 @@ class Stub(sweeps_runner.Runner):
         assert isinstance(self._lab, StubLab)
         return self._lab.forgotten
 
-    def measure(self, step: plan.Step) -> files.Measured:
+    def measure(self, step: plan.PlannedStep) -> files.Measured:
         if self._errors.get(step.key):
             raise self._errors[step.key].pop(0)
         time.sleep(STEP_SECONDS)
@@ -100,7 +100,7 @@ class Stub(sweeps_runner.Runner):
         entry = changed(measured.step, changes)
         return measured.with_step(sweeps_runner.placed(entry, step, judge.failings(entry, self._sweep.fields)))
 
-    def _keep_failure(self, step: plan.Step, attempt: int, error: LabError) -> None:
+    def _keep_failure(self, step: plan.PlannedStep, attempt: int, error: LabError) -> None:
         self.failed[step.key] = error.message
 
 
@@ -426,7 +426,7 @@ def test_a_search_that_is_finished_early_tells_what_it_found_so_far(
     monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
     with pytest.raises(FinalError):
         search_with(Stub(search, kept, sample, broken={"iou_04-probe": [FinalError("other image")]}), search)
-    ended = finish(Wanted(None))
+    ended = finish(SweepRequest(None))
     assert ended.folder is not None
     outcomes = folders.read_json(ended.folder / "run.json")["sweep"]["find_max"]["outcomes"]
     assert outcomes["iou"]["low"] == 4
@@ -497,7 +497,7 @@ def test_a_report_of_what_there_is_leaves_nothing_half_written(
     Stub(sweep_file(tmp_path), kept, sample).step(kept.steps[0], "")
     torn = tmp_path / "results" / f"{atomic.PARTIAL}{kept.identity}-x"
     torn.mkdir()
-    assert finish(Wanted(None)).folder is not None
+    assert finish(SweepRequest(None)).folder is not None
     assert not torn.exists()
 
 
