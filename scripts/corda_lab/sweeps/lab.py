@@ -1,4 +1,4 @@
-"""The lab of a sweep: started in the shape that the next step needs."""
+"""The lab of a sweep, which is started in the shape that the next step needs."""
 
 import contextlib
 import time
@@ -14,7 +14,7 @@ from corda_lab.sweeps.schema import Fresh
 
 
 class Lab:
-    """The lab that steps run on: started anew, with an empty ledger, as often as the sweep asks for."""
+    """The lab on which the steps run. It is started again, with an empty ledger, as often as the sweep requests."""
 
     def __init__(self, settings: Settings, images: lifecycle.ImageChoice | None, *, fresh: Fresh) -> None:
         self._settings = settings
@@ -24,23 +24,23 @@ class Lab:
         self._environment: Environment | None = None
         self.starts = 0
         self.started_at = 0.0
-        """When the lab that runs now was started, unix seconds: its Prometheus knows nothing from before."""
+        """Unix seconds of the last start of the lab. Its Prometheus has no older data."""
 
     def require_replaceable(self) -> None:
-        """Raises LabError when there is a lab that no sweep started: its ledger would be lost."""
+        """Raise LabError if there is a lab that no sweep started, because its ledger would be lost."""
         lifecycle.prepare_engine()
         if not ownership.is_replaceable(self._settings.project):
             raise LabError(
-                "There is a lab already, or its volumes, and a sweep starts from an empty ledger",
-                "Forget it with `scripts/lab down --volumes`, or let the sweep do that: --replace",
+                "A lab (or its volumes) already exists, but a sweep needs an empty ledger",
+                "Remove it with `scripts/lab down --volumes`, or pass --replace.",
             )
 
     def forget(self) -> None:
-        """Have the next step start the lab anew."""
+        """Make the next step start the lab again."""
         self._key = None
 
     def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
-        """The settings and the environment of a running lab that has the shape of a step."""
+        """Make sure that a lab with the shape of a step is running. Returns its settings and environment."""
         wanted = plan.settings_of(step.variables, self._settings)
         key = step.lab_key(self._fresh)
         if self._environment is None or self._key != key:
@@ -53,17 +53,17 @@ class Lab:
         return wanted, self._environment
 
     def _start(self, wanted: Settings) -> None:
-        """Start a lab in the place of whatever is there."""
+        """Start a lab in place of the existing one, if any."""
         try:
             if ownership.present(wanted.project) is not None:
                 lifecycle.down(wanted, volumes=True, mark=ownership.STARTING)
             lifecycle.up(wanted, self._images, mark=ownership.STARTING)
         except LabError as error:
             if self.starts == 0 and error.exit_code == BAD_INPUT:
-                # No step has done anything to this machine yet, so another try finds it as it is.
+                # No step has run yet, so the machine is unchanged and another try would fail in the same way.
                 raise FinalError(error.message, error.remedy) from None
             raise
         finally:
-            # However the start ended, what is there now is the sweep's, and nothing that comes later.
+            # Whether the start succeeded or not, what exists now belongs to the sweep.
             with contextlib.suppress(LabError):
                 ownership.mark(wanted.project, ownership.present(wanted.project))

@@ -139,7 +139,7 @@ vary:
         plan.plan_steps(sweep_of(tmp_path, text), settings)
     lines = caught.value.message.splitlines()
     assert ["3 parties, simple notary" in line for line in lines] == [True, False, False, False]
-    assert "needs 5 parties, the shape has 3" in lines[0]
+    assert "needs 5 parties, but the shape has 3" in lines[0]
     assert ["add --database postgres" in line for line in lines] == [False, True, False, True]
 
 
