@@ -27,7 +27,7 @@ from corda_lab.analysis.significance import (
     is_paired,
     judge,
 )
-from corda_lab.analysis.values import bare, shown, why
+from corda_lab.analysis.values import TOO_FEW_REPEATS, interval_shown, interval_words, shown, why
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
 from corda_lab.steps import reasons
@@ -79,8 +79,9 @@ def range_words(point: Point, metric: str) -> str:
     found = point.estimate(metric)
     if found.low is None or found.high is None:
         return "one valid step, no interval"
-    low, high = (bare(value, metric) for value in (found.low, found.high))
-    return f"{100 * point.confidence:g} % interval {low} to {high}, {plural(found.n, 'repeat')}"
+    if interval_shown(found.low, found.high) is None:
+        return TOO_FEW_REPEATS
+    return f"{100 * point.confidence:g} % interval {interval_words(found, metric)}, {plural(found.n, 'repeat')}"
 
 
 def value_only(point: Point, metric: str) -> str:
@@ -212,6 +213,8 @@ def ratio_words(compared: PointComparison) -> str:
         return "cannot be compared"
     if found.low is None or found.high is None:
         return f"{ratio_only(compared)}, no interval"
+    if interval_shown(found.low, found.high) is None and found.low <= 1 <= found.high:
+        return f"{ratio_only(compared)} ({TOO_FEW_REPEATS})"
     return f"{ratio_only(compared)} ({found.low:.2f} to {found.high:.2f})"
 
 

@@ -1,6 +1,6 @@
 """Measured values as text: with their interval, or with the reason why they have none."""
 
-from corda_lab.analysis.points import METRICS, Point
+from corda_lab.analysis.points import METRICS, Estimate, Point
 from corda_lab.analysis.saturation import by_node as node_means
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import sentences
@@ -23,15 +23,36 @@ def without_value(point: Point) -> str:
     return "–" if point.valid else "no valid step"
 
 
+INTERVAL_FACTOR_MAX = 10.0
+"""An interval whose ends are further apart than this factor says too little to be shown: its point has too few repeats."""
+
+TOO_FEW_REPEATS = "too few repeats for an interval"
+
+
+def interval_shown(low: float | None, high: float | None) -> tuple[float, float] | None:
+    """The interval, where there is one and it is narrow enough to be shown."""
+    if low is None or high is None or high > INTERVAL_FACTOR_MAX * low:
+        return None
+    return low, high
+
+
+def interval_words(found: Estimate, metric: str) -> str:
+    """``12.0 to 12.6``, or why there is none."""
+    ends = interval_shown(found.low, found.high)
+    if ends is None:
+        return "no interval" if found.low is None else TOO_FEW_REPEATS
+    low, high = (bare(value, metric) for value in ends)
+    return f"{low} to {high}"
+
+
 def with_interval(point: Point, metric: str) -> str:
     """``12.3 flows/s (12.0 to 12.6, n = 3)``."""
     found = point.estimate(metric)
     if found.value is None:
         return without_value(point)
-    if found.low is None:
-        return f"{shown(found.value, metric)} (n = {found.n}, no interval)"
-    low, high = (bare(value, metric) for value in (found.low, found.high))
-    return f"{shown(found.value, metric)} ({low} to {high}, n = {found.n})"
+    count, interval = f"n = {found.n}", interval_words(found, metric)
+    is_known = interval_shown(found.low, found.high) is not None
+    return f"{shown(found.value, metric)} ({', '.join([interval, count] if is_known else [count, interval])})"
 
 
 def step_holds(step: StepEntry) -> bool:

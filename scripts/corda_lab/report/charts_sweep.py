@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from corda_lab.analysis.points import METRICS, Estimate, Point, grouped, judged_metric, x_name
-from corda_lab.analysis.values import costs_of, shown, stage_means, step_holds, why, with_interval
+from corda_lab.analysis.values import costs_of, interval_shown, shown, stage_means, step_holds, why, with_interval
 from corda_lab.report.chart import (
     PATTERNS,
     Chart,
@@ -60,17 +60,24 @@ def curve_kind(points: Sequence[Point]) -> str:
     return "points" if all(is_numeric(point) for point in points) else "intervals"
 
 
+def drawn_ends(found: Sequence[Estimate], digits: int) -> tuple[list[float | None], list[float | None]]:
+    """The lower and the upper ends of the intervals that are drawn; None where there is none to be shown."""
+    ends = [interval_shown(one.low, one.high) or (None, None) for one in found]
+    return rounded((low for low, _ in ends), digits), rounded((high for _, high in ends), digits)
+
+
 def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
     """The values of the points of a group, with their intervals."""
     known = [(point, point.estimate(metric)) for point in points]
     known = [(point, found) for point, found in known if found.value is not None]
+    low, high = drawn_ends([found for _, found in known], 4)
     return Trace(
         name,
         x=[place_of(point) for point, _ in known],
         y=rounded((found.value for _, found in known), 4),
-        y_low=rounded((found.low for _, found in known), 4),
-        y_high=rounded((found.high for _, found in known), 4),
-        hollow=[found.low is None for _, found in known],
+        y_low=low,
+        y_high=high,
+        hollow=[end is None for end in low],
         labels=[f"{point.label}: {with_interval(point, metric)}" for point, _ in known],
         kind=curve_kind(points),
         **look,
@@ -133,16 +140,18 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
     traces = []
     for number, (name, members) in enumerate(grouped(curves).items()):
         known = [one for one in estimated if any(one[0] is point for point in members)]
+        x_low, x_high = drawn_ends([rate for _, rate, _ in known], 4)
+        y_low, y_high = drawn_ends([latency for _, _, latency in known], 2)
         traces.append(
             Trace(
                 name or "p95",
                 x=rounded((rate.value for _, rate, _ in known), 4),
                 y=rounded((latency.value for _, _, latency in known), 2),
-                x_low=rounded((rate.low for _, rate, _ in known), 4),
-                x_high=rounded((rate.high for _, rate, _ in known), 4),
-                y_low=rounded((latency.low for _, _, latency in known), 2),
-                y_high=rounded((latency.high for _, _, latency in known), 2),
-                hollow=[rate.low is None for _, rate, _ in known],
+                x_low=x_low,
+                x_high=x_high,
+                y_low=y_low,
+                y_high=y_high,
+                hollow=[end is None for end in x_low],
                 labels=[
                     f"{point.label}: {with_interval(point, 'throughput')}, p95 {with_interval(point, 'p95')}"
                     for point, _, _ in known
@@ -166,13 +175,19 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
     return bounded(chart)
 
 
+def reach_of(found: Estimate) -> float:
+    """How far the mark of a value reaches, with what is drawn of its interval."""
+    ends = interval_shown(found.low, found.high)
+    return ends[1] if ends else found.value or 0.0
+
+
 def names_apart(estimated: Sequence[tuple[Point, Estimate, Estimate]]) -> dict[str, str]:
     """The label of each point, by its key: its x, or an empty text if it would overlap the label of another point.
 
     ``estimated`` has each point with its throughput in flows/s and its p95 in ms.
     """
-    right = max((rate.high or rate.value or 0 for _, rate, _ in estimated), default=0)
-    top = max((latency.high or latency.value or 0 for _, _, latency in estimated), default=0)
+    right = max((reach_of(rate) for _, rate, _ in estimated), default=0)
+    top = max((reach_of(latency) for _, _, latency in estimated), default=0)
     names: dict[str, str] = {}
     taken: list[tuple[float, float, float, float]] = []
     for point, rate, latency in estimated:
@@ -325,7 +340,9 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
 def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
     """The curves of a sweep: throughput, latency, and latency against throughput."""
     confidence = f"{100 * float(run.sweep.confidence):g} %"
-    bars = f"Bars are {confidence} intervals over the valid repeats; a hollow point has one repeat and no interval."
+    bars = (
+        f"Bars are {confidence} intervals over the valid repeats; a hollow point has too few repeats for an interval."
+    )
     states = metric_chart(
         run, points, "states", title="Throughput in states", caption=f"States created per second. {bars}", width="wide"
     )

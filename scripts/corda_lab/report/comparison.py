@@ -12,7 +12,7 @@ from corda_lab.analysis.comparison import Comparison, RateComparison, RunCompari
 from corda_lab.analysis.conclusions import ratio_words
 from corda_lab.analysis.points import METRICS, SearchResult
 from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison
-from corda_lab.analysis.values import shown, with_interval
+from corda_lab.analysis.values import interval_shown, shown, with_interval
 from corda_lab.paths import RESULTS
 from corda_lab.report import page
 from corda_lab.report.chart import Chart, Trace, bounded, look_of, rounded
@@ -171,13 +171,14 @@ def chart(one: RunComparison, metric: str, number: int) -> Chart:
     """The chart of the ratios with their intervals, point by point."""
     rows = [row for row in one.rows[metric] if row.difference is not None]
     known = [row.difference for row in rows if row.difference is not None]
+    ends = [interval_shown(found.low, found.high) or (None, None) for found in known]
     trace = Trace(
         "ratio",
         x=[row.second.label for row in rows],
         y=rounded((found.ratio for found in known), 5),
-        y_low=rounded((found.low for found in known), 5),
-        y_high=rounded((found.high for found in known), 5),
-        hollow=[found.low is None for found in known],
+        y_low=rounded((low for low, _ in ends), 5),
+        y_high=rounded((high for _, high in ends), 5),
+        hollow=[low is None for low, _ in ends],
         labels=[f"{row.second.label}: {ratio_words(row)}, {row.verdict}" for row in rows],
         kind="intervals",
         **look_of(0),

@@ -95,7 +95,7 @@ def interval_words(point: Point, metric: str) -> str:
     found = point.estimate(metric)
     if found.low is None or found.high is None:
         return "one valid step, no interval" if found.n else values.without_value(point)
-    return f"{values.bare(found.low, metric)} to {values.bare(found.high, metric)}"
+    return values.interval_words(found, metric)
 
 
 def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
@@ -334,12 +334,11 @@ def badge(run: StoredRun) -> tuple[str, str]:
         return "bad", f"{failed} of {plural(count, 'step')} failed"
     if run.sweep.find_max and not all(found.rate for found in searched(run, points(run))):
         return "bad", "no rate was confirmed"
-    valid = sum(step.validity.valid for step in run.steps)
-    return (
-        ("good", "every step is valid")
-        if valid == count
-        else ("warning", f"{valid} of {plural(count, 'step')} are valid")
-    )
+    valid = [step for step in run.steps if step.validity.valid]
+    warned = sum(bool(step.flags) for step in valid)
+    words = "every step is valid" if len(valid) == count else f"{len(valid)} of {plural(count, 'step')} are valid"
+    is_good = len(valid) == count and not warned
+    return "good" if is_good else "warning", words + (f", {warned} with warnings" if warned else "")
 
 
 def content(run: StoredRun) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,18 @@ def test_a_difference_between_two_starts_of_the_lab_may_be_nothing_else(before: 
     (slower / "run.json").write_text(json.dumps(manifest))
     said = comparison.headline(judged(before, slower).others[0], "throughput")
     assert f"In {slower.name}, all repeats of a shape used the same start of the lab" in said
+
+
+def test_a_ratio_with_an_interval_that_says_nothing_stands_alone(tmp_path: Path) -> None:
+    two = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, noise=1.0)
+    one, other = (store_sweep(tmp_path, replace(two, identity=name)) for name in (LATER, f"{LATER}-again"))
+    found = judged(one, other)
+    (row,) = [row for row in comparison.shown_rows(found.others[0], "throughput") if row["label"] == "8 users"]
+    assert row["ratio"] == "1.00 × (too few repeats for an interval)"
+    assert row["first"].endswith("(n = 2, too few repeats for an interval)")
+    charts = {chart["id"]: chart for chart in chart_data(comparison.html(found))["charts"]}
+    (trace,) = charts["ratio-0-throughput"]["traces"]
+    assert (trace["y_high"][1], trace["hollow"][1]) == (None, True)
 
 
 def test_a_run_against_itself_shows_no_difference(before: Path) -> None:

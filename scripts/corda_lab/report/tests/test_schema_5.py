@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.analysis import listing
+from corda_lab.analysis import listing, points
 from corda_lab.analysis.comparison import compare_runs
 from corda_lab.analysis.listing import RunSummary
 from corda_lab.report import comparison, page
 from corda_lab.results import stored
+from corda_lab.testing.pages import without_scripts
 
 STORED = Path(__file__).with_name("schema_5")
 RUN, SWEEP = "20261122T125159Z-iou", "20261122T125418Z-smoke"
@@ -48,6 +49,15 @@ def test_their_reports_are_made_again_with_the_reasons_as_they_were_stored(resul
         text for step in kept for text in (*step["flags"], *step["validity"]["reasons"], *step["verdict"]["reasons"])
     )
     assert reasons[0].replace("'", "&#39;") in text
+
+
+def test_an_interval_of_two_repeats_that_says_nothing_is_not_shown(results: Path) -> None:
+    text = without_scripts(page.render(results / SWEEP).read_text(encoding="utf-8"))
+    estimate = points.points(stored.read(results / SWEEP))[0].estimate("throughput")
+    assert estimate.high is not None
+    assert estimate.high > 1000
+    assert f"{estimate.value:.2f}<small>too few repeats for an interval</small>" in text
+    assert f"{estimate.high:,.0f}" not in text
 
 
 def test_errors_that_were_stored_with_their_values_are_shown_by_kind(results: Path) -> None:

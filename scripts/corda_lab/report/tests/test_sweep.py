@@ -97,14 +97,69 @@ def test_curves_have_a_trace_per_group_with_an_interval_around_each_point(sweep:
                 assert low < middle < high
 
 
-def test_an_interval_that_is_very_wide_does_not_flatten_the_curve(tmp_path: Path) -> None:
-    two = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, noise=0.3)
+def test_an_interval_that_is_wide_does_not_flatten_the_curve(tmp_path: Path) -> None:
+    two = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, noise=0.2)
     chart = charts_of(store_sweep(tmp_path, two))["curve-throughput"]
     (curve,) = (trace for trace in chart["traces"] if trace["kind"] == "points")
     largest = max(value for trace in chart["traces"] for value in trace["y"])
     assert max(curve["y_high"]) > 2 * largest
     assert chart["y_max"] == pytest.approx(2 * largest)
     assert chart["caption"].endswith("Intervals that extend beyond the chart are in the table.")
+
+
+def test_an_interval_that_spans_more_than_a_factor_of_ten_is_not_shown_anywhere(tmp_path: Path) -> None:
+    two = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, noise=1.0)
+    folder = store_sweep(tmp_path, two)
+    wide = points.points(stored.read(folder))[1]
+    found = wide.estimate("throughput")
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high > 10 * found.low
+    shown = values.with_interval(wide, "throughput")
+    assert shown == f"{found.value:.2f} flows/s (n = 2, too few repeats for an interval)"
+    assert shown in (folder / "summary.md").read_text(encoding="utf-8")
+    text = text_of(folder)
+    assert "flows per second (too few repeats for an interval)" in text
+    assert f"{found.value:.2f}<small>too few repeats for an interval</small>" in html(folder)
+    assert f"{found.high:.2f}" not in text
+    for name in ("curve-throughput", "throughput-latency"):
+        chart = charts_of(folder)[name]
+        (curve,) = (trace for trace in chart["traces"] if trace["kind"] == "points")
+        ends = curve["y_high"] if name == "curve-throughput" else curve["x_high"]
+        assert (ends[1], curve["hollow"][1]) == (None, True)
+        assert chart["y_max"] is None or chart["y_max"] <= 2 * max(value for t in chart["traces"] for value in t["y"])
+    stored_figures = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["points"][1]["figures"]
+    assert stored_figures["throughput"]["high"] == found.high, "programs get the interval"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (1.0, 10.0, (1.0, 10.0)),
+        (1.0, 10.1, None),
+        (0.0, 5.0, None),
+        (0.0, 0.0, (0.0, 0.0)),
+        (None, None, None),
+    ],
+)
+def test_an_interval_is_shown_up_to_a_factor_of_ten(
+    low: float | None, high: float | None, shown: tuple[float, float] | None
+) -> None:
+    assert values.interval_shown(low, high) == shown
+
+
+def test_steps_that_are_valid_with_warnings_are_counted_at_the_top(tmp_path: Path) -> None:
+    folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, invalid={4: "it broke"}))
+    content = folders.read_json(folder / "steps.json")
+    for step, flagged in zip(content["steps"], (True, True, False, True), strict=True):
+        step["flags"] = [{"code": "others_busy", "values": {"cores": 1.5, "of": 2}}] if flagged else []
+    folders.write_json(folder / "steps.json", content)
+    run = stored.read(folder)
+    assert report_sweep.badge(run) == ("warning", "3 of 4 steps are valid, 2 with warnings")
+    steps = [changed(step, {"validity.valid": True, "validity.reasons": []}) for step in run.steps]
+    assert report_sweep.badge(replace(run, steps=steps)) == ("warning", "every step is valid, 3 with warnings")
+    calm = [step.updated(flags=[]) for step in steps]
+    assert report_sweep.badge(replace(run, steps=calm)) == ("good", "every step is valid")
 
 
 def test_no_difference_is_said_when_none_is_there(tmp_path: Path) -> None:
