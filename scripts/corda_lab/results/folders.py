@@ -99,7 +99,7 @@ def require_free(identity: str, *, results: Path | None = None) -> None:
 
 @contextmanager
 def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
-    """A folder to fill. If the block succeeds, it becomes ``results/<identity>`` and ``latest``; otherwise it is deleted.
+    """A folder to fill. It becomes ``results/<identity>`` and ``latest`` if the block succeeds, or else is deleted.
 
     Raises LabError if a run with this id already exists.
     """

@@ -13,7 +13,7 @@ NOTHING = distribution(pl.Series([], dtype=pl.Float64)).model_dump()
 
 
 def changed(step: StepEntry, changes: Mapping[str, Any]) -> StepEntry:
-    """A copy with changes by path: ``{"resources.host_busy_percent": 99.0}``. A path may contain keys of dictionaries."""
+    """A copy with changes by path: ``{"resources.host_busy_percent": 99.0}``. Dictionary keys may be part of a path."""
     content = step.model_dump(by_alias=True)
     for path, value in changes.items():
         *folders, name = path.split(".")
