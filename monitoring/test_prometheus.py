@@ -82,7 +82,7 @@ def test_every_kind_of_notary_has_its_settings() -> None:
     assert {path.stem for path in (REPOSITORY / "configs" / "notaries").iterdir()} == set(NOTARY_MEMBERS)
 
 
-def test_what_only_waits_starts_beside_the_nodes(services: dict[str, Any]) -> None:
+def test_services_that_wait_start_beside_the_nodes(services: dict[str, Any]) -> None:
     for name in ("bridge", "locust", "prometheus"):
         assert services[name]["depends_on"].keys() == {"bootstrap"}
 

@@ -125,7 +125,7 @@ def list_runs(as_json: JsonOption = False) -> None:
         print(json.dumps([one.model_dump() for one in (*summaries, *unfinished)], indent=2))
         return
     if not summaries and not unfinished:
-        ui.console.print("No runs yet. Start one with `scripts/lab run iou`.", markup=False)
+        ui.console.print("There is no run yet. Start one with `scripts/lab run iou`.", markup=False)
         return
     if summaries:
         tables.show(_table_of_runs(summaries))

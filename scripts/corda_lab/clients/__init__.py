@@ -1,1 +1,1 @@
-"""HTTP clients of the lab: the bridge and Prometheus."""
+"""HTTP clients for the bridge and Prometheus."""

@@ -1,4 +1,4 @@
-"""The bridge's HTTP API, as far as the command line asks it, and its metrics."""
+"""Client for the parts of the bridge's HTTP API that the command line uses, and for the bridge's metrics."""
 
 import re
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from lab_workload.flows import Flow
 from lab_workload.problems import Location, Problem
 
 ANSWER_SECONDS_MAX = 30.0
-START_REMEDY = "Start the lab with `scripts/lab up`; `scripts/lab status` shows what is missing."
+START_REMEDY = "Start the lab with `scripts/lab up`. `scripts/lab status` shows the state of its services."
 WRONG_START_STATUSES = (400, 404, 413)
 """How the bridge answers a flow start that is wrong in itself."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node as the bridge sees it."""
+    """A node, as the bridge reports it."""
 
     name: str
     x500_name: str
@@ -34,7 +34,7 @@ class Node:
 
 
 class Bridge:
-    """A client of the bridge. Every failure is a LabError in words."""
+    """A client of the bridge. Its methods raise LabError if a request fails."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -43,7 +43,7 @@ class Bridge:
     def _get(self, path: str, parameters: dict[str, str] | None = None) -> httpx.Response:
         answer = self._ask("GET", path, params=parameters)
         if answer.is_error:
-            raise LabError(f"The bridge refused GET {path}: {problem_detail(answer)}", "", exit_code=1)
+            raise LabError(f"The bridge rejected GET {path}: {problem_detail(answer)}", "", exit_code=1)
         return answer
 
     def _ask(self, method: str, path: str, **options: Any) -> httpx.Response:
@@ -53,14 +53,14 @@ class Bridge:
             raise LabError(f"The bridge at {self.url} does not answer ({error})", START_REMEDY) from None
 
     def is_ready(self) -> bool:
-        """Whether every node answers the bridge; False also when the bridge itself does not."""
+        """Return whether every node answers the bridge. False also if the bridge itself does not answer."""
         try:
             return self._client.get("/health/ready", timeout=5.0).is_success
         except httpx.HTTPError:
             return False
 
     def nodes(self) -> dict[str, Node]:
-        """Every configured node by name."""
+        """Return all configured nodes by name."""
         return {
             str(item["name"]): Node(
                 name=str(item["name"]),
@@ -75,7 +75,7 @@ class Bridge:
         }
 
     def flow_definitions(self, node: str) -> list[Flow]:
-        """Every flow that can be started on a node with all its constructors, by name."""
+        """Return the flows that a node can start, sorted by name, with all their constructors."""
         entries = self._get(f"/v1/nodes/{node}/flows").json()["flows"]
         return sorted(map(Flow.of_json, entries), key=lambda flow: flow.name)
 
@@ -99,18 +99,18 @@ class Bridge:
         return any(parameter["name"] == "check" for parameter in start.get("parameters", ()))
 
     def vault_unconsumed(self, node: str, state_type: str) -> int:
-        """States of one type that a node's vault holds now, consumed ones left out."""
+        """Return the number of unconsumed states of one type in a node's vault."""
         answer: dict[str, Any] = self._get(f"/v1/nodes/{node}/vault/count", {"stateType": state_type}).json()
         return int(answer["unconsumed"])
 
     def metrics(self) -> list[Sample]:
-        """Every sample of the bridge's own metrics page, without a scrape in between."""
+        """Return the samples on the bridge's metrics page, read directly and not from Prometheus."""
         page = self._get("/metrics").text
         try:
             return [sample for family in text_string_to_metric_families(page) for sample in family.samples]
         except ValueError as error:
             raise LabError(
-                f"The bridge at {self.url} has a metrics page that cannot be read: {error}", exit_code=1
+                f"The metrics page of the bridge at {self.url} cannot be parsed: {error}", exit_code=1
             ) from None
 
 
@@ -121,7 +121,7 @@ def field_location(field: str) -> Location:
 
 
 def problem_detail(answer: httpx.Response) -> str:
-    """What a problem+json answer says, or its status when it says nothing."""
+    """Return the detail of a problem+json answer and the HTTP status, in one line."""
     try:
         problem = answer.json()
     except ValueError:

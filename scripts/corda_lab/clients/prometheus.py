@@ -1,4 +1,4 @@
-"""Prometheus, and the named queries whose series a run keeps."""
+"""Client for Prometheus, and the named queries whose series are stored with a run."""
 
 import json
 import math
@@ -14,10 +14,10 @@ from corda_lab.errors import LabError
 
 ANSWER_SECONDS_MAX = 30.0
 SCRAPE_SECONDS = 5.0
-"""How often Prometheus scrapes; ``monitoring/prometheus/prometheus.yml`` sets it."""
+"""Prometheus's scrape interval, as set in ``monitoring/prometheus/prometheus.yml``."""
 
 RATE_WINDOW = "20s"
-"""Four scrapes: short enough to follow a run of a minute, long enough to survive a lost scrape."""
+"""Four scrapes: short enough for a run of a minute, long enough to tolerate a lost scrape."""
 
 SERIES: dict[str, str] = {
     "bridge_started_per_second": f"sum by (node) (rate(bridge_flows_started_total[{RATE_WINDOW}]))",
@@ -43,7 +43,7 @@ SERIES: dict[str, str] = {
     "lab_resident_bytes": 'sum by (job) (process_resident_memory_bytes{job=~"bridge|locust|prometheus"})',
     "locust_users": "sum(locust_users)",
 }
-"""Every series kept with a run: its name in ``metrics.parquet`` and the query it is the answer of."""
+"""The series that are stored with a run: name in ``metrics.parquet`` → query."""
 
 METRICS_SCHEMA: dict[str, Any] = {
     "name": pl.String,
@@ -56,7 +56,7 @@ METRICS_SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Value:
-    """One series' value at one time (unix seconds)."""
+    """The value of one series at one time (Unix seconds)."""
 
     labels: dict[str, str]
     value: float
@@ -65,21 +65,21 @@ class Value:
 
 @dataclass(frozen=True)
 class Series:
-    """One series over a span of time: pairs of unix seconds and value, in order of time."""
+    """One series over a time range. ``points`` are (Unix seconds, value) in order of time."""
 
     labels: dict[str, str]
     points: list[tuple[float, float]]
 
 
 class Prometheus:
-    """A client of Prometheus's query API. Every failure is a LabError in words."""
+    """A client of Prometheus's query API. Its methods raise LabError if a query fails."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._client = httpx.Client(base_url=url, timeout=ANSWER_SECONDS_MAX, trust_env=False)
 
     def close(self) -> None:
-        """End its connections."""
+        """Close the connections."""
         self._client.close()
 
     def _get(self, path: str, parameters: dict[str, str]) -> Any:
@@ -88,24 +88,24 @@ class Prometheus:
             content = answer.json()
         except (httpx.HTTPError, ValueError) as error:
             raise LabError(
-                f"Prometheus at {self.url} does not answer ({error})", "`scripts/lab status` shows how it fares."
+                f"Prometheus at {self.url} does not answer ({error})", "Check its state with `scripts/lab status`."
             ) from None
         if content.get("status") != "success":
-            raise LabError(f"Prometheus refused a query: {content.get('error')}", f"The query: {parameters['query']}")
+            raise LabError(f"Prometheus rejected a query: {content.get('error')}", f"The query: {parameters['query']}")
         return content["data"]["result"]
 
     def latest(self, selector: str) -> list[Value]:
-        """The newest sample of every series of a plain selector, with the time it was scraped at."""
-        # A range selector, unlike an instant one, gives the samples' own times.
+        """Return the latest sample of every series that a selector matches, with the time of its scrape."""
+        # Only a range selector returns the times of the samples. An instant one returns the evaluation time.
         result = self._get("/api/v1/query", {"query": f"{selector}[1m]", "time": f"{time.time():.3f}"})
         return [_value(series["metric"], series["values"][-1]) for series in result]
 
     def instant(self, query: str) -> list[Value]:
-        """What a query comes to now, with the time at which it was evaluated."""
+        """Evaluate a query now. ``time`` of each value is the time of evaluation."""
         return [_value(series["metric"], series["value"]) for series in self._get("/api/v1/query", {"query": query})]
 
     def range(self, query: str, *, started_at: float, ended_at: float, step_seconds: float) -> list[Series]:
-        """What a query comes to at every step of a span of time (unix seconds)."""
+        """Evaluate a query at every step of a time range (Unix seconds)."""
         times = {"start": f"{started_at:.3f}", "end": f"{ended_at:.3f}", "step": f"{step_seconds:g}"}
         return [
             Series(dict(series["metric"]), [(float(at), float(text)) for at, text in series["values"]])
@@ -113,7 +113,7 @@ class Prometheus:
         ]
 
     def rows(self, name: str, query: str, *, started_at: float, ended_at: float) -> Iterable[dict[str, Any]]:
-        """Rows of ``metrics.parquet`` for one query over a span of time; values that are not numbers are left out."""
+        """Yield the rows of ``metrics.parquet`` for one query over a time range, without infinite and NaN values."""
         for series in self.range(query, started_at=started_at, ended_at=ended_at, step_seconds=SCRAPE_SECONDS):
             labels = {label: text for label, text in series.labels.items() if label != "__name__"}
             node = labels.pop("node", None)
@@ -123,7 +123,7 @@ class Prometheus:
                     yield {"name": name, "node": node, "labels": text, "time": at, "value": value}
 
     def run_metrics(self, *, started_at: float, ended_at: float) -> pl.DataFrame:
-        """All named series over a span of time, in long format."""
+        """Return all named series over a time range (Unix seconds), in long format (``METRICS_SCHEMA``)."""
         rows = [
             row
             for name, query in SERIES.items()
@@ -133,6 +133,6 @@ class Prometheus:
 
 
 def _value(labels: dict[str, str], sample: tuple[float, str]) -> Value:
-    """A sample as the query API writes it: ``[unix seconds, "value"]``."""
+    """Parse a sample of the query API, ``[Unix seconds, "value"]``."""
     at, text = sample
     return Value(dict(labels), float(text), float(at))

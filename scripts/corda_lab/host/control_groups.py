@@ -1,7 +1,7 @@
-"""Processor time of containers, as the kernel's control groups count it, whether of version 1 or 2.
+"""Reads the CPU time of containers from the kernel's control groups, version 1 or 2.
 
-A container's main process is in a group that has the container's id in its name. Where there is no such process on this
-machine, as with an engine in a virtual machine or on another host, nothing is known.
+The name of the control group of a container's main process contains the container's id. If the engine runs in a virtual
+machine or on another host, that process is not visible here, and the CPU time is unknown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ PROC = Path("/proc")
 
 
 def cpu_seconds(containers: Sequence[str]) -> float | None:
-    """Seconds of all processors that running containers have taken since their start; None where that is not known.
+    """Return the CPU-seconds of running containers since their start; None if that is unknown.
 
-    ``containers`` are ids or names. Of those that do not run any more nothing is left to read: they count as nothing.
+    ``containers`` are ids or names. Stopped containers count as 0, because their control groups no longer exist.
     """
     if not containers:
         return 0.0
@@ -27,7 +27,7 @@ def cpu_seconds(containers: Sequence[str]) -> float | None:
 
 
 def container_cpu_seconds(container: str, pid: int) -> float | None:
-    """Seconds that the container ``container`` (its whole id), whose main process is ``pid``, has taken since its start."""
+    """Return a container's CPU-seconds since its start; None if unknown. ``container`` is the full id."""
     try:
         groups = (PROC / str(pid) / "cgroup").read_text(encoding="utf-8")
         mounts = (PROC / "self" / "mountinfo").read_text(encoding="utf-8")
@@ -42,9 +42,9 @@ def container_cpu_seconds(container: str, pid: int) -> float | None:
 
 
 def usage_files(container: str, groups: str, mounts: str) -> Iterator[Path]:
-    """Where the container's processor time may be read.
+    """Yield the files that may contain the container's CPU time.
 
-    ``groups`` is ``/proc/<pid>/cgroup`` of its main process, ``mounts`` this process's ``/proc/self/mountinfo``.
+    ``groups`` is the text of ``/proc/<pid>/cgroup`` of its main process, ``mounts`` that of ``/proc/self/mountinfo``.
     """
     for line in groups.splitlines():
         _, controllers, group = line.split(":", 2)
@@ -61,7 +61,7 @@ def usage_files(container: str, groups: str, mounts: str) -> Iterator[Path]:
 
 
 def _cgroup_mounts(mounts: str) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Kind, root within the hierarchy, mount point and options of every mounted hierarchy of control groups."""
+    """Yield file system type, root, mount point and options of every mounted control group hierarchy."""
     for line in mounts.splitlines():
         mount, _, system = line.partition(" - ")
         fields, kind = mount.split(), system.partition(" ")[0]
@@ -70,7 +70,7 @@ def _cgroup_mounts(mounts: str) -> Iterator[tuple[str, str, str, list[str]]]:
 
 
 def parse_usage(text: str) -> float:
-    """Seconds in ``cpuacct.usage`` (nanoseconds) or ``cpu.stat`` (a line ``usage_usec``). Raises ValueError."""
+    """Return the seconds in ``cpuacct.usage`` (nanoseconds) or ``cpu.stat`` (``usage_usec``). Raises ValueError."""
     for line in text.splitlines():
         if line.startswith("usage_usec "):
             return int(line.split()[1]) / 1e6

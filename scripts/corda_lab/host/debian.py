@@ -1,7 +1,7 @@
-"""What the lab asks of a Debian or Ubuntu host: packages by apt, and single programs from Debian's newest packages.
+"""Installs packages on Debian and Ubuntu with apt, and unpacks single programs from Debian sid.
 
-Nothing here is done unless the user agreed (see ``may_change_system``). No archive's address is written down: the
-host's own apt sources say where packages come from, so a company's mirror is used where there is one.
+The system is changed only if the user agrees (see ``may_change_system``). The addresses of archives come from the
+host's apt sources, so a company's mirror is used if there is one.
 """
 
 import os
@@ -30,7 +30,7 @@ _ROLLING_SUITES = frozenset({"stable", "oldstable", "testing", "unstable", "sid"
 
 @dataclass(frozen=True)
 class Platform:
-    """The operating system as ``os-release`` describes it; ``id`` is empty where there is no such file."""
+    """The operating system, from ``os-release``. ``id`` is empty if there is no such file."""
 
     id: str
     id_like: tuple[str, ...]
@@ -42,12 +42,12 @@ class Platform:
 
     @property
     def has_apt(self) -> bool:
-        """Debian, Ubuntu and what is made from them."""
+        """Whether it is Debian, Ubuntu or a derivative."""
         return bool({"debian", "ubuntu"} & {self.id, *self.id_like})
 
 
 def parse_os_release(text: str) -> Platform:
-    """Read the ``KEY=value`` lines of an ``os-release`` file."""
+    """Parse the ``KEY=value`` lines of an ``os-release`` file."""
     values = {
         key.strip(): value.strip().strip("\"'")
         for key, separator, value in (line.partition("=") for line in text.splitlines())
@@ -61,7 +61,7 @@ def parse_os_release(text: str) -> Platform:
 
 
 def host_platform() -> Platform:
-    """The platform of this host."""
+    """Return the platform of this host."""
     try:
         return parse_os_release(OS_RELEASE.read_text(encoding="utf-8"))
     except OSError:
@@ -69,15 +69,15 @@ def host_platform() -> Platform:
 
 
 def can_install() -> bool:
-    """Whether packages can be installed here: apt is there and we are root."""
+    """Return whether packages can be installed: apt exists, and the user is root."""
     return host_platform().has_apt and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def may_change_system(question: str, *, install: bool | None) -> bool:
-    """Whether the user agrees to a change of the operating system.
+    """Return whether the user agrees to a change of the operating system.
 
-    ``install`` is the answer when it was given on the command line. Otherwise a person at the terminal is asked,
-    and where there is nobody to ask (CI, a pipe) the answer is yes.
+    ``install`` is the answer if the caller knows it. If it is None, the user is asked at the terminal; without a
+    terminal (CI, a pipe), the answer is yes.
     """
     if install is not None:
         return install
@@ -85,12 +85,12 @@ def may_change_system(question: str, *, install: bool | None) -> bool:
         return True
     ui.console.print(f"    {question} [Y/n] ", end="", markup=False)
     answer = sys.stdin.readline()
-    # The end of the input, with not even a line break, is no answer.
+    # End of input, without even a line break, means no.
     return answer != "" and answer.strip().lower() in {"", "y", "yes"}
 
 
 def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | None = None) -> str:
-    """Run a command of the package system and return what it prints; a failure is a LabError with its last words."""
+    """Run a command of the package system and return its output. Raises LabError with its last lines if it fails."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
     try:
         done = subprocess.run(
@@ -113,13 +113,13 @@ def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | N
     if done.returncode != 0:
         raise LabError(
             f"{what} failed with status {done.returncode}: {last_words(done.stderr or done.stdout)}",
-            f"Run `{shlex.join(command)}` by hand to see all of it.",
+            f"Run `{shlex.join(command)}` by hand to see its whole output.",
         )
     return done.stdout
 
 
 def apt_install(packages: Iterable[str]) -> None:
-    """Install packages with what they depend on, from the host's own apt sources. Needs root."""
+    """Install packages and their dependencies from the host's apt sources. Needs root. Raises LabError."""
     wanted = list(packages)
     ui.note(f"installing with apt-get: {' '.join(wanted)}")
     options = ["-qq", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Use-Pty=0"]
@@ -132,7 +132,7 @@ def apt_install(packages: Iterable[str]) -> None:
 
 
 def _stanzas(text: str) -> list[dict[str, str]]:
-    """The paragraphs of a deb822 file; a field of several lines keeps its line breaks."""
+    """Parse the paragraphs of a deb822 file. A field of several lines keeps its line breaks."""
     stanzas: list[dict[str, str]] = []
     for paragraph in re.split(r"\n\s*\n", text):
         fields: dict[str, str] = {}
@@ -156,13 +156,13 @@ _ONE_LINE = re.compile(r"^deb\s+(?P<options>\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<su
 
 @dataclass(frozen=True)
 class PackageArchive:
-    """The archive that a host's release comes from: its addresses and how its signature is checked."""
+    """The archive of a host's release: its URIs, and the key that signs it."""
 
     uris: str
     signed_by: str
 
     def with_suite(self, suite: str) -> str:
-        """This archive's main component of another suite, as the text of a ``.sources`` file."""
+        """Return the text of a ``.sources`` file for the main component of another suite in this archive."""
         text = f"Types: deb\nURIs: {self.uris}\nSuites: {suite}\nComponents: main\n"
         return text + (f"Signed-By: {self.signed_by}\n" if self.signed_by else "")
 
@@ -170,8 +170,8 @@ class PackageArchive:
 def find_source(files: Mapping[str, str], codename: str) -> PackageArchive | None:
     """Find the archive of the release ``codename`` in a host's apt sources.
 
-    ``files`` maps each file's name to its text; both of apt's formats are understood. Security and update suites do
-    not count, nor what is disabled or has no main component. ``None`` when there is no such source.
+    ``files`` maps each file's name to its text, in either of apt's formats. Security and update suites, disabled
+    sources and sources without a main component are ignored. Returns None if no source is left.
     """
     suites = _ROLLING_SUITES | {codename}
     for name, text in sorted(files.items()):
@@ -195,18 +195,18 @@ def find_source(files: Mapping[str, str], codename: str) -> PackageArchive | Non
 
 
 def host_source() -> PackageArchive | None:
-    """The archive that this host's own release comes from."""
+    """Return the archive of this host's release; None if its apt sources do not contain it."""
     paths = [APT_ETC / "sources.list", *sorted((APT_ETC / "sources.list.d").glob("*"))]
     files = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()}
     return find_source(files, host_platform().codename)
 
 
 def private_apt_config(directory: Path) -> str:
-    """A configuration that keeps every list, cache and source of an apt run inside ``directory``.
+    """Return an apt configuration that keeps all lists, caches and sources inside ``directory``.
 
-    It is given with ``--config-file`` and so read after the host's own: proxies set there still hold, hooks and extra
-    indexes are switched off. A list of a rolling suite may be older than it promises to be (a mirror, a machine kept
-    offline); its signature is still checked.
+    It is passed with ``--config-file``, so apt reads it after the host's configuration: proxies that are set there
+    still apply, but hooks and extra indexes are disabled. Expired lists of a rolling suite are accepted (a mirror, an
+    offline machine), but their signatures are still checked.
     """
     return f"""\
 Dir::Etc::SourceList "{directory}/debian.sources";
@@ -231,14 +231,14 @@ APT::Sandbox::User "root";
 
 
 def unpack_from_sid(packages: Sequence[str], directory: Path) -> Path:
-    """Download Debian sid's packages and unpack them below ``directory`` without installing anything.
+    """Download packages from Debian sid and unpack them below ``directory``, without installing them.
 
-    Returns the folder that holds their files. The system's apt sources and package state stay as they are.
+    Returns the folder with their files. The system's apt sources and package state do not change. Raises LabError.
     """
     source = host_source()
     if source is None:
         raise LabError(
-            f"No Debian archive is among this host's apt sources, so {' and '.join(packages)} cannot be had from it",
+            f"This host's apt sources contain no Debian archive to download {' and '.join(packages)} from",
             "Add the Debian archive to /etc/apt/sources.list.d, or install Docker's own packages.",
         )
     for folder in ("lists/partial", "cache/archives/partial", "download", "unpacked"):

@@ -1,4 +1,4 @@
-"""Start and stop the Docker engine on a machine where none runs."""
+"""Starts a Docker engine on a machine that has none running, and stops the engine that it started."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ ENGINE_FILE = CACHE / "engine.json"
 DOCKERD_LOG = CACHE / "dockerd.log"
 
 SYSTEMD_MARK = Path("/run/systemd/system")
-"""Exists only while systemd runs as the init process, whatever packages are installed."""
+"""Exists only if systemd is running as the init process, whichever packages are installed."""
 
 DOCKER_PID_FILE = Path("/var/run/docker.pid")
 CONTAINERD_PID_FILE = Path("/var/run/docker/containerd/containerd.pid")
@@ -42,7 +42,7 @@ POLL_SECONDS = 0.2
 
 
 def _await(condition: Callable[[], bool], *, seconds_max: float) -> bool:
-    """Poll ``condition`` until it holds; False when it did not within the time."""
+    """Poll ``condition`` until it is true. Return False if it does not become true within the time."""
     deadline = time.monotonic() + seconds_max
     while not condition():
         if time.monotonic() > deadline:
@@ -56,19 +56,19 @@ def _is_ready() -> bool:
 
 
 def process_start_seconds(pid: int) -> float | None:
-    """When a process started, in seconds since boot; None when it does not run (a zombie does not)."""
+    """Return the start time of a process in seconds since boot; None if it is not running (a zombie is not)."""
     try:
         process = psutil.Process(pid)
         if process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}:
             return None
-        # Since boot, because the clock may be set while the process runs: both times then move alike.
+        # Relative to the boot time: if the clock is set while the process runs, both times change by the same amount.
         return round(process.create_time() - psutil.boot_time(), 2)
     except (psutil.Error, ValueError):
         return None
 
 
 def process_name(pid: int) -> str:
-    """The name of a running process, empty when there is none of this id."""
+    """Return the name of a running process; empty if there is no process with this id."""
     try:
         return psutil.Process(pid).name()
     except (psutil.Error, ValueError):
@@ -80,7 +80,7 @@ def _boot_id() -> str:
 
 
 def read_pid(pid_file: Path) -> int | None:
-    """The process id in a pid file; None when there is no file or no number in it."""
+    """Return the process id in a pid file; None if the file is missing or contains no number."""
     try:
         return int(pid_file.read_text(encoding="utf-8").strip())
     except (OSError, ValueError):
@@ -88,10 +88,10 @@ def read_pid(pid_file: Path) -> int | None:
 
 
 def remove_stale_pid_file(pid_file: Path, program: str) -> int | None:
-    """Return the id of the running ``program`` that owns ``pid_file``; delete the file when there is none.
+    """Return the id of the running ``program`` that owns ``pid_file``. If there is none, delete the file.
 
-    After a crash or a reboot the id may belong to another process or to nobody, and dockerd refuses to start as long
-    as the file names any process at all.
+    After a crash or a reboot, the id may belong to another process or to none. dockerd refuses to start while the file
+    names any running process.
     """
     pid = read_pid(pid_file)
     if pid is not None and process_start_seconds(pid) is not None and process_name(pid) == program:
@@ -101,7 +101,7 @@ def remove_stale_pid_file(pid_file: Path, program: str) -> int | None:
 
 
 def remove_dead_socket(path: Path) -> bool:
-    """Delete a unix socket that nobody listens on; dockerd would wait for it in vain. True when it was deleted."""
+    """Delete a Unix socket on which no process listens, because dockerd would wait for it. Return whether it did."""
     if not path.is_socket():
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
@@ -117,7 +117,7 @@ def remove_dead_socket(path: Path) -> bool:
 
 
 def start_engine() -> None:
-    """Start the engine, or wait for one that is just starting, and write down what we started."""
+    """Start the engine, or wait for an engine that is already starting. Record an engine that was started here."""
     if SYSTEMD_MARK.is_dir():
         _start_with_systemd()
         return
@@ -128,8 +128,8 @@ def start_engine() -> None:
     ui.note(f"dockerd is already starting (process {running})")
     if not _await(_is_ready, seconds_max=START_SECONDS_MAX):
         raise LabError(
-            f"dockerd (process {running}) runs but did not answer within {START_SECONDS_MAX} s",
-            "Look into its log, end it, and run this command again.",
+            f"dockerd (process {running}) is running, but did not answer within {START_SECONDS_MAX} s",
+            "Check its log, stop it and run this command again.",
         )
 
 
@@ -138,17 +138,17 @@ def _start_with_systemd() -> None:
     if done.returncode != 0 or not _await(_is_ready, seconds_max=START_SECONDS_MAX):
         raise LabError(
             f"`systemctl start docker` failed: {processes.last_words(done.stderr) or 'the engine does not answer'}",
-            "See `journalctl --unit docker` for the cause.",
+            "See `journalctl --unit docker`.",
         )
     _note_engine({"method": "systemd", "boot_id": _boot_id()})
 
 
 def _start_dockerd() -> None:
-    """Start dockerd in a session of its own, so that it outlives this command and its terminal."""
+    """Start dockerd in its own session, so that it keeps running after this command and its terminal have ended."""
     remove_stale_pid_file(CONTAINERD_PID_FILE, "containerd")
     for path in CONTAINERD_SOCKETS:
         if remove_dead_socket(path):
-            ui.note(f"removed {path}, left behind by an engine that ended")
+            ui.note(f"deleted {path}, which an earlier engine left behind")
     CACHE.mkdir(parents=True, exist_ok=True)
     with DOCKERD_LOG.open("ab") as log:
         log_start = log.tell()
@@ -169,12 +169,12 @@ def _start_dockerd() -> None:
     with DOCKERD_LOG.open("rb") as log:
         log.seek(log_start)
         words = processes.last_words(log.read().decode(errors="replace"), 3)
-    what = f"ended with status {process.returncode}" if ended_or_ready else f"gave no answer in {START_SECONDS_MAX} s"
+    what = f"ended with status {process.returncode}" if ended_or_ready else f"did not answer in {START_SECONDS_MAX} s"
     raise LabError(f"dockerd {what}: {words}", f"The whole log is in {DOCKERD_LOG}.")
 
 
 def note_process(pid: int) -> None:
-    """Write down that this process is an engine of ours."""
+    """Record that the lab started this engine process."""
     _note_engine({"method": "dockerd", "pid": pid, "start_seconds": process_start_seconds(pid), "boot_id": _boot_id()})
 
 
@@ -183,9 +183,9 @@ def _note_engine(content: dict[str, Any]) -> None:
 
 
 def started_by_us() -> dict[str, Any] | None:
-    """The note about the engine that the lab started, when that very engine still runs; None otherwise.
+    """Return the record of the engine that the lab started, if that engine is still running; otherwise None.
 
-    A process counts as the same only with its start time and within one boot, since ids are used again.
+    Process ids are reused. So a process counts as the same only if its start time and the boot also match.
     """
     try:
         content: dict[str, Any] = json.loads(ENGINE_FILE.read_text(encoding="utf-8"))
@@ -200,13 +200,13 @@ def started_by_us() -> dict[str, Any] | None:
 
 
 def stop_engine_if_ours() -> bool:
-    """Stop the engine that ``ensure_engine`` started, and only that one. True when there was one to stop."""
+    """Stop the engine that ``ensure_engine`` started, and no other. Return whether there was one. Raises LabError."""
     content = started_by_us()
     if content is None:
         ENGINE_FILE.unlink(missing_ok=True)
         return False
     if content["method"] == "systemd":
-        # The socket unit would start the engine again at the next request.
+        # Also stop the socket unit, which would start the engine again at the next request.
         run_bounded(["systemctl", "stop", "docker.socket", "docker.service"], seconds_max=STOP_SECONDS_MAX)
     else:
         pid = int(content["pid"])

@@ -1,7 +1,7 @@
-"""Find the Docker engine, Compose and buildx; on a bare Debian or Ubuntu machine install and start them.
+"""Finds the Docker engine. On a bare Debian or Ubuntu machine, it installs and starts the engine.
 
-What is already there is only used, never changed or stopped: an engine that the lab started itself is written down in
-``.cache/engine.json``, and only that one can be ended by ``stop_engine_if_ours``.
+An existing engine is only used; it is never changed or stopped. An engine that the lab started is recorded in
+``.cache/engine.json``, and ``stop_engine_if_ours`` stops only that one.
 """
 
 import shutil
@@ -18,10 +18,10 @@ from corda_lab.text import ui
 def ensure_engine(*, install: bool | None = None) -> str:
     """Make sure that an engine answers, and return its version.
 
-    Where none does, on Debian or Ubuntu and as root, it is installed (when missing) and started; ``install`` answers
-    the question whether that may be done, ``None`` asks a person at the terminal and goes ahead without one.
-    Otherwise raises LabError with the remedy for this platform. An engine that the user chose by ``DOCKER_HOST`` or a
-    context is never started here.
+    If none answers, on Debian or Ubuntu and as root, it is installed (if missing) and started. ``install`` says whether
+    that is allowed; None asks the user at the terminal, and means yes if there is no terminal. Otherwise raises
+    LabError with the remedy for this platform. An engine that the user chose by ``DOCKER_HOST`` or a context is never
+    started.
     """
     found = probe()
     if found.state is EngineState.READY:
@@ -30,14 +30,14 @@ def ensure_engine(*, install: bool | None = None) -> str:
     if endpoint and found.state is not EngineState.NO_CLIENT:
         raise LabError(
             f"The Docker engine of {endpoint} does not answer: {found.detail}",
-            "Start that engine, or unset DOCKER_HOST and choose the default context to use this machine's own.",
+            "Start that engine. To use this machine's engine, unset DOCKER_HOST and select the default context.",
         )
     startable = not endpoint and found.state in {EngineState.NO_CLIENT, EngineState.NO_DAEMON}
     if not startable or not debian.can_install():
         raise problem(found)
     missing = _missing_packages()
     action = f"Install {' '.join(missing)} and start dockerd?" if missing else "Start dockerd?"
-    if not debian.may_change_system(f"No Docker engine is running here. {action}", install=install):
+    if not debian.may_change_system(f"No Docker engine is running on this machine. {action}", install=install):
         raise problem(found)
     ui.note("no Docker engine is running on this machine")
     if missing:
@@ -51,7 +51,7 @@ def ensure_engine(*, install: bool | None = None) -> str:
 
 
 def _missing_packages() -> list[str]:
-    """Debian packages that a working engine needs and this host lacks."""
+    """Return the Debian packages that the engine needs and that are missing on this host."""
     packages = [] if shutil.which("dockerd") and shutil.which("docker") else ["docker.io"]
     packages += [] if shutil.which("iptables") else ["iptables"]
     packages += [] if Path("/etc/ssl/certs/ca-certificates.crt").exists() else ["ca-certificates"]
@@ -61,9 +61,9 @@ def _missing_packages() -> list[str]:
 def _install_engine(packages: Sequence[str]) -> None:
     debian.apt_install(packages)
     if shutil.which("docker") is None:
-        # From Debian 13 on the client is a package of its own, which docker.io only recommends.
+        # Since Debian 13, the client is a separate package, which docker.io only recommends.
         debian.apt_install(["docker-cli"])
-    # Where a package's scripts start services without systemd, the engine runs by now, and it does because of us.
+    # Without systemd, the package's scripts may have started the engine. Then it runs because of this command.
     pid = remove_stale_pid_file(DOCKER_PID_FILE, "dockerd")
     if pid is not None:
         note_process(pid)

@@ -1,4 +1,4 @@
-"""The machine under the lab: what its numbers depend on."""
+"""Facts about this machine on which results depend: CPU, memory, disk, swap."""
 
 import platform
 import shutil
@@ -16,23 +16,24 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class CpuTime:
-    """CPU-seconds of all cores together since boot."""
+    """CPU-seconds since boot, summed over all cores."""
 
     busy_seconds: float
     total_seconds: float
     stolen_seconds: float | None
-    """The part of the busy time that a hypervisor gave to other virtual machines; None where the system does not count it."""
+    """CPU steal: the part of the busy time that the hypervisor gave to other VMs; None if it is not counted."""
 
 
 def cpu_time() -> CpuTime:
-    """CPU time of this machine so far."""
+    """Return the CPU time of this machine since boot."""
     return sum_cpu_time(psutil.cpu_times()._asdict())
 
 
 def sum_cpu_time(seconds: Mapping[str, float]) -> CpuTime:
-    """Add up the fields of ``psutil.cpu_times``. Waiting for a disk and idling are not busy, CPU steal is.
+    """Add up the fields of ``psutil.cpu_times`` (seconds). CPU steal counts as busy; I/O wait does not.
 
-    Linux alone has ``iowait`` and ``steal``. It counts the time of guests within ``user`` and ``nice`` too.
+    Only Linux has ``iowait`` and ``steal``. ``guest`` and ``guest_nice`` are left out, because Linux already includes
+    them in ``user`` and ``nice``.
     """
     total = sum(value for name, value in seconds.items() if name not in {"guest", "guest_nice"})
     busy = total - seconds["idle"] - seconds.get("iowait", 0.0)
@@ -40,12 +41,12 @@ def sum_cpu_time(seconds: Mapping[str, float]) -> CpuTime:
 
 
 def busy_percent(before: CpuTime | None, after: CpuTime | None) -> float | None:
-    """Share of all CPU time that was busy between two readings, in percent; None without two readings."""
+    """Return the CPU utilisation between two readings, in percent of all cores; None without two readings."""
     return _percent(before, after, lambda reading: reading.busy_seconds)
 
 
 def stolen_percent(before: CpuTime | None, after: CpuTime | None) -> float | None:
-    """Share of all CPU time that was stolen between two readings, in percent; None where it is not known."""
+    """Return the CPU steal between two readings, in percent of all cores; None if it is unknown."""
     return _percent(before, after, lambda reading: reading.stolen_seconds)
 
 
@@ -59,9 +60,9 @@ def _percent(before: CpuTime | None, after: CpuTime | None, of: Callable[[CpuTim
 
 
 def swapped_pages() -> int | None:
-    """Pages that this machine has moved to and from its swap since boot; None where ``/proc`` does not say.
+    """Return the pages swapped in and out since boot; None if ``/proc`` does not contain the number.
 
-    Not by psutil, which gives 0 where it does not know, and on macOS counts the pages of mapped files as well.
+    psutil is not used: it returns 0 if the number is unknown, and on macOS it also counts pages of mapped files.
     """
     try:
         lines = (PROC / "vmstat").read_text(encoding="ascii").splitlines()
@@ -71,17 +72,17 @@ def swapped_pages() -> int | None:
 
 
 def memory_total_bytes() -> int:
-    """Memory of this machine."""
+    """Return the memory of this machine."""
     return int(psutil.virtual_memory().total)
 
 
 def memory_available_bytes() -> int:
-    """Memory that programs could take now without swapping."""
+    """Return the memory that programs can allocate now without swapping."""
     return int(psutil.virtual_memory().available)
 
 
 def cpu_model() -> str:
-    """The processor's own name, which psutil does not know."""
+    """Return the CPU's model name, which psutil does not provide."""
     try:
         for line in (PROC / "cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.lower().startswith(("model name", "hardware")):
@@ -92,17 +93,17 @@ def cpu_model() -> str:
 
 
 def disk_free_bytes(path: Path = ROOT) -> int:
-    """Free space where ``path`` lies."""
+    """Return the free space of the file system that contains ``path``."""
     return shutil.disk_usage(path).free
 
 
 def cores() -> int | None:
-    """How many logical processors the machine has."""
+    """Return the number of logical CPU cores."""
     return psutil.cpu_count()
 
 
 def describe() -> dict[str, Any]:
-    """The host as it stands in a run's manifest."""
+    """Return the facts about the host for the manifest of a run."""
     return {
         "cpu_model": cpu_model(),
         "cpu_count": cores(),

@@ -1,4 +1,4 @@
-"""What answers when the Docker engine is asked, and what its client and plugins are."""
+"""Examines the Docker engine, its client and its plugins, without changing anything."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from corda_lab.host.processes import run_bounded
 
 
 class EngineState(Enum):
-    """What answered when the engine was asked for its version."""
+    """The result of asking the engine for its version."""
 
     READY = "ready"
     NO_CLIENT = "no client"
@@ -28,7 +28,7 @@ class EngineState(Enum):
 
 @dataclass(frozen=True)
 class Probe:
-    """An engine's state, with its version when ready and the client's own words when not."""
+    """The state of an engine, with its version if it is ready, or else the client's error message."""
 
     state: EngineState
     server_version: str = ""
@@ -37,7 +37,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """The engine and its plugins, as `doctor` shows them; a plugin that is missing has an empty version."""
+    """Facts about the engine and its plugins. A missing plugin has an empty version."""
 
     server_version: str
     compose_version: str
@@ -49,13 +49,13 @@ class EngineInfo:
 
 
 def parse_version(text: str) -> Version | None:
-    """The first ``major.minor[.patch]`` in ``text``. What packagers add to it (``v2.40.3-desktop.1``) is left out."""
+    """Return the first ``major.minor[.patch]`` in ``text``, without a packager's suffix (``v2.40.3-desktop.1``)."""
     match = re.search(r"\d+\.\d+(\.\d+)?", text)
     return Version(match[0]) if match else None
 
 
 def classify_failure(detail: str) -> EngineState:
-    """What the docker client's error message means."""
+    """Return the state that a docker client's error message stands for."""
     lower = detail.lower()
     if "permission denied" in lower:
         return EngineState.NO_PERMISSION
@@ -68,7 +68,7 @@ def classify_failure(detail: str) -> EngineState:
 
 
 def probe() -> Probe:
-    """Ask the engine that the docker client would use (``DOCKER_HOST`` and contexts included) for its version."""
+    """Ask the engine for its version. It is the engine that the docker client uses, by ``DOCKER_HOST`` or context."""
     if shutil.which("docker") is None:
         return Probe(EngineState.NO_CLIENT)
     done = run_bounded(["docker", "version", "--format", "{{.Server.Version}}"])
@@ -79,7 +79,7 @@ def probe() -> Probe:
 
 
 def chosen_endpoint() -> str:
-    """The engine that the user pointed the client to, empty for the default one."""
+    """Return the engine that the user selected by DOCKER_HOST or a context; empty for the default engine."""
     if host := os.environ.get("DOCKER_HOST"):
         return f"DOCKER_HOST={host}"
     context = run_bounded(["docker", "context", "show"]).stdout.strip() if shutil.which("docker") else ""
@@ -87,7 +87,7 @@ def chosen_endpoint() -> str:
 
 
 def _remedy(state: EngineState) -> str:
-    """What to do about an engine that cannot be used, for the platform at hand."""
+    """Return the remedy for an unusable engine on this platform."""
     if state is EngineState.NO_PERMISSION:
         return (
             "Add yourself to the docker group with `sudo usermod --append --groups docker $USER` and log in again, "
@@ -96,31 +96,31 @@ def _remedy(state: EngineState) -> str:
     if sys.platform == "darwin":
         return "Install Docker Desktop, OrbStack or Colima, start it, and run this command again."
     if "microsoft" in os.uname().release.lower():
-        return "Start Docker Desktop and switch on its WSL integration for this distribution."
+        return "Start Docker Desktop and enable its WSL integration for this distribution."
     if debian.can_install():
         return "Run `scripts/lab up`, which installs and starts what is missing, or start dockerd yourself."
     if debian.host_platform().has_apt:
         if state is EngineState.NO_CLIENT:
-            return "Run this command as root, or `sudo apt-get install docker.io` yourself."
-        return "Run this command as root, or `sudo systemctl start docker` (or `sudo dockerd`) yourself."
+            return "Run this command as root, or run `sudo apt-get install docker.io` first."
+        return "Run this command as root, or run `sudo systemctl start docker` (or `sudo dockerd`) first."
     if state is EngineState.NO_CLIENT:
         return "Install Docker Engine with the Compose and buildx plugins from your distribution, then start it."
     return "Start the engine with `sudo systemctl start docker`, and run this command again."
 
 
 def problem(found: Probe) -> LabError:
-    """The error that a user sees for an engine that cannot be used."""
+    """Return the error for an engine that cannot be used, with the remedy for this platform."""
     messages = {
-        EngineState.NO_CLIENT: "There is no Docker on this machine (no docker command on PATH)",
+        EngineState.NO_CLIENT: "Docker is not installed (no docker command on PATH)",
         EngineState.NO_DAEMON: "The Docker engine is not running",
-        EngineState.NO_PERMISSION: "You may not use the Docker engine (permission denied on its socket)",
+        EngineState.NO_PERMISSION: "You have no permission to use the Docker engine (its socket denies access)",
         EngineState.FAILED: f"The Docker engine does not work: {found.detail}",
     }
     return LabError(messages[found.state], _remedy(found.state))
 
 
 def plugin_version(plugin: str) -> str:
-    """The version of a client plugin, empty when it is missing or broken."""
+    """Return the version of a client plugin; empty if it is missing or broken."""
     if shutil.which("docker") is None:
         return ""
     done = run_bounded(["docker", plugin, "version"])
@@ -129,7 +129,7 @@ def plugin_version(plugin: str) -> str:
 
 
 def engine_info() -> EngineInfo:
-    """Facts about the running engine and its plugins. Raises LabError when no engine answers."""
+    """Return facts about the running engine and its plugins. Raises LabError if no engine answers."""
     found = probe()
     if found.state is not EngineState.READY:
         raise problem(found)
@@ -137,12 +137,13 @@ def engine_info() -> EngineInfo:
     try:
         facts = json.loads(done.stdout)
     except ValueError:
-        raise LabError(f"`docker info` gave no facts: {processes.last_words(done.stderr)}", "Run it by hand.") from None
+        words = processes.last_words(done.stderr)
+        raise LabError(f"`docker info` printed no JSON: {words}", "Run it by hand to see its output.") from None
     return parse_info(facts, compose_version=plugin_version("compose"), buildx_version=plugin_version("buildx"))
 
 
 def parse_info(facts: dict[str, Any], *, compose_version: str, buildx_version: str) -> EngineInfo:
-    """Pick our facts from the JSON of ``docker info``."""
+    """Extract the facts from the JSON of ``docker info``."""
     return EngineInfo(
         server_version=str(facts.get("ServerVersion", "")),
         compose_version=compose_version,

@@ -1,4 +1,4 @@
-"""Child processes: bounded, followed while they run, their last lines kept."""
+"""Runs child processes with time limits, reports their progress, and extracts their last lines."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ COMMAND_SECONDS_MAX = 30.0
 
 
 def run_bounded(command: Sequence[str], *, seconds_max: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command quietly; one that hangs counts as failed with status 124 and a word about it on stderr."""
+    """Run a command and capture its output. After a timeout, the status is 124 and stderr says so."""
     seconds_max = COMMAND_SECONDS_MAX if seconds_max is None else seconds_max
     try:
         return subprocess.run(
@@ -33,12 +33,12 @@ def run_bounded(command: Sequence[str], *, seconds_max: float | None = None) -> 
 
 
 POLL_SECONDS = 1.0
-"""How often a wait says how it goes. What is asked then must cost next to nothing: it takes processor time from what starts."""
+"""Interval of progress reports. Each must cost almost no CPU time, because it competes with what is starting."""
 
 
 @contextmanager
 def child(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """A background command that never outlives the block: on Ctrl-C it is asked to end, then ended."""
+    """Make sure that a background process ends with the block: it gets SIGINT and, after 10 seconds, SIGKILL."""
     try:
         yield process
     finally:
@@ -55,7 +55,7 @@ def child(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
 def follow(
     process: subprocess.Popen[bytes], tell: Callable[[], str], *, seconds_max: float, every_seconds: float
 ) -> int | None:
-    """Wait for a background command and say how it goes; None when it did not end within the limit."""
+    """Wait for a background process, and show ``tell()`` as its progress. Return its status; None after a timeout."""
     started = time.monotonic()
     with child(process), ui.Ticker(every_seconds=every_seconds) as ticker:
         while True:
@@ -69,7 +69,7 @@ def follow(
 
 
 def last_line(log: Path) -> str:
-    """What the last line of a log says; "starting" while there is none."""
+    """Return the last line of a log, shortened; "starting" if the log is empty."""
     with log.open("rb") as stream:
         stream.seek(max(0, log.stat().st_size - 4096))
         lines = last_lines(stream.read().decode(errors="replace"), 1)
@@ -77,15 +77,15 @@ def last_line(log: Path) -> str:
 
 
 def shorten_build_line(line: str) -> str:
-    """What a line of the builder says, without its number, cache mounts and padding."""
+    """Return a line of BuildKit output without its step number, cache mounts and padding, at most 100 characters."""
     return " ".join(re.sub(r"^#\d+ |--mount=\S+", "", line).split())[:100]
 
 
 def last_lines(text: str, count: int) -> list[str]:
-    """The last ``count`` lines of ``text`` that are not blank."""
+    """Return the last ``count`` lines of ``text`` that are not blank."""
     return [line.rstrip() for line in text.splitlines() if line.strip()][-count:]
 
 
 def last_words(text: str, count: int = 5) -> str:
-    """The last lines of ``text`` in one line, for an error message."""
+    """Return the last lines of ``text``, joined into one line for an error message."""
     return " | ".join(line.strip() for line in last_lines(text, count))

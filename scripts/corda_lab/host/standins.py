@@ -1,4 +1,4 @@
-"""Stand-ins of official images, built from Debian's packages where no registry can be reached."""
+"""Builds stand-ins for official images from Debian packages, for machines that cannot reach a registry."""
 
 import os
 import re
@@ -28,7 +28,7 @@ BUILD_SECONDS_MAX = 900
 
 @dataclass(frozen=True)
 class StandIn:
-    """How one image of ``.env`` is replaced: the folder of its Dockerfile, and the stand-in that it builds on."""
+    """The stand-in for an image variable of ``.env``: folder of its Dockerfile, and the stand-in it builds on."""
 
     variable: str
     folder: str
@@ -36,7 +36,7 @@ class StandIn:
 
     @property
     def own_tag(self) -> str:
-        """A name that no official image has; stand-ins build on each other by it."""
+        """The stand-in's own image name, which no official image has. Stand-ins refer to each other by it."""
         return f"corda-lab/standin-{self.folder}:{BASE_SUITE}"
 
 
@@ -62,7 +62,7 @@ BASE_ENVIRONMENT = {
     "CURL_CA_BUNDLE": "/etc/ssl/certs/ca-certificates.crt",
     "NODE_EXTRA_CA_CERTS": "/etc/ssl/certs/ca-certificates.crt",
 }
-"""Tools that bring certificates of their own (pip, requests, Node) are told to use the system's."""
+"""Makes tools with their own certificates (pip, requests, Node) use the system's certificates instead."""
 
 
 def checked(command: Sequence[str], *, seconds_max: float, what: str, remedy: str) -> str:
@@ -73,7 +73,7 @@ def checked(command: Sequence[str], *, seconds_max: float, what: str, remedy: st
 
 
 def present_images(names: Iterable[str]) -> dict[str, bool]:
-    """Which of these images the engine holds: name → whether it is a stand-in."""
+    """Return which of these images exist: name → whether it is a stand-in."""
     present: dict[str, bool] = {}
     for name in names:
         done = run_bounded(
@@ -85,7 +85,7 @@ def present_images(names: Iterable[str]) -> dict[str, bool]:
 
 
 def build_order(variables: Collection[str]) -> list[StandIn]:
-    """The stand-ins to build for these variables of ``.env``, each after the one it builds on."""
+    """Return the stand-ins to build for these variables of ``.env``, parents first."""
     parents = {s.parent for s in STAND_INS if s.variable in variables and s.parent}
     return sorted(
         (s for s in STAND_INS if s.variable in variables or s in parents),
@@ -94,9 +94,9 @@ def build_order(variables: Collection[str]) -> list[StandIn]:
 
 
 def build(names: Mapping[str, str]) -> None:
-    """Build the stand-ins for ``names`` (variable → image) side by side; one that builds on another waits for it."""
+    """Build the stand-ins for ``names`` (variable → image) in parallel. Each waits for the stand-in it builds on."""
     started = time.monotonic()
-    ui.note(f"building {len(names)} stand-ins from Debian's packages, which takes some minutes")
+    ui.note(f"building {len(names)} stand-ins from Debian packages; this takes a few minutes")
     if not present_images([BASE_IMAGE]):
         _build_base()
         ui.note(f"{BASE_IMAGE} built in {time.monotonic() - started:.0f} s")
@@ -112,7 +112,7 @@ def build(names: Mapping[str, str]) -> None:
 
 
 def _build_packages() -> None:
-    """Fetch the package lists anew: a rolling archive deletes the packages that older lists name."""
+    """Build the image with fresh package lists. A rolling archive deletes packages that older lists name."""
     before = run_bounded(["docker", "image", "inspect", "--format", "{{.Id}}", PACKAGES_IMAGE]).stdout.strip()
     _docker_build("packages", [PACKAGES_IMAGE], ["--no-cache"])
     if before:
@@ -120,7 +120,7 @@ def _build_packages() -> None:
 
 
 def _build_one(stand_in: StandIn, name: str | None, parent: "Future[None] | None") -> None:
-    """Build one stand-in under its own tag and, where wanted, the official ``name``."""
+    """Build one stand-in and tag it with its own name and, if given, the official ``name``."""
     if parent is not None:
         parent.result()
     started = time.monotonic()
@@ -129,7 +129,7 @@ def _build_one(stand_in: StandIn, name: str | None, parent: "Future[None] | None
 
 
 def _docker_build(folder: str, tags: Sequence[str], options: Sequence[str] = ()) -> None:
-    # Proxies are passed on only where they are set; Docker keeps these arguments out of the image's history.
+    # Pass on the proxies that are set. Docker keeps these arguments out of the image's history.
     proxies = [name for name in os.environ if name.lower() in {"http_proxy", "https_proxy", "no_proxy", "ftp_proxy"}]
     checked(
         [
@@ -140,24 +140,24 @@ def _docker_build(folder: str, tags: Sequence[str], options: Sequence[str] = ())
         ],
         seconds_max=BUILD_SECONDS_MAX,
         what=f"Building the stand-in {tags[-1]}",
-        remedy="The Debian archive has to be reachable from containers; see the last lines above for the cause.",
+        remedy="Check that containers can reach the Debian archive.",
     )
 
 
 def split_certificates(bundle: str) -> list[str]:
-    """The PEM certificates of a bundle, each with normal line ends, so that equal ones compare equal."""
+    """Return the PEM certificates of a bundle, with normalised line ends, so that equal certificates compare equal."""
     blocks = re.findall(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----", bundle)
     return [block.replace("\r", "") + "\n" for block in blocks]
 
 
 def extra_certificates(host_bundle: str, base_bundle: str) -> list[str]:
-    """What the host trusts and the base does not: the authorities of a company's proxy, for example."""
+    """Return the certificates that only the host trusts, such as that of a company's proxy."""
     known = set(split_certificates(base_bundle))
     return [certificate for certificate in split_certificates(host_bundle) if certificate not in known]
 
 
 def host_ca_bundle() -> str:
-    """The certificates that this host trusts; empty when no bundle is found."""
+    """Return the certificates that this host trusts, as PEM text; empty if there is no bundle."""
     for path in (os.environ.get("SSL_CERT_FILE", ""), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/cert.pem"):
         if path and Path(path).is_file():
             return Path(path).read_text(encoding="utf-8", errors="replace")
@@ -165,11 +165,11 @@ def host_ca_bundle() -> str:
 
 
 def _build_base() -> None:
-    """Make the base of all stand-ins: a minimal Debian from the archive, imported as an image."""
+    """Build the base image of all stand-ins: a minimal Debian from the archive."""
     _ensure_debootstrap()
     CACHE.mkdir(parents=True, exist_ok=True)
-    # Not below /tmp, which may be mounted without the rights to make devices and run programs. The namespace of its
-    # own makes sure that what debootstrap mounts is gone when it ends, however it ends, before the folder is deleted.
+    # Not below /tmp, which may be mounted with nodev or noexec. In its own mount namespace, everything that debootstrap
+    # mounts is unmounted when it ends, before the folder is deleted.
     with tempfile.TemporaryDirectory(prefix="standin-base-", dir=CACHE) as directory:
         root = Path(directory) / "root"
         source = debian.host_source() if debian.host_platform().is_debian else None
@@ -183,7 +183,7 @@ def _build_base() -> None:
             ],
             seconds_max=DEBOOTSTRAP_SECONDS_MAX,
             what="debootstrap",
-            remedy="The Debian archive has to be reachable from this host; otherwise use a registry.",
+            remedy="Check that this host can reach the Debian archive, or use a registry: pass `--images registry`.",
         )
         _prepare_base(root)
         _import_base(root)
@@ -192,25 +192,25 @@ def _build_base() -> None:
 def _ensure_debootstrap() -> None:
     if os.geteuid() != 0:
         raise LabError(
-            "Building stand-ins for images needs root (debootstrap makes a Debian from packages)",
-            "Run this command once as root or with sudo; afterwards the images are there for everyone.",
+            "Building stand-in images needs root (debootstrap installs a Debian system from packages)",
+            "Run this command once as root or with sudo. Afterwards, every user can use the images.",
         )
     if shutil.which("debootstrap") and Path("/usr/share/keyrings/debian-archive-keyring.gpg").exists():
         return
     if not debian.can_install():
         raise LabError(
-            "No image registry can be reached, and stand-ins need debootstrap, which is missing",
-            "Install debootstrap and the Debian archive's keyring, or point *_IMAGE in .env to a registry mirror.",
+            "Building stand-in images needs debootstrap, which is not installed",
+            "Install debootstrap and debian-archive-keyring, or point the *_IMAGE variables in .env to a mirror.",
         )
     debian.apt_install(["debootstrap", "debian-archive-keyring"])
 
 
 def _prepare_base(root: Path) -> None:
-    """Give the new system its sources and trust, and strip what no container needs."""
+    """Configure the new system's apt sources and certificates, and delete what no container needs."""
     sources = root / "etc/apt/sources.list"
     trixie = sources.read_text(encoding="utf-8")
     (root / "etc/apt/sources.list.d/sid.list").write_text(trixie.replace(BASE_SUITE, "sid"), encoding="utf-8")
-    # Sid serves only what is asked from it by name or what trixie does not have.
+    # Packages come from sid only if they are requested from it or missing in trixie.
     (root / "etc/apt/preferences.d/sid").write_text(
         "Package: *\nPin: release n=sid\nPin-Priority: 100\n", encoding="utf-8"
     )
@@ -233,7 +233,7 @@ def _prepare_base(root: Path) -> None:
         "path-exclude /usr/share/info/*\n",
         encoding="utf-8",
     )
-    # As in the official images: a package's service must not start while an image is built.
+    # As in the official images, services of packages must not start during a build.
     policy = root / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n", encoding="utf-8")
     policy.chmod(0o755)
@@ -246,14 +246,14 @@ def _prepare_base(root: Path) -> None:
         ["chroot", str(root), "update-ca-certificates"],
         seconds_max=COMMAND_SECONDS_MAX,
         what="update-ca-certificates",
-        remedy="Check the certificates that this host trusts.",
+        remedy="Check the certificates in this host's CA bundle.",
     )
     for pattern in ("var/cache/apt/*.bin", "var/cache/apt/archives/*.deb", "var/log/*.log", "var/lib/apt/lists/*_*"):
         for path in root.glob(pattern):
             path.unlink()
     for folder in ("usr/share/man", "usr/share/locale", "usr/share/info"):
         shutil.rmtree(root / folder, ignore_errors=True)
-    # The alternatives of Java's packages fail where there is no folder for the manual pages that they would link.
+    # The Java packages link their manual pages here, and fail if the folder is missing.
     (root / "usr/share/man/man1").mkdir(parents=True)
     for name in ("etc/hostname", "etc/resolv.conf"):
         (root / name).unlink(missing_ok=True)

@@ -1,1 +1,1 @@
-"""The folder ``results/``: run folders, their files, and how they are read back."""
+"""The folder ``results/``: the folders of runs, their files, and the code that writes and reads them."""

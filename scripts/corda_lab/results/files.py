@@ -1,4 +1,4 @@
-"""Writes what was measured: the files of a run, and of a step of a sweep that is not finished yet."""
+"""Writes the files of a run, and of the finished steps of a running sweep."""
 
 import shlex
 import sys
@@ -18,7 +18,7 @@ from corda_lab.text import ui
 
 @dataclass(frozen=True)
 class Measured:
-    """One step as it was measured: its entry of ``steps.json``, its tables, and the environment that it ran in."""
+    """One measured step: its entry in ``steps.json``, its tables, its environment, and the file of its workload."""
 
     step: StepEntry
     requests: pl.DataFrame
@@ -29,17 +29,17 @@ class Measured:
     workload_text: str
 
     def with_step(self, step: StepEntry) -> "Measured":
-        """The same with another entry."""
+        """A copy with another entry."""
         return replace(self, step=step)
 
 
 def iso(seconds: float) -> str:
-    """Unix seconds as UTC text."""
+    """Unix seconds as ISO 8601 text in UTC, to the millisecond."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def environments_of(steps: Sequence[Measured]) -> list[Environment]:
-    """Every environment that steps ran in, once each, in the order of their first steps."""
+    """The environments of the steps, each once, in the order of their first steps."""
     found: list[Environment] = []
     for one in steps:
         if one.environment not in found:
@@ -61,7 +61,7 @@ def run_manifest(
     command: str | None = None,
     grafana: str | None = None,
 ) -> Manifest:
-    """The content of ``run.json``. ``grafana`` is a link to what Grafana shows of the steps, where it runs."""
+    """The content of ``run.json``. ``grafana`` is the link to the steps in Grafana, if it is running."""
     windows = [one.step.window for one in steps]
     return Manifest(
         schema=folders.SCHEMA,
@@ -81,18 +81,18 @@ def run_manifest(
 
 
 def with_step(frame: pl.DataFrame, step: StepEntry) -> pl.DataFrame:
-    """A table with the number of the step in front."""
+    """The table with the index of the step as first column."""
     return frame.select(pl.lit(step.index, dtype=pl.Int32).alias("step"), pl.all())
 
 
 def stage_table(steps: Sequence[Measured]) -> pl.DataFrame:
-    """The stage rows of all steps that have some; each workload brings stages of its own, which are null in others' rows."""
+    """The stage rows of all steps. The stages that a workload does not have are null in its rows."""
     rows = [with_step(one.stage_rows, one.step) for one in steps if one.stage_rows is not None]
     return pl.concat(rows, how="diagonal_relaxed")
 
 
 def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
-    """Write what was measured: every file of a run but the report and the summaries, which are made from them."""
+    """Write all files of a run except the report and the summaries, which are made from them."""
     pl.concat([with_step(one.requests, one.step) for one in steps]).write_parquet(folder / "requests.parquet")
     pl.concat([with_step(one.metrics, one.step) for one in steps]).write_parquet(folder / "metrics.parquet")
     if any(one.stage_rows is not None for one in steps):
@@ -105,7 +105,7 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
 
 
 def write_step(folder: Path, measured: Measured) -> None:
-    """Write the files of one step of a sweep."""
+    """Write the files of one step of a running sweep."""
     measured.requests.write_parquet(folder / "requests.parquet")
     measured.metrics.write_parquet(folder / "metrics.parquet")
     if measured.stage_rows is not None:
@@ -116,7 +116,7 @@ def write_step(folder: Path, measured: Measured) -> None:
 
 
 def read_step(folder: Path) -> Measured:
-    """A step that ``write_step`` wrote."""
+    """Read a step that ``write_step`` wrote. Raises LabError if its files are damaged."""
     stage_file = folder / "stages.parquet"
     workload = folders.read_json(folder / "workload.json")
     return Measured(
@@ -131,5 +131,5 @@ def read_step(folder: Path) -> Measured:
 
 
 def command_line() -> str:
-    """The command as it was typed, with the launcher's name in front."""
+    """The command of this process, starting with ``scripts/lab``."""
     return shlex.join(["scripts/lab", *sys.argv[1:]])

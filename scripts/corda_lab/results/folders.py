@@ -1,4 +1,4 @@
-"""The folders of ``results/``: one per run, written beside its place and then moved there whole."""
+"""The folders in ``results/``, one per run. A folder is written under another name and moved when it is complete."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 
 SCHEMA = 6
-"""Version of the form of ``steps.json`` and ``run.json``."""
+"""Version of the format of ``steps.json`` and ``run.json``."""
 
 READABLE = (5, 6)
 """Versions that can be read. Schema 5 stored reasons as sentences, and did not store the version of the lab."""
@@ -31,36 +31,36 @@ RUN_FILES = (
     "summary.csv",
     "summary.json",
 )
-"""Files of every run. One whose flows time their stages has ``stages.parquet`` too."""
+"""Files of every run. If its flows time their stages, it also has ``stages.parquet``."""
 
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60
 UNFINISHED = "unfinished"
-"""Folder of the sweeps that broke off and can be taken up again."""
+"""Folder of interrupted sweeps, which can be resumed."""
 
 
 def check_name(name: str, *, option: str, length_max: int = NAME_LENGTH_MAX) -> str:
-    """A run's own name, as it can stand in a folder's name."""
+    """Return ``name`` if it can be the name of a run. Raises LabError, which names ``option``, if it cannot."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name) or len(name) > length_max:
         raise LabError(
-            f"{option}: {name!r} cannot be a run's name",
+            f"{option}: {name!r} cannot be the name of a run",
             f"Use lower-case letters, digits and hyphens, at most {length_max}.",
         )
     return name
 
 
 def run_id(name: str, *, at: datetime | None = None) -> str:
-    """``<utc>-<name>``: sorts by time, and says what it is."""
+    """The id of a run: ``<utc>-<name>``, which sorts by time."""
     return f"{(at or datetime.now(UTC)):%Y%m%dT%H%M%SZ}-{name}"
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON for people and programs: indented, in the given order."""
+    """Write JSON, indented and with its fields in the given order."""
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file of a run; a broken one is named."""
+    """Read a JSON file of a run. Raises LabError, which names the file, if it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -71,12 +71,12 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_model(path: Path, model: type[Model]) -> Model:
-    """Read a JSON file of a run as a model; a broken one is named, with the first field that is wrong."""
+    """Read a JSON file of a run as a model. Raises LabError with the file and the first wrong field."""
     return as_model(path, read_json(path), model)
 
 
 def as_model(path: Path, content: Any, model: type[Model]) -> Model:
-    """The content of a JSON file as a model. Raises LabError with the first field that is wrong."""
+    """The content of a JSON file as a model. Raises LabError with the file and the first wrong field."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
@@ -91,15 +91,18 @@ def name_of(identity: str) -> str:
 
 
 def require_free(identity: str, *, results: Path | None = None) -> None:
-    """Raises LabError when there is a run of this name already."""
+    """Raise LabError if a run with this id already exists."""
     final = (results or RESULTS) / identity
     if final.exists():
-        raise LabError(f"{final} exists already", "Start again a second later, or give another --name.")
+        raise LabError(f"{final} already exists", "Start again a second later, or give another --name.")
 
 
 @contextmanager
 def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
-    """A folder to fill. It becomes ``results/<identity>`` and ``latest`` when the block ends well, and nothing otherwise."""
+    """A folder to fill. If the block succeeds, it becomes ``results/<identity>`` and ``latest``; otherwise it is deleted.
+
+    Raises LabError if a run with this id already exists.
+    """
     results = results or RESULTS
     require_free(identity, results=results)
     with whole_folder(results / identity) as partial:
@@ -108,12 +111,12 @@ def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
 
 
 def point_latest(run: Path) -> None:
-    """Let ``latest`` point to ``run``, without a moment in which it points to nothing."""
-    # One name, so that a process that was killed here leaves nothing that the next one does not take.
+    """Point ``latest`` to ``run``, atomically."""
+    # With a fixed name, the next process replaces what a killed one left here.
     staged = run.parent / ".latest"
     with contextlib.suppress(FileNotFoundError):
         staged.unlink()
-    # Of two that end at the same moment either is the latest.
+    # If two runs end at the same moment, either may be the latest.
     with contextlib.suppress(FileExistsError):
         staged.symlink_to(run.name)
     with contextlib.suppress(FileNotFoundError):
@@ -121,7 +124,7 @@ def point_latest(run: Path) -> None:
 
 
 def all_runs(*, results: Path | None = None) -> list[Path]:
-    """Every run, oldest first."""
+    """The folders of all runs, oldest first."""
     results = results or RESULTS
     if not results.is_dir():
         return []
@@ -129,7 +132,10 @@ def all_runs(*, results: Path | None = None) -> list[Path]:
 
 
 def find_run(name: str, *, results: Path | None = None) -> Path:
-    """The folder of a run: ``latest``, a run's name, the start of one, or a path."""
+    """The folder of a run, given as ``latest``, an id or its beginning, a name, or a path.
+
+    Raises LabError if no run or more than one matches.
+    """
     results = results or RESULTS
     runs = all_runs(results=results)
     if name == "latest":
@@ -137,7 +143,7 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
         if link.is_dir():
             return link.resolve()
         if not runs:
-            raise LabError("There is no run yet", "Make one with `scripts/lab run iou`.")
+            raise LabError("There is no run yet", "Start one with `scripts/lab run iou`.")
         return runs[-1]
     for path in (results / name, Path(name)):
         if (path / "run.json").is_file():
@@ -147,14 +153,14 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
         return matches[0]
     if matches:
         raise LabError(
-            f"{name!r} is the name of {len(matches)} runs: {', '.join(run.name for run in matches)}",
-            "Give one of them whole.",
+            f"{name!r} matches {len(matches)} runs: {', '.join(run.name for run in matches)}",
+            "Give the full name of one of them.",
         )
-    raise LabError(f"There is no run {name!r} in {results}", "`scripts/lab list` shows them all.")
+    raise LabError(f"There is no run {name!r} in {results}", "`scripts/lab list` shows all runs.")
 
 
 class UnfinishedSweep(BaseModel):
-    """A sweep that was interrupted, and can be resumed. ``steps`` are those whose folder is whole."""
+    """A sweep that was interrupted and can be resumed. ``steps`` is the number of complete steps."""
 
     run: str
     kind: str = "sweep"
@@ -164,7 +170,7 @@ class UnfinishedSweep(BaseModel):
 
 
 def unfinished(*, results: Path | None = None) -> list[UnfinishedSweep]:
-    """The sweeps that were interrupted, oldest first."""
+    """The interrupted sweeps, oldest first."""
     folder = (results or RESULTS) / UNFINISHED
     if not folder.is_dir():
         return []

@@ -1,4 +1,4 @@
-"""``run.json``: what a run's values depend on, and the command that makes them again. The models are the file format."""
+"""``run.json``: everything on which the values of a run depend, and the command to repeat it. The models are the format."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -9,13 +9,13 @@ from corda_lab.steps.entry import ParameterValue
 
 
 class ManifestPart(BaseModel):
-    """Base of all parts of the manifest: immutable, and without fields that nobody knows."""
+    """Base of all parts of the manifest: immutable, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class GitState(ManifestPart):
-    """The checkout; None outside a repository."""
+    """The git commit of the checkout. Both fields are None outside a repository."""
 
     commit: str | None
     has_changes: bool | None
@@ -27,7 +27,7 @@ class GitState(ManifestPart):
 
 
 class Versions(ManifestPart):
-    """Versions of what ran; ``java`` by ``node`` and ``bridge``."""
+    """The versions of the software that ran. ``java`` has the keys ``node`` and ``bridge``."""
 
     corda: str
     java: dict[str, str]
@@ -37,14 +37,14 @@ class Versions(ManifestPart):
 
 
 class Image(ManifestPart):
-    """The image that a service's container ran on."""
+    """The image of a service."""
 
     name: str
     id: str
 
 
 class Host(ManifestPart):
-    """The machine; None where the operating system does not say."""
+    """The machine. Fields that the operating system does not report are None."""
 
     cpu_model: str | None
     cpu_count: int | None
@@ -54,7 +54,7 @@ class Host(ManifestPart):
 
 
 class MeasuredLink(ManifestPart):
-    """Round trip of a link in milliseconds: through its proxy, and without it."""
+    """The round trip of a link in milliseconds: requested, through its proxy, and without it."""
 
     name: str
     wanted_ms: float
@@ -63,7 +63,7 @@ class MeasuredLink(ManifestPart):
 
 
 class Environment(ManifestPart):
-    """What a step ran on. ``shape`` and ``settings`` are variables of ``.env``."""
+    """The environment of a step. ``shape`` and ``settings`` have variables of ``.env``."""
 
     git: GitState
     versions: Versions
@@ -76,20 +76,20 @@ class Environment(ManifestPart):
 
 
 class Span(ManifestPart):
-    """How long a warm-up or a measuring window may last."""
+    """The shortest and the longest duration of a warm-up or a measuring window."""
 
     seconds_min: float
     seconds_max: float
 
 
 class MeasureSpan(Span):
-    """A measuring window, which ends early once throughput is known to ``precision``, a share."""
+    """The duration of a measuring window. It ends early once throughput is known to ``precision``, a share."""
 
     precision: float | None
 
 
 class OwnSpans(ManifestPart):
-    """What a named step has of its own; None where the sweep's holds."""
+    """The own durations of a named step. None means that those of the sweep apply."""
 
     warm_up: Span | None = None
     measure: MeasureSpan | None = None
@@ -104,7 +104,8 @@ class SearchAnswer(ManifestPart):
 
 
 class SearchOutcome(ManifestPart):
-    """What a search found: the confirmed rate, the highest rate that held, the lowest that did not, and why it ended."""
+    """The result of a search: the confirmed rate, the highest rate that was sustained by a probe (``low``), the lowest
+    that was not (``high``), and why it ended."""
 
     rate: float | None
     low: float | None
@@ -114,7 +115,7 @@ class SearchOutcome(ManifestPart):
 
 
 class SearchPlan(BaseModel):
-    """The search that a sweep asked for, as its file has it, and its outcome by the label of the point."""
+    """The search of a sweep: the fields of its file, and its outcomes by the label of the point."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -122,12 +123,12 @@ class SearchPlan(BaseModel):
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The fields of the sweep file."""
+        """The fields of the search in the sweep file."""
         return dict(self.model_extra or {})
 
 
 class SweepPlan(ManifestPart):
-    """How a sweep was planned. A run of one step has the defaults."""
+    """The plan of a sweep. A run of one step has the defaults."""
 
     file: str = ""
     text: str = ""
@@ -136,7 +137,7 @@ class SweepPlan(ManifestPart):
     description: str | None = None
     confidence: float = 0.95
     x: str | None = None
-    """The parameter on the x axis; None where points stand side by side."""
+    """The parameter on the x axis; None if the points have no order."""
     vary: dict[str, list[ParameterValue]] = {}
     """The values of every parameter that varies."""
     repeats: int = 1
@@ -158,7 +159,7 @@ class Manifest(ManifestPart):
     id: str
     name: str
     lab_version: str | None = None
-    """Version of the lab; None in schema 5, which did not store it."""
+    """The version of the lab; None in schema 5, which did not store it."""
     command: str
     started_at: str
     ended_at: str
@@ -167,4 +168,4 @@ class Manifest(ManifestPart):
     environments: list[Environment]
     sweep: SweepPlan | None
     grafana: str | None
-    """Link to what Grafana shows of the steps, where it ran."""
+    """The link to the steps in Grafana, if it was running."""

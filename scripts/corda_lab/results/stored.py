@@ -1,4 +1,4 @@
-"""A run as it lies in its folder: manifest, steps and tables, read for reports and comparisons and never changed."""
+"""A stored run: manifest, steps and tables, read for reports and comparisons and never changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NO_SWEEP = SweepPlan()
 
 @dataclass(frozen=True)
 class StoredRun:
-    """The manifest and the steps of a run of either kind; its tables are read when they are asked for."""
+    """The manifest and the steps of a run or a sweep. Its tables are read on demand."""
 
     folder: Path
     manifest: Manifest
@@ -33,33 +33,33 @@ class StoredRun:
 
     @property
     def sweep(self) -> SweepPlan:
-        """How the sweep was planned; a run of one step has the defaults."""
+        """The plan of the sweep. A run of one step has the defaults."""
         return self.manifest.sweep or NO_SWEEP
 
     def environment(self, step: StepEntry) -> Environment:
-        """What a step ran on."""
+        """The environment of a step."""
         return self.manifest.environments[step.environment]
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """One of the tables, or some of its columns: ``requests``, ``metrics``. Raises LabError when it is damaged."""
+        """A table (``requests``, ``metrics``), or some of its columns. Raises LabError if it is damaged."""
         try:
             return pl.read_parquet(self.folder / f"{name}.parquet", columns=list(columns) if columns else None)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise LabError(f"{self.folder}: its tables cannot be read ({error})", DAMAGED) from None
 
     def stage_rows(self) -> pl.DataFrame | None:
-        """The rows of the flows that time their stages; None where there are none."""
+        """The stage rows; None if the run has none."""
         return self.table("stages") if (self.folder / "stages.parquet").is_file() else None
 
 
 def read(folder: Path) -> StoredRun:
-    """Manifest and steps of a run. Raises LabError for a damaged run, and for one of a later version of the lab."""
+    """Read the manifest and the steps of a run. Raises LabError if the run is damaged or has an unknown schema."""
     manifest, stored = read_json(folder / "run.json"), read_json(folder / "steps.json")
     schema = stored.get("schema") if isinstance(stored, dict) else None
     if schema not in READABLE:
         raise LabError(
             f"{folder}: was measured by another version of the lab (schema {schema}; this one reads up to {SCHEMA})",
-            "Its own report.html still opens; this version cannot make it again.",
+            "Its own report.html still opens, but this version cannot rebuild it.",
         )
     if not stored.get("steps"):
         raise LabError(f"{folder}: its steps.json has no step", DAMAGED)

@@ -1,1 +1,1 @@
-"""One load on the running lab: drive it, read every counter, and return what it came to."""
+"""Runs one load on the lab: generates it, reads all counters and returns the measured step."""

@@ -1,7 +1,7 @@
-"""The containers that generate a run's load: started, held until the counters are read, watched, collected and removed.
+"""Starts, watches and removes the containers that generate a run's load.
 
-One container drives the load: alone, or as the master of workers in containers of their own. It does the set-up, says so in
-``<run id>.ready.json`` and waits for ``<run id>.go``, so that whatever the set-up did is not counted with the load.
+One container, the driver, generates the load alone or as the master of workers in their own containers. The driver does
+the set-up, writes ``<run id>.ready.json`` and waits for ``<run id>.go``, so that the set-up is not counted as load.
 """
 
 import json
@@ -34,25 +34,25 @@ SETUP_START_SECONDS_MAX = 120
 WORKERS_START_SECONDS_MAX = 120
 WORKERS_END_SECONDS_MAX = 60
 POLL_SECONDS = 3.0
-"""How often a run looks how it goes: each look runs the Docker client, on the processors that are being measured."""
+"""Polling interval during the load. Each poll runs the Docker client, which takes CPU time from the measured system."""
 SETUP_POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class LoadContainers:
-    """Names of the containers of one run: the one that drives the load, and its workers in the order of their index."""
+    """Names of the containers of one run: the driver, and its workers in order of their index."""
 
     driver: str
     workers: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
-        """The driver first."""
+        """All names, the driver's first."""
         return (self.driver, *self.workers)
 
 
 def container_names(project: str, plan: RunPlan) -> LoadContainers:
-    """What the containers of a run are called."""
+    """Return the names of a run's containers."""
     driver = f"{project}-load-{plan.identity}"
     return LoadContainers(
         driver, tuple(f"{driver}-worker-{index}" for index in range(1, (plan.options.workers or 0) + 1))
@@ -61,12 +61,12 @@ def container_names(project: str, plan: RunPlan) -> LoadContainers:
 
 @contextmanager
 def load_containers(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]:
-    """The containers that generate the load. They and their files are gone after the block, however that ends."""
+    """Start the containers that generate the load. They and their files are always removed after the block."""
     names = container_names(compose.project, plan)
     label = f"{RUN_LABEL}={plan.identity}"
     common = ("run", "--detach", "--no-deps", "--label", label)
     try:
-        # Prometheus scrapes whoever answers to the service's name; the driver does, its workers do not.
+        # Prometheus scrapes the containers that have the service's name as an alias: the driver, but not its workers.
         arguments = [*common, "--use-aliases", "--name", names.driver, "locust", *plan.driver_arguments()]
         ui.note(compose.shown(*arguments))
         start(compose, arguments)
@@ -75,7 +75,7 @@ def load_containers(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]
         await_workers(names)
         yield names
     finally:
-        # Nor may a second Ctrl-C leave one behind that goes on sending load.
+        # A second Ctrl-C must not leave behind a container that still sends load.
         with interrupts.held_back():
             labelled = run_docker(["ps", "--all", "--quiet", "--filter", f"label={label}"]).stdout.split()
             run_docker(["rm", "--force", *names.all, *labelled])
@@ -84,13 +84,13 @@ def load_containers(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]
 
 
 def start(compose: Compose, arguments: list[str]) -> None:
-    """Start one container; a client that is ended while it asks for one may leave one that starts later."""
+    """Start one container. Interrupts are deferred, because a killed client may leave a container that starts later."""
     with interrupts.held_back():
         compose.run(*arguments)
 
 
 def exit_codes(names: tuple[str, ...]) -> dict[str, int | None]:
-    """Exit status of every container by its name; None while it runs. Raises LabError for one that is gone."""
+    """Return the exit status of every container by name; None if it is running. Raises LabError if one is missing."""
     form = "{{.Name}} {{.State.Status}} {{.State.ExitCode}}"
     done = run_docker(["container", "inspect", "--format", form, *names])
     codes: dict[str, int | None] = {}
@@ -99,39 +99,39 @@ def exit_codes(names: tuple[str, ...]) -> dict[str, int | None]:
         codes[name.lstrip("/")] = int(code) if status in {"exited", "dead"} else None
     gone = [name for name in names if name not in codes]
     if gone:
-        raise LabError(f"The load container {gone[0]} is gone", "Was it removed by hand? Run again.", exit_code=1)
+        raise LabError(f"The load container {gone[0]} was removed during the run", "Start the run again.", exit_code=1)
     return codes
 
 
 def await_workers(names: LoadContainers) -> None:
-    """Wait until every worker's container runs. Raises LabError when one has ended, or has not started in time."""
+    """Wait until every worker's container is running. Raises LabError if one ends, or does not start in time."""
     deadline = time.monotonic() + WORKERS_START_SECONDS_MAX
     while names.workers:
         form = "{{.State.Status}}"
         states = run_docker(["container", "inspect", "--format", form, *names.workers]).stdout.split()
         if states == ["running"] * len(names.workers):
-            ui.note(f"{len(names.workers)} workers run beside their master")
+            ui.note(f"{len(names.workers)} workers are running")
             return
         check_workers(names, exit_codes(names.workers))
         if time.monotonic() > deadline:
             raise LabError(
-                f"{states.count('running')} of {len(names.workers)} workers run after {WORKERS_START_SECONDS_MAX} s",
-                "Does the machine have the memory for so many? Give fewer --workers.",
+                f"{states.count('running')} of {len(names.workers)} workers started in {WORKERS_START_SECONDS_MAX} s",
+                "Reduce --workers. The machine may not have enough memory for so many.",
                 exit_code=1,
             )
         time.sleep(SETUP_POLL_SECONDS)
 
 
 def check_workers(names: LoadContainers, codes: dict[str, int | None]) -> None:
-    """A worker that ends before its master has taken its share of the load with it. Raises LabError."""
+    """Raise LabError if a worker has ended before its master, because its share of the load is then missing."""
     for worker in names.workers:
         if codes.get(worker) is not None:
             show_log(worker)
-            raise LabError(f"The worker {worker} ended early", "Its last lines are above.", exit_code=1)
+            raise LabError(f"The worker {worker} ended early", "Its last log lines are above.", exit_code=1)
 
 
 def show_log(container: str) -> list[str]:
-    """Print the last lines that a container wrote, and return them."""
+    """Print the last log lines of a container, and return them."""
     done = run_docker(["logs", "--tail", "40", container])
     lines = last_lines(done.stdout + done.stderr, 12)
     for line in lines:
@@ -140,25 +140,25 @@ def show_log(container: str) -> list[str]:
 
 
 def generator_error(container: str, code: int) -> LabError:
-    """Why the generator ended before its load, in its own words when it gave them."""
+    """Return the error for a generator that ended before its load: its own message if it printed one."""
     done = run_docker(["logs", "--tail", "40", container])
-    # The generator's last words are its error, a line for each problem.
+    # The generator's output ends with its error message, one line per problem.
     _, mark, said = (done.stdout + done.stderr).rpartition("locust: error: ")
     if mark:
         return LabError("\n       ".join(last_lines(said, 12)), exit_code=BAD_INPUT if code == BAD_INPUT else 1)
     show_log(container)
     return LabError(
-        f"The load generator ended with status {code} before its load", "Its last lines are above.", exit_code=1
+        f"The load generator ended with status {code} before its load", "Its last log lines are above.", exit_code=1
     )
 
 
 def setup_seconds_max(plan: RunPlan) -> float:
-    """How long the set-up may take: the limits of its steps, one after another."""
+    """Return the time limit of the set-up: the sum of the limits of its steps."""
     return SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
 
 
 def await_setup(compose: Compose, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
-    """Wait until the generator has done its set-up and holds: what each step prepared. Raises LabError."""
+    """Wait until the generator has finished its set-up, and return what each step prepared. Raises LabError."""
     limit = setup_seconds_max(plan)
     started = time.monotonic()
     ready = f"{ROWS_DIRECTORY}/{plan.identity}.ready.json"
@@ -176,24 +176,27 @@ def await_setup(compose: Compose, plan: RunPlan, names: LoadContainers) -> list[
             if elapsed > limit:
                 show_log(names.driver)
                 raise LabError(
-                    f"The set-up was not done within {limit:.0f} s", "Its last lines are above.", exit_code=1
+                    f"The set-up did not finish within {limit:.0f} s", "Its last log lines are above.", exit_code=1
                 )
             ticker.show(f"set-up: {elapsed:.0f} s")
             time.sleep(SETUP_POLL_SECONDS)
 
 
 def let_go(compose: Compose, plan: RunPlan) -> None:
-    """Tell the generator to begin the load."""
+    """Signal the generator to begin the load."""
     compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.go")
 
 
 def end_early(compose: Compose, plan: RunPlan) -> None:
-    """Tell the generator that the load has been seen for long enough."""
+    """Signal the generator to end the load now."""
     compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.stop")
 
 
 def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> Timeline:
-    """Wait for the end of the load, and show how it goes. Raises LabError when it does not end, or a worker ends early."""
+    """Wait for the end of the load, and show its progress.
+
+    Raises LabError if the load does not end in time, or if a worker ends early.
+    """
     timeline = Timeline()
     watch = EarlyStop(plan.options)
     live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.parts))
@@ -208,13 +211,13 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
             if codes[names.driver] is not None:
                 await_end(names)
                 return timeline
-            # Workers end with their master, so towards the end one may be gone a little before it.
+            # Workers end with their master. Towards the end, a worker may end slightly before it.
             if elapsed < total and timeline.warm_up is None:
                 # One that ended well was told to by its master, which ends next, or reports that it has lost it.
                 check_workers(names, {name: code for name, code in codes.items() if code != 0})
             if elapsed > limit:
                 raise LabError(
-                    f"The load did not end within {limit:.0f} s", "See `docker compose logs bridge`.", exit_code=1
+                    f"The load did not end within {limit:.0f} s", "Check `docker compose logs bridge`.", exit_code=1
                 )
             timeline.note()
             stage = (
@@ -234,7 +237,7 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
 
 
 def await_end(names: LoadContainers) -> None:
-    """Wait until every worker has ended and its rows are whole. Raises LabError when one has not in time."""
+    """Wait until every worker has ended, so that all rows are written. Raises LabError if one does not end in time."""
     deadline = time.monotonic() + WORKERS_END_SECONDS_MAX
     while names.workers:
         running = [name for name, code in exit_codes(names.workers).items() if code is None]
@@ -242,15 +245,15 @@ def await_end(names: LoadContainers) -> None:
             return
         if time.monotonic() > deadline:
             raise LabError(
-                f"{len(running)} workers still ran {WORKERS_END_SECONDS_MAX} s after their master had ended",
-                f"See `docker logs {running[0]}` of the next such run.",
+                f"{len(running)} workers were still running {WORKERS_END_SECONDS_MAX} s after their master had ended",
+                f"Run again, and check `docker logs {running[0]}` while they are running.",
                 exit_code=1,
             )
         time.sleep(SETUP_POLL_SECONDS)
 
 
 def rows_files(plan: RunPlan) -> dict[int, str]:
-    """Name of every rows file by worker index; a single process has index 0."""
+    """Return the names of the rows files by worker index. A single process has index 0."""
     workers = plan.options.workers
     if not workers:
         return {0: f"{plan.identity}.ndjson"}

@@ -1,4 +1,4 @@
-"""Reads the four counters of the running lab, and waits until it is at rest."""
+"""Reads the counters behind the four counts, and waits until the lab is at rest."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ POLL_SECONDS = 0.5
 
 
 def snapshot(bridge: Bridge, prometheus: Prometheus, subject: Subject) -> Snapshot:
-    """Read all counters now."""
+    """Read the counters of bridge, nodes and vaults now."""
     completed = dict.fromkeys(subject.flows, 0)
     for sample in bridge.metrics():
         if sample.name == "bridge_flows_completed_total" and sample.labels.get("node") == subject.node:
@@ -34,7 +34,7 @@ def snapshot(bridge: Bridge, prometheus: Prometheus, subject: Subject) -> Snapsh
 
 
 def is_at_rest(bridge: Bridge, prometheus: Prometheus, *, since: float) -> bool:
-    """Whether no flow is under way anywhere, by the bridge now and by every node in a scrape made after ``since``."""
+    """Return whether no flow is in flight: at the bridge now, and at every node in a scrape after ``since``."""
     nodes = bridge.nodes()
     if any(node.outstanding_flows for node in nodes.values()):
         return False
@@ -54,7 +54,7 @@ def await_rest(
     seconds_max: float = REST_SECONDS_MAX,
     pause: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """Wait until the lab is at rest; False when it was not within the limit."""
+    """Wait until the lab is at rest. Return False if it is not at rest within the limit."""
     deadline = time.monotonic() + seconds_max
     while not is_at_rest(bridge, prometheus, since=since):
         if time.monotonic() > deadline:
@@ -72,10 +72,10 @@ def count_run(
     succeeded: Mapping[str, int],
     ended_at: float,
 ) -> Counts:
-    """Wait for rest, then compare the four counts.
+    """Wait until the lab is at rest, then compare the four counts.
 
-    Every number is one that was read after rest. A scrape reads a node's MBeans one after another, so one that straddled
-    the end of a flow may hold an older counter: where the counts differ, they are read once more from the next scrape.
+    All counters are read at rest. A scrape reads a node's MBeans one after another. If a flow ended during the scrape,
+    its counter may be outdated; so if the counts differ, they are read again after the next scrape.
     """
     started = time.monotonic()
     at_rest = await_rest(bridge, prometheus, since=ended_at)

@@ -1,4 +1,4 @@
-"""One run: load on the lab for a while, then everything that was measured, kept in one folder of ``results/``."""
+"""Executes one run: generates a load, measures it, and stores the results in a folder of ``results/``."""
 
 import tempfile
 import time
@@ -24,9 +24,9 @@ from corda_lab.text import ui
 
 
 def measure(options: LoadOptions, settings: Settings, environment: Environment | None = None) -> Measured:
-    """Run and measure. Nothing is kept yet; an interrupted load is stopped, and what it left is removed.
+    """Run a load and measure it, without storing anything. An interrupted load is stopped and cleaned up.
 
-    ``environment`` is the lab's own, where the caller knows it already.
+    ``environment`` is that of the lab; it is read if it is None. Raises LabError.
     """
     settings = shape.of_running(settings)
     compose = Compose(settings)
@@ -38,7 +38,7 @@ def measure(options: LoadOptions, settings: Settings, environment: Environment |
     with tempfile.TemporaryDirectory(prefix="corda-lab-run-") as scratch:
         directory = Path(scratch)
         with containers.load_containers(compose, planned) as names:
-            with ui.phase("Set-up, and reading the counters"):
+            with ui.phase("Running the set-up, reading the counters"):
                 for prepared in containers.await_setup(compose, planned, names):
                     ui.note(f"{prepared.name}: {prepared.items} items in {prepared.seconds:.1f} s")
                 observer = Observer(compose, bridge, prometheus, planned.subject)
@@ -46,7 +46,7 @@ def measure(options: LoadOptions, settings: Settings, environment: Environment |
                 containers.let_go(compose, planned)
                 timeline = containers.generate_load(compose, planned, bridge, names)
                 requests, end = containers.collect(compose, planned, names, directory)
-        with ui.phase("Waiting for rest, counting"):
+        with ui.phase("Waiting until the lab is at rest, comparing the counts"):
             counted = observer.count(requests, end.ended_at)
             stage_rows = observer.stage_rows(directory)
             metrics = prometheus.run_metrics(started_at=end.started_at - 3 * SCRAPE_SECONDS, ended_at=time.time())
@@ -67,16 +67,15 @@ def measure(options: LoadOptions, settings: Settings, environment: Environment |
 
 
 def execute(options: LoadOptions, settings: Settings) -> tuple[Path, StepEntry]:
-    """Run, measure and keep. Returns the run's folder and its step.
+    """Run a load, measure it and store the results. Returns the run's folder and its step. Raises LabError.
 
-    An interrupted or failed run leaves no folder: the load is stopped and what was collected is dropped, so every folder
-    of ``results/`` is a whole run.
+    An interrupted or failed run is stopped and discarded. So every folder in ``results/`` is a complete run.
     """
     check_options(options)
     identity = folders.run_id(run_name(options))
     folders.require_free(identity)
     measured = measure(options, settings)
-    with ui.phase("Keeping the results"), folders.new_run(identity) as folder:
+    with ui.phase("Storing the results"), folders.new_run(identity) as folder:
         files.write_run(folder, files.single(identity, measured), [measured])
         page.render(folder)
     return folders.find_run(identity), measured.step

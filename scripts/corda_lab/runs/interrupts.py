@@ -1,4 +1,4 @@
-"""Interrupts, held back where a step must not be torn in two."""
+"""Defers interrupts during operations that must not be cut off in the middle."""
 
 import signal
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Let the block run to its end; an interrupt that came meanwhile is raised behind it.
+    """Defer SIGINT and SIGTERM until the end of the block, and then raise KeyboardInterrupt.
 
-    For steps of a few seconds only: a person who presses Ctrl-C waits for them.
+    Only for operations of a few seconds: a user who presses Ctrl-C waits for them.
     """
     came: list[int] = []
     previous = {

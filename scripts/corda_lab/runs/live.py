@@ -1,4 +1,4 @@
-"""The rate that is shown while a load runs."""
+"""The rate and counts that are shown while a load is running."""
 
 import time
 from collections import deque
@@ -11,9 +11,9 @@ RATE_SECONDS = 5
 
 
 class LiveRate:
-    """Completions and errors as the bridge counts them, for the line that shows how a run goes.
+    """Completed and failed flows, as counted by the bridge, for the progress line of a run.
 
-    Of a workload that ``expects_failures`` these are work done, too.
+    If the workload ``expects_failures``, failed flows also count as done.
     """
 
     def __init__(self, bridge: Bridge, subject: Subject, *, expects_failures: bool) -> None:
@@ -35,18 +35,18 @@ class LiveRate:
 
     @property
     def done(self) -> float:
-        """Flows that were done from the first look to the last."""
+        """Flows that were done between the first and the last reading."""
         return self._seen[-1][1] - self._done(*self._first) if self._first else 0.0
 
     def _done(self, completed: float, failed: float) -> float:
         return completed + failed if self._expects_failures else completed
 
     def tell(self) -> str:
-        """Rate over the last seconds, completions, failures and flows in flight since the first look."""
+        """Read the counters, and return the progress line: recent rate, completed, failed and in-flight flows."""
         try:
             completed, failed, in_flight = self._read()
         except LabError:
-            return "the bridge is too busy to tell"
+            return "no progress: the bridge is not answering"
         now = time.monotonic()
         self._first = self._first or (completed, failed)
         self._seen.append((now, self._done(completed, failed)))

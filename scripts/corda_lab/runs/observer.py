@@ -1,4 +1,4 @@
-"""Reads every counter before and after a load."""
+"""Reads all counters before and after a load."""
 
 import time
 from collections.abc import Callable
@@ -20,16 +20,19 @@ REST_BEFORE_SECONDS_MAX = 60.0
 
 
 class Observer:
-    """Reads every counter when the set-up is done, and again at rest after the load."""
+    """Reads all counters when it is created, after the set-up, and again at rest after the load.
+
+    Raises LabError if the lab is not at rest after the set-up.
+    """
 
     def __init__(self, compose: Compose, bridge: Bridge, prometheus: Prometheus, subject: Subject) -> None:
         self._compose = compose
         self._bridge = bridge
         self._prometheus = prometheus
         self._subject = subject
-        # A scrape that is older than this may still show a flow of the set-up.
+        # An earlier scrape may still contain a flow of the set-up.
         if not counters.await_rest(bridge, prometheus, since=time.time(), seconds_max=REST_BEFORE_SECONDS_MAX):
-            raise LabError("The lab is not at rest", "Wait until `scripts/lab status` shows no flow in flight.")
+            raise LabError("The lab is not at rest", "Wait until `scripts/lab status` shows no flows in flight.")
         self._nodes = bridge.nodes()
         self._before = counters.snapshot(bridge, prometheus, subject)
         self._stage_offsets = stage_rows.offsets(compose, list(self._nodes))
@@ -37,7 +40,7 @@ class Observer:
         self._costs = readings.read(compose, prometheus, list(self._nodes))
 
     def count(self, requests: pl.DataFrame, ended_at: float) -> counts.Counts:
-        """The four counts over the load, at rest."""
+        """Wait until the lab is at rest, and return the four counts over the load. ``ended_at`` is in Unix seconds."""
         return counters.count_run(
             self._bridge,
             self._prometheus,
@@ -48,12 +51,12 @@ class Observer:
         )
 
     def stage_rows(self, directory: Path) -> pl.DataFrame | None:
-        """Stage rows of every flow that ended since; None when there is none."""
+        """Collect the stage rows of the flows that ended since the start of the load; None if there are none."""
         time.sleep(stage_rows.FLUSH_SECONDS)
         return stage_rows.read_stages(stage_rows.collect(self._compose, self._stage_offsets, directory), self._nodes)
 
     def stage_values(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> Callable[[Window], StagesEntry]:
-        """The entry ``stages`` of the step, once its measuring window is known."""
+        """Return a function that makes the step's entry ``stages`` from its measuring window."""
         dropped = stage_rows.dropped_rows(self._prometheus)
         return lambda window: stages.stage_values(
             requests,
@@ -65,5 +68,5 @@ class Observer:
         )
 
     def readings(self) -> tuple[costs.Reading, costs.Reading]:
-        """What costs are counted from: before the load, and now."""
+        """Return the readings from which costs are computed: before the load, and now."""
         return self._costs, readings.read(self._compose, self._prometheus, list(self._nodes))

@@ -1,4 +1,4 @@
-"""What must hold before a load starts."""
+"""Checks that must pass before a load starts."""
 
 import httpx
 
@@ -16,7 +16,7 @@ from corda_lab.workloads.resolve import check_attachments, read_workload, resolv
 
 
 def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
-    """Every service of the lab has to be ready before load starts; Grafana may be left out. Returns the nodes by name."""
+    """Check that every service of the lab except Grafana is ready. Returns the nodes by name. Raises LabError."""
     services = {service.name: service for service in compose.services()}
     needed = ["bridge", "locust", "prometheus", *compose.settings.extra_services]
     missing = [name for name in needed if name not in services or not services[name].is_ready]
@@ -36,7 +36,7 @@ def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
 
 
 def web_ui_users(url: str) -> int:
-    """Users that run in the Locust web UI now; 0 also where it does not answer, for then it drives no load."""
+    """Return the users that the Locust web UI is running now. 0 also if it does not answer: then it runs no load."""
     try:
         return int(httpx.get(f"{url}/stats/requests", timeout=10.0, trust_env=False).json().get("user_count") or 0)
     except (httpx.HTTPError, ValueError):
@@ -44,30 +44,30 @@ def web_ui_users(url: str) -> int:
 
 
 def check_no_other_load(compose: Compose, bridge: Bridge, locust_url: str) -> None:
-    """A run counts what happens between two moments, so nothing else may happen between them."""
+    """Raise LabError if there is any other load. A run counts all flows of the lab between its start and its end."""
     others = compose.load_containers()
     if others:
-        raise LabError(f"Another run is under way ({others[0]})", "Wait for its end, or stop it with `docker stop`.")
+        raise LabError(f"Another run is in progress ({others[0]})", "Wait for it to end, or stop it: `docker stop`.")
     users = web_ui_users(locust_url)
     busy = {node.name: node.outstanding_flows for node in bridge.nodes().values() if node.outstanding_flows}
     if users > 0:
         raise LabError(
             f"The Locust web UI is running {users} users",
-            "Stop them there first: a run counts every flow of the lab.",
+            "Stop them there first, because a run counts all flows of the lab.",
         )
     if busy:
         counted = ", ".join(f"{count} at {name}" for name, count in busy.items())
-        raise LabError(f"Flows are outstanding: {counted}", "Wait until `scripts/lab status` shows none.")
+        raise LabError(f"Flows are still in flight: {counted}", "Wait until `scripts/lab status` shows none.")
 
 
 def run_name(options: LoadOptions) -> str:
-    """What a run is called beside its time: its own name, or its workload's. Raises LabError."""
+    """Return the part of the run id after the time: the option ``--name``, or the workload's name. Raises LabError."""
     name = options.name or read_workload(options.workload, options.overrides).name.lower().replace("_", "-")
     return folders.check_name(name, option="--name")
 
 
 def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bridge) -> RunPlan:
-    """Check everything that can be checked before the load starts."""
+    """Make all checks that are possible before the load starts, and return its plan. Raises LabError."""
     check_options(options)
     workload = read_workload(options.workload, options.overrides)
     lifecycle.require_engine()
@@ -76,21 +76,22 @@ def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bri
     subject = resolve_subject(options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
     if options.users > int(settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]):
-        ui.warn(f"more users than BRIDGE_MAX_OUTSTANDING_FLOWS={settings['BRIDGE_MAX_OUTSTANDING_FLOWS']}: expect 429")
+        limit = settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]
+        ui.warn(f"more users than BRIDGE_MAX_OUTSTANDING_FLOWS={limit}: the bridge will reject some starts (HTTP 429)")
     return RunPlan(
         folders.run_id(run_name(options)), options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
     )
 
 
 def describe(plan: RunPlan) -> str:
-    """What a run starts, in a line."""
+    """Describe in one line which flows a run starts, and where."""
     subject = plan.subject
     to = f" → {', '.join(subject.counterparties)}" if subject.counterparties else ""
     return f"{plan.workload.name}: {', '.join(subject.flows.values())}, {subject.node}{to}"
 
 
 def title_of(options: LoadOptions) -> str:
-    """The load in a few words."""
+    """Describe the load in a few words."""
     who = (
         f"{options.arrivals} arrivals, {options.rate:g} per second, pool of {options.users}"
         if options.is_open

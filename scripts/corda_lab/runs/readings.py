@@ -1,4 +1,4 @@
-"""Reads what nodes and database have used up: processor time, disk, sizes."""
+"""Reads the costs of nodes and database: CPU time of the database, bytes sent, bytes stored."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.steps.costs import Reading
 
 CLOCK_TICKS_PER_SECOND = 100
-"""Of the times in ``/proc``, on every Linux that Docker runs on (``getconf CLK_TCK``)."""
+"""Unit of the times in ``/proc`` (``getconf CLK_TCK``). It is 100 on every Linux that Docker supports."""
 
 
 DATABASE_COMMAND = "cat /proc/[0-9]*/stat"
@@ -20,7 +20,7 @@ NODE_COMMAND = (
 
 
 def parse_node(text: str) -> tuple[int | None, int | None]:
-    """Bytes sent by all interfaces but the loopback, and bytes of the H2 file where there is one."""
+    """Return the bytes sent by all interfaces except loopback, and the size of the H2 file. Each is None if missing."""
     sent: int | None = None
     database: int | None = None
     for line in text.splitlines():
@@ -34,14 +34,14 @@ def parse_node(text: str) -> tuple[int | None, int | None]:
 
 
 def parse_processes(text: str) -> float | None:
-    """Seconds of processor that all processes of a container have used, with those that have ended; None without any.
+    """Return the CPU-seconds of all processes of a container, including ended ones; None if there are no processes.
 
-    The lines are of ``/proc/<pid>/stat``. A process's times include those of its children once they have ended and were waited
-    for, as PostgreSQL's first process does with every connection's.
+    ``text`` has the lines of ``/proc/<pid>/stat``. The times of a process include those of children that have ended and
+    that it waited for. PostgreSQL's first process waits for the process of every connection.
     """
     ticks, seen = 0, False
     for line in text.splitlines():
-        # The name, in brackets, may have spaces; after it come the state and the other fields.
+        # The name is in parentheses and may contain spaces. The state and the other fields follow it.
         fields = line.rpartition(")")[2].split()
         if len(fields) >= 15 and all(field.isdecimal() for field in fields[11:15]):
             ticks, seen = ticks + sum(int(field) for field in fields[11:15]), True
@@ -49,7 +49,7 @@ def parse_processes(text: str) -> float | None:
 
 
 def read(compose: Compose, prometheus: Prometheus, nodes: Sequence[str]) -> Reading:
-    """Take a reading now. A node that cannot be asked is left out."""
+    """Take a reading now. Nodes that do not answer are left out."""
     sent: dict[str, int] = {}
     database: dict[str, int] = {}
     for node in nodes:

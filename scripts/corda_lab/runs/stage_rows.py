@@ -1,4 +1,4 @@
-"""Collects the stage rows that the nodes wrote, and reads them."""
+"""Collects and parses the stage rows that the nodes write."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from corda_lab.steps.stages import _TEXT, _TIMES, column_of, ordered_stages
 from corda_lab.text import ui
 
 FLUSH_SECONDS = 1.0
-"""A node writes its rows within half a second after a flow's end."""
+"""Time to wait before reading. A node writes its rows within half a second of the end of a flow."""
 
 
 COLLECT_SECONDS_MAX = 300.0
@@ -31,7 +31,7 @@ TAIL_COMMAND = 'if [ -f "$LAB_STAGES_FILE" ]; then tail -c "+$1" "$LAB_STAGES_FI
 
 
 def offsets(compose: Compose, nodes: Sequence[str]) -> dict[str, int]:
-    """Bytes of every node's stage rows so far, by node; a node that keeps none is left out."""
+    """Return the size in bytes of every node's stage rows, by node. Nodes that write no stage rows are left out."""
     found = {}
     for node in nodes:
         words = compose.run("exec", "-T", node.lower(), "sh", "-c", SIZE_COMMAND, check=False).stdout.split()
@@ -41,9 +41,9 @@ def offsets(compose: Compose, nodes: Sequence[str]) -> dict[str, int]:
 
 
 def collect(compose: Compose, before: Mapping[str, int], directory: Path) -> list[Path]:
-    """Copy what every node has written since ``before`` to ``directory``, a file per node.
+    """Copy the rows that every node has written since ``before`` to ``directory``, one file per node.
 
-    A node that cannot be asked, such as one that the load has killed, is left out with a warning.
+    A node that does not answer, for example because the load has killed it, is left out with a warning.
     """
     paths = []
     for node, offset in before.items():
@@ -59,7 +59,7 @@ def collect(compose: Compose, before: Mapping[str, int], directory: Path) -> lis
 
 
 def dropped_rows(prometheus: Prometheus) -> dict[str, int]:
-    """Stage rows that every node has dropped since it started, by node."""
+    """Return the number of stage rows that every node has dropped since its start, by node."""
     return {
         value.labels["node"]: int(value.value)
         for value in prometheus.latest('corda_stage_rows_total{outcome="dropped"}')
@@ -67,9 +67,10 @@ def dropped_rows(prometheus: Prometheus) -> dict[str, int]:
 
 
 def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node]) -> pl.DataFrame | None:
-    """One table of all nodes' rows, a column ``stage_<name>_ms`` per stage; None when there is no row.
+    """Return one table with the rows of all nodes, sorted by time; None if there are no rows. Raises LabError.
 
-    A last line that was cut off is left out. Nodes are named as in the lab, not by their X.500 names. Raises LabError.
+    Each stage has a column ``stage_<name>_ms``. An incomplete last line is ignored. Nodes have their lab names, not
+    their X.500 names.
     """
     lab_names = {node.x500_name: node.name for node in nodes.values()}
     records = []
@@ -82,8 +83,8 @@ def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node]) -> pl.DataFram
                 record = {name: row[name] for name in (*_TEXT, *_TIMES)}
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise LabError(
-                    f"{path.name}: a stage row cannot be read ({type(error).__name__}: {error})",
-                    "This is a defect of the lab's CorDapp.",
+                    f"{path.name}: a stage row cannot be parsed ({type(error).__name__}: {error})",
+                    "This is a defect of the lab's CorDapp. Please report it.",
                 ) from None
             record["node"] = lab_names.get(row["node"], row["node"])
             record["tx_id"] = row["tx_id"].upper() if row["tx_id"] else None

@@ -1,4 +1,4 @@
-"""Readings of this machine while a load runs."""
+"""Readings of this machine during a load."""
 
 import time
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from corda_lab.steps.rows import Window
 
 @dataclass
 class Timeline:
-    """Readings of the host while the load ran, (unix seconds, reading), and what the load was ended for."""
+    """Readings of the host during the load, as (Unix seconds, reading), and the warm-up if the load ended early."""
 
     cpu: list[tuple[float, machine.CpuTime]] = field(default_factory=list)
     swapped: list[tuple[float, int]] = field(default_factory=list)
     warm_up: steady.WarmUp | None = None
-    """Where the warm-up ended, in a load that was ended because it had been measured for long enough."""
+    """The end of the warm-up, if the load was ended early because it had been measured for long enough."""
 
     def note(self) -> None:
         """Take a reading now."""
@@ -26,18 +26,18 @@ class Timeline:
             self.swapped.append((now, pages))
 
     def machine_use(self, window: Window) -> MachineUse:
-        """What the host did over the window."""
+        """Return CPU utilisation, CPU steal and swapping of the host over the window."""
         cpu = self.cpu_between(window)
         return MachineUse(
             machine.busy_percent(*cpu), machine.stolen_percent(*cpu), self.swapped_pages(window), machine.cores()
         )
 
     def swapped_pages(self, window: Window) -> int | None:
-        """Pages that the host moved to and from its swap over the window."""
+        """Return the pages that the host swapped in and out over the window; None without two readings in it."""
         within = [pages for at, pages in self.swapped if window.started_at <= at <= window.ended_at]
         return within[-1] - within[0] if len(within) > 1 else None
 
     def cpu_between(self, window: Window) -> tuple[machine.CpuTime | None, machine.CpuTime | None]:
-        """The first and the last reading of the host's processors in the window; None where there are not two."""
+        """Return the first and the last reading of the host's CPU time in the window; None without two readings."""
         within = [reading for at, reading in self.cpu if window.started_at <= at <= window.ended_at]
         return (within[0], within[-1]) if len(within) > 1 else (None, None)

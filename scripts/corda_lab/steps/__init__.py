@@ -1,1 +1,1 @@
-"""What one load on one lab came to. Pure computation: rows in, values out, no Docker and no HTTP."""
+"""The result of one load on one lab. Pure computation: rows in, values out, no Docker and no HTTP."""

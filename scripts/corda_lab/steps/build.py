@@ -1,4 +1,4 @@
-"""Makes the entry of a step from what was measured: every value, the warnings, the validity and the verdict."""
+"""Builds the entry of a step from its measurements: all values, the warnings, the validity and the verdict."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,43 +37,43 @@ CONFIDENCE_DEFAULT = 0.95
 
 @dataclass(frozen=True)
 class MachineUse:
-    """What the host did over a measuring window; None where it is not known."""
+    """The utilisation of the host over a measuring window. Values that are not known are None."""
 
     busy_percent: float | None
-    """Share of all processors' time, of which ``stolen_percent`` is a part."""
+    """Share of the CPU time of all cores. It includes ``stolen_percent``."""
     stolen_percent: float | None
-    """CPU steal: what the hypervisor gave to other guests."""
+    """CPU steal: the share of CPU time that the hypervisor gave to other VMs."""
     swapped_pages: int | None
     cores: int | None
-    """How many the host has."""
+    """The number of cores of the host."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """Everything that was read of one load, before, during and after it."""
+    """Everything that was read of one load: before, during and after it."""
 
     requests: pl.DataFrame
-    """The generator's rows, one per request; see ``rows.ROW_SCHEMA``."""
+    """The rows of the generator, one per request, with the columns of ``rows.ROW_SCHEMA``."""
     metrics: pl.DataFrame
-    """Prometheus's samples over the load."""
+    """The samples of Prometheus over the load."""
     end: RunEnd
-    """The generator's own summary, as it writes it at its end."""
+    """The summary that the generator writes at its end."""
     counted: counts.Counts
     warm_up: steady.WarmUp | None
-    """Where the warm-up was seen to end, in a load that was ended for that."""
+    """The end of the warm-up, if it was found while the load was running."""
     machine_use: Callable[[Window], MachineUse]
-    """What the host did over a window of the load."""
+    """Returns the utilisation of the host over a window of the load."""
     stage_values: Callable[[Window], StagesEntry]
-    """The values of the stages over a window of the load."""
+    """Returns the stages of the flows in a window of the load."""
     readings: tuple[costs.Reading, costs.Reading]
-    """What costs are counted from: before the load, and at rest after it."""
+    """The counters for the costs: before the load, and at rest after it."""
 
 
 def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: RunEnd, decided: steady.WarmUp | None) -> WarmUpEntry:
-    """The entry ``warm_up`` of the step: how long it took, by which rule, and whether that found its end.
+    """The entry ``warm_up`` of a step.
 
-    ``decided`` is where the load was seen to have warmed up when it was ended for that; only a load that went on to its limit is
-    looked at anew.
+    ``decided`` is the end of the warm-up that was found while the load was running, if it was. Otherwise the whole load
+    is searched for it.
     """
     least, most = options.warm_up_seconds_min, options.warm_up_seconds
     if end.exit_reason == ALL_FAILED:
@@ -101,7 +101,7 @@ def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: RunEnd, decide
 
 
 def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: RunEnd) -> PrecisionEntry:
-    """The entry ``precision`` of the step: how closely its own mean throughput is known."""
+    """The entry ``precision`` of a step: how precisely its own mean throughput is known."""
     stopping = options.stopping
     series = steady.completions_per_bin(
         requests.filter(rows.is_done())["ended_at"].to_list(),
@@ -112,21 +112,26 @@ def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, e
     return PrecisionEntry(
         wanted=stopping.precision if stopping else None,
         reached=steady.relative_half_width(series, stopping.confidence if stopping else CONFIDENCE_DEFAULT),
-        # A load that is told to stop may have been measured for all the time there was, after a short warm-up.
+        # After a short warm-up, a load that was stopped early may still have the full measuring window.
         ended_early=end.exit_reason == "enough" and window.seconds < options.duration_seconds,
     )
 
 
 def measuring_window(end: RunEnd, warm_up_seconds: float) -> Window:
-    """After the warm-up until the load was told to stop."""
+    """The window from the end of the warm-up until the generator was told to stop.
+
+    Raises LabError if the load stopped before the end of the warm-up.
+    """
     window = Window(end.started_at + warm_up_seconds, end.stop_at)
     if window.seconds <= 0:
-        raise LabError("The load stopped before the warm-up was over", "Was Locust stopped by hand?", exit_code=1)
+        raise LabError(
+            "The load stopped before the warm-up was over", "Check whether Locust was stopped by hand.", exit_code=1
+        )
     return window
 
 
 def mean_in_window(metrics: pl.DataFrame, name: str, window: Window, *, label: str | None = None) -> dict[str, float]:
-    """Mean over the window of one named series, by node or by another label."""
+    """The mean of a metric over the window, by node or by the label ``label``."""
     samples = metrics.filter(
         (pl.col("name") == name) & (pl.col("time") >= window.started_at) & (pl.col("time") <= window.ended_at)
     )
@@ -136,7 +141,7 @@ def mean_in_window(metrics: pl.DataFrame, name: str, window: Window, *, label: s
 
 
 def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, throughput: float) -> float | None:
-    """Cores that the machine spent on something other than the lab; None where that is not known."""
+    """The cores of the machine that processes outside the lab used; None if this is not known."""
     busy, stolen, cores = resources.host_busy_percent, resources.host_stolen_percent, resources.host_cores
     if busy is None or stolen is None or cores is None:
         return None
@@ -146,12 +151,12 @@ def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, through
 
 
 def generator_cpu_percent(end: RunEnd) -> float:
-    """The highest share of one core that a process of the generator used: the busiest worker's, where there are several."""
+    """The peak CPU of the generator's busiest process, in % of one core; None if it is not known."""
     return max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)])
 
 
 def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ...]:
-    """The values of each part, with its flow, its weight and its unit."""
+    """The values of each part, with its flow, weight and unit."""
     by_name = {part.name: part for part in subject.parts}
     return tuple(
         PartEntry(
@@ -168,7 +173,7 @@ def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ..
 
 
 def window_entry(end: RunEnd, window: Window, warm_up: WarmUpEntry) -> WindowEntry:
-    """The times of the load."""
+    """The entry ``window`` of a step."""
     return WindowEntry(
         load_started_at=end.started_at,
         spawned_at=end.spawned_at,
@@ -181,7 +186,7 @@ def window_entry(end: RunEnd, window: Window, warm_up: WarmUpEntry) -> WindowEnt
 
 
 def resources_entry(metrics: pl.DataFrame, window: Window, machine: MachineUse) -> ResourcesEntry:
-    """What the host and the nodes used over the window."""
+    """The entry ``resources`` of a step: means over the window, without ``others_cpu_cores``."""
     return ResourcesEntry(
         host_busy_percent=machine.busy_percent,
         host_stolen_percent=machine.stolen_percent,
@@ -195,7 +200,7 @@ def resources_entry(metrics: pl.DataFrame, window: Window, machine: MachineUse) 
 
 
 def judged(step: StepEntry) -> StepEntry:
-    """The step with its warnings, its validity and its verdict, which follow from its other values."""
+    """The step with the warnings, the validity and the verdict that follow from its other values."""
     invalid, failed = invalidity(step), verdict(step)
     return step.updated(
         # What makes a step invalid is not said a second time as a warning.
@@ -206,7 +211,10 @@ def judged(step: StepEntry) -> StepEntry:
 
 
 def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
-    """The entry of ``steps.json``: what one load on one lab came to."""
+    """The entry of a step in ``steps.json``.
+
+    Raises LabError if the load stopped before the end of the warm-up.
+    """
     options, subject = plan.options, plan.subject
     warm_up = warm_up_of(options, seen.requests, seen.end, seen.warm_up)
     window = measuring_window(seen.end, warm_up.cut_seconds)

@@ -1,6 +1,6 @@
-"""What one unit of work costs: processor, allocation, network and database, per node.
+"""The cost of one flow: CPU, allocation, network and database, by node.
 
-``docs/methodology.md`` defines every figure.
+``docs/methodology.md`` defines every value.
 """
 
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from corda_lab.steps.entry import CostsEntry, RequestValues
 from corda_lab.steps.rows import Window
 
 DATABASE = "PostgreSQL"
-"""How the database server is called among the nodes in the figures."""
+"""Name of the database server in the costs by node."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Counters at one moment: bytes by node, sent to other containers and taken by the database.
+    """Counters at one moment: bytes by node, sent to other containers and stored in the database.
 
-    ``database_cpu_seconds`` is what PostgreSQL has used of the processor; None where the nodes have H2 inside them.
+    ``database_cpu_seconds`` is the CPU time that PostgreSQL has used; None if the nodes use H2.
     """
 
     sent: Mapping[str, int]
@@ -28,7 +28,7 @@ class Reading:
 
 
 def counter_rise(metrics: pl.DataFrame, name: str, window: Window, *, label: str | None = None) -> dict[str, float]:
-    """Rise per second of a counter between its first and its last scrape in the window, by node or by another label."""
+    """The increase per second of a counter from its first to its last scrape in the window, by node or by ``label``."""
     key = pl.col("labels").str.json_path_match(f"$.{label}") if label else pl.col("node")
     samples = (
         metrics.filter((pl.col("name") == name) & pl.col("time").is_between(window.started_at, window.ended_at))
@@ -57,9 +57,9 @@ def cost_values(
 ) -> CostsEntry:
     """The entry ``costs`` of a step.
 
-    Processor and allocation are rates over the measuring window ÷ its throughput. What was sent and stored, and the processor
-    of PostgreSQL, are counted from before the load to the rest after it, warm-up included, ÷ all flows that were done. Bytes
-    per state are known only where every part that made something says how many states.
+    CPU and allocation are rates over the measuring window ÷ its throughput. Sent bytes, database bytes and the CPU time of
+    PostgreSQL are differences from before the load to the rest after it, including the warm-up, ÷ all flows that were
+    completed. Bytes per state are known only if every part that had a success defines its states per flow.
     """
     rate = values.throughput_per_second
     done = values.requests.ok + values.requests.expected

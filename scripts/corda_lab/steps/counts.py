@@ -1,7 +1,7 @@
-"""The four counts of one run: the generator's rows, the bridge, the nodes' JMX counters, the vaults.
+"""The four counts of a run: the rows of the generator, the bridge, the JMX counters of the nodes, and the vaults.
 
-They are read before the load (after the set-up) and again when everything is at rest, so that the differences can be
-compared exactly: flows by class, states by class and node.
+They are read before the load (after the set-up) and again at rest, so the differences can be compared exactly: flows by
+class, and states by class and node.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,8 @@ from corda_lab.text.words import short
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Counters at one moment: completions in the bridge by flow class, successes by node and flow class, unconsumed states."""
+    """Counters at one moment: completions in the bridge by flow class, successes by node and flow class, and unconsumed
+    states by (class of state, node)."""
 
     bridge_completed: dict[str, int]
     node_success: dict[str, dict[str, int]]
@@ -26,7 +27,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Counts:
-    """Differences over a run, and whether they agree."""
+    """The differences of the counters over a run, and whether they agree."""
 
     flows: tuple[FlowCount, ...]
     vaults: tuple[VaultCount, ...] = ()
@@ -36,7 +37,7 @@ class Counts:
 
     @property
     def disagreements(self) -> list[Reason]:
-        """A reason for every count that differs from the generator's, and one when rest was not reached."""
+        """A reason for every count that differs from that of the generator, and one if rest was not reached."""
         found = [
             reason("count_differs", observer=name, count=count, flow=short(flow.flow), generator=flow.generator)
             for flow in self.flows
@@ -59,7 +60,7 @@ class Counts:
         return found
 
     def entry(self) -> CountsEntry:
-        """The form kept in ``steps.json``: totals first, then each flow class, each vault and state, and every node's flows."""
+        """The entry ``counts`` of a step."""
         by_node: dict[str, int] = {}
         for vault in self.vaults:
             by_node[vault.node] = by_node.get(vault.node, 0) + vault.counted
@@ -79,13 +80,13 @@ class Counts:
 
 
 def succeeded_by_part(rows: pl.DataFrame) -> dict[str, int]:
-    """Rows with outcome ok of every part. Expected failures are none of them: no node and no vault counts those."""
+    """The number of rows with outcome ``ok`` of every part. Nodes and vaults do not count expected failures."""
     counts = rows.filter(pl.col("outcome") == "ok").group_by("part").len()
     return {str(part): int(count) for part, count in counts.iter_rows()}
 
 
 def difference(before: Snapshot, after: Snapshot, subject: Subject, *, succeeded: Mapping[str, int]) -> Counts:
-    """What was counted between two snapshots, beside the generator's successes of every part."""
+    """The counts between two snapshots. ``succeeded`` has the successes of every part at the generator, by name."""
     node_flows = {
         node: {
             flow: count - before.node_success.get(node, {}).get(flow, 0)

@@ -1,7 +1,7 @@
-"""The entry of a step in ``steps.json``: one load on one lab, with every value that was measured.
+"""The entry of a step in ``steps.json``: one load on one lab, with all measured values.
 
-The models are the file format. ``docs/methodology.md`` defines the values; the unit of a field is the end of its name.
-``steps.build`` makes an entry, ``results.stored`` reads one back. A new value of a step is a field here and the line of
+The models are the file format. ``docs/methodology.md`` defines the values; the name of a field ends with its unit.
+``steps.build`` makes an entry; ``results.stored`` reads it. A new value of a step needs a field here and the line in
 ``steps.build`` that computes it.
 """
 
@@ -15,21 +15,21 @@ ParameterValue = bool | int | float | str | None
 """A value of a parameter that a sweep varies."""
 
 Phase = Literal["measure", "probe", "confirm"]
-"""What a step is for: to be measured; in a search, to try a rate, or to confirm it."""
+"""The purpose of a step: a measurement, or in a search the probe or the confirmation of a rate."""
 
 
 class Entry(BaseModel):
-    """Base of all parts of an entry: immutable, and without fields that nobody knows."""
+    """Base of all parts of an entry: immutable, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def fields(self) -> dict[str, Any]:
-        """The fields as they are, to make a larger entry of."""
+        """The fields by name, as arguments for a larger entry."""
         return dict(self)
 
 
 class Distribution(Entry):
-    """Count, mean, extremes and nearest-rank percentiles of a set of values; None where there are no values."""
+    """Count, mean, extremes and nearest-rank percentiles of a set of values. All but the count are None for an empty set."""
 
     count: int
     mean: float | None
@@ -41,13 +41,13 @@ class Distribution(Entry):
     max: float | None
 
     def quantile(self, name: str) -> float | None:
-        """The percentile of a name such as ``p95``, or ``max``."""
+        """The value with a name such as ``p95`` or ``max``."""
         value: float | None = getattr(self, name)
         return value
 
 
 class LoadEntry(Entry):
-    """The load as it was asked for; what the model of load does not have is None."""
+    """The requested load. Fields that do not apply to its model are None."""
 
     model: Literal["open", "closed"]
     arrivals: Literal["constant", "poisson"] | None
@@ -62,7 +62,7 @@ class LoadEntry(Entry):
 
 
 class SetupEntry(Entry):
-    """A step of a workload's set-up: how many items it prepared, and how long that took."""
+    """One step of the set-up of a workload: the number of items that it prepared, and its duration."""
 
     name: str
     items: int
@@ -70,7 +70,7 @@ class SetupEntry(Entry):
 
 
 class WindowEntry(Entry):
-    """The times of a load in unix seconds. The measuring window runs from ``started_at`` to ``ended_at``."""
+    """The times of a load, in unix seconds. The measuring window lasts from ``started_at`` to ``ended_at``."""
 
     load_started_at: float
     spawned_at: float | None
@@ -82,7 +82,7 @@ class WindowEntry(Entry):
 
 
 class WarmUpEntry(Entry):
-    """How long the warm-up took, by which rule, and whether that rule found its end."""
+    """The length of the warm-up (``cut_seconds``), the method, and whether the method found its end."""
 
     method: str
     seconds_min: float
@@ -92,7 +92,7 @@ class WarmUpEntry(Entry):
 
 
 class PrecisionEntry(Entry):
-    """Half the width of the step's own interval of its mean throughput, as a share of that mean."""
+    """Half the width of the interval of the mean throughput within the step, as a share of that mean."""
 
     wanted: float | None
     reached: float | None
@@ -100,7 +100,7 @@ class PrecisionEntry(Entry):
 
 
 class RequestCounts(Entry):
-    """Requests by outcome: over the whole run, and those that ended in the measuring window."""
+    """The number of requests by outcome: over the whole run, and of those that ended in the measuring window."""
 
     total: int
     ok: int
@@ -112,7 +112,7 @@ class RequestCounts(Entry):
 
 
 class OutcomeValues(Entry):
-    """Throughput, counts by outcome and times of one set of rows: a workload's, or one of its parts'."""
+    """Throughput, counts by outcome, and times of a set of rows: those of a workload, or of one of its parts."""
 
     throughput_per_second: float
     requests: RequestCounts
@@ -123,14 +123,14 @@ class OutcomeValues(Entry):
 
 
 class PartValues(OutcomeValues):
-    """The values of one part of a workload, from the rows."""
+    """The values of one part of a workload, computed from the rows."""
 
     name: str
     throughput_states_per_second: float | None
 
 
 class PartEntry(PartValues):
-    """One part of a mixed workload, or the only one."""
+    """One part of a workload: its values, and how the workload defines it."""
 
     flow: str
     counterparty: str | None
@@ -142,7 +142,8 @@ class PartEntry(PartValues):
 class FailureKind(Entry):
     """Requests that failed with the same status and message.
 
-    ``error`` has no values in it (see ``steps.failures``); ``example`` is the first message as it came, None where that has none.
+    ``error`` is the message without its values (see ``steps.failures``). ``example`` is the first message with its
+    values, or None if it has none.
     """
 
     status: int | None
@@ -153,7 +154,7 @@ class FailureKind(Entry):
 
 
 class LittlesLaw(Entry):
-    """Throughput × mean latency against the mean number of requests in flight, both seen by the generator."""
+    """Throughput × mean latency (``product``), and the mean number of requests in flight, both at the generator."""
 
     throughput_per_second: float
     latency_mean_seconds: float
@@ -166,7 +167,7 @@ class LittlesLaw(Entry):
 
 
 class Steadiness(Entry):
-    """Throughput in the first and the second half of the measuring window."""
+    """The throughput in the first and the second half of the measuring window."""
 
     first_half_per_second: float
     second_half_per_second: float
@@ -174,7 +175,7 @@ class Steadiness(Entry):
 
 
 class RequestValues(OutcomeValues):
-    """Every value of a step that comes from the rows, in total and by part. Errors are counted over the whole run."""
+    """All values of a step that come from the rows, in total and by part. Errors are those of the whole run."""
 
     throughput_states_per_second: float | None
     parts: tuple[PartValues, ...]
@@ -185,7 +186,7 @@ class RequestValues(OutcomeValues):
 
 
 class OpenLoadEntry(Entry):
-    """Arrivals of an open load: offered, late, dropped, and the generator's own lag. See ``steps.open_load``."""
+    """The arrivals of an open load: offered, late and dropped, and the lag of the generator. See ``steps.open_load``."""
 
     rate_per_second: float
     offered: int
@@ -204,7 +205,7 @@ class OpenLoadEntry(Entry):
 
 
 class StageLine(Entry):
-    """One stage of a flow over many flows."""
+    """The time of one stage over many flows."""
 
     stage: str
     mean_ms: float | None
@@ -214,7 +215,7 @@ class StageLine(Entry):
 
 
 class FlowStages(Entry):
-    """The stages of the flows that one part started."""
+    """The stages of the flows that one part started. ``rows`` of its ``requests`` have a stage row."""
 
     part: str
     flow: str
@@ -232,7 +233,7 @@ class FlowStages(Entry):
 
 
 class ResponderStages(Entry):
-    """The stages of the flows that answered on one node."""
+    """The stages of the responders of one flow class on one node."""
 
     flow: str
     node: str
@@ -242,7 +243,7 @@ class ResponderStages(Entry):
 
 
 class StagesEntry(Entry):
-    """Where the time of the flows went. ``reason`` says why there is no table; None where there is one."""
+    """The stages of the flows. ``reason`` is None, or says why there is no table."""
 
     reason: str | None
     rows_dropped: dict[str, int]
@@ -253,7 +254,7 @@ class StagesEntry(Entry):
 
 
 class FlowCount(Entry):
-    """Successes of one flow class as three observers saw them."""
+    """The successes of one flow class, as counted by three observers."""
 
     flow: str
     generator: int
@@ -262,7 +263,7 @@ class FlowCount(Entry):
 
 
 class VaultCount(Entry):
-    """Change of the unconsumed states of one class in one vault: seen, and expected from the generator's successes."""
+    """The change in unconsumed states of one class in one vault: counted, and expected from the generator's successes."""
 
     state: str
     node: str
@@ -275,7 +276,7 @@ def _read_reasons(stored: Any) -> Any:
 
 
 class CountsEntry(Entry):
-    """The four counts over a run: totals, then each flow class, each vault and state, and every node's flows."""
+    """The four counts over a run: totals, then by flow class, by vault and class of state, and the flows of every node."""
 
     generator: int
     bridge: int
@@ -293,7 +294,7 @@ class CountsEntry(Entry):
 
 
 class WorkerEntry(Entry):
-    """One process of the generator, and the highest share of a core that it used."""
+    """One worker of the generator, its peak CPU in % of one core, and its number of rows."""
 
     index: int
     cpu_percent_max: float | None
@@ -301,7 +302,7 @@ class WorkerEntry(Entry):
 
 
 class GeneratorEntry(Entry):
-    """The generator itself; ``cpu_percent_max`` is the busiest process's share of one core."""
+    """The generator. ``cpu_percent_max`` is the peak CPU of its busiest process, in % of one core."""
 
     cpu_percent_max: float | None
     exit_reason: str | None
@@ -309,7 +310,7 @@ class GeneratorEntry(Entry):
 
 
 class ResourcesEntry(Entry):
-    """Means over the measuring window, of the host and by node; None where a value is not known."""
+    """Means over the measuring window, of the host and by node. A value that is not known is None."""
 
     host_busy_percent: float | None
     host_stolen_percent: float | None
@@ -324,7 +325,7 @@ class ResourcesEntry(Entry):
 
 
 class CostsEntry(Entry):
-    """What one flow costs, by node. See ``steps.costs``. What could not be measured is empty."""
+    """The cost of one flow, by node. See ``steps.costs``. Costs that could not be measured are empty."""
 
     cpu_seconds_per_flow: dict[str, float] = {}
     allocated_bytes_per_flow: dict[str, float] = {}
@@ -333,13 +334,13 @@ class CostsEntry(Entry):
     database_bytes_per_state: dict[str, float] = {}
 
     def of(self, name: str) -> dict[str, float]:
-        """One cost by its name, by node."""
+        """The cost with this name, by node."""
         value: dict[str, float] = getattr(self, name)
         return value
 
 
 class ValidityEntry(Entry):
-    """Whether a step says anything about the system. ``machine`` are those of the reasons that the host gave."""
+    """Whether a step is valid, and why not. ``machine`` has those of the reasons that are due to the host."""
 
     valid: bool
     reasons: list[Reason]
@@ -349,7 +350,7 @@ class ValidityEntry(Entry):
 
 
 class VerdictEntry(Entry):
-    """Whether what was asked for was met, and every reason why not."""
+    """Whether a step passed, and every reason why not."""
 
     passed: bool
     reasons: list[Reason]
@@ -361,7 +362,7 @@ PASSED = VerdictEntry(passed=True, reasons=[])
 
 
 class StepEntry(RequestValues):
-    """One load on one lab. The last fields say where in its sweep the step stands; a run of one step has their defaults."""
+    """One load on one lab. The fields from ``index`` on are its place in a sweep; a run of one step has their defaults."""
 
     name: str
     workload: str
@@ -381,7 +382,7 @@ class StepEntry(RequestValues):
     resources: ResourcesEntry
     costs: CostsEntry
     flags: list[Reason]
-    """Warnings: what a reader should know before quoting a value. The step counts all the same."""
+    """Warnings: what a reader should know before quoting a value. The step still counts."""
     validity: ValidityEntry
     verdict: VerdictEntry
 
@@ -389,20 +390,20 @@ class StepEntry(RequestValues):
     key: str = "run"
     label: str = ""
     point: dict[str, ParameterValue] = {}
-    """The value of every parameter that the sweep varies, by name."""
+    """The values of the parameters that the sweep varies, by name."""
     repeat: int = 1
     phase: Phase = "measure"
     thresholds: VerdictEntry = PASSED
     measured_again: list[Reason] = []
-    """Why the host spoilt earlier attempts, one reason for each."""
+    """Why the host made earlier attempts invalid, one reason for each attempt. The step was then rerun."""
     environment: int = 0
-    """Number of the environment in ``run.json`` that the step ran in."""
+    """The index of the step's environment in ``run.json``."""
 
     _reasons = field_validator("flags", "measured_again", mode="before")(_read_reasons)
 
     @property
     def judged_latency(self) -> Distribution:
-        """The latency that counts: in open load from the intended start, so that waiting for a place is part of it."""
+        """The latency that counts. In open load it runs from the intended start, so it includes the wait for a place."""
         return self.latency_intended_ms if self.open_load else self.latency_ms
 
     def updated(self, **changes: Any) -> "StepEntry":

@@ -1,4 +1,4 @@
-"""Failed requests by kind: their status, and their message without the values in it."""
+"""Failed requests by kind: the status, and the message without the values in it."""
 
 from collections.abc import Iterable
 
@@ -6,13 +6,14 @@ from corda_lab.steps.entry import FailureKind
 from lab_workload.error_text import without_values
 
 SHOWN_MAX = 3
-"""Kinds of failure that stand at the end of a run and at the top of a report."""
+"""The number of kinds that are shown at the end of a run and at the top of a report."""
 
 
 def grouped_errors(kinds: Iterable[FailureKind]) -> list[FailureKind]:
-    """One kind for each status and message, whatever values the message has; most frequent first.
+    """Group failures by status and by message without its values, most frequent first.
 
-    The example is the message that came first, where it has values. What is grouped already stays as it is.
+    If a message had values, the example of its kind is the first such message. Kinds that are already grouped do not
+    change.
     """
     members: dict[tuple[int | None, str | None], list[FailureKind]] = {}
     for one in kinds:
@@ -40,6 +41,6 @@ def error_words(kind: FailureKind) -> str:
 
 
 def further(kinds: list[FailureKind]) -> str:
-    """How many kinds there are besides those that are shown; empty where there are none."""
+    """``and 2 more kinds of error``, beyond the ``SHOWN_MAX`` that are shown; empty if there are no more."""
     count = len(kinds) - SHOWN_MAX
     return "" if count <= 0 else f"and {count:,} more kind{'' if count == 1 else 's'} of error"

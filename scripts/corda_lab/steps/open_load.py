@@ -1,8 +1,8 @@
-"""Figures of open load: what was offered, what came late, and whether generator or system was the reason.
+"""The values of open load: the offered, late and dropped arrivals, and whether the generator or the system was the reason.
 
-An arrival has an intended time from a schedule. It starts then when one of the pool's places is free; when none is, it
-waits for one. The lag is how much later than intended it started. Lag of an arrival that found a free place can only be
-the generator's own; lag behind a full pool is the system's.
+A schedule gives each arrival an intended time. It starts at this time if the pool has a free place; otherwise it waits
+for one. Its lag is the time from the intended start to the real start. If an arrival found a free place, its lag is due to
+the generator; if the pool was full, it is due to the system.
 """
 
 import math
@@ -18,21 +18,22 @@ LATE_MS = 10.0
 """An arrival that starts more than this after its intended time is late."""
 
 GENERATOR_LAG_SHARE_MAX = 0.05
-"""Share of the median latency, from the intended start, that the generator's own lag may have, if that is more than
-``LATE_MS``: the lag is part of that latency, and within this it changes no figure of it by more."""
+"""The lag of the generator may be this share of the median latency (from the intended start), or ``LATE_MS`` if that is
+more. The lag is part of this latency, and changes it by no more than this share."""
 
 GENERATOR_LATE_SHARE_MAX = 0.01
-"""Share of a window's requests that may have more than that, and one may in any case; else the generator was the limit."""
+"""Share of the requests in the window that may have a larger lag; one request always may. If more have it, the generator
+was the limit."""
 
 
 def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
-    """Rows of open load with ``lag_ms`` and ``pool_was_free``: of those that were meant to start before, fewer than
-    ``pool`` had not ended when this one was meant to start.
+    """The rows of open load with the columns ``lag_ms``, ``pool_was_free`` and ``pool_was_full_once`` (by worker).
 
-    Places are taken in the order of the intended times, so whoever waits for one is ahead of those who come later. Every
-    worker has a pool of its own, an even share of all places.
+    The pool was free for a request if, at its intended start, fewer than ``pool`` of the requests with an earlier
+    intended start were unfinished. Places are taken in order of the intended start, so waiting requests come before later
+    ones. Every worker has its own pool, an even share of all places.
     """
-    # Without a row there is one empty part, which gives the columns all the same.
+    # Without rows there is one empty part, which has the columns too.
     workers = rows.partition_by("worker", maintain_order=True) if rows.height else [rows]
     share = max(1, pool // max(1, len(workers)))
     timed = []
@@ -51,12 +52,12 @@ def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
 
 
 def open_load_values(rows: pl.DataFrame, window: Window, end: RunEnd, pool: int) -> OpenLoadEntry:
-    """The entry ``open_load`` of a step. Offered, late and dropped are the generator's own words, over the whole run.
-    ``due_in_window`` counts the arrivals of the window itself, dropped ones left out.
+    """The entry ``open_load`` of a step.
 
-    ``pool_was_full`` tells whether all places of a worker were taken at some moment. ``generator_lag_ms_p99`` is over all
-    requests of the window, with 0 for those that found no free place; None when there is no request. ``generator_late`` of them
-    have more than ``generator_lag_ms_max``.
+    ``offered``, ``late`` and ``dropped`` are the counts of the generator over the whole run. ``due_in_window`` is the
+    number of arrivals in the measuring window, without dropped ones. ``pool_was_full`` is true if all places of a worker
+    were taken at some moment. ``generator_lag_ms_p99`` is over all requests in the window, with 0 for those that found no
+    free place; it is None without requests. ``generator_late`` counts those above ``generator_lag_ms_max``.
     """
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
     within = ended_within(timed, window)
@@ -64,7 +65,7 @@ def open_load_values(rows: pl.DataFrame, window: Window, end: RunEnd, pool: int)
     median = 0.0 if own.is_empty() else nearest_rank(within["latency_intended_ms"], QUANTILES["p50"])
     allowed = max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median)
     offered = end.offered or 0
-    # The schedule begins when the whole pool runs.
+    # The schedule begins when all users of the pool are running.
     seconds = end.stop_at - (end.spawned_at or end.started_at)
     return OpenLoadEntry(
         rate_per_second=end.rate or 0.0,
@@ -85,7 +86,7 @@ def open_load_values(rows: pl.DataFrame, window: Window, end: RunEnd, pool: int)
 
 
 def max_in_flight(rows: pl.DataFrame) -> int:
-    """Most requests under way at one moment; one that ends at the moment in which another starts has left."""
+    """The most requests in flight at one moment. A request that ends when another one starts is no longer in flight."""
     if rows.is_empty():
         return 0
     changes = pl.concat(
@@ -98,11 +99,11 @@ def max_in_flight(rows: pl.DataFrame) -> int:
 
 
 def generator_was_limit(values: OpenLoadEntry) -> Reason | None:
-    """Why the generator, and not the system, limited an open load; None when it did not."""
+    """Why the generator limited an open load, and not the system; None if it did not."""
     late, total = values.generator_late, values.requests_in_window
     if late > max(1, GENERATOR_LATE_SHARE_MAX * total):
         return reason("generator_late", late=late, requests=total, allowed_ms=values.generator_lag_ms_max)
-    # What was due in the last moment before the load was told to stop was not late yet.
+    # Arrivals that were due just before the load was told to stop were not late yet.
     at_end = math.ceil(values.rate_per_second * LATE_MS / 1000)
     if values.dropped > at_end and not values.pool_was_full:
         return reason("generator_dropped", dropped=values.dropped)
@@ -110,26 +111,26 @@ def generator_was_limit(values: OpenLoadEntry) -> Reason | None:
 
 
 def system_could_not_keep_up(values: OpenLoadEntry) -> Reason | None:
-    """What arrivals met when they found the pool full; None when none did."""
+    """The warning that the pool was full and arrivals were late or dropped; None if this did not happen."""
     if not values.pool_was_full or not (values.dropped or values.late):
         return None
     return reason("pool_full", pool=values.pool, late=values.late, offered=values.offered, dropped=values.dropped)
 
 
 ACHIEVED_SHARE_MIN = 0.95
-"""Least share of the arrivals of a window that has to end well within it. Not of the rate: a tenth more or fewer arrive by chance
-in a minute."""
+"""The smallest share of the arrivals in the window that must be completed in it. It is not a share of the rate, because by
+chance a tenth more or fewer may arrive in a minute."""
 
 
 UNFINISHED_MAX = 3
-"""So many may be under way at the window's end whatever their share."""
+"""This many arrivals may be in flight at the end of the window, whatever their share."""
 
 
 DROPPED_SHARE_MAX = 0.001
 
 
 def arrival_problems(step: StepEntry) -> list[Reason]:
-    """Why the arrivals of an open load were not all done in time. Empty for a closed load."""
+    """Why an open load did not achieve its offered rate. Empty if it did, and for closed load."""
     arrivals = step.open_load
     if arrivals is None:
         return []

@@ -1,4 +1,4 @@
-"""What a load starts: its subject, its parts and its options, resolved."""
+"""The resolved plan of a load: its flows (the subject and its parts), its options, and the arguments of the generator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from lab_workload.workload import Workload
 
 @dataclass(frozen=True)
 class LoadPart:
-    """One kind of request of a workload: a flow (full class name), and what every success of it changes in the vaults.
+    """One kind of request of a workload: a flow (full class name), and how each success changes the vaults.
 
-    ``changes`` is by class of state, then by node: how many unconsumed states more (or fewer) that vault has.
+    ``changes`` maps the class of a state and the node to the change in unconsumed states.
     """
 
     name: str
@@ -26,29 +26,29 @@ class LoadPart:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is counted: successes of the parts' flows started on ``node``, and states in the vaults that they change."""
+    """What is counted: the successes of the flows that are started on ``node``, and the states that they change."""
 
     node: str
     parts: tuple[LoadPart, ...]
 
     @property
     def flows(self) -> dict[str, str]:
-        """Short name of every flow class that is started, by its full name."""
+        """The short name of every flow class that is started, by its full name."""
         return {part.flow: part.flow_short for part in self.parts}
 
     @property
     def vault_places(self) -> tuple[tuple[str, str], ...]:
-        """Every (class of state, node) whose count some part changes, or says that it leaves as it is."""
+        """Every (class of state, node) that a part lists in its ``changes``, each once."""
         places = {(state, node): None for part in self.parts for state, nodes in part.changes.items() for node in nodes}
         return tuple(places)
 
     @property
     def counterparties(self) -> tuple[str, ...]:
-        """The other parties, each once."""
+        """The counterparties of all parts, each once."""
         return tuple(dict.fromkeys(part.counterparty for part in self.parts if part.counterparty))
 
     def vault_expected(self, succeeded: Mapping[str, int]) -> dict[tuple[str, str], int]:
-        """By how much each place should have changed when every part succeeded so many times (by its name)."""
+        """The expected change at each (class of state, node), from the successes of every part by its name."""
         return {
             (state, node): sum(
                 succeeded.get(part.name, 0) * part.changes.get(state, {}).get(node, 0) for part in self.parts
@@ -62,7 +62,7 @@ WORKERS_CONNECT_SECONDS_MAX = 60
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A run whose every input has been checked."""
+    """The plan of a run. All its inputs have been checked."""
 
     identity: str
     options: LoadOptions
@@ -81,7 +81,7 @@ class RunPlan:
         ]
 
     def driver_arguments(self) -> list[str]:
-        """What follows the image's entrypoint in the container that starts and ends the load: alone, or the master."""
+        """The arguments after the entrypoint of the container that drives the load: a single process, or the master."""
         load = self.options
         master = [
             "--master",
@@ -94,14 +94,17 @@ class RunPlan:
             *("--users", str(load.users)),
             *("--spawn-rate", str(load.spawn_per_second)),
             *("--run-time", f"{load.total_seconds}s"),
-            # Flows under way when the load stops are waited for: they count, at the nodes and so here.
+            # Wait for flows that are in flight when the load stops: the nodes count them, so the generator has to.
             *("--stop-timeout", str(self.flow_timeout_seconds + 5)),
             *self._common_arguments(),
             "--hold",
         ]
 
     def worker_arguments(self, index: int, master: str) -> list[str]:
-        """What follows the entrypoint in the container of worker ``index``, from 1, of the master in container ``master``."""
+        """The arguments after the entrypoint of the container of a worker.
+
+        ``index`` counts from 1; ``master`` is the name of the master's container.
+        """
         return [
             "--worker",
             *("--master-host", master),

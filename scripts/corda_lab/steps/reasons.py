@@ -1,8 +1,8 @@
-"""Why a step is invalid, failed or has a warning: a code with values, worded here and nowhere else.
+"""Why a step is invalid, failed or has a warning: a code with values, and its sentence.
 
-A reason is stored as ``{"code": …, "values": {…}}``. Its sentence is made when it is shown, so that several steps with
-the same reason become one sentence with a range, and no program has to read English. Schema 5 stored sentences; they are
-kept under the code ``stored`` and shown as they are.
+A reason is stored as ``{"code": …, "values": {…}}``. Its sentence is made only when it is shown. So several steps with the
+same reason share one sentence with a range, and no program has to parse English. Schema 5 stored sentences; they have the
+code ``stored`` and are shown unchanged.
 """
 
 import string
@@ -64,11 +64,11 @@ SENTENCES: Mapping[str, str] = {
     "latency_unknown": "{name} is not known, so the limit of {limit_ms:,.0f} ms was not met",
     "throughput_below": "throughput is {seen:.2f} flows/s, below the limit of {limit:g}",
 }
-"""The sentence of every code, without its full stop. Names in braces are the reason's values, with their format."""
+"""The sentence of every code, without its full stop. Names in braces are values of the reason, with their format."""
 
 
 class Reason(BaseModel):
-    """One reason. Numbers among the values become a range when several reasons are shown together; words must be equal."""
+    """One reason. When several reasons are shown together, numeric values become a range; texts must be equal."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,19 +80,19 @@ class Reason(BaseModel):
 
 
 def reason(code: str, **values: Value) -> Reason:
-    """A reason of a known code."""
+    """A reason with a code of ``SENTENCES``. Raises KeyError for another code."""
     if code not in SENTENCES:
         raise KeyError(code)
     return Reason(code=code, values=values)
 
 
 def read_reason(stored: Any) -> Any:
-    """What a run stores of a reason: an object, or in schema 5 a sentence."""
+    """Convert a stored reason for its model: an object stays as it is, a sentence of schema 5 gets the code ``stored``."""
     return reason("stored", text=stored) if isinstance(stored, str) else stored
 
 
 def sentence(reasons: Sequence[Reason]) -> str:
-    """The sentence of reasons of one ``kind``; where a number differs it is the range from the least to the greatest."""
+    """The sentence of reasons of one ``kind``. Where their numbers differ, it has the range from least to greatest."""
     words = []
     for text, field, form, _ in string.Formatter().parse(SENTENCES.get(reasons[0].code, reasons[0].code)):
         words.append(text)
@@ -104,10 +104,10 @@ def sentence(reasons: Sequence[Reason]) -> str:
 
 
 def kind(one: Reason) -> tuple[object, ...]:
-    """Equal for reasons that one sentence can say: the code, and those of the values that are words."""
+    """The key of reasons that share a sentence: the code, and the values that are texts."""
     return (one.code, *sorted((name, value) for name, value in one.values.items() if isinstance(value, str)))
 
 
 def sentences(reasons: Iterable[Reason]) -> list[str]:
-    """The sentence of each reason, each once, in their order."""
+    """The sentences of reasons, each once, in their order."""
     return list(dict.fromkeys(str(one) for one in reasons))

@@ -1,6 +1,6 @@
-"""The rows that the load generator leaves, one per request, and the figures computed from them.
+"""The rows of the load generator, one per request, and the values computed from them.
 
-Every figure is defined in ``docs/methodology.md``; the functions here are those definitions.
+``docs/methodology.md`` defines every value; the functions here implement these definitions.
 """
 
 import math
@@ -49,23 +49,23 @@ ROW_SCHEMA: dict[str, Any] = {
 }
 
 DONE: tuple[Outcome, ...] = ("ok", "expected")
-"""Outcomes that are what the workload wanted: they enter throughput and latency, and are no errors."""
+"""Outcomes that the workload expects. They count in throughput and latency, and are not errors."""
 
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
 DEVIATION_PERCENT_MAX = 5.0
-"""How far Little's law may be off before a step is flagged."""
+"""How far Little's law may be off, in %, before a step gets a warning."""
 
 GENERATOR_CPU_PERCENT_MAX = 90.0
-"""A generator process above this share of its one core may have been the limit itself."""
+"""CPU of a generator process, in % of its core, above which the generator may have been the limit."""
 
 DRIFT_PERCENT_MAX = 20.0
-"""Change of throughput between the halves of the window above which it was not steady."""
+"""Change of throughput between the halves of the window, in %, above which a load was not steady."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """The measuring window, in unix seconds: after the warm-up until the load stops."""
+    """The measuring window, in unix seconds: from the end of the warm-up until the load stops."""
 
     started_at: float
     ended_at: float
@@ -76,15 +76,15 @@ class Window:
 
 
 def is_done() -> pl.Expr:
-    """Rows that ended as the workload wanted."""
+    """Selects the rows that succeeded or failed as expected."""
     return pl.col("outcome").is_in(DONE)
 
 
 def read_rows(paths: Iterable[Path]) -> pl.DataFrame:
-    """Read the rows files of a run (one JSON object per line; one file per worker) in order of start.
+    """Read the row files of a run (one JSON object per line; one file per worker), sorted by start.
 
-    A last line without its line break was cut off while it was written and is left out; anything else that is not a
-    row is an error, and so is a request that stands in two files.
+    A last line without a line break was cut off while it was written, and is left out. Raises LabError for any other
+    line that is not a row, and for a request that is in two files.
     """
     rows = pl.concat([_read_file(path) for path in paths])
     if rows["request_id"].n_unique() != rows.height:
@@ -101,18 +101,20 @@ def _read_file(path: Path) -> pl.DataFrame:
         rows = pl.read_ndjson(whole, schema=ROW_SCHEMA)
     except pl.exceptions.PolarsError as error:
         raise LabError(
-            f"{path.name}: the load generator's rows cannot be read ({error})", "This is a defect of the lab."
+            f"{path.name}: the rows of the load generator cannot be read ({error})", "This is a defect of the lab."
         ) from None
     required = ("request_id", "part", "started_at", "ended_at", "latency_ms", "outcome")
     if rows.select(pl.any_horizontal(pl.col(name).is_null().any() for name in required)).item():
         raise LabError(f"{path.name}: a row lacks one of {', '.join(required)}", "This is a defect of the lab.")
     if not rows["outcome"].is_in(OUTCOMES).all():
-        raise LabError(f"{path.name}: a row's outcome is none of {', '.join(OUTCOMES)}", "This is a defect of the lab.")
+        raise LabError(
+            f"{path.name}: the outcome of a row is none of {', '.join(OUTCOMES)}", "This is a defect of the lab."
+        )
     return rows
 
 
 def nearest_rank(values: pl.Series, quantile: float) -> float:
-    """The smallest value that at least a share ``quantile`` of all ``values`` does not exceed; a value really seen."""
+    """The smallest of the ``values`` that at least a share ``quantile`` of them does not exceed; NaN without values."""
     if values.is_empty():
         return math.nan
     # Rounding guards against 0.95 * 20 = 19.000000000000004.
@@ -121,7 +123,7 @@ def nearest_rank(values: pl.Series, quantile: float) -> float:
 
 
 def distribution(values: pl.Series) -> Distribution:
-    """Count, mean, extremes and percentiles; None instead of a figure where there are no values."""
+    """Count, mean, extremes and percentiles. All but the count are None if there are no values."""
     values = values.drop_nulls()
     if values.is_empty():
         return Distribution(count=0, mean=None, min=None, p50=None, p90=None, p95=None, p99=None, max=None)
@@ -136,12 +138,12 @@ def distribution(values: pl.Series) -> Distribution:
 
 
 def ended_within(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Rows whose answer came within the window, its end left out."""
+    """The rows whose answer came in the window, without its end."""
     return rows.filter((pl.col("ended_at") >= window.started_at) & (pl.col("ended_at") < window.ended_at))
 
 
 def in_flight_mean(rows: pl.DataFrame, window: Window) -> float:
-    """Average number of requests under way over the window: the time that all rows together spent inside it, per second."""
+    """The mean number of requests in flight over the window: the sum of the time of all rows in it ÷ its length."""
     if rows.is_empty() or window.seconds <= 0:
         return 0.0
     overlap = pl.min_horizontal(pl.col("ended_at"), pl.lit(window.ended_at)) - pl.max_horizontal(
@@ -151,12 +153,12 @@ def in_flight_mean(rows: pl.DataFrame, window: Window) -> float:
 
 
 def deviation_percent(value: float, reference: float) -> float | None:
-    """How far ``value`` is from ``reference``, in percent of it; None where the reference is 0."""
+    """The difference of ``value`` from ``reference``, in % of the reference. None if the reference is 0."""
     return None if reference == 0 else 100.0 * (value - reference) / reference
 
 
 def littles_law(rows: pl.DataFrame, window: Window, bridge_in_flight: float | None) -> LittlesLaw:
-    """Check Little's law over the window; requests that failed were in flight too, so they count."""
+    """Check Little's law over the window. Failed requests count too, because they were in flight."""
     ended = ended_within(rows, window)
     rate = ended.height / window.seconds if window.seconds > 0 else 0.0
     latency_seconds = float(ended["latency_ms"].sum()) / 1000 / ended.height if ended.height else 0.0
@@ -176,7 +178,7 @@ def littles_law(rows: pl.DataFrame, window: Window, bridge_in_flight: float | No
 
 
 def halves(rows: pl.DataFrame, window: Window) -> Steadiness:
-    """Throughput in the first and the second half of the window: equal when the load is steady."""
+    """The throughput in the first and the second half of the window. They are equal if the load is steady."""
     middle = window.started_at + window.seconds / 2
     done = rows.filter(is_done())
     first = ended_within(done, Window(window.started_at, middle)).height / (window.seconds / 2)
@@ -189,7 +191,7 @@ def halves(rows: pl.DataFrame, window: Window) -> Steadiness:
 
 
 def failures_by_kind(rows: pl.DataFrame, outcome: str) -> list[FailureKind]:
-    """How often each kind of failure came among the rows of one outcome, most frequent first."""
+    """The failures among the rows of one outcome, by kind, most frequent first."""
     messages = (
         rows.filter(pl.col("outcome") == outcome)
         .group_by("status", "error")
@@ -199,7 +201,7 @@ def failures_by_kind(rows: pl.DataFrame, outcome: str) -> list[FailureKind]:
 
 
 def outcome_values(rows: pl.DataFrame, window: Window) -> OutcomeValues:
-    """Throughput, counts by outcome and times of one set of rows: a workload's, or one of its parts'."""
+    """Throughput, counts by outcome, and times of a set of rows: those of a workload, or of one of its parts."""
     ended = ended_within(rows, window)
     done = ended.filter(is_done())
     by_outcome = {name: rows.filter(pl.col("outcome") == name).height for name in OUTCOMES}
@@ -222,7 +224,7 @@ def outcome_values(rows: pl.DataFrame, window: Window) -> OutcomeValues:
 
 
 def states_per_second(values: OutcomeValues, window: Window, states_per_flow: int | None) -> float | None:
-    """States that the successes in the window made, per second; None where the workload does not say how many that are."""
+    """The states per second that the successes in the window created. None if the workload does not define their number."""
     if states_per_flow is None:
         return None
     return values.requests.window_ok * states_per_flow / window.seconds
@@ -231,7 +233,7 @@ def states_per_second(values: OutcomeValues, window: Window, states_per_flow: in
 def request_values(
     rows: pl.DataFrame, window: Window, parts: Mapping[str, int | None], *, bridge_in_flight: float | None
 ) -> RequestValues:
-    """Every value of a step that comes from the rows. ``parts`` gives the states per flow of every part by its name."""
+    """All values of a step that come from the rows. ``parts`` has the states per flow of every part, by its name."""
     by_part = []
     for name, states in parts.items():
         own = outcome_values(rows.filter(pl.col("part") == name), window)

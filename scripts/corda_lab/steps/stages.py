@@ -1,7 +1,7 @@
-"""Where the time of a flow goes inside the nodes: the rows that the lab's CorDapp writes there, and the figures made of them.
+"""The stages of a flow inside the nodes: the rows that the lab's CorDapp writes, and the values computed from them.
 
-Every flow of the lab's CorDapp leaves one row when it ends, at the node that started it (initiator) and at every node that
-answered (responder). An initiator's row joins a request by flow id, a responder's by transaction id.
+Every flow of the lab's CorDapp writes one row when it ends: on the node that started it (initiator), and on every node
+that answered (responder). The row of an initiator joins a request by flow id, the row of a responder by transaction id.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from corda_lab.steps.rows import Window, deviation_percent, distribution, ended_
 from corda_lab.text.words import STAGE_MEANINGS, STAGES_OUTSIDE
 
 STAGES = tuple(stage for stage in STAGE_MEANINGS if stage not in STAGES_OUTSIDE)
-"""Stages inside a node in the order in which a flow goes through them. Stages that a CorDapp adds come behind them."""
+"""The stages inside a node, in order. Stages that another CorDapp adds come after them."""
 
 LAB_PACKAGE = "org.cordalab."
-"""Package of the flows that time themselves."""
+"""Package of the flows that time their own stages."""
 
 DIFFERENCE_PERCENT_MAX = 10.0
-"""How far start, stages and end together may be from the request's time before it is flagged."""
+"""How far the sum of start, stages and end may be from the time of the request, in %, before a step gets a warning."""
 
 
 _TEXT = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
@@ -29,12 +29,12 @@ _TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
 
 
 def column_of(stage: str) -> str:
-    """Column of a stage's milliseconds."""
+    """The column with the milliseconds of a stage."""
     return f"stage_{stage}_ms"
 
 
 def ordered_stages(columns: Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Names of the stages among the columns of a table, in the order in which a flow goes through them."""
+    """The names of the stages among the columns of a table, in the order of the stages."""
     present = [
         name[len("stage_") : -len("_ms")] for name in columns if name.startswith("stage_") and name.endswith("_ms")
     ]
@@ -43,7 +43,7 @@ def ordered_stages(columns: Sequence[str] | Mapping[str, Any]) -> list[str]:
 
 
 def stage_lines(rows: pl.DataFrame, total_ms: pl.Series) -> list[StageLine]:
-    """Mean, p50, p95 and share of every stage over ``rows``; a flow that did not go through a stage spent 0 ms in it."""
+    """Mean, p50, p95 and share of every stage over ``rows``. A flow without a stage counts as 0 ms for it."""
     lines = []
     for name in ordered_stages(rows.columns):
         column = rows[column_of(name)]
@@ -64,24 +64,25 @@ def stage_lines(rows: pl.DataFrame, total_ms: pl.Series) -> list[StageLine]:
 
 
 def share_percent(part_ms: pl.Series, total_ms: pl.Series) -> float | None:
-    """How much of a total time a part of it is; None where the total is 0."""
+    """The share of a part in a total time, in %. None if the total is 0."""
     total = float(total_ms.sum())
     return 100 * float(part_ms.sum()) / total if total else None
 
 
 def total_of(rows: pl.DataFrame) -> pl.Series:
-    """Sum of each row's stages, in milliseconds."""
+    """The sum of the stages of each row, in milliseconds."""
     return rows.select(
         pl.sum_horizontal(pl.col(column_of(name)).fill_null(0.0) for name in ordered_stages(rows.columns))
     ).to_series()
 
 
 def flow_table(part: str, requests: pl.DataFrame, stages: pl.DataFrame) -> FlowStages | None:
-    """The stage table of one part: ``requests`` are those of the window that ended as meant; None when no stage row joins them.
+    """The stage table of one part; None if no stage row joins its requests.
 
-    ``start`` runs from the request to the flow's creation in the node, ``end`` from the flow's end to the answer: both on
-    the clock of one machine. ``sum_ms_mean``, start and stages and end together, is held against ``request_ms_mean``, the same
-    requests as the generator timed them. ``bridge_flow_ms_mean`` is what the bridge timed in between, of successes.
+    ``requests`` has the requests in the window that succeeded or failed as expected. ``start`` is the time from the
+    request until the flow is created in the node, ``end`` the time from the end of the flow until the answer; both use
+    the clock of one machine. ``sum_ms_mean`` (start + stages + end) is compared with ``request_ms_mean``, the time of the
+    same requests at the generator. ``bridge_flow_ms_mean`` is the time of the successful flows at the bridge.
     """
     initiators = stages.filter(pl.col("role") == "initiator").rename(
         {"started_at": "flow_started_at", "ended_at": "flow_ended_at"}
@@ -115,13 +116,13 @@ def flow_table(part: str, requests: pl.DataFrame, stages: pl.DataFrame) -> FlowS
 
 
 def mean_of(values: pl.Series) -> float | None:
-    """Mean of the values that are known; None without one."""
+    """The mean of the values that are not null; None if there are none."""
     known = values.drop_nulls()
     return float(known.sum()) / len(known) if len(known) else None
 
 
 def responder_tables(stages: pl.DataFrame, transactions: pl.Series) -> list[ResponderStages]:
-    """The stage tables of the flows that answered, by flow and node, over the rows of ``transactions``."""
+    """The stage tables of the responders, by flow and node, over the rows of ``transactions``."""
     answered = stages.filter((pl.col("role") == "responder") & pl.col("tx_id").is_in(transactions.implode()))
     tables = []
     for rows in answered.sort("flow", "node").partition_by("flow", "node", maintain_order=True):
@@ -139,9 +140,10 @@ def responder_tables(stages: pl.DataFrame, transactions: pl.Series) -> list[Resp
 
 
 def consensus_latency(stages: pl.DataFrame, transactions: pl.Series) -> pl.DataFrame:
-    """Consensus latency of every transaction: ``tx_id``, ``parties`` that recorded it, ``latency_ms``.
+    """The consensus latency of every transaction: columns ``tx_id``, ``flow``, ``parties`` (that recorded it), ``latency_ms``.
 
-    From the moment the notary's signature had arrived at the initiator until the last party had committed the transaction.
+    It is the time from the arrival of the notary's signature at the initiator until the last party committed the
+    transaction.
     """
     return (
         stages.filter(pl.col("tx_id").is_in(transactions.implode()))
@@ -160,30 +162,30 @@ def consensus_latency(stages: pl.DataFrame, transactions: pl.Series) -> pl.DataF
 
 
 def complete_only(latencies: pl.DataFrame) -> pl.DataFrame:
-    """Transactions whose rows are all there: as many parties recorded it as ever did of the same flow.
+    """The transactions with the rows of all parties: the largest number of parties that any transaction of the flow has.
 
-    Of the others a row is missing, so the last party may not be the last.
+    The other transactions lack a row, which may be that of the last party.
     """
     usual = latencies.group_by("flow").agg(pl.col("parties").max().alias("usual"))
     return latencies.join(usual, on="flow", how="inner").filter(pl.col("parties") == pl.col("usual"))
 
 
 def window_transactions(requests: pl.DataFrame, window: Window) -> pl.Series:
-    """Ids of the transactions that the window's requests made, in upper case as the stage rows have them."""
+    """The ids of the transactions of the requests in the window, in upper case as in the stage rows."""
     return as_meant_within(requests, window)["tx_id"].drop_nulls().str.to_uppercase().unique()
 
 
 def as_meant_within(requests: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Requests that ended within the window as the workload means them to: in success, or in the failure it expects."""
+    """The requests that ended in the window and succeeded, or failed as the workload expects."""
     return ended_within(requests, window).filter(pl.col("outcome").is_in(["ok", "expected"]))
 
 
 def why_none(flows: Sequence[str], stages: pl.DataFrame | None, *, is_on: bool) -> str:
     """Why there is no stage table, in a sentence."""
     if not any(flow.startswith(LAB_PACKAGE) for flow in flows):
-        return "Only flows of the lab's own CorDapp time their stages; this workload starts others."
+        return "Only the flows of the lab's own CorDapp time their stages; this workload starts other flows."
     if not is_on:
-        return "The nodes keep no stage rows: LAB_STAGES_FILE is not set in their containers."
+        return "The nodes write no stage rows, because LAB_STAGES_FILE is not set in their containers."
     if stages is None:
         return "The nodes wrote no stage row during the run."
     return "No stage row belongs to a request of the measuring window."
@@ -198,9 +200,10 @@ def stage_values(
     is_on: bool,
     dropped: Mapping[str, int],
 ) -> StagesEntry:
-    """The entry ``stages`` of a step. ``flows`` gives the flow class of every part by its name.
+    """The entry ``stages`` of a step.
 
-    ``reason`` is None where there is a table, and says why there is none otherwise.
+    ``flows`` has the flow class of every part, by its name. ``is_on`` is whether the nodes write stage rows, ``dropped``
+    the number of rows that each node could not write.
     """
     meant = as_meant_within(requests, window)
     tables = []
@@ -232,7 +235,7 @@ def stage_values(
 
 
 def warnings(stages: StagesEntry) -> list[Reason]:
-    """Why the stage table may be wrong."""
+    """The warnings about the stage table: rows are missing, or the stages do not add up to the request."""
     found = []
     for table in stages.flows:
         difference = table.difference_percent

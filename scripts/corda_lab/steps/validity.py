@@ -1,4 +1,4 @@
-"""Whether a step is valid, what it is warned about, and whether it passed."""
+"""Whether a step is valid, which warnings it has, and whether it passed."""
 
 import math
 
@@ -8,19 +8,19 @@ from corda_lab.steps.reasons import Reason, reason
 from lab_workload.load import ALL_FAILED
 
 SWAPPED_PAGES_MAX = 256
-"""1 MiB: a host that swaps more than that while it measures measures its disk."""
+"""Swapped pages above which a step is invalid: 1 MiB. With more, the host measures its disk."""
 
 CHANCE_DEVIATIONS = 2.0
-"""A difference of two counts within this many standard deviations, for Poisson arrivals, is taken for chance."""
+"""Two counts whose difference is within this many standard deviations of Poisson arrivals differ by chance only."""
 
 OTHERS_SHARE_MAX = 0.25
-"""Share of the machine's cores that other processes may use: Docker, the health checks and the network need some."""
+"""Share of the machine's cores that other processes may use. Docker, health checks and the network need some."""
 
 STOLEN_PERCENT_MAX = 5.0
 """CPU steal above which a step has a warning, in percent of the machine's CPU time."""
 
 STOLEN_PERCENT_VALID = 25.0
-"""CPU steal above which a step is invalid: it shows what the other guests wanted, not what the system can do."""
+"""CPU steal above which a step is invalid, in percent: it then shows the load of other VMs, not of the system."""
 
 
 def has_changed(step: StepEntry) -> bool:
@@ -32,25 +32,25 @@ def has_changed(step: StepEntry) -> bool:
 
 
 def change_reason(step: StepEntry) -> Reason:
-    """How the throughput of the window's halves differs."""
+    """The reason that states how the throughput of the window's halves differs."""
     change = step.steadiness.change_percent
     return reason("throughput_began_late") if change is None else reason("throughput_changed", percent=change)
 
 
 def is_beyond_chance(step: StepEntry) -> bool:
-    """Whether the halves of the window differ by more than flows that come by chance would."""
+    """Whether the halves of the window differ by more than ``CHANCE_DEVIATIONS`` of Poisson arrivals."""
     halves, seconds = step.steadiness, step.window.seconds / 2
     first, second = halves.first_half_per_second * seconds, halves.second_half_per_second * seconds
     return abs(second - first) > CHANCE_DEVIATIONS * math.sqrt(first + second)
 
 
 def is_unsteady(step: StepEntry) -> bool:
-    """Whether throughput changed beyond chance. Not asked without a warm-up: such a step shows how a node warms up."""
+    """Whether throughput changed by more than chance. False for a step without a warm-up, which shows how nodes warm up."""
     return has_changed(step) and step.warm_up.seconds_max > 0 and is_beyond_chance(step)
 
 
 def machine_trouble(step: StepEntry) -> list[Reason]:
-    """What the host did while it measured: no other load would have fared better at that time."""
+    """Why the host made the step invalid. Any other load would have been affected too, so the step is rerun."""
     found = []
     swapped, stolen = step.resources.host_swapped_pages, step.resources.host_stolen_percent
     if swapped is not None and swapped > SWAPPED_PAGES_MAX:
@@ -61,7 +61,7 @@ def machine_trouble(step: StepEntry) -> list[Reason]:
 
 
 def invalidity(step: StepEntry) -> list[Reason]:
-    """Why a step says nothing about the system: it is shown, and left out of every mean."""
+    """Why a step is invalid: it shows nothing about the system, and is left out of every mean."""
     found = generator_limits(step) + machine_trouble(step)
     if is_unsteady(step):
         found.append(change_reason(step))
@@ -71,7 +71,7 @@ def invalidity(step: StepEntry) -> list[Reason]:
 
 
 def generator_limits(step: StepEntry) -> list[Reason]:
-    """Why the generator itself may have limited the load."""
+    """Why the generator may have limited the load."""
     found = []
     cpu = step.generator.cpu_percent_max
     if cpu is not None and cpu > rows.GENERATOR_CPU_PERCENT_MAX:
@@ -81,7 +81,7 @@ def generator_limits(step: StepEntry) -> list[Reason]:
 
 
 def host_warnings(step: StepEntry) -> list[Reason]:
-    """What else the host was busy with."""
+    """The warnings about other processes and other VMs on the host."""
     found = []
     others, cores = step.resources.others_cpu_cores, step.resources.host_cores
     if others is not None and cores is not None and others > OTHERS_SHARE_MAX * cores:
@@ -98,7 +98,7 @@ def was_ended_for_failures(step: StepEntry) -> bool:
 
 
 def warnings(step: StepEntry) -> list[Reason]:
-    """What a reader should know before quoting a value of the step."""
+    """All warnings: what a reader should know before quoting a value of the step."""
     if was_ended_for_failures(step):
         return []
     found = []
@@ -111,7 +111,7 @@ def warnings(step: StepEntry) -> list[Reason]:
     behind = open_load.system_could_not_keep_up(step.open_load) if step.open_load else None
     found += [behind] if behind else []
     found += host_warnings(step)
-    # Users who wait for one another come far more evenly than by chance.
+    # In closed load, users wait for one another, so their flows are far more regular than Poisson arrivals.
     if has_changed(step) and (not step.open_load or is_beyond_chance(step)):
         found.append(change_reason(step))
     if not step.warm_up.found:
@@ -123,7 +123,7 @@ def warnings(step: StepEntry) -> list[Reason]:
 
 
 def verdict(step: StepEntry) -> list[Reason]:
-    """Why a run has failed; empty when it has not."""
+    """Why a run failed; empty if it passed."""
     if was_ended_for_failures(step):
         requests, seconds = step.requests, step.window.seconds
         failed = reason("all_failed", errors=requests.errors, total=requests.total, seconds=seconds)

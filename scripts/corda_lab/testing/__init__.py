@@ -1,1 +1,1 @@
-"""Support of the tests; nothing outside tests may import it."""
+"""Support for the tests. Nothing outside the tests may import it."""

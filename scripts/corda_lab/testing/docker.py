@@ -1,4 +1,4 @@
-"""A Docker client that says what a test wants, where a real engine cannot be brought into the state in question."""
+"""A scripted Docker client, for states into which a test cannot bring a real engine."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def docker_client(directory: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Put a docker command on PATH that does what ``script`` says, and nothing else."""
+    """Put a ``docker`` command on PATH, and nothing else. It runs ``script``, a shell script."""
     client = directory / "docker"
     client.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     client.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Step entries for tests: a plain one, and copies with some values changed."""
+"""Step entries and parts of them for tests, with the values that matter to a test."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ NOTHING = distribution(pl.Series([], dtype=pl.Float64)).model_dump()
 
 
 def changed(step: StepEntry, changes: Mapping[str, Any]) -> StepEntry:
-    """A copy with other values, by path: ``{"resources.host_busy_percent": 99.0}``. Keys of dictionaries count as path."""
+    """A copy with changes by path: ``{"resources.host_busy_percent": 99.0}``. A path may contain keys of dictionaries."""
     content = step.model_dump(by_alias=True)
     for path, value in changes.items():
         *folders, name = path.split(".")
@@ -25,12 +25,12 @@ def changed(step: StepEntry, changes: Mapping[str, Any]) -> StepEntry:
 
 
 def distribution_of(**known: float | None) -> dict[str, Any]:
-    """A distribution of which only some values matter."""
+    """The fields of a distribution. Those that are not given have no value."""
     return {**NOTHING, **known}
 
 
 def run_end(**known: Any) -> RunEnd:
-    """An end file of which only some values matter."""
+    """The summary of a generator. Fields that are not given have plain values."""
     plain: dict[str, Any] = {
         "started_at": 0.0,
         "spawned_at": None,

@@ -1,4 +1,4 @@
-"""Parts of a rendered report page, for the tests that look into one."""
+"""Parts of a rendered report page, for tests."""
 
 import json
 import re
@@ -6,10 +6,12 @@ from typing import Any
 
 
 def without_scripts(text: str) -> str:
+    """The page without its script elements."""
     return re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
 
 
 def chart_data(text: str) -> dict[str, Any]:
+    """The data of the charts that the page embeds as JSON."""
     match = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert match is not None
     data: dict[str, Any] = json.loads(match[1])

@@ -1,4 +1,4 @@
-"""What several tests of the command line share: a plan, and a simulated run stored as a real one is."""
+"""A plan, and a simulated run that is stored as a real one, for tests."""
 
 from pathlib import Path
 from typing import Any
@@ -47,13 +47,13 @@ IOU = "org.cordalab.flows.Iou"
 
 
 def part(name: str, **about: Any) -> LoadPart:
-    """A part of the simulated workload: the flow of its name, which adds an IOU to two vaults."""
+    """A part of the simulated workload: a flow of this name, each success of which adds an IOU to two vaults."""
     changes = {simulation.IOU_STATE: {"PartyA": 1, "PartyB": 1}}
     return LoadPart(name, f"org.cordalab.flows.{name}", name, "PartyB", changes=changes, **about)
 
 
 def plan_of(options: LoadOptions, *parts: LoadPart) -> RunPlan:
-    """The plan of a run of the repository's own workload, or of a mix in its name."""
+    """The plan of a run of the workload ``iou``, or of a mix under its name."""
     workload = load_workload(WORKLOADS, "iou", simulation.NODES)
     return RunPlan(
         RUN_IDENTITY, options, workload, Subject("PartyA", parts or (part("Iou"),)), flow_timeout_seconds=300
@@ -69,7 +69,7 @@ def measured_of(
     counted: Counts | None = None,
     with_stages: bool = True,
 ) -> files.Measured:
-    """What a simulated load measures; ``folder`` takes its files on the way."""
+    """The measurements of a simulated load. ``folder`` gets its files."""
     frame = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", simulated)])
     metrics = simulation.metrics_frame(simulated, end)
     stage_frame = (
@@ -103,7 +103,7 @@ def store(
     counted: Counts | None = None,
     with_stages: bool = True,
 ) -> Path:
-    """Store a simulated run as a real one is stored, and return its folder."""
+    """Store a simulated run like a real one, and return its folder."""
     measured = measured_of(folder, plan, simulated, end, counted=counted, with_stages=with_stages)
     with folders.new_run(plan.identity, results=folder / "results") as run_folder:
         files.write_run(run_folder, files.single(plan.identity, measured), [measured])

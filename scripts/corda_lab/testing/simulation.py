@@ -1,8 +1,8 @@
-"""A simulated run in the true formats, for tests: queueing systems whose figures are known beforehand.
+"""Simulated runs in the real formats, for tests: queueing systems whose values are known in advance.
 
-Closed: ``users`` send requests, one at a time each, to one server that works through them in order. With a fixed service
-time s the system is exactly solvable: throughput 1 / s, and every latency users × s once the queue has filled. Open:
-requests arrive at a constant rate, and the same server works through them as long as a pool has a place.
+Closed load: each of ``users`` sends one request at a time to a single server, which handles them in order. With a fixed
+service time s, the exact solution is a throughput of 1 / s, and a latency of users × s once the queue is full. Open load:
+requests arrive at a constant rate, and the same server handles them as long as the pool has a free place.
 """
 
 import heapq
@@ -33,12 +33,12 @@ IOU_STATE = "org.cordalab.states.IouState"
 
 
 def fixed(seconds: float) -> Callable[[float], float]:
-    """A service time that never changes."""
+    """A constant service time."""
     return lambda _at: seconds
 
 
 def warming(seconds: float, seed: int) -> Callable[[float], float]:
-    """A service time that scatters, and that halves over the first 15 seconds as a cold JVM's does."""
+    """A random service time that, like that of a cold JVM, halves over the first 15 seconds."""
     source = random.Random(seed)
     return lambda at: seconds * (1 + math.exp(-at / 8)) * source.lognormvariate(0, 0.5)
 
@@ -54,7 +54,7 @@ def row(
     intended: float | None = None,
     worker: int = 0,
 ) -> dict[str, Any]:
-    """One row; times in seconds since the load began."""
+    """One row. Times are in seconds since the load began."""
     failed = outcome != "ok"
     return {
         "request_id": number,
@@ -90,10 +90,10 @@ def closed_rows(
     errors: Sequence[str] = (),
     parts: Sequence[str] = ("Iou",),
 ) -> list[dict[str, Any]]:
-    """Rows of a closed run of ``total_seconds``; flows under way at its end are finished.
+    """The rows of closed load over ``total_seconds``. Flows that are in flight at the end are finished.
 
-    Every n-th request fails with the outcome ``failure``. ``errors`` and the parts of a mix take turns; ``{n}`` in an error is
-    the number of its request.
+    Every ``error_every``-th request fails with the outcome ``failure``. ``errors`` and ``parts`` take turns; ``{n}`` in an
+    error stands for the number of its request.
     """
     ready = [(user * 0.05, user) for user in range(users)]
     heapq.heapify(ready)
@@ -122,10 +122,10 @@ def open_rows(
     late_max_seconds: float = 1.0,
     lag_seconds: float = 0.0,
 ) -> tuple[list[dict[str, Any]], int]:
-    """Rows of an open run with constant arrivals, and how many arrivals were dropped.
+    """The rows of open load with constant arrivals, and the number of dropped arrivals.
 
-    ``lag_seconds`` is what the generator itself adds to every start. An arrival that finds the pool full waits for the
-    next place, and is dropped when that is more than ``late_max_seconds`` away.
+    The generator starts every request ``lag_seconds`` late. An arrival that finds the pool full waits for the next place,
+    and is dropped if it would start more than ``late_max_seconds`` late.
     """
     places: list[float] = []
     server_free_at, dropped = 0.0, 0
@@ -148,7 +148,10 @@ def open_rows(
 
 
 def failing_rows(users: int, total_seconds: float) -> list[dict[str, Any]]:
-    """Rows of a closed run of which every request is refused at once, with a value each; users wait a second between two."""
+    """The rows of closed load in which every request is refused at once. Each message has another value.
+
+    Users wait one second between two requests.
+    """
     rows: list[dict[str, Any]] = []
     for start in range(int(total_seconds)):
         for user in range(users):
@@ -167,14 +170,14 @@ STAGE_SHARES = {
     "finalise": 0.38,
     "other": 0.02,
 }
-"""Share of a flow's time that each stage takes in simulated stage rows."""
+"""The share of each stage in the time of a simulated flow."""
 
 COMMIT_SECONDS = 0.030
-"""Consensus latency of every simulated transaction."""
+"""The consensus latency of every simulated transaction."""
 
 
 def stage_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Stage rows as the nodes write them, each with the name of its node: an initiator's and a responder's per success."""
+    """The stage rows of every success, as (node, row): one of the initiator, and one of the responder."""
     for one in rows:
         if one["outcome"] != "ok":
             continue
@@ -213,7 +216,7 @@ def stage_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]
 
 
 def write_stage_rows(directory: Path, rows: list[dict[str, Any]]) -> list[Path]:
-    """Write stage rows as the nodes do: a file per node, one JSON object per line."""
+    """Write stage rows as the nodes do: one file per node, one JSON object per line."""
     paths = {node: directory / f"stages.{node.lower()}.ndjson" for node in ("PartyA", "PartyB")}
     texts: dict[str, list[str]] = {node: [] for node in paths}
     for node, stage_row in stage_rows(rows):
@@ -224,7 +227,7 @@ def write_stage_rows(directory: Path, rows: list[dict[str, Any]]) -> list[Path]:
 
 
 def nodes() -> dict[str, Node]:
-    """The nodes of the simulated lab, as the bridge tells of them."""
+    """The nodes of the simulated lab, as the bridge describes them."""
     return {
         name: Node(name, X500_NAMES[name], 12, True, name == "Notary", 0, (X500_NAMES["Notary"],)) for name in NODES
     }
@@ -244,7 +247,7 @@ def end_words(
     rate: float | None = None,
     dropped: int = 0,
 ) -> RunEnd:
-    """The generator's closing words; with a ``rate`` those of open load."""
+    """The summary of the generator; with a ``rate``, that of open load."""
     lags = sorted((one["started_at"] - one["intended_at"]) * 1000 for one in rows if one["intended_at"] is not None)
     is_open = rate is not None
     return RunEnd(
@@ -272,7 +275,7 @@ def end_words(
 
 
 def metric_rows(rows: list[dict[str, Any]], end: RunEnd) -> Iterator[dict[str, Any]]:
-    """Samples every five seconds of every series the report draws, shaped like a real lab's."""
+    """Samples every five seconds of all metrics that the report draws, with values like those of a real lab."""
     source = random.Random(7)
     scale = {"Notary": 0.25, "PartyA": 1.0, "PartyB": 0.6, "PartyC": 0.02}
     at = ORIGIN - 15
@@ -308,12 +311,12 @@ def metric_rows(rows: list[dict[str, Any]], end: RunEnd) -> Iterator[dict[str, A
 
 
 def metrics_frame(rows: list[dict[str, Any]], end: RunEnd) -> pl.DataFrame:
-    """``metrics.parquet`` of a simulated run."""
+    """The content of ``metrics.parquet`` of a simulated run."""
     return pl.DataFrame(list(metric_rows(rows, end)), schema=METRICS_SCHEMA)
 
 
 def agreeing_counts(rows: list[dict[str, Any]]) -> Counts:
-    """Counts of a run that lost nothing."""
+    """The four counts of a run without lost flows."""
     flows = dict.fromkeys(one["flow"] for one in rows)
     succeeded = {flow: sum(one["outcome"] == "ok" and one["flow"] == flow for one in rows) for flow in flows}
     total = sum(succeeded.values())

@@ -1,8 +1,8 @@
-"""Sweeps that were never measured: folders as ``lab sweep`` leaves them, with rows and series of a system whose answers
-are known beforehand. Planning, searching, judging and keeping are the true ones; only the load is simulated. The rows are made in
-polars, so that a million of them take seconds.
+"""SimulatedSweep sweeps: folders as ``lab sweep`` writes them, with rows and samples of a system whose values are known.
 
-The simulated system completes ``capacity × users ÷ (users + half)`` flows per second: it saturates as real ones do.
+Only the load is simulated. Planning, searching, judging and storing use the real code. The rows are made with polars, so
+that a million of them take seconds. The simulated system completes ``capacity × users ÷ (users + 3)`` flows per second:
+it saturates as real systems do.
 """
 
 import json
@@ -48,7 +48,7 @@ from lab_workload.run_end import RunEnd
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0
-"""Set-up and counting between two steps."""
+"""The time between two steps, for set-up and counting."""
 ENDED_SECONDS = SAME_FAILURE_SECONDS_MIN + 1
 """How long the load of a step lasts of which every request fails."""
 
@@ -57,7 +57,7 @@ STAGE_SHARES = {"wait": 0.3, "build": 0.03, "verify": 0.05, "sign": 0.05, "colle
 
 @dataclass(frozen=True)
 class SimulatedSweep:
-    """What to simulate. ``vary`` is the plan's; ``invalid`` are indices of steps that break, with the reason."""
+    """A sweep to simulate. ``vary`` is that of the plan; ``invalid`` maps the index of an invalid step to its reason."""
 
     vary: Mapping[str, Sequence[Any]] = field(
         default_factory=lambda: {"load.users": [1, 4, 16], "shape.database": ["h2", "postgres"]}
@@ -71,16 +71,16 @@ class SimulatedSweep:
     factors: Mapping[Any, float] = field(default_factory=lambda: {"postgres": 0.8})
     invalid: Mapping[int, str] = field(default_factory=dict)
     measured_again: Sequence[int] = ()
-    """Indices of steps that the machine spoilt at first."""
+    """Indices of steps that were rerun because of the host."""
     collapsed: Sequence[int] = ()
-    """Indices of steps of which every request fails."""
+    """Indices of steps in which every request fails."""
     ended: Sequence[int] = ()
     """Indices of steps that were ended because every request failed."""
     load: Mapping[str, Any] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
     confidence: float = 0.95
     states_by: str | None = None
-    """The varied parameter that says how many states a flow makes."""
+    """The varied parameter that is the number of states per flow."""
     errors_every: int = 0
     with_stages: bool = True
     order: str = "interleaved"
@@ -97,17 +97,17 @@ LARGEST = SimulatedSweep(
     seconds=300,
     rows_per_step=20_000,
 )
-"""Fifty steps with a million rows: the largest report whose time, memory and size are promised."""
+"""Fifty steps with a million rows: the largest report for which time, memory and size are guaranteed."""
 
 
 def uniform(count: int, seed: int) -> pl.Series:
-    """Numbers in (0, 1) that look random and are the same every time."""
+    """``count`` pseudo-random numbers in (0, 1), the same for the same seed."""
     hashed = pl.int_range(count, eager=True).hash(seed=seed)
     return (hashed.cast(pl.Float64) / 2.0**64).clip(1e-9, 1 - 1e-9)
 
 
 def normal(count: int, seed: int) -> pl.Series:
-    """Standard normal numbers (Box and Muller 1958)."""
+    """``count`` standard normal numbers (Box and Muller 1958)."""
     radius = (-2 * uniform(count, seed).log()).sqrt()
     return radius * (2 * math.pi * uniform(count, seed + 7919)).cos()
 
@@ -120,10 +120,10 @@ def noise(seed: int) -> float:
 def request_rows(
     index: int, origin: float, seconds: float, rate: float, latency_ms: float, *, errors_every: int, is_open: bool
 ) -> pl.DataFrame:
-    """Rows of one step: evenly spread ends, lognormal latencies, a warm-up at the begin of which half the rate is done."""
+    """The rows of one step: evenly spread ends, lognormal latencies, and a warm-up that begins at half the rate."""
     count = max(1, round(rate * seconds))
     share = (pl.int_range(count, eager=True).cast(pl.Float64) + uniform(count, index)) / count
-    # The integral of a rate that rises from a half to one over the first tenth or so.
+    # The integral of a rate that rises from a half to one over about the first tenth.
     ended = (seconds * (share + 0.06 * (1 - share) * (-share * 12).exp())).sort()
     latency = latency_ms / 1000 * (0.35 * normal(count, index + 101) - 0.06).exp()
     number = pl.int_range(1, count + 1, eager=True)
@@ -164,7 +164,7 @@ def request_rows(
 
 
 def series(index: int, origin: float, seconds: float, load: float, *, queue_growth: float) -> Iterator[dict[str, Any]]:
-    """Samples every five seconds around one step; ``load`` is how much of its capacity the system gives."""
+    """Samples every five seconds during one step. ``load`` is the utilisation of the system, from 0 to 1."""
     scale = {"Notary": 0.25, "PartyA": 1.0, "PartyB": 0.6, "PartyC": 0.02}
     at, number = origin - 10, index * 1000
     while at <= origin + seconds + 5:
@@ -190,7 +190,7 @@ def series(index: int, origin: float, seconds: float, load: float, *, queue_grow
 
 
 def stage_entry(latency_ms: float, count: int) -> StagesEntry:
-    """The entry ``stages`` of a step whose waiting grows with its latency."""
+    """The entry ``stages`` of a step. The time of each stage grows with the latency."""
     inside = max(latency_ms - 3, 1.0)
     shares = {**STAGE_SHARES, "finalise": 0.15, "other": 0.02}
     spread = rows.distribution(pl.Series([1.5] * max(count, 1)))
@@ -233,7 +233,7 @@ NO_STAGES = StagesEntry(
 
 
 def agreeing(succeeded: int) -> Counts:
-    """Counts of a load that lost nothing."""
+    """The four counts of a load without lost flows."""
     vaults = tuple(
         VaultCount(state=simulation.IOU_STATE, node=node, counted=succeeded, expected=succeeded)
         for node in ("PartyA", "PartyB")
@@ -247,13 +247,13 @@ def agreeing(succeeded: int) -> Counts:
 
 
 def states_of(sweep: SimulatedSweep, planned: PlannedStep) -> int | None:
-    """How many states a flow makes, where the sweep says it."""
+    """The number of states per flow; None if the sweep does not define it."""
     name = sweep.states_by
     return int(str(planned.point[name])) if name else None
 
 
 def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, origin: float) -> Measured:
-    """One step as ``lab sweep`` measures it, judged as it judges it, from simulated rows and series."""
+    """One measured step, built and judged by the code of ``lab sweep`` from simulated rows and samples."""
     index, options = planned.index, planned.options(f"{fields.description}-{planned.index}")
     rate, users = options.rate, options.users
     factor = math.prod(sweep.factors.get(value, 1.0) for value in planned.point.values())
@@ -264,7 +264,7 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
     is_over = rate is not None and rate > capacity
     latency_ms = 60 / max(0.04, 1 - achieved / capacity)
     if rate is None or is_over:
-        # Every place of the pool is taken, and of arrivals there are more.
+        # The pool is full, and more arrivals are waiting.
         latency_ms = (1.3 if is_over else 1.0) * 1000 * users / achieved
     if sweep.rows_per_step:
         achieved = sweep.rows_per_step / total
@@ -314,7 +314,7 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
 
 
 def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_over: bool) -> RunEnd:
-    """What the generator says at the end of such a load; ``is_over``: more was offered than the lab could take."""
+    """The summary of the generator. With ``is_over``, more was offered than the lab could handle."""
     rate, total = options.rate, options.warm_up_seconds + options.duration_seconds
     last = float(frame["ended_at"].sort()[-1])
     return RunEnd(
@@ -347,7 +347,7 @@ def invalid_for(text: str) -> ValidityEntry:
 
 
 def cost_entry(seed: int) -> CostsEntry:
-    """Plausible costs; the state count of a node that keeps none is left out."""
+    """Plausible costs of one flow, without those per state."""
     wobble = 1 + 0.03 * noise(seed + 77)
     return CostsEntry(
         cpu_seconds_per_flow={
@@ -365,7 +365,7 @@ def cost_entry(seed: int) -> CostsEntry:
 
 
 def sweep_file(sweep: SimulatedSweep, folder: Path, find_max: Mapping[str, Any] | None) -> SweepFile:
-    """The file of which ``lab sweep`` would have made this sweep."""
+    """The sweep file from which ``lab sweep`` would have made this sweep."""
     fields: dict[str, Any] = {
         "description": "How throughput grows with the users, on both databases.",
         "load": {"arrivals": "poisson", "users": 60, **sweep.load} if find_max else dict(sweep.load),
@@ -390,7 +390,7 @@ def sweep_file(sweep: SimulatedSweep, folder: Path, find_max: Mapping[str, Any] 
 
 @dataclass
 class Simulator:
-    """Stands for the runner of a sweep: measures steps one after the other, in no time."""
+    """Replaces the runner of a sweep: it simulates its steps, one after the other."""
 
     sweep: SimulatedSweep
     file: SweepFile
@@ -398,14 +398,14 @@ class Simulator:
     measured: list[Measured] = field(default_factory=list)
 
     def step(self, planned: PlannedStep, _heading: str = "") -> Measured:
-        """Measure a step after the last one."""
+        """Simulate a step that starts after the last one."""
         found = build(self.sweep, self.file.fields, planned, self.origin)
         self.measured.append(found)
         self.origin = found.step.window.load_ended_at + GAP_SECONDS
         return found
 
     def answer(self, planned: PlannedStep, _heading: str) -> bool:
-        """Whether the rate of a step is sustained."""
+        """Simulate a step, and return whether its rate was sustained."""
         return self.step(planned).step.thresholds.passed
 
 
@@ -419,7 +419,7 @@ FIND_MAX: dict[str, Any] = {
 
 
 def run_all(simulator: Simulator) -> dict[str, SearchOutcome]:
-    """Run every step of a sweep; what was searched is found out by the very search of ``lab sweep``, by label."""
+    """Run all steps of a sweep. The outcomes of a search, by label, come from the real search of ``lab sweep``."""
     file, points = simulator.file, plan.points_of(simulator.file)
     if file.fields.find_max is None:
         fields = file.fields
@@ -436,7 +436,10 @@ def run_all(simulator: Simulator) -> dict[str, SearchOutcome]:
 def store_sweep(
     results_folder: Path, sweep: SimulatedSweep | None = None, *, find_max: bool | Mapping[str, Any] = False
 ) -> Path:
-    """Store a simulated sweep as ``lab sweep`` does, and return its folder. ``find_max`` are fields of a search."""
+    """Store a simulated sweep as ``lab sweep`` does, and return its folder.
+
+    ``find_max`` makes it a search; it may have fields of the search that differ from ``FIND_MAX``.
+    """
     sweep = sweep or SimulatedSweep()
     search = {**FIND_MAX, **(find_max if isinstance(find_max, Mapping) else {})} if find_max else None
     with tempfile.TemporaryDirectory() as folder:

@@ -1,1 +1,1 @@
-"""Workload files and the flows of the running network: list, write, check, resolve."""
+"""Workload files and the flows of the running network: lists flows, creates and checks files, resolves names."""

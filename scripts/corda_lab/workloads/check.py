@@ -1,4 +1,4 @@
-"""``lab workload check``: everything that is wrong with workload files, all at once, without a run."""
+"""``lab workload check``: finds all problems of workload files, without a run."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,9 +11,9 @@ from lab_workload.workload import Workload, load_workload, workload_names
 def problems_of(
     folder: Path, names: Sequence[str], against_lab: Callable[[Workload], list[Problem]] | None
 ) -> dict[str, list[Problem]]:
-    """The problems of every named workload (of all, when none is named) by its name.
+    """Return the problems of the named workloads, or of all if ``names`` is empty: name → problems.
 
-    ``against_lab`` checks a file that reads well against the nodes that run; None where no lab is up.
+    ``against_lab`` checks a valid file against the running nodes; it is None if the lab is not up.
     """
     found: dict[str, list[Problem]] = {}
     for name in names or workload_names(folder):

@@ -1,4 +1,4 @@
-"""``lab flows``: what a node can start, and with which arguments."""
+"""``lab flows``: the flows that a node can start, and their parameters."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from lab_workload.names import canonical, did_you_mean
 
 
 def find_node(name: str, bridge: Bridge) -> Node:
-    """A node by its name, upper and lower case being the same. Raises LabError."""
+    """Return a node by its name, ignoring case. Raises LabError with a suggestion if there is no such node."""
     nodes = bridge.nodes()
     found = canonical(name, nodes)
     if found is None:
-        raise LabError(f"NODE: unknown node {name!r}{did_you_mean(name, nodes)}", f"There are {', '.join(nodes)}.")
+        raise LabError(f"NODE: unknown node {name!r}{did_you_mean(name, nodes)}", f"Choose from {', '.join(nodes)}.")
     return nodes[found]
 
 
 def as_dicts(flows: list[Flow]) -> list[dict[str, Any]]:
-    """The form that ``--json`` prints."""
+    """Return the flows in the form that ``--json`` prints."""
     return [
         {
             "flow": flow.name,
@@ -33,17 +33,17 @@ def as_dicts(flows: list[Flow]) -> list[dict[str, Any]]:
 
 
 def show(node: str, flows: list[Flow]) -> None:
-    """Print every flow with a line per way to start it."""
+    """Print every flow, and one line for each of its constructors."""
     if not flows:
-        ui.console.print(f"{node} has no flow that RPC can start.", markup=False)
+        ui.console.print(f"{node} has no flows that can be started by RPC.", markup=False)
         return
     for flow in flows:
         ui.console.print(flow.name, style="bold", markup=False, highlight=False)
         ways = [signature(parameters) for parameters in flow.constructors] or [
-            "not known: its class has no parameter names"
+            "unknown parameters: the class file has no parameter names"
         ]
         for way in ways:
-            # Long lines are left to the terminal, so that names can be found and copied.
+            # The terminal wraps long lines, so that names can be searched for and copied.
             ui.console.print(f"    {way}", markup=False, highlight=False, soft_wrap=True)
     ui.console.print()
-    ui.console.print(f"Measure one: scripts/lab workload new --node {node} --flow {flows[0].name}", markup=False)
+    ui.console.print(f"To measure one: scripts/lab workload new --node {node} --flow {flows[0].name}", markup=False)

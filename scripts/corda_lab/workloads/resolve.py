@@ -1,4 +1,4 @@
-"""A workload for the command line: its file read, and bound to the running network by ``lab_workload``."""
+"""Reads workload files for the command line, and binds them to the running network with ``lab_workload``."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,32 +17,34 @@ from lab_workload.workload import Workload, load_workload
 
 NODE_BASE_HEAP_BYTES = 300 * 2**20
 ATTACHMENT_HEAP_COPIES = 20
-"""How often an attachment is in a node's heap while it is sent, at most: 10 MB pass with 1 GiB, 50 MB end the node."""
+"""Heap that a node needs to send an attachment, as a multiple of its size. Measured: with 1 GiB, 10 MB work and 50 MB
+end the node."""
 
 
 def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Workload:
-    """The workload file. Raises FinalError with everything that is wrong with it."""
+    """Read a workload file. Raises FinalError with all its problems."""
     try:
         return load_workload(WORKLOADS, name, (NOTARY, *PARTIES), overrides)
     except WorkloadError as error:
-        raise FinalError(problems=error.problems, remedy="Workloads are the files of configs/workloads/.") from None
+        raise FinalError(problems=error.problems, remedy="Workloads are the files in configs/workloads/.") from None
 
 
 def check_attachments(workload: Workload, settings: Settings) -> None:
-    """The nodes' heap has to bear the attachments of the set-up: one that does not fit ends the node. Raises LabError."""
+    """Check that the attachments of the set-up fit in the nodes' heap; a node ends if one does not. Raises LabError."""
     for step in workload.setup:
         needed_bytes = NODE_BASE_HEAP_BYTES + (step.megabytes or 0) * 1_000_000 * ATTACHMENT_HEAP_COPIES
         if step.megabytes and needed_bytes > settings.size("NODE_HEAP"):
             text = (
-                f"{step.megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, it is {settings['NODE_HEAP']}"
+                f"{step.megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, but NODE_HEAP is"
+                f" {settings['NODE_HEAP']}"
             )
-            remedy = "Take smaller ones (--set megabytes=10), or start the lab with a larger NODE_HEAP and NODE_MEMORY."
+            remedy = "Use smaller attachments (--set megabytes=10), or start the lab with a larger --heap."
             location = (*step.location, "attachments", "megabytes")
             raise FinalError(problems=[workload.source.problem(location, text, remedy)])
 
 
 def network_of(bridge: Bridge, nodes: Mapping[str, Node]) -> Network:
-    """What the running lab offers a workload; ``nodes`` are those that the bridge knows."""
+    """Return the running network, as ``lab_workload`` needs it. ``nodes`` are all nodes of the bridge, by name."""
     return Network(
         parties={name: Party(name, node.x500_name) for name, node in nodes.items() if not node.is_notary},
         flows=bridge.flow_definitions,
@@ -55,7 +57,7 @@ def network_of(bridge: Bridge, nodes: Mapping[str, Node]) -> Network:
 def resolve_subject(
     options: LoadOptions, workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]
 ) -> steps_plan.Subject:
-    """Node, counterparties and flows as the network knows them. Raises LabError with everything that it lacks."""
+    """Resolve the node, counterparties and flows of a workload. Raises LabError with everything that does not exist."""
     try:
         bound = bind(workload, Asked(options.node, options.counterparty), network_of(bridge, nodes))
     except WorkloadError as error:
@@ -65,9 +67,9 @@ def resolve_subject(
 
 
 def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:
-    """What is wrong with a workload that reads well, on the network that runs: parties, flows, arguments, templates.
+    """Check a valid workload file against the running network: parties, flows, arguments and templates.
 
-    The bridge converts the arguments of one start of each kind; it starts nothing.
+    The bridge converts the arguments of one start of each kind, but starts no flow.
     """
     try:
         starts = flow_starts(bind(workload, Asked(), network_of(bridge, bridge.nodes())))
@@ -78,7 +80,7 @@ def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:
 
 
 def _as_option(problem: Problem) -> Problem:
-    """A problem that is not the file's is one of an option of the run."""
+    """Name the option of the run in a problem that is not in the file."""
     if problem.path is not None or not problem.location:
         return problem
     return replace(problem, location=(f"--{problem.location[0]}",))

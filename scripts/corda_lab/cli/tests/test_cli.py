@@ -81,7 +81,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run", "iou", "--duration", "soon"], "--duration: 'soon' is not a duration"),
         (["run", "iou", "--duration", "0s"], "--duration: '0s' is too short"),
         (["run", "iou", "--pacing", "-1"], "--pacing"),
-        (["run", "iou", "--name", "a/b"], "--name: 'a/b' cannot be a run's name"),
+        (["run", "iou", "--name", "a/b"], "--name: 'a/b' cannot be the name of a run"),
         (["run", "iuo"], "unknown workload 'iuo', did you mean 'iou'?"),
         (["run", "../../etc/passwd"], "unknown workload"),
         (["up", "--images", "cloud"], "--images"),

@@ -61,7 +61,7 @@ def test_the_values_of_a_run_without_a_valid_step_are_shown_and_marked(stored_ru
     assert f"{found.throughput_per_second:.2f}*" in shown(results._table_of_runs([found]))
 
 
-def test_nothing_valid_has_no_figures(tmp_path: Path) -> None:
+def test_a_run_without_a_valid_step_has_no_values(tmp_path: Path) -> None:
     store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, invalid={1: "it broke"}))
     found = only(tmp_path)
     assert (found.throughput_per_second, found.p50_ms, found.label) == (None, None, None)

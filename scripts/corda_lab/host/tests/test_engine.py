@@ -110,7 +110,7 @@ def test_engine_that_hangs_counts_as_failed(tmp_path: Path, monkeypatch: pytest.
 def test_no_permission_is_a_clear_error_and_installs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "echo 'permission denied while trying to connect' >&2; exit 1")
     monkeypatch.setattr(debian, "can_install", lambda: True)
-    with pytest.raises(LabError, match="may not use the Docker engine") as caught:
+    with pytest.raises(LabError, match="no permission to use the Docker engine") as caught:
         engine.ensure_engine(install=True)
     assert "docker group" in caught.value.remedy
 
@@ -135,7 +135,7 @@ def test_missing_compose_is_a_clear_error_where_it_may_not_be_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docker_client(tmp_path, monkeypatch, 'test "$1" = buildx && echo 0.29.1')
-    with pytest.raises(LabError, match=r"lacks compose .*2\.24\.0") as caught:
+    with pytest.raises(LabError, match=r"missing or too old: compose .*2\.24\.0") as caught:
         plugins.ensure_compose(install=False)
     assert "docker-compose-plugin" in caught.value.remedy
 

@@ -1,4 +1,4 @@
-"""What is said of a start's cost."""
+"""The line about the CPU time of a start."""
 
 from corda_lab.lab import start_cost
 
@@ -10,9 +10,9 @@ def test_a_start_is_compared_with_what_its_containers_take() -> None:
     )
 
 
-def test_what_else_the_machine_did_is_left_out_where_it_is_not_known() -> None:
+def test_other_processes_are_left_out_if_their_cpu_time_is_unknown() -> None:
     assert start_cost.in_words(75.0, 120.0, None, cores=4).endswith("CPU-seconds take on 4 cores")
 
 
-def test_says_so_when_the_containers_are_not_to_be_seen() -> None:
-    assert "how much of it was waiting is not known" in start_cost.summary(start_cost.Beginning(), [])
+def test_reports_that_the_cpu_time_of_the_containers_is_unknown() -> None:
+    assert "its CPU time is unknown" in start_cost.summary(start_cost.Beginning(), [])

@@ -92,7 +92,7 @@
     const many = chart.traces.length > 1 && chart.width !== "third";
     const size = root.classList.contains("printing") ? { autosize: false, width: place.clientWidth, height: place.clientHeight } : { autosize: true, width: null, height: null };
     const titleFont = { size: 12.5 };
-    // Room above the bars for the names of the percentiles.
+    // Space above the bars for the labels of the percentiles.
     const headroom = chart.marks.some((mark) => mark.kind === "quantile") ? { range: [0, 1.12 * Math.max(...chart.traces.flatMap((trace) => trace.y))] } : {};
     const count = chart.panels.length;
     const until = (end) => (end === null ? {} : { range: [0, end] });
@@ -157,7 +157,7 @@
   dark.addEventListener("change", () => setTheme(systemTheme()));
   document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
 
-  // On paper: light, and as wide as a page, so that nothing is cut off.
+  // Print in light mode and at the width of a page, so that nothing is cut off.
   let shown = null;
   addEventListener("beforeprint", () => { shown ??= root.dataset.theme; root.classList.add("printing"); setTheme("light"); });
   addEventListener("afterprint", () => { root.classList.remove("printing"); setTheme(shown ?? systemTheme()); shown = null; });

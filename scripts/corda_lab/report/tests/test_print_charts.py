@@ -17,7 +17,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 def test_a_sweep_s_main_charts_become_png_and_svg(tmp_path: Path) -> None:
     run = stored.read(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2)))
-    paths = print_charts.write(run, tmp_path / "figures")
+    paths = print_charts.write(run, tmp_path / "charts")
     names = {path.name for path in paths}
     assert {"curve-throughput.png", "curve-p99.svg", "throughput-latency.svg", "stages.png", "cost.svg"} <= names
     for path in paths:
@@ -27,8 +27,8 @@ def test_a_sweep_s_main_charts_become_png_and_svg(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in paths]
 
 
-def test_a_single_run_has_figures_too(stored_run: Callable[..., Path], tmp_path: Path) -> None:
-    names = {path.stem for path in print_charts.write(stored.read(stored_run()), tmp_path / "figures")}
+def test_a_single_run_has_charts_too(stored_run: Callable[..., Path], tmp_path: Path) -> None:
+    names = {path.stem for path in print_charts.write(stored.read(stored_run()), tmp_path / "charts")}
     assert names == set(print_charts.RUN_CHARTS)
 
 

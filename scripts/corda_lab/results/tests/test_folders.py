@@ -41,7 +41,7 @@ def test_a_run_that_breaks_off_leaves_nothing(tmp_path: Path, reason: BaseExcept
 
 def test_a_run_never_overwrites_another(tmp_path: Path) -> None:
     make_run(tmp_path, "20260101T000000Z-iou")
-    with pytest.raises(LabError, match="exists already"):
+    with pytest.raises(LabError, match="already exists"):
         make_run(tmp_path, "20260101T000000Z-iou")
 
 
@@ -61,7 +61,7 @@ def test_says_what_there_is_when_a_run_is_not_found(tmp_path: Path) -> None:
     make_run(tmp_path, "20260102T000000Z-iou")
     with pytest.raises(LabError, match="There is no run 'nothing'"):
         folders.find_run("nothing", results=tmp_path)
-    with pytest.raises(LabError, match=r"'iou' is the name of 2 runs"):
+    with pytest.raises(LabError, match=r"'iou' matches 2 runs"):
         folders.find_run("iou", results=tmp_path)
 
 

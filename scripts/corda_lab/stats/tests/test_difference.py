@@ -66,7 +66,7 @@ def test_welch_by_hand() -> None:
     assert one.verdict == "slower"
 
 
-def test_words_follow_what_a_higher_figure_means() -> None:
+def test_verdicts_follow_what_a_higher_value_means() -> None:
     a, b = [100.0, 101.0, 99.0, 100.0], [80.0, 81.0, 79.0, 80.0]
     assert unpaired(a, b, higher_is="faster").verdict == "slower"
     assert unpaired(a, b, higher_is="slower").verdict == "faster"
@@ -98,7 +98,7 @@ def test_repeats_without_spread_differ_or_do_not() -> None:
 
 @both
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
-def test_refuses_figures_without_a_ratio(compare: Compare, value: float) -> None:
+def test_refuses_values_without_a_ratio(compare: Compare, value: float) -> None:
     with pytest.raises(ValueError, match="a ratio needs positive values"):
         compare([value, 1.0], [1.0, 1.0])
     with pytest.raises(ValueError, match="a ratio needs positive values"):

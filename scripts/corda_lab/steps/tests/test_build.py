@@ -1,4 +1,4 @@
-"""A step's figures, what makes them doubtful, and the verdict."""
+"""The values, the warnings and the verdict of a step."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_errors_and_counts_that_differ_fail_a_run(stored_run: Callable[..., Path
     assert str(step.verdict.reasons[1]) == "the counts differ: the node counted 9 Iou, the generator 10"
 
 
-def test_doubtful_figures_are_flagged(stored_run: Callable[..., Path]) -> None:
+def test_a_step_has_warnings(stored_run: Callable[..., Path]) -> None:
     step = step_of(stored_run())
     assert warnings(step) == step.flags
     changes = {
@@ -188,7 +188,7 @@ def test_expected_failures_alone_pass(stored_run: Callable[..., Path]) -> None:
     assert step.throughput_per_second > 0
 
 
-def test_an_open_load_that_the_system_carries_is_not_doubtful(stored_open_run: Callable[..., Path]) -> None:
+def test_an_open_load_that_the_system_carries_has_no_warning(stored_open_run: Callable[..., Path]) -> None:
     step = step_of(stored_open_run(rate=10, service_seconds=0.05))
     assert step.flags == []
     assert step.open_load is not None

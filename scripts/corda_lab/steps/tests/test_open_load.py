@@ -26,7 +26,7 @@ def frame(tmp_path: Path, content: list[dict[str, Any]]) -> pl.DataFrame:
     return read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
 
 
-def figures(tmp_path: Path, pool: int, rate: float, **about: Any) -> OpenLoadEntry:
+def values_of(tmp_path: Path, pool: int, rate: float, **about: Any) -> OpenLoadEntry:
     service = simulation.fixed(about.pop("service_seconds"))
     content, dropped = simulation.open_rows(rate, 60, service, pool=pool, **about)
     end = simulation.end_words(content, pool, 60, rate=rate, dropped=dropped)
@@ -34,7 +34,7 @@ def figures(tmp_path: Path, pool: int, rate: float, **about: Any) -> OpenLoadEnt
 
 
 def test_a_load_below_capacity_is_neither_late_nor_dropped(tmp_path: Path) -> None:
-    found = figures(tmp_path, 10, 10, service_seconds=0.05)
+    found = values_of(tmp_path, 10, 10, service_seconds=0.05)
     assert (found.offered, found.late, found.dropped) == (600, 0, 0)
     assert found.offered_per_second == 10
     assert found.lag_ms.max == pytest.approx(0, abs=0.001)
@@ -45,7 +45,7 @@ def test_a_load_below_capacity_is_neither_late_nor_dropped(tmp_path: Path) -> No
 
 def test_above_capacity_arrivals_wait_for_the_pool_and_are_dropped(tmp_path: Path) -> None:
     # One server that takes 100 ms does 10 a second; of 20 a second half cannot be served.
-    found = figures(tmp_path, 5, 20, service_seconds=0.1)
+    found = values_of(tmp_path, 5, 20, service_seconds=0.1)
     assert found.dropped == pytest.approx(600 - 10, abs=30)
     assert found.pool_was_full
     assert (found.lag_ms.p99 or 0.0) > 500
@@ -54,15 +54,15 @@ def test_above_capacity_arrivals_wait_for_the_pool_and_are_dropped(tmp_path: Pat
 
 
 def test_lag_behind_a_free_place_is_the_generator_s(tmp_path: Path) -> None:
-    found = figures(tmp_path, 50, 10, service_seconds=0.05, lag_seconds=0.025)
+    found = values_of(tmp_path, 50, 10, service_seconds=0.05, lag_seconds=0.025)
     assert found.generator_lag_ms_p99 == pytest.approx(25, abs=0.1)
     assert "550 of 550 requests started more than 10 ms late although the pool had a free place" in str(
         generator_was_limit(found)
     )
 
 
-def test_lag_that_is_small_beside_the_latency_changes_no_figure(tmp_path: Path) -> None:
-    found = figures(tmp_path, 50, 1, service_seconds=0.5, lag_seconds=0.025)
+def test_lag_that_is_small_beside_the_latency_changes_no_value(tmp_path: Path) -> None:
+    found = values_of(tmp_path, 50, 1, service_seconds=0.5, lag_seconds=0.025)
     assert found.generator_lag_ms_max == pytest.approx(0.05 * 525, abs=0.1)
     assert generator_was_limit(found) is None
 

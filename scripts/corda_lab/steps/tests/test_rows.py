@@ -1,4 +1,4 @@
-"""The figures computed from rows, checked where the right answer is known beforehand."""
+"""The values computed from rows, checked where the right answer is known in advance."""
 
 import json
 import math
@@ -42,39 +42,39 @@ def test_nearest_rank_is_not_thrown_off_by_binary_fractions() -> None:
 
 def test_percentiles_of_an_exponential_distribution() -> None:
     source = random.Random(11)
-    figures = distribution(pl.Series([source.expovariate(1 / 200) for _ in range(200_000)]))
-    assert figures.mean == pytest.approx(200, rel=0.02)
+    found = distribution(pl.Series([source.expovariate(1 / 200) for _ in range(200_000)]))
+    assert found.mean == pytest.approx(200, rel=0.02)
     for name, quantile in rows.QUANTILES.items():
-        assert figures.quantile(name) == pytest.approx(-200 * math.log(1 - quantile), rel=0.02)
+        assert found.quantile(name) == pytest.approx(-200 * math.log(1 - quantile), rel=0.02)
 
 
 def test_a_percentile_is_a_value_that_was_seen_and_extremes_are_kept() -> None:
     values = pl.Series([3.25, 1.5, 9.75])
-    figures = distribution(values)
-    assert figures.p50 == 3.25
-    assert (figures.min, figures.max, figures.count) == (1.5, 9.75, 3)
+    found = distribution(values)
+    assert found.p50 == 3.25
+    assert (found.min, found.max, found.count) == (1.5, 9.75, 3)
 
 
-def test_no_values_give_no_figures() -> None:
-    figures = distribution(pl.Series([None, None], dtype=pl.Float64))
-    assert figures.count == 0
-    assert figures.p99 is None
-    assert figures.mean is None
+def test_an_empty_set_has_no_values() -> None:
+    found = distribution(pl.Series([None, None], dtype=pl.Float64))
+    assert found.count == 0
+    assert found.p99 is None
+    assert found.mean is None
 
 
 def test_a_closed_system_has_the_throughput_and_latency_of_theory(tmp_path: Path) -> None:
     content = simulation.closed_rows(20, 75, simulation.fixed(0.0625))
-    figures = rows.request_values(frame(tmp_path, content), window(15, 75), PARTS, bridge_in_flight=20.0)
-    assert figures.throughput_per_second == pytest.approx(16.0, rel=0.001)
-    assert figures.latency_ms.p50 == pytest.approx(20 * 62.5, rel=1e-6)
-    assert figures.latency_ms.p99 == pytest.approx(20 * 62.5, rel=1e-6)
-    law = figures.littles_law
+    found = rows.request_values(frame(tmp_path, content), window(15, 75), PARTS, bridge_in_flight=20.0)
+    assert found.throughput_per_second == pytest.approx(16.0, rel=0.001)
+    assert found.latency_ms.p50 == pytest.approx(20 * 62.5, rel=1e-6)
+    assert found.latency_ms.p99 == pytest.approx(20 * 62.5, rel=1e-6)
+    law = found.littles_law
     assert law.in_flight_mean == pytest.approx(20, rel=1e-6)
     assert law.holds
     assert law.deviation_percent is not None
     assert abs(law.deviation_percent) < 0.5
     assert law.bridge_deviation_percent == pytest.approx(0, abs=0.001)
-    assert abs(figures.steadiness.change_percent or 0.0) < 1
+    assert abs(found.steadiness.change_percent or 0.0) < 1
 
 
 def test_little_s_law_does_not_hold_when_answers_stop_coming(tmp_path: Path) -> None:
@@ -88,46 +88,46 @@ def test_little_s_law_does_not_hold_when_answers_stop_coming(tmp_path: Path) -> 
 
 def test_only_answers_within_the_window_count(tmp_path: Path) -> None:
     content = simulation.closed_rows(1, 10, simulation.fixed(1.0))
-    figures = rows.request_values(frame(tmp_path, content), window(5, 10), PARTS, bridge_in_flight=None)
+    found = rows.request_values(frame(tmp_path, content), window(5, 10), PARTS, bridge_in_flight=None)
     # Answers at 1, 2, … 10 s; the window holds 5 to 9, its end is left out.
-    assert figures.requests.window_ok == 5
-    assert figures.requests.ok == 10
-    assert figures.throughput_per_second == 1.0
+    assert found.requests.window_ok == 5
+    assert found.requests.ok == 10
+    assert found.throughput_per_second == 1.0
 
 
 def test_errors_are_counted_by_kind_and_kept_out_of_throughput(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), error_every=10)
-    figures = rows.request_values(frame(tmp_path, content), window(0, 20), PARTS, bridge_in_flight=None)
-    assert figures.requests.errors == len(content) // 10
-    assert figures.throughput_per_second == pytest.approx(9.0, rel=0.02)
-    assert [(kind.status, kind.count) for kind in figures.errors] == [(502, len(content) // 10)]
+    found = rows.request_values(frame(tmp_path, content), window(0, 20), PARTS, bridge_in_flight=None)
+    assert found.requests.errors == len(content) // 10
+    assert found.throughput_per_second == pytest.approx(9.0, rel=0.02)
+    assert [(kind.status, kind.count) for kind in found.errors] == [(502, len(content) // 10)]
 
 
 def test_an_expected_failure_is_work_done_and_no_error(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), error_every=10, failure="expected")
-    figures = rows.request_values(frame(tmp_path, content), window(0, 20), PARTS, bridge_in_flight=None)
-    assert (figures.requests.errors, figures.requests.expected) == (0, len(content) // 10)
-    assert figures.throughput_per_second == pytest.approx(10.0, rel=0.02)
-    assert figures.errors == []
-    assert [kind.count for kind in figures.expected_failures] == [len(content) // 10]
+    found = rows.request_values(frame(tmp_path, content), window(0, 20), PARTS, bridge_in_flight=None)
+    assert (found.requests.errors, found.requests.expected) == (0, len(content) // 10)
+    assert found.throughput_per_second == pytest.approx(10.0, rel=0.02)
+    assert found.errors == []
+    assert [kind.count for kind in found.expected_failures] == [len(content) // 10]
 
 
 def test_the_parts_of_a_mix_add_up_to_the_whole(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), parts=("Iou", "Iou", "Empty"))
-    figures = rows.request_values(
+    found = rows.request_values(
         frame(tmp_path, content), window(0, 20), {"Iou": 1, "Empty": None}, bridge_in_flight=None
     )
-    iou, empty = figures.parts
-    assert iou.throughput_per_second + empty.throughput_per_second == figures.throughput_per_second
+    iou, empty = found.parts
+    assert iou.throughput_per_second + empty.throughput_per_second == found.throughput_per_second
     assert iou.requests.ok == pytest.approx(2 * empty.requests.ok, abs=2)
 
 
 def test_states_come_from_successes_of_the_parts_that_say_how_many(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), parts=("Iou", "Empty"))
     read = frame(tmp_path, content)
-    figures = rows.request_values(read, window(0, 20), {"Iou": 10, "Empty": None}, bridge_in_flight=None)
-    assert figures.throughput_states_per_second == pytest.approx(50, rel=0.02)
-    assert figures.parts[1].throughput_states_per_second is None
+    found = rows.request_values(read, window(0, 20), {"Iou": 10, "Empty": None}, bridge_in_flight=None)
+    assert found.throughput_states_per_second == pytest.approx(50, rel=0.02)
+    assert found.parts[1].throughput_states_per_second is None
     none = rows.request_values(read, window(0, 20), {"Iou": None, "Empty": None}, bridge_in_flight=None)
     assert none.throughput_states_per_second is None
 
@@ -160,9 +160,9 @@ def test_an_empty_file_is_a_run_without_rows(tmp_path: Path) -> None:
     path.write_bytes(b"")
     empty = read_rows([path])
     assert empty.height == 0
-    figures = rows.request_values(empty, window(0, 10), PARTS, bridge_in_flight=None)
-    assert figures.throughput_per_second == 0
-    assert figures.latency_ms.p50 is None
+    found = rows.request_values(empty, window(0, 10), PARTS, bridge_in_flight=None)
+    assert found.throughput_per_second == 0
+    assert found.latency_ms.p50 is None
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_an_empty_file_is_a_run_without_rows(tmp_path: Path) -> None:
         ({"request_id": 1}, "same request_id"),
         ({"latency_ms": None}, "lacks one of"),
         ({"ended_at": "soon"}, "cannot be read"),
-        ({"outcome": "fine"}, "outcome is none of"),
+        ({"outcome": "fine"}, "the outcome of a row is none of"),
     ],
 )
 def test_rows_that_cannot_be_trusted_are_refused(tmp_path: Path, change: dict[str, Any], words: str) -> None:
@@ -186,7 +186,7 @@ def test_rows_are_put_in_order_of_start(tmp_path: Path) -> None:
     assert frame(tmp_path, content[::-1])["request_id"].to_list() == [row["request_id"] for row in content]
 
 
-def test_figures_can_be_written_as_json(tmp_path: Path) -> None:
+def test_values_can_be_written_as_json(tmp_path: Path) -> None:
     content = simulation.closed_rows(3, 10, simulation.fixed(0.3), error_every=4)
-    figures = rows.request_values(frame(tmp_path, content), window(1, 10), PARTS, bridge_in_flight=None)
-    assert type(figures).model_validate(json.loads(json.dumps(figures.model_dump(), allow_nan=False))) == figures
+    found = rows.request_values(frame(tmp_path, content), window(1, 10), PARTS, bridge_in_flight=None)
+    assert type(found).model_validate(json.loads(json.dumps(found.model_dump(), allow_nan=False))) == found

@@ -32,14 +32,14 @@ def simulated(tmp_path: Path, **about: Any) -> tuple[pl.DataFrame, list[dict[str
     return rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)]), content
 
 
-def figures(tmp_path: Path, **about: Any) -> StagesEntry:
+def values_of(tmp_path: Path, **about: Any) -> StagesEntry:
     requests, content = simulated(tmp_path, **about)
     table = stage_rows.read_stages(simulation.write_stage_rows(tmp_path, content), simulation.nodes())
     return stages.stage_values(requests, table, WINDOW, FLOWS, is_on=True, dropped={"PartyA": 0})
 
 
 def test_the_stages_add_up_to_the_flow_s_time(tmp_path: Path) -> None:
-    found = figures(tmp_path)
+    found = values_of(tmp_path)
     (table,) = found.flows
     assert table.rows == table.requests > 400
     # Four users behind one server of 100 ms: 400 ms, of which 1 ms on either side is not the flow's.
@@ -54,7 +54,7 @@ def test_the_stages_add_up_to_the_flow_s_time(tmp_path: Path) -> None:
 
 
 def test_stages_stand_in_the_order_of_a_flow_with_their_share(tmp_path: Path) -> None:
-    (table,) = figures(tmp_path).flows
+    (table,) = values_of(tmp_path).flows
     assert [line.stage for line in table.stages] == list(simulation.STAGE_SHARES)
     shares = {line.stage: line.share_percent for line in table.stages}
     assert shares["collect_signatures"] == pytest.approx(45 * 398 / 400, abs=0.1)
@@ -66,13 +66,13 @@ def test_stages_stand_in_the_order_of_a_flow_with_their_share(tmp_path: Path) ->
 
 
 def test_the_nodes_that_answered_have_tables_of_their_own(tmp_path: Path) -> None:
-    (table,) = figures(tmp_path).responders
+    (table,) = values_of(tmp_path).responders
     assert (table.flow, table.node) == ("org.cordalab.flows.IouResponder", "PartyB")
     assert {line.stage for line in table.stages} == {"sign", "record"}
 
 
 def test_consensus_latency_ends_with_the_last_commit(tmp_path: Path) -> None:
-    found = figures(tmp_path)
+    found = values_of(tmp_path)
     latency = found.consensus_latency_ms
     assert latency.p50 == pytest.approx(1000 * simulation.COMMIT_SECONDS, abs=0.01)
     assert latency.count == found.flows[0].rows
@@ -90,8 +90,8 @@ def test_a_transaction_that_lacks_a_party_s_row_has_no_consensus_latency(tmp_pat
     assert found.consensus_left_out == pytest.approx(found.flows[0].rows / 2, abs=1)
 
 
-def test_a_sum_that_is_off_and_rows_that_are_missing_are_doubts(tmp_path: Path) -> None:
-    found = figures(tmp_path)
+def test_a_sum_that_is_off_and_missing_rows_are_warnings(tmp_path: Path) -> None:
+    found = values_of(tmp_path)
     (table,) = found.flows
     short = table.model_copy(update={"difference_percent": -14.0, "rows": table.requests - 3})
     lossy = found.model_copy(update={"flows": [short], "rows_dropped": {"PartyA": 7}})
@@ -104,7 +104,7 @@ def test_a_sum_that_is_off_and_rows_that_are_missing_are_doubts(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("flow", "is_on", "words"),
     [
-        ("com.example.MyFlow", True, "Only flows of the lab's own CorDapp"),
+        ("com.example.MyFlow", True, "Only the flows of the lab's own CorDapp"),
         ("org.cordalab.flows.Iou", False, "LAB_STAGES_FILE is not set"),
         ("org.cordalab.flows.Iou", True, "wrote no stage row"),
     ],

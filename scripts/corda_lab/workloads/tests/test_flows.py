@@ -19,7 +19,12 @@ def test_a_line_for_every_way_to_start_a_flow(capsys: pytest.CaptureFixture[str]
     show("PartyA", [Flow("org.cordalab.flows.Empty", "Empty", ((),)), Flow("com.example.Odd", "Odd", ()), IOU])
     printed = capsys.readouterr().out
     assert printed.count("org.cordalab.flows.Iou") == 1
-    for words in ("iouValue: int, otherParty: Party", "parties: List<Party>, note: String[]", "none", "not known"):
+    for words in (
+        "iouValue: int, otherParty: Party",
+        "parties: List<Party>, note: String[]",
+        "none",
+        "unknown parameters",
+    ):
         assert words in printed
     assert "scripts/lab workload new --node PartyA --flow " in printed
 

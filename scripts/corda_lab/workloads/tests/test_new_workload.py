@@ -73,7 +73,7 @@ def test_a_flow_without_parameters_has_a_file_too(tmp_path: Path) -> None:
 def test_a_file_that_is_there_is_never_touched(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("mine", encoding="utf-8")
-    with pytest.raises(LabError, match="exists already"):
+    with pytest.raises(LabError, match="already exists"):
         write(path, "other")
     assert path.read_text(encoding="utf-8") == "mine"
 

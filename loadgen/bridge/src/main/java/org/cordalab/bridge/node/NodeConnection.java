@@ -20,15 +20,15 @@ import org.slf4j.LoggerFactory;
  * <p>One platform thread per node connects, probes and reconnects. It is no virtual thread because the client library
  * blocks inside {@code synchronized} while it connects, which would hold a carrier.
  *
- * <p>The bridge may start long before the nodes do. It then only looks whether the node's port takes connections, which
- * costs next to nothing; the client library is not tried before that. A node takes connections before it answers, and the
- * login waits for its answer.
+ * <p>The bridge may start long before the nodes do. It then only checks whether the node's port accepts connections,
+ * which costs almost nothing, and uses the client library once it does. A node accepts connections before it answers
+ * RPCs, and the login waits for the answer.
  */
 public final class NodeConnection implements NodeGateway {
 
-    private static final Duration LOOK_INTERVAL = Duration.ofSeconds(1);
-    private static final Duration LOOK_TIMEOUT = Duration.ofSeconds(5);
-    /** A node that is not there for this long is worth a line in the log; eleven on two cores take half of it to start. */
+    private static final Duration PORT_CHECK_INTERVAL = Duration.ofSeconds(1);
+    private static final Duration PORT_CHECK_TIMEOUT = Duration.ofSeconds(5);
+    /** After this time an absent node is logged. Eleven nodes on two cores start in half of it. */
     private static final Duration PATIENCE = Duration.ofMinutes(7);
 
     private static final Duration FIRST_BACKOFF = Duration.ofMillis(500);
@@ -156,7 +156,7 @@ public final class NodeConnection implements NodeGateway {
         }
     }
 
-    /** Waits until the node takes connections; false when this was closed meanwhile. */
+    /** Waits until the node accepts connections; false if this connection was closed meanwhile. */
     private boolean awaitListening() throws InterruptedException {
         long since = System.nanoTime();
         boolean reported = false;
@@ -165,17 +165,17 @@ public final class NodeConnection implements NodeGateway {
                 return true;
             }
             if (!reported && System.nanoTime() - since > PATIENCE.toNanos()) {
-                LOG.warn("{}: nobody listens on {}:{}, waiting on", name(), address.host(), address.port());
+                LOG.warn("{}: nothing listens on {}:{}, still waiting", name(), address.host(), address.port());
                 reported = true;
             }
-            closed.await(LOOK_INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
+            closed.await(PORT_CHECK_INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
         }
         return false;
     }
 
     private boolean isListening() {
         try (var socket = new Socket()) {
-            socket.connect(new InetSocketAddress(address.host(), address.port()), (int) LOOK_TIMEOUT.toMillis());
+            socket.connect(new InetSocketAddress(address.host(), address.port()), (int) PORT_CHECK_TIMEOUT.toMillis());
             return true;
         } catch (IOException e) {
             return false;

@@ -26,12 +26,12 @@ class NodeConnectionTest {
     }
 
     @Test
-    void looksForThePortUntilItIsThereAndLogsInOnlyThen() throws Exception {
+    void logsInOnceThePortAcceptsConnections() throws Exception {
         int port = closedPort();
         try (var connection = new NodeConnection(new NodeAddress("PartyA", "localhost", port), connector).start();
                 var node = new ServerSocket(port, 1, InetAddress.getByName("localhost"))) {
-            assertThat(bytesSent(node)).as("a look whether anybody listens").isZero();
-            assertThat(bytesSent(node)).as("the client library's greeting").isPositive();
+            assertThat(bytesSent(node)).as("the check of the port").isZero();
+            assertThat(bytesSent(node)).as("the login").isPositive();
 
             assertThat(connection.ready()).isFalse();
         }
@@ -54,7 +54,7 @@ class NodeConnectionTest {
         assertThat(waiting.get()).isEmpty();
     }
 
-    /** Takes one connection and closes it after the first bytes, or when there are none. */
+    /** Accepts one connection and returns how many bytes it sends, at most one. */
     private static int bytesSent(ServerSocket node) throws Exception {
         try (var client = node.accept()) {
             return client.getInputStream().readNBytes(1).length;
