@@ -186,7 +186,8 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
         ("Overrides", ", ".join(f"{key}={value}" for key, value in load.overrides.items()) or "none"),
         (
             "Time",
-            f"{window.warm_up_seconds:g} s warm-up, {window.seconds:.0f} s measuring window, {manifest.started_at}",
+            f"{window.warm_up_seconds:g} s warm-up, {window.seconds:.0f} s measuring window; "
+            f"started {manifest.started_at}",
         ),
         (
             "Workload",
