@@ -11,7 +11,7 @@ from rich.table import Table
 from corda_lab.cli.options import JsonOption, MetricName
 from corda_lab.errors import LabError
 from corda_lab.results import folders as results
-from corda_lab.text import ui
+from corda_lab.text import tables, ui
 
 if TYPE_CHECKING:
     from corda_lab.analysis.comparison import Comparison
@@ -97,13 +97,11 @@ def _show_comparison(found: "Comparison", folder: Path) -> None:
         for entry in one.environment_differences:
             ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
         ui.console.print()
-        table = Table(
-            "point", "baseline", "contender", "ratio", "verdict", box=None, pad_edge=False, header_style="bold"
-        )
+        table = tables.table("point", "baseline", "contender", "ratio", "verdict")
         for cells in comparison.shown_rows(one, found.metric):
             style = {"slower": "red", "faster": "green"}.get(cells["verdict"])
             table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)
-        ui.console.print(table)
+        tables.show(table)
         for label in one.alone:
             ui.console.print(f"not compared: {label}", markup=False)
         ui.console.print(comparison.headline(one, found.metric), markup=False)
@@ -132,7 +130,7 @@ def list_runs(as_json: JsonOption = False) -> None:
         ui.console.print("There is no run yet. Start one with `scripts/lab run iou`.", markup=False)
         return
     if summaries:
-        ui.console.print(_table_of_runs(summaries))
+        tables.show(_table_of_runs(summaries))
     if any(isinstance(one, listing.RunSummary) and not one.valid for one in summaries):
         ui.console.print("* no step is valid, so the values show nothing about the system", markup=False)
     for sweep in unfinished:
@@ -148,11 +146,8 @@ def list_runs(as_json: JsonOption = False) -> None:
 def _table_of_runs(summaries: "Sequence[RunSummary | DamagedRun]") -> Table:
     from corda_lab.analysis.listing import DamagedRun
 
-    names = ("run", "kind", "load", "flows/s", "p50", "p99", "errors", "counts")
-    table = Table(*names, box=None, pad_edge=False, header_style="bold")
-    table.columns[0].no_wrap = True
-    for column in table.columns[2:7]:
-        column.justify = "right"
+    numbers = ("flows/s", "p50", "p99", "errors")
+    table = tables.table("run", "kind", "load", *numbers, "counts", numbers=numbers)
     for summary in summaries:
         if isinstance(summary, DamagedRun):
             table.add_row(summary.run, "cannot be read", summary.damaged, style="red")

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from corda_lab.cli.options import ImagesOption, forced_images, load_options, takes
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.steps import load
-from corda_lab.text import ui
+from corda_lab.text import tables, ui
 
 if TYPE_CHECKING:
     from corda_lab.steps.entry import StepEntry
@@ -105,12 +104,11 @@ def quickstart(images: ImagesOption = None) -> None:
     folder, step = execute.execute(load_options("iou", {}), settings)
     _show_run(folder, step)
     ui.console.print()
-    table = Table("phase", "seconds", box=None, pad_edge=False, header_style="bold")
-    table.columns[1].justify = "right"
+    table = tables.table("phase", "seconds", numbers=["seconds"])
     for title, seconds in ui.phase_times.seconds.items():
         table.add_row(title, f"{seconds:.1f}")
     table.add_row("all", f"{sum(ui.phase_times.seconds.values()):.1f}", style="bold")
-    ui.console.print(table)
+    tables.show(table)
     ui.console.print()
     lifecycle.print_urls(settings)
     ui.console.print("The lab is still up; stop it with `scripts/lab down`.", markup=False)

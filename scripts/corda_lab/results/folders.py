@@ -67,6 +67,14 @@ def read_json(path: Path) -> Any:
         raise LabError(f"{path}: cannot be read ({error})", "The run is damaged; choose another.") from None
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON file whose content is an object. Raises LabError for any other content."""
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise LabError(f"{path}: is not a JSON object", "The run is damaged; choose another.")
+    return content
+
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -180,6 +188,6 @@ def unfinished(*, results: Path | None = None) -> list[UnfinishedSweep]:
             continue
         steps = sweep / "steps"
         done = [path for path in steps.iterdir() if path.is_dir() and path.name[0] != "."] if steps.is_dir() else []
-        planned = read_json(sweep / "plan.json").get("steps") or []
+        planned = read_object(sweep / "plan.json").get("steps") or []
         found.append(UnfinishedSweep(run=sweep.name, steps=len(done), steps_planned=len(planned)))
     return found

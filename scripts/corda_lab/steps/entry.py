@@ -395,7 +395,7 @@ class StepEntry(RequestValues):
     phase: Phase = "measure"
     thresholds: VerdictEntry = PASSED
     measured_again: list[Reason] = []
-    """Why the host made earlier attempts invalid, one reason for each attempt. The step was then rerun."""
+    """Why the host made earlier attempts invalid, at least one reason for each attempt. The step was then rerun."""
     environment: int = 0
     """The index of the step's environment in ``run.json``."""
 

@@ -9,7 +9,7 @@ import string
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 Value = float | int | str
 
@@ -74,6 +74,15 @@ class Reason(BaseModel):
 
     code: str
     values: dict[str, Value] = {}
+
+    @model_validator(mode="after")
+    def _fills_its_sentence(self) -> "Reason":
+        try:
+            sentence([self])
+        except (KeyError, ValueError):
+            # From a damaged file: without this check it would fail where it is shown.
+            raise ValueError(f"the values of {self.code!r} do not fit its sentence") from None
+        return self
 
     def __str__(self) -> str:
         return sentence([self])

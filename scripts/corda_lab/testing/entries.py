@@ -3,13 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-import polars as pl
-
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.rows import distribution
 from lab_workload.run_end import RunEnd
-
-NOTHING = distribution(pl.Series([], dtype=pl.Float64)).model_dump()
 
 
 def changed(step: StepEntry, changes: Mapping[str, Any]) -> StepEntry:
@@ -22,11 +17,6 @@ def changed(step: StepEntry, changes: Mapping[str, Any]) -> StepEntry:
             place = place[folder]
         place[name] = value
     return StepEntry.model_validate(content)
-
-
-def distribution_of(**known: float | None) -> dict[str, Any]:
-    """The fields of a distribution. Those that are not given have no value."""
-    return {**NOTHING, **known}
 
 
 def run_end(**known: Any) -> RunEnd:

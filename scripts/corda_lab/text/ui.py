@@ -1,5 +1,6 @@
 """Terminal output of the command line: phases with their duration, progress, warnings and errors."""
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,10 @@ from rich.status import Status
 
 from corda_lab.errors import LabError
 
-console = Console(highlight=False, soft_wrap=True)
+WIDTH_WITHOUT_TERMINAL = 10_000
+"""Characters of a line that a file or a program gets whole."""
+
+console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
 """Progress and results, on standard output."""
 
 error_console = Console(stderr=True, highlight=False, soft_wrap=True)
