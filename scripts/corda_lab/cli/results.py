@@ -12,6 +12,7 @@ from corda_lab.cli.options import JsonOption, MetricName
 from corda_lab.errors import LabError
 from corda_lab.results import folders as results
 from corda_lab.text import tables, ui
+from corda_lab.text.words import plural
 
 if TYPE_CHECKING:
     from corda_lab.analysis.comparison import Comparison
@@ -173,5 +174,5 @@ def _load_words(summary: "RunSummary") -> str:
     if summary.kind == "sweep":
         return f"best: {summary.label}" if summary.label else "no valid step"
     if summary.arrivals is None:
-        return f"{summary.users} users"
+        return plural(summary.users, "user")
     return f"{summary.rate_per_second:g}/s {summary.arrivals}"

@@ -61,7 +61,7 @@ def curve_kind(points: Sequence[Point]) -> str:
 
 
 def drawn_ends(found: Sequence[Estimate], digits: int) -> tuple[list[float | None], list[float | None]]:
-    """The lower and the upper ends of the intervals that are drawn; None where there is none to be shown."""
+    """The lower and the upper ends of the intervals that are drawn. They are None where no interval is shown."""
     ends = [interval_shown(one.low, one.high) or (None, None) for one in found]
     return rounded((low for low, _ in ends), digits), rounded((high for _, high in ends), digits)
 
@@ -176,7 +176,7 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
 
 
 def reach_of(found: Estimate) -> float:
-    """How far the mark of a value reaches, with what is drawn of its interval."""
+    """The largest value drawn for a point: the upper end of its interval, or the value itself."""
     ends = interval_shown(found.low, found.high)
     return ends[1] if ends else found.value or 0.0
 
@@ -325,7 +325,7 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
         "cost",
         "CPU time of a flow by point",
         "CPU time of all parts of the lab in the measuring window, divided by its flows. bridge, locust and prometheus "
-        "belong to the lab itself; PostgreSQL is measured over the whole load. Bars of equal height mean that the cost "
+        "are not under test; PostgreSQL is measured over the whole load. Bars of equal height mean that the cost "
         "of a flow does not depend on the load.",
         "CPU-ms per flow",
         traces,

@@ -184,10 +184,8 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
     return [
         ("Load", load_facts(load)),
         ("Overrides", ", ".join(f"{key}={value}" for key, value in load.overrides.items()) or "none"),
-        (
-            "Time",
-            f"{window.warm_up_seconds:g} s warm-up, {window.seconds:.0f} s measuring window, {manifest.started_at}",
-        ),
+        ("Time", f"{window.warm_up_seconds:g} s warm-up, {window.seconds:.0f} s measuring window"),
+        ("Started", manifest.started_at),
         (
             "Workload",
             f"{step.workload}: {step.flow} on {step.node}"

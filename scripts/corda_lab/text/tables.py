@@ -1,4 +1,4 @@
-"""Tables in the terminal: whole where the output is a file or a program, readable in a narrow terminal."""
+"""Tables for the terminal. They are printed whole to a file or a pipe, and stay readable in a narrow terminal."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from rich.table import Column, Table
 from corda_lab.text import ui
 
 GAP = 2
-"""Spaces between two columns."""
+"""Number of spaces between two columns."""
 WIDTH_MIN = 12
-"""A column of text is not made narrower than this."""
+"""The smallest width of a column whose text is wrapped, in characters."""
 
 
 def table(*titles: str, numbers: Sequence[str] = ()) -> Table:
-    """An empty table with these columns. Those of ``numbers`` are aligned at the right; they and the first are never wrapped."""
+    """An empty table with these columns. ``numbers`` are right-aligned, and like the first never wrapped."""
     made = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for place, title in enumerate(titles):
         is_number = title in numbers
@@ -24,10 +24,10 @@ def table(*titles: str, numbers: Sequence[str] = ()) -> Table:
 
 
 def show(made: Table) -> None:
-    """Print a table of which every cell is text.
+    """Print a table in which every cell is text.
 
-    Where there is no room for it, text wraps within its column. Where that is not enough, each row has its first cell on a line
-    of its own and the others below it, or with still less room a line for each of them.
+    If it does not fit, text is wrapped in its column. If that is not enough, the first cell of each row gets its own
+    line, with the other cells below it. If there is still less room, each cell gets its own line.
     """
     room = ui.console.width
     widths = _fitting(made.columns, room)
@@ -51,7 +51,7 @@ def show(made: Table) -> None:
 
 
 def _fitting(columns: Sequence[Column], room: int) -> list[int] | None:
-    """Widths of the columns, in characters, with which they fit and only text is wrapped; None where there are none."""
+    """The widths of the columns in characters, so that they fit and only text is wrapped. None if they do not fit."""
     options = ui.console.options.update(max_width=ui.WIDTH_WITHOUT_TERMINAL)
     widths = [
         max(Measurement.get(ui.console, options, text).maximum for text in (column.header, *column.cells))
@@ -67,7 +67,7 @@ def _fitting(columns: Sequence[Column], room: int) -> list[int] | None:
 
 
 def _print_below(columns: Sequence[Column], cells: Sequence[object], widths: Sequence[int], style: object) -> None:
-    """Print cells of a row below its first one, indented."""
+    """Print the cells of a row below its first cell, indented."""
     grid = Table.grid(padding=(0, GAP, 0, 0))
     for column, width in zip(columns, widths, strict=True):
         grid.add_column(justify=column.justify if len(columns) > 1 else "left", no_wrap=column.no_wrap, width=width)

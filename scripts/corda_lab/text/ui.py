@@ -12,7 +12,7 @@ from rich.status import Status
 from corda_lab.errors import LabError
 
 WIDTH_WITHOUT_TERMINAL = 10_000
-"""Characters of a line that a file or a program gets whole."""
+"""The line width, in characters, for output to a file or a pipe."""
 
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
 """Progress and results, on standard output."""

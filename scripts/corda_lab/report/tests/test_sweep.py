@@ -352,7 +352,7 @@ def test_a_search_without_a_confirmed_rate_names_no_best_point(tmp_path: Path) -
     text = text_of(folder)
     assert "No rate was confirmed." in text
     assert "4 arrivals per second were not sustained: p99" in text
-    assert "best throughput" not in text
+    assert "highest throughput" not in text
     assert "confirmed throughput" not in text
     assert "★ 4/s" not in text
 
