@@ -65,10 +65,6 @@ class Prepared:
             raise TemplateError(f"mine({named}): there are {len(items)} items, user {ordinal} has none; prepare more")
         return items[ordinal - 1]
 
-    def untouched(self) -> "Prepared":
-        """The same items with none taken."""
-        return Prepared(self.results, self.share, self.rate_max)
-
     def _share_of(self, function: str, step: str, item: str | None) -> list[Any]:
         key = (step, item)
         if key not in self._shares:

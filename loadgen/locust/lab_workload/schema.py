@@ -25,19 +25,19 @@ _EXPRESSION = re.compile(r"\{\{.*\}\}", re.DOTALL)
 def _number(value: Any) -> int | str:
     if (type(value) is int and value >= 0) or (isinstance(value, str) and _EXPRESSION.fullmatch(value)):
         return value
-    raise PydanticCustomError("number", "a whole number from 0, or one expression in {{ }}")
+    raise PydanticCustomError("number", "must be a whole number from 0, or one expression in {{ }}")
 
 
 def _change(value: Any) -> int | str:
     if type(value) is int or (isinstance(value, str) and _EXPRESSION.fullmatch(value)):
         return value
-    raise PydanticCustomError("number", "a whole number, or one expression in {{ }}")
+    raise PydanticCustomError("number", "must be a whole number, or one expression in {{ }}")
 
 
 def _items(value: Any) -> list[Any] | str:
     if (isinstance(value, list) and value) or (isinstance(value, str) and _EXPRESSION.fullmatch(value)):
         return value
-    raise PydanticCustomError("items", "a list, or one expression in {{ }} that gives one")
+    raise PydanticCustomError("items", "must be a list, or one expression in {{ }} that gives one")
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

@@ -363,5 +363,5 @@ def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> Pro
             return source.problem(location, f"{detail['input']!r} is not {kind}")
         case "string_too_short":
             return source.problem(location, "must not be empty")
-    expected = detail["msg"].removeprefix("Input should be ")
-    return source.problem(location, f"should be {expected}, is {detail['input']!r}")
+    message = detail["msg"].replace("Input should be ", "must be ")
+    return source.problem(location, f"{message}, but is {detail['input']!r}")

@@ -143,8 +143,8 @@ def best_words(judged: MetricComparisons, top: Point) -> str:
     extreme = "highest" if METRICS[judged.metric].higher_is_better else "lowest"
     if not judged.sees_difference(judged.stratum_of(top)) and {one.verdict for one in others} == {"no difference seen"}:
         return (
-            f"No difference in {what} was seen between {plural(len(others) + 1, 'point')}. The {extreme} was measured with "
-            f"{name}: {value}"
+            f"No difference in {what} was seen between {plural(len(others) + 1, 'point')}. The {extreme} was measured "
+            f"with {name}: {value}"
         )
     equals = [name_of(judged, one.second) for one in others if not one.is_worse]
     if not equals:
@@ -382,7 +382,7 @@ def closed_limit(run: StoredRun, points: Sequence[Point], top: Point, uses: dict
     """What was saturated at the best point of a closed load."""
     where = f"at {top.label}: " if len(points) > 1 else ""
     text = where + evidence(uses[top.key])
-    if not any(use.is_used_up for use in uses[top.key]) and is_still_rising(points, top):
+    if not any(use.is_saturated for use in uses[top.key]) and is_still_rising(points, top):
         name = parameter_name(x_name(run) or "")
         return joined([text, f"the best point has the largest value of {name}, so the limit may not be reached yet"])
     return text
@@ -390,8 +390,8 @@ def closed_limit(run: StoredRun, points: Sequence[Point], top: Point, uses: dict
 
 def evidence(uses: Sequence[Utilisation]) -> str:
     """What was saturated. If nothing was: the utilisation of CPU and heap, and what flows may have waited for."""
-    if used_up := [use.evidence for use in uses if use.is_used_up]:
-        return "; ".join(used_up)
+    if saturated := [use.evidence for use in uses if use.is_saturated]:
+        return "; ".join(saturated)
     seen = [use.evidence for use in uses if use.evidence and use.resource in ("machine", "node CPU", "GC")]
     waiting = "flows may have waited for one another, for a disk or for the network"
     return f"no monitored resource was saturated. {joined(['; '.join(seen), waiting] if seen else [waiting])}"

@@ -91,8 +91,10 @@ def _show_comparison(found: "Comparison", folder: Path) -> None:
 
     for one in found.others:
         ui.console.print(f"baseline {one.first.identity}, contender {one.second.identity}", style="bold", markup=False)
-        ui.console.print(comparison.unlike_headline(one), style="yellow" if one.unlike else None, markup=False)
-        for entry in one.unlike:
+        ui.console.print(
+            comparison.environment_headline(one), style="yellow" if one.environment_differences else None, markup=False
+        )
+        for entry in one.environment_differences:
             ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
         ui.console.print()
         table = tables.table("point", "baseline", "contender", "ratio", "verdict")

@@ -85,7 +85,7 @@ def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
 
 
 def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | None:
-    """The values of single steps: valid ones as small dots, invalid ones as crosses. None if there is nothing to show."""
+    """The values of single steps: valid ones as small dots, invalid ones as crosses. None if there are none."""
     steps = [
         (point, step, METRICS[metric].of(step))
         for point in points
@@ -246,9 +246,9 @@ def search_path(run: StoredRun) -> Chart:
     return Chart(
         "search",
         "Search for the highest rate",
-        "The search doubles the rate until one is not sustained, and then halves the gap. It tries both ends again until two "
-        "answers agree, and confirms the result with a longer step. A rate is sustained if its step is valid, achieves the "
-        "offered rate, and keeps the objective.",
+        "The search doubles the rate until one is not sustained, and then halves the gap. It tries both ends again "
+        "until two answers agree, and confirms the result with a longer step. A rate is sustained if its step is "
+        "valid, achieves the offered rate, and keeps the objective.",
         "arrivals/s",
         [path, *marks],
         x_title="step",
@@ -287,8 +287,8 @@ def stage_chart(points: Sequence[Point]) -> Chart | None:
     return Chart(
         "stages",
         "Stages of a flow by point",
-        "Mean time of the requests in the measuring window, by stage. The flows time their own stages; start and end are "
-        "outside the node. Stages that grow with the load are those in which flows wait.",
+        "Mean time of the requests in the measuring window, by stage. The flows time their own stages; start and end "
+        "are outside the node. Stages that grow with the load are those in which flows wait.",
         "ms",
         traces,
         x_title="",
@@ -324,9 +324,9 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
     return Chart(
         "cost",
         "CPU time of a flow by point",
-        "CPU time of all parts of the lab in the measuring window, divided by its flows. bridge, locust and prometheus belong "
-        "to the lab itself; PostgreSQL is measured over the whole load. Bars of equal height mean that the cost of a flow "
-        "does not depend on the load.",
+        "CPU time of all parts of the lab in the measuring window, divided by its flows. bridge, locust and prometheus "
+        "belong to the lab itself; PostgreSQL is measured over the whole load. Bars of equal height mean that the cost "
+        "of a flow does not depend on the load.",
         "CPU-ms per flow",
         traces,
         x_title="",

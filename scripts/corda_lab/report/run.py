@@ -187,7 +187,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
         ("Overrides", ", ".join(f"{key}={value}" for key, value in load.overrides.items()) or "none"),
         (
             "Time",
-            f"warm-up {warm_up_words(step.warm_up)}; measuring window {window.seconds:.0f} s; started {manifest.started_at}",
+            f"warm-up {warm_up_words(step.warm_up)}; measuring window {window.seconds:.0f} s; {manifest.started_at}",
         ),
         (
             "Workload",
@@ -222,7 +222,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
 
 
 def consensus_latencies(rows: pl.DataFrame, stage_rows: pl.DataFrame | None, step: StepEntry) -> pl.Series | None:
-    """Consensus latencies of the transactions in the window, in milliseconds, sorted. None if no transaction has one."""
+    """The sorted consensus latencies of the transactions in the window, in ms. None if no transaction has one."""
     if stage_rows is None or not step.stages.consensus_latency_ms.count:
         return None
     window = Window(step.window.started_at, step.window.ended_at)

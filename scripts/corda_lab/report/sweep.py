@@ -298,7 +298,7 @@ def interval_method(run: StoredRun) -> str:
     methods = {point.estimate(name).method for point in points(run) for name in METRICS}
     known = sorted(method for method in methods if method)
     return (
-        f"{conclusions.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if a repeat is 0): "
+        f"{conclusions.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if one is 0): "
         f"{listed(known) or 'none, because each point has one repeat'}"
     )
 

@@ -24,8 +24,8 @@ LAST_BATCHES = 3
 five, which is often recommended, a change of throughput in the last third of a minute would not be seen."""
 
 BATCH_COUNTS = (30, 20, 15, 10)
-"""Numbers of batches to try, in order, as far as there are enough bins. More than 30 gain little, fewer than 10 lose much
-(Schmeiser 1982, *Batch Size Effects in the Analysis of Simulation Output*, Operations Research 30)."""
+"""Numbers of batches to try, in order, as far as there are enough bins. More than 30 gain little, fewer than 10 lose
+much (Schmeiser 1982, *Batch Size Effects in the Analysis of Simulation Output*, Operations Research 30)."""
 
 BINS_MIN = 20
 BINS_WANTED = 60
@@ -40,14 +40,14 @@ LOOK_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class WarmUp:
-    """The first ``cut_seconds`` of a load are warm-up. If no end was ``found``, they are the longest warm-up allowed."""
+    """The first ``cut_seconds`` of a load are warm-up. If no end was ``found``, this is the longest warm-up allowed."""
 
     cut_seconds: float
     found: bool
 
 
 def bin_seconds_for(seconds: float) -> float:
-    """Length of the bins for a load of ``seconds``: one second, or less if that would give fewer than ``BINS_WANTED``."""
+    """Length of the bins for a load of ``seconds``: one second, or less if that gives fewer than ``BINS_WANTED``."""
     return min(1.0, max(BIN_SECONDS_MIN, seconds / BINS_WANTED))
 
 
@@ -75,14 +75,14 @@ def warm_up_end(
 ) -> WarmUp:
     """The end of the warm-up by MSER-5, of a load that began at ``started_at`` and is known until ``stopped_at``.
 
-    Sources: White (1997), *An Effective Truncation Heuristic for Bias Reduction in Simulation Output*, Simulation 69; with
-    batches of five, White, Cobb & Spratt (2000), *A Comparison of Five Steady-State Truncation Heuristics for
+    Sources: White (1997), *An Effective Truncation Heuristic for Bias Reduction in Simulation Output*, Simulation 69;
+    with batches of five, White, Cobb & Spratt (2000), *A Comparison of Five Steady-State Truncation Heuristics for
     Simulation*, WSC. The best cut leaves the smallest Σ(z − z̄)² / m² over the m remaining batch means. A cut in the
-    second half does not count, as White says: the load was too short to tell. A cut after ``seconds_max`` does not count
-    either. A cut before ``seconds_min`` is moved to ``seconds_min``. All times are unix seconds.
+    second half does not count, as White says: the load was too short to tell. A cut after ``seconds_max`` does not
+    count either. A cut before ``seconds_min`` is moved to ``seconds_min``. Times are unix seconds.
 
-    "Found" does not mean "steady": a warm-up longer than the load looks like a slope with noise. And because of noise, no
-    end is found in one of five loads without any warm-up. Call it again with more of the load.
+    "Found" does not mean "steady": a warm-up longer than the load looks like a slope with noise. And because of noise,
+    no end is found in one of five loads without any warm-up. Call it again with more of the load.
     """
     series = completions_per_bin(
         times_of_completion, started_at=started_at, stopped_at=stopped_at, bin_seconds=bin_seconds

@@ -172,7 +172,7 @@ def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, through
 
 
 def generator_cpu_percent(end: RunEnd) -> float:
-    """The peak CPU of the generator's busiest process, in % of one core; None if it is not known."""
+    """The peak CPU of the generator's busiest process, in % of one core."""
     return max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)])
 
 

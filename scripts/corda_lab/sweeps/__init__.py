@@ -1,1 +1,1 @@
-"""Sweeps: many steps from one YAML file, run one after the other, kept as they end, and put together as one run."""
+"""Sweeps: many steps from one YAML file. They run one after another, are stored one by one and become one run."""

@@ -1,4 +1,4 @@
-"""What does not fit together in a sweep file, in words that name the field."""
+"""Checks the values of a sweep file, and words the problems so that they name the field."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -46,7 +46,7 @@ _MODELS: Mapping[str, type[BaseModel]] = {
 
 
 def problem(detail: Any, source: Source) -> Problem:
-    """One of pydantic's errors in the words of a sweep file."""
+    """Reword an error of pydantic as a problem of a sweep file."""
     location: Location = tuple(part for part in detail["loc"] if part not in ("constrained-str", "str"))
     name = str(location[-1])
     match detail["type"]:
@@ -54,12 +54,14 @@ def problem(detail: Any, source: Source) -> Problem:
             return source.problem(location, "is missing")
         case "extra_forbidden":
             known = _known_fields(location[:-1])
-            hint = did_you_mean(name, known) or f", known are {', '.join(known)}"
+            hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}"
             return source.problem(location, f"unknown field{hint}")
         case "string_type":
-            return source.problem(location, f"should be text, is {detail['input']!r}: put it in quotes")
-    expected = detail["msg"].removeprefix("Input should be ")
-    return source.problem(location, f"should be {expected}, is {detail['input']!r}")
+            return source.problem(location, f"must be text, but is {detail['input']!r}; put it in quotes")
+        case "string_too_short":
+            return source.problem(location, "must not be empty")
+    message = detail["msg"].replace("Input should be ", "must be ")
+    return source.problem(location, f"{message}, but is {detail['input']!r}")
 
 
 _VARIED: Mapping[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
@@ -72,7 +74,7 @@ _VALUE: TypeAdapter[Scalar] = TypeAdapter(Value)
 
 
 def vary_problems(fields: SweepFields, source: Source) -> list[Problem]:
-    """What is wrong with what varies: names that there are not, and values that do not fit."""
+    """Return the problems of ``vary``: unknown names, and invalid values."""
     problems = []
     for key, values in fields.vary.items():
         unknown = _vary_name_problem(key)
@@ -82,31 +84,31 @@ def vary_problems(fields: SweepFields, source: Source) -> list[Problem]:
         for index, value in enumerate(values):
             location: Location = ("vary", key, index)
             if value is None:
-                problems.append(source.problem(location, "is empty: give a value"))
+                problems.append(source.problem(location, "is empty; enter a value"))
                 continue
             try:
                 _check_varied(key, value)
             except ValidationError as error:
                 problems.append(problem({**error.errors(include_url=False)[0], "loc": location}, source))
             if value in values[:index]:
-                problems.append(source.problem(location, f"{value!r} is there twice"))
+                problems.append(source.problem(location, f"{value!r} is listed twice"))
     return problems
 
 
 def _vary_name_problem(key: str) -> str | None:
-    """What is wrong with the name of something that varies."""
+    """Return what is wrong with a key of ``vary``, or None."""
     group, _, name = key.partition(".")
     if group in _VARIED:
         known = list(_VARIED[group].model_fields)
-        hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+        hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}"
         return None if name in known else f"{group} has no {name!r}{hint}"
     if key == "workload" or (group == "set" and name):
         return None
-    return "must be workload, or begin with load., shape. or set., such as load.users"
+    return "must be workload or begin with load., shape. or set., for example load.users"
 
 
 def _check_varied(key: str, value: Any) -> None:
-    """Raises ValidationError when a value cannot be that of what varies."""
+    """Raise ValidationError if the value is not valid for a key of ``vary``."""
     group, _, name = key.partition(".")
     if group in _VARIED:
         _VARIED[group].model_validate({name: value})
@@ -117,14 +119,14 @@ def _check_varied(key: str, value: Any) -> None:
 
 
 def whole_problems(fields: SweepFields, source: Source) -> list[Problem]:
-    """What does not fit together."""
+    """Return the conflicts between fields, and values that only the whole file shows to be wrong."""
     problems = []
     if fields.workload is None and "workload" not in fields.vary:
         problems += (
             [source.problem((), "workload: is missing")]
             if fields.steps is None
             else [
-                source.problem(("steps", index), "workload: is missing here and in the whole sweep")
+                source.problem(("steps", index), "workload: is missing, both here and for the whole sweep")
                 for index, step in enumerate(fields.steps)
                 if step.workload is None
             ]
@@ -133,27 +135,27 @@ def whole_problems(fields: SweepFields, source: Source) -> list[Problem]:
     for index, step in enumerate(fields.steps or ()):
         problems += _span_problems(step, ("steps", index), source)
     if not 0.5 <= fields.confidence < 1:
-        problems.append(source.problem(("confidence",), "must be from 50% to below 100%"))
+        problems.append(source.problem(("confidence",), "must be at least 50% and below 100%"))
     names = [step.name for step in fields.steps or ()]
     for index, step in enumerate(fields.steps or ()):
         if step.name in names[:index]:
-            problems.append(source.problem(("steps", index, "name"), f"{step.name!r} is there twice"))
+            problems.append(source.problem(("steps", index, "name"), f"{step.name!r} is used twice"))
         problems += [
-            source.problem(("steps", index), f"{step.name!r} sets {key}, which varies: leave one of the two out")
+            source.problem(("steps", index), f"{step.name!r} sets {key}, which is also in vary; remove one of them")
             for key in fields.vary
             if _is_set(step, key)
         ]
     if fields.x is not None and fields.x not in fields.vary:
         problems.append(
-            source.problem(("x",), f"{fields.x!r} is not among what varies: {', '.join(fields.vary) or 'nothing does'}")
+            source.problem(("x",), f"{fields.x!r} is not in vary, which has {', '.join(fields.vary) or 'no fields'}")
         )
     elif fields.x is not None and any(isinstance(value, list) for value in fields.vary[fields.x]):
-        problems.append(source.problem(("x",), f"{fields.x!r} varies lists, which have no place on an axis"))
+        problems.append(source.problem(("x",), f"{fields.x!r} has lists as values, which an axis cannot show"))
     return problems + _search_problems(fields, source)
 
 
 def _is_set(step: StepFields, key: str) -> bool:
-    """Whether a named step has a value of its own for something that varies."""
+    """Return whether a named step sets a field that is also in ``vary``."""
     given = step.model_dump(exclude_none=True)
     group, _, name = key.partition(".")
     return name in given.get(group, {}) if name else group in given
@@ -163,7 +165,7 @@ def _span_problems(fields: SweepFields | StepFields, where: Location, source: So
     problems = []
     for name, span in (("warm_up", fields.warm_up), ("measure", fields.measure)):
         if span is not None and span.min > span.max:
-            problems.append(source.problem((*where, name, "min"), f"is more than {name}.max"))
+            problems.append(source.problem((*where, name, "min"), f"must not be above {name}.max"))
     if fields.measure is not None and fields.measure.min < 1:
         problems.append(source.problem((*where, "measure", "min"), "must be at least 1s"))
     return problems
@@ -179,20 +181,20 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
     if search.precision < 0.01:
         problems.append(source.problem(("find_max", "precision"), "must be at least 1%"))
     if fields.repeats > 1:
-        problems.append(source.problem(("repeats",), "a search has none: its confirmation is the repeat"))
+        problems.append(source.problem(("repeats",), "must not be set for a search, which confirms its own result"))
     if search.confirm < 1 or search.confirm != int(search.confirm):
-        problems.append(source.problem(("find_max", "confirm"), "must be whole seconds, at least 1s"))
+        problems.append(source.problem(("find_max", "confirm"), "must be a whole number of seconds, at least 1s"))
     if fields.thresholds != ThresholdFields():
-        problems.append(source.problem(("thresholds",), "a search has its objective in find_max: leave them out"))
+        problems.append(source.problem(("thresholds",), "must not be set for a search; put its objective in find_max"))
     if fields.load.given("rate") is not None or "load.rate" in fields.vary:
-        problems.append(source.problem(("find_max",), "finds the rate: leave load.rate out"))
+        problems.append(source.problem(("find_max",), "searches for the rate itself; remove load.rate"))
     problems += [
-        source.problem(("steps", index, "load", "rate"), "a search finds the rate: leave it out")
+        source.problem(("steps", index, "load", "rate"), "must not be set for a search, which finds the rate itself")
         for index, step in enumerate(fields.steps or ())
         if step.load.given("rate") is not None
     ]
     if fields.load.given("arrivals") in (None, "closed"):
-        problems.append(source.problem(("find_max",), "needs open load: set load.arrivals to poisson or constant"))
+        problems.append(source.problem(("find_max",), "needs open load; set load.arrivals to poisson or constant"))
     if search.p50_max is None and search.p95_max is None and search.p99_max is None:
-        problems.append(source.problem(("find_max",), "needs an objective: p50_max, p95_max or p99_max"))
+        problems.append(source.problem(("find_max",), "needs an objective; set p50_max, p95_max or p99_max"))
     return problems

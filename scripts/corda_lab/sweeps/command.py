@@ -1,4 +1,4 @@
-"""``lab sweep`` as it is typed: a new sweep, a dry run, the rest of an unfinished one, or a report of what there is of it."""
+"""``lab sweep``: begins a sweep, shows its plan, resumes an unfinished sweep, or stores one as it is."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -22,12 +22,12 @@ from lab_workload.names import did_you_mean
 SWEEPS = CONFIGS / "sweeps"
 
 RENAMED = {"same-twice": "a-a", "slowed": "known-slowdown"}
-"""Sweeps by the name that they had in 0.1.0. Remove it after 0.2."""
+"""New names of sweeps by their names in 0.1.0. To be removed after 0.2."""
 
 
 @dataclass(frozen=True)
 class SweepRequest:
-    """What was asked for: a file or the name of one of configs/sweeps/, and how."""
+    """The arguments of ``lab sweep``. ``file`` is a path, or the name of a file in configs/sweeps/."""
 
     file: str | None
     images: lifecycle.ImageChoice | None = None
@@ -36,7 +36,7 @@ class SweepRequest:
 
 
 def find_file(text: str) -> Path:
-    """The file of a sweep by its path, or by its name in configs/sweeps/. Raises LabError."""
+    """Return the sweep file with this path, or with this name in configs/sweeps/. Raises LabError."""
     for path in (Path(text), SWEEPS / f"{text}.yaml"):
         if path.is_file():
             return path if path.is_absolute() or not path.resolve().is_relative_to(ROOT) else path.resolve()
@@ -45,17 +45,17 @@ def find_file(text: str) -> Path:
             f"FILE: the sweep {Path(text).stem!r} is now called {new_name!r}", f"Run `scripts/lab sweep {new_name}`."
         )
     names = sorted(path.stem for path in SWEEPS.glob("*.yaml"))
-    hint = did_you_mean(text, names) or f"; there are {', '.join(names)}"
-    raise LabError(f"FILE: there is no sweep {text!r}{hint}", "Sweeps are the files of configs/sweeps/.")
+    hint = did_you_mean(text, names) or f"; choose from {', '.join(names)}"
+    raise LabError(f"FILE: there is no sweep {text!r}{hint}", "Sweeps are the files in configs/sweeps/.")
 
 
 def dry_run(wanted: SweepRequest, settings: Settings) -> None:
-    """Print the plan and how long it takes."""
+    """Print the plan of a sweep and its duration."""
     show_plan(read(wanted), settings)
 
 
 def read(wanted: SweepRequest) -> SweepFile:
-    """The sweep that was asked for."""
+    """Read the requested sweep, shortened if ``quick`` is set. Raises LabError."""
     sweep = read_sweep(find_file(required(wanted.file)))
     return quick(sweep) if wanted.quick else sweep
 
@@ -72,7 +72,7 @@ def begin(wanted: SweepRequest, settings: Settings) -> SweepResult:
 
 
 def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
-    """Run the steps that an unfinished sweep lacks."""
+    """Run the missing steps of an unfinished sweep."""
     with store.only_one():
         kept = unfinished(wanted.file)
         sweep = stored_sweep(kept)
@@ -85,7 +85,7 @@ def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
 
 
 def finish(wanted: SweepRequest) -> SweepResult:
-    """Make a run of what there is of an unfinished sweep."""
+    """Store the complete steps of an unfinished sweep as a run."""
     with store.only_one():
         kept = unfinished(wanted.file)
         kept.tidy()
@@ -95,7 +95,7 @@ def finish(wanted: SweepRequest) -> SweepResult:
 
 
 def run(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) -> SweepResult:
-    """Run what is missing; whatever ends that early says how it goes on."""
+    """Run the missing steps. If that ends early, say how to continue."""
     try:
         outcome = execute.execute(sweep, kept, settings, lab)
     except KeyboardInterrupt:
@@ -105,7 +105,7 @@ def run(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) 
         kept_count = len(kept.done)
         raise LabError(
             error.message,
-            f"{error.remedy}\n       {kept_count} steps are kept; `scripts/lab sweep --resume` goes on.".lstrip(),
+            f"{error.remedy}\n       {kept_count} steps are stored. Continue: `scripts/lab sweep --resume`.".lstrip(),
             exit_code=error.exit_code,
         ) from None
     if outcome.folder is None:
@@ -114,30 +114,30 @@ def run(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) 
 
 
 def say_how_to_go_on(kept: store.Unfinished) -> None:
-    """Where the complete steps are, and how the sweep goes on."""
+    """Print where the complete steps are stored, and how to continue."""
     ui.console.print()
     ui.console.print(
-        f"{len(kept.done)} complete steps are kept in {kept.folder}.\n"
-        f"Go on with `scripts/lab sweep --resume`, or make a report of them with `scripts/lab sweep --finish`.",
+        f"{len(kept.done)} complete steps are stored in {kept.folder}.\n"
+        f"Continue with `scripts/lab sweep --resume`, or report only these steps with `scripts/lab sweep --finish`.",
         style="yellow",
         markup=False,
     )
 
 
 def required(file: str | None) -> str:
-    """The file, which has to be given. Raises LabError."""
+    """Return the file argument. Raises LabError if it is missing."""
     if file is None:
         raise LabError("FILE: is missing", "For example: scripts/lab sweep configs/sweeps/smoke.yaml")
     return file
 
 
 def unfinished(file: str | None) -> store.Unfinished:
-    """The newest unfinished sweep, or that of a file, a name or an id."""
+    """Return the latest unfinished sweep, or the latest one of a file, name or id. Raises LabError."""
     return store.find(None if file is None else Path(file).stem)
 
 
 def stored_sweep(kept: store.Unfinished) -> SweepFile:
-    """The sweep file as it was when the sweep began, by the name that it had."""
+    """Read the sweep file as stored when the sweep began, with its original name."""
     sweep = read_sweep(kept.folder / "sweep.yaml")
     file = Path(kept.plan["file"])
     sweep = replace(sweep, name=file.stem, source=replace(sweep.source, path=file))
@@ -145,7 +145,7 @@ def stored_sweep(kept: store.Unfinished) -> SweepFile:
 
 
 def show_plan(sweep: SweepFile, settings: Settings) -> None:
-    """Print the steps in their order, where the lab is started anew, and how long it all takes."""
+    """Print the steps in order, the shape at every start of the lab, and the duration of the sweep."""
     fields = sweep.fields
     ui.console.print(f"[bold]{sweep.run_name}[/bold] ", end="")
     ui.console.print(fields.description, markup=False)
@@ -168,13 +168,13 @@ def show_plan(sweep: SweepFile, settings: Settings) -> None:
     until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max)
     ui.console.print(
         f"{plural(len(steps), 'step')}, {plural(left.starts, 'start')} of the lab: {between} "
-        f"(until {until:%H:%M} at the latest), image builds and set-ups not counted",
+        f"(until {until:%H:%M} at the latest), without image builds and set-ups",
         markup=False,
     )
 
 
 def show_search(sweep: SweepFile, settings: Settings) -> None:
-    """Print what a search will do at most."""
+    """Print the limits of a search."""
     search = sweep.fields.find_max
     assert search is not None
     points = plan.points_of(sweep)
@@ -183,11 +183,11 @@ def show_search(sweep: SweepFile, settings: Settings) -> None:
     ui.console.print(
         f"{len(points)} search{'es' if len(points) > 1 else ''} from {search.rate_min:g}/s to {search.rate_max:g}/s: "
         f"{', '.join(point.label for point in points)}. At most {search.steps_max} steps each, "
-        f"{minutes(probe_seconds)} a probe.",
+        f"at most {minutes(probe_seconds)} per probe.",
         markup=False,
     )
 
 
 def minutes(seconds: float) -> str:
-    """A length of time for people, to the minute above three of them."""
+    """Format a duration, rounded to minutes if it is longer than three minutes."""
     return format_duration(round(seconds / 60) * 60 if seconds > 180 else round(seconds))

@@ -1,4 +1,4 @@
-"""``lab sweep``: runs the steps of a sweep, each kept as it ends, on a lab of the shape that it needs."""
+"""Runs the steps of a sweep on a lab of the shape that each needs, and stores every step as soon as it ends."""
 
 import time
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ from corda_lab.text import ui
 
 @dataclass(frozen=True)
 class SweepResult:
-    """How a sweep ended: its run, or None while steps are missing, and why it has failed, a sentence each."""
+    """The result of a sweep: its run's folder (None if steps are missing), and why it failed, one sentence each."""
 
     folder: Path | None
     problems: list[str]
 
 
 def sweep_manifest(sweep: SweepFile, search: dict[str, SearchOutcome] | None) -> SweepPlan:
-    """The entry ``sweep`` of ``run.json``."""
+    """Return the entry ``sweep`` of ``run.json``."""
     fields = sweep.fields
     stored_fields = fields.model_dump(mode="json", exclude_none=True)
     x = fields.x or next((key for key, values in fields.vary.items() if _is_numeric(values)), None)
@@ -64,13 +64,13 @@ def sweep_manifest(sweep: SweepFile, search: dict[str, SearchOutcome] | None) ->
 
 
 def _warm_up(fields: SweepFields | StepFields) -> Span | None:
-    """The warm-up of a sweep, or what a named step has of its own."""
+    """Return the warm-up of a sweep, or that of a named step if it has its own."""
     span = fields.warm_up
     return Span(seconds_min=span.min, seconds_max=span.max) if span else None
 
 
 def _measure(fields: SweepFields | StepFields) -> MeasureSpan | None:
-    """The measuring of a sweep, or what a named step has of its own."""
+    """Return the measuring window of a sweep, or that of a named step if it has its own."""
     span = fields.measure
     return MeasureSpan(seconds_min=span.min, seconds_max=span.max, precision=span.precision) if span else None
 
@@ -80,13 +80,13 @@ def _is_numeric(values: list[Any]) -> bool:
 
 
 def _shown(path: Path) -> str:
-    """A path as it is typed at the top of the checkout."""
+    """Return a path relative to the checkout; only the file name if the file is outside."""
     resolved = path.resolve()
     return str(resolved.relative_to(ROOT)) if resolved.is_relative_to(ROOT) else path.name
 
 
 def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
-    """Plan a sweep and keep the plan."""
+    """Plan a sweep and store the plan. Raises LabError with all problems of its points."""
     steps = plan.plan_steps(sweep, settings) if sweep.fields.find_max is None else []
     points = plan.points_of(sweep)
     plan.check_points(sweep, points, settings)
@@ -105,24 +105,24 @@ def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
 
 
 def _text_today(sweep: SweepFile) -> str:
-    """What the sweep's file says now; one that is gone says what it said."""
+    """Return the current text of the sweep's file, or the stored text if the file no longer exists."""
     path = sweep.source.path
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else sweep.text
 
 
 def require_unchanged(kept: store.Unfinished, sweep: SweepFile, settings: Settings) -> None:
-    """Raises LabError when what the steps depend on has changed since the sweep began."""
+    """Raise LabError if anything that the steps depend on has changed since the sweep began."""
     workloads = [point.workload for point in plan.points_of(sweep)]
     changes = kept.changes(store.fingerprint(_text_today(sweep), workloads, settings))
     if changes:
         raise LabError(
-            f"{kept.identity} cannot be resumed: changed since it began: {', '.join(changes)}",
-            "Undo that, make a report of what there is with --finish, or begin anew.",
+            f"{kept.identity} cannot be resumed, because these have changed since it began: {', '.join(changes)}",
+            "Undo the changes, store the complete steps with --finish, or start a new sweep.",
         )
 
 
 def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) -> SweepResult:
-    """Run what is missing, and make a run of it all when nothing is."""
+    """Run the missing steps. When all steps are complete, store them as a run."""
     kept.tidy()
     runner = Runner(sweep, kept, lab)
     started_at = time.time()
@@ -135,11 +135,11 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
         is_whole = search is not None
     if not is_whole:
         return SweepResult(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
-    # What Prometheus knew of labs before the last one went with them.
+    # Prometheus has data of the last lab only: that of earlier labs was deleted with them.
     link = addresses.link(settings, max(started_at, lab.started_at), time.time())
     folder = finish(sweep, kept, search, link)
     if link:
-        ui.note(f"Grafana over the last lab's time: {link}")
+        ui.note(f"Grafana, since the last start of the lab: {link}")
     return SweepResult(folder, problems_of(stored.read(folder)))
 
 
@@ -147,7 +147,7 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
     steps = kept.steps
     missing = [step for step in steps if not kept.has(step)]
     if len(missing) < len(steps):
-        ui.note(f"{len(steps) - len(missing)} of {len(steps)} steps are complete already")
+        ui.note(f"{len(steps) - len(missing)} of {len(steps)} steps are already complete")
     for number, step in enumerate(missing):
         before = missing[number - 1] if number else None
         left = plan.estimate(missing[number:], settings, fresh=sweep.fields.fresh, before=before)
@@ -155,11 +155,11 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
         try:
             runner.step(step, progress.heading(step))
         except StepFailedError:
-            ui.warn(f"step {step.key} is left out for now; `scripts/lab sweep --resume` tries it again")
+            ui.warn(f"step {step.key} is skipped for now; `scripts/lab sweep --resume` tries it again")
 
 
 def _search_all(runner: Runner, sweep: SweepFile) -> dict[str, SearchOutcome] | None:
-    """What the search of every point found, by its label; None when one could not go on."""
+    """Search every point. Returns the outcomes by label; None if a search could not continue."""
     found = {}
     for number, point in enumerate(plan.points_of(sweep)):
         try:
@@ -173,16 +173,16 @@ def _search_all(runner: Runner, sweep: SweepFile) -> dict[str, SearchOutcome] | 
 def finish(
     sweep: SweepFile, kept: store.Unfinished, search: dict[str, SearchOutcome] | None, link: str | None = None
 ) -> Path:
-    """Make a run of the steps that are complete."""
-    with ui.phase("Keeping the run, making its report"):
+    """Store the complete steps as a run with a report, and return its folder."""
+    with ui.phase("Storing the run and its report"):
         return kept.finish(sweep_manifest(sweep, search), dict(ui.phase_times.seconds), grafana=link)
 
 
 def problems_of(run: StoredRun) -> list[str]:
-    """Why a finished sweep has failed, a sentence for each step that broke something, or for each search."""
+    """Return why a finished sweep failed: one sentence for each failed step, or for each search without a result."""
     steps, sweep = run.steps, run.sweep
     if sweep.find_max:
-        # Its steps are meant to find where the system breaks, so only what the search found counts.
+        # The steps of a search are expected to overload the system, so only its outcome counts.
         outcomes = sweep.find_max.outcomes.items()
         return [f"{label}: {outcome.reason}" for label, outcome in outcomes if outcome.rate is None]
     return [*_problems(steps), *(_unchecked(steps) if any(sweep.thresholds.values()) else ())]
@@ -196,11 +196,11 @@ def _problems(steps: list[StepEntry]) -> Iterator[str]:
 
 
 def _unchecked(steps: list[StepEntry]) -> Iterator[str]:
-    """The points whose thresholds nothing valid was held against."""
+    """Yield the points without any valid step, whose thresholds could not be checked."""
     is_valid: dict[tuple[str, str], bool] = {}
     for step in steps:
         point = (step.workload, step.label)
         is_valid[point] = is_valid.get(point, False) or step.validity.valid
     for (_, label), found in is_valid.items():
         if not found:
-            yield f"{label}: has no valid step, so whether it keeps the thresholds is not known"
+            yield f"{label}: has no valid step, so its thresholds could not be checked"

@@ -1,4 +1,4 @@
-"""Reads a sweep file, and makes the quick form of it."""
+"""Reads a sweep file, and shortens it for ``--quick``."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ QUICK_CONFIRM_SECONDS = 30.0
 
 
 QUICK_PRECISION = 0.2
-"""How long and how precise a sweep is that is only to be looked at."""
+"""Precision of the searches in a quick sweep, which is a test and not a measurement."""
 
 
 QUICK_SUFFIX = "-quick"
@@ -33,7 +33,7 @@ _Span = TypeVar("_Span", bound=SpanFields)
 
 @dataclass(frozen=True)
 class SweepFile:
-    """A sweep file without mistakes."""
+    """A valid sweep file."""
 
     name: str
     """The file's name without its suffix."""
@@ -44,12 +44,12 @@ class SweepFile:
 
     @property
     def run_name(self) -> str:
-        """What its run is called."""
+        """The name of its run."""
         return f"{self.name}{QUICK_SUFFIX}" if self.is_quick else self.name
 
 
 def read_sweep(path: Path) -> SweepFile:
-    """Read a sweep file. Raises LabError with everything that is wrong with it."""
+    """Read a sweep file. Raises LabError with all its problems."""
     try:
         return _read(path)
     except WorkloadError as error:
@@ -57,7 +57,7 @@ def read_sweep(path: Path) -> SweepFile:
 
 
 def quick(sweep: SweepFile) -> SweepFile:
-    """The same points, each measured once and briefly: to see that a sweep works, and what its report will show."""
+    """Return the sweep with the same points, but one short repeat of each: a test of the sweep and its report."""
     fields = sweep.fields
     steps = None
     if fields.steps is not None:
@@ -87,7 +87,7 @@ def quick(sweep: SweepFile) -> SweepFile:
 
 
 def _fixed(span: _Span, seconds_max: float) -> _Span:
-    """As long as it may be: in so short a series no end of a warm-up is found."""
+    """Return a fixed duration: the maximum, but at most ``seconds_max``. The series is too short to end it early."""
     seconds = min(span.max, seconds_max)
     return span.model_copy(update={"min": seconds, "max": seconds})
 

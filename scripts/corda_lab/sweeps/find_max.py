@@ -1,4 +1,4 @@
-"""Searches the highest rate that is sustained, step by step."""
+"""Searches for the highest rate that a point sustains, step by step."""
 
 from collections.abc import Callable
 
@@ -10,11 +10,11 @@ from corda_lab.sweeps.runner import is_sustained
 from corda_lab.sweeps.search import Search
 
 Answer = Callable[[PlannedStep, str], bool | None]
-"""Whether the rate of a step, which has a heading, is sustained; None ends the search where it is."""
+"""Takes a step and its heading, and returns whether its rate is sustained; None stops the search."""
 
 
 def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOutcome] | None:
-    """What the steps that are kept say of every search that has begun, by its point's label; None where nothing is searched."""
+    """Return the outcome so far of every search that has begun, by the point's label; None if there is no search."""
     if sweep.fields.find_max is None:
         return None
 
@@ -26,14 +26,14 @@ def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOu
 
 
 def kept_answer(kept: store.Unfinished, step: PlannedStep) -> bool | None:
-    """Whether a step showed that its rate is sustained; None when it has not been run. One that broke the lab did not."""
+    """Return whether a stored step sustained its rate; None if it has not run. A step that broke the lab did not."""
     if kept.has(step):
         return is_sustained(kept.read(step))
     return False if kept.has_broken(step) else None
 
 
 def find_max(sweep: SweepFile, point: SweepPoint, number: int, answer: Answer) -> SearchOutcome:
-    """Search the highest rate that a point sustains, as far as there are answers."""
+    """Search for the highest rate that a point sustains, as far as ``answer`` has answers."""
     wanted = sweep.fields.find_max
     assert wanted is not None
     search = Search(wanted.rate_min, wanted.rate_max, wanted.precision, wanted.steps_max)
@@ -50,7 +50,7 @@ def find_max(sweep: SweepFile, point: SweepPoint, number: int, answer: Answer) -
             key=f"{point.key}_{count:02d}-{phase}",
             rate=rate,
             measure=(wanted.confirm, wanted.confirm) if phase == "confirm" else None,
-            # A rate that is asked again has to meet other arrivals.
+            # If a rate is offered again, its arrivals must differ.
             seed=sweep.fields.seed + count - 1,
         )
         heading = f"{point.label}: step {count} of at most {wanted.steps_max}, {phase} {rate:g}/s"

@@ -1,4 +1,4 @@
-"""What a sweep says of one step: whether it keeps the thresholds, and whether a search counts its rate as sustained."""
+"""Judges one step of a sweep: whether it meets the thresholds, and whether a search counts its rate as sustained."""
 
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import arrival_problems
@@ -20,7 +20,7 @@ def _latency_problems(step: StepEntry, limits: dict[str, float | None]) -> list[
 
 
 def threshold_problems(step: StepEntry, limits: ThresholdFields) -> list[Reason]:
-    """Which thresholds a step does not keep, a sentence each; a step that is not valid shows nothing of the system."""
+    """Return the thresholds that a step misses. An invalid step shows nothing about the system, so it misses none."""
     if not step.validity.valid:
         return []
     problems = _latency_problems(step, {"p50": limits.p50_max, "p95": limits.p95_max, "p99": limits.p99_max})
@@ -31,16 +31,16 @@ def threshold_problems(step: StepEntry, limits: ThresholdFields) -> list[Reason]
 
 
 def failings(step: StepEntry, fields: SweepFields) -> list[Reason]:
-    """What a step fails of what its sweep asks for, thresholds or the objective of a search, a sentence each."""
+    """Return the thresholds that a step misses or, in a search, why its rate was not sustained."""
     if fields.find_max is not None:
         return sustained(step, fields.find_max)
     return threshold_problems(step, fields.thresholds)
 
 
 def sustained(step: StepEntry, objective: FindMaxFields) -> list[Reason]:
-    """Why the rate that a step offered was not sustained, a sentence each; nothing when it was.
+    """Return why the rate of a step was not sustained; empty if it was.
 
-    A step that is not valid shows nothing, so it does not show that its rate was sustained.
+    An invalid step shows nothing, so it does not show that its rate was sustained.
     """
     problems = _latency_problems(step, {"p50": objective.p50_max, "p95": objective.p95_max, "p99": objective.p99_max})
     problems += arrival_problems(step) + step.validity.reasons

@@ -1,4 +1,4 @@
-"""From a sweep file to its steps in the order in which they run, checked as far as that goes without a lab."""
+"""Turns a sweep file into steps in the order in which they run, and makes all checks that need no lab."""
 
 import hashlib
 import random
@@ -22,40 +22,41 @@ from corda_lab.text.durations import parse_duration
 from corda_lab.workloads.resolve import read_workload
 
 POOL_DEFAULT = 200
-"""Places of the pool of open load, where a sweep does not say how many."""
+"""Default size of the pool in open load."""
 
 STEP_OVERHEAD_SECONDS = 14
-"""Checking, starting the generator, coming to rest, counting and keeping, as seen with an empty set-up."""
+"""Measured duration of a step without its load and set-up: checks, start of the generator, counting, storing."""
 NODE_START_SECONDS = 17
-"""A node's share of the lab's start on two cores."""
+"""Measured duration of the lab's start on two cores, per node."""
 SHAPE_OVERHEAD_SECONDS = 25
-"""Taking the last lab down and looking at the images, which are there."""
+"""Measured duration of stopping the previous lab and checking the images."""
 
 NAME_LENGTH_MAX = folders.NAME_LENGTH_MAX - len("-0000")
-"""Each step's load has the sweep's name and its number."""
+"""Maximum length of a sweep's name. The load of each step is named after the sweep, with a number."""
 KEY_LENGTH_MAX = 150
-"""A step's folder has its key in its name, with a number, the repeat and more; a name may have 255 characters."""
+"""Maximum length of a step's key. The name of a step's folder contains it, and may have at most 255 characters."""
 SEARCHES_MAX = 99
 
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """One load on one shape. JSON in ``plan.json``; ``point`` is what varies, the same for repeats."""
+    """One load on one shape. It is stored in ``plan.json``. All times are in seconds."""
 
     index: int
-    """From 1, in the order in which steps run."""
+    """Position in the order of execution, from 1."""
     key: str
     label: str
     point: dict[str, Any]
+    """The values of the fields in ``vary``, the same for all repeats."""
     repeat: int
     phase: str
-    """``measure``; in a search ``probe`` or ``confirm``."""
+    """``measure``; in a search, ``probe`` or ``confirm``."""
     workload: str
     overrides: dict[str, str]
     load: dict[str, Any]
-    """Fields of the sweep file's ``load`` that are given."""
+    """The fields of ``load`` that the sweep file sets."""
     variables: dict[str, str]
-    """Variables of ``.env`` that make the shape."""
+    """The variables of ``.env`` that define the shape."""
     seed: int
     warm_up: tuple[float, float]
     measure: tuple[float, float]
@@ -63,16 +64,16 @@ class PlannedStep:
     confidence: float
 
     def as_dict(self) -> dict[str, Any]:
-        """For ``plan.json``."""
+        """Return the form that ``plan.json`` stores."""
         return asdict(self)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> "PlannedStep":
-        """From ``plan.json``."""
+        """Restore a step from ``plan.json``."""
         return cls(**{**stored, "warm_up": tuple(stored["warm_up"]), "measure": tuple(stored["measure"])})
 
     def options(self, name: str) -> LoadOptions:
-        """What ``lab run`` would be told, with the conditions under which it ends early."""
+        """Return the options of ``lab run`` for this step, with the conditions for ending early."""
         is_open = self.load.get("arrivals", "closed") != "closed"
         given = ({"users": POOL_DEFAULT} if is_open else {}) | self.load
         return LoadOptions(
@@ -87,14 +88,14 @@ class PlannedStep:
         )
 
     def lab_key(self, fresh: Fresh) -> tuple[object, ...]:
-        """Equal for steps that share a lab when they follow one another."""
+        """Return a key that is equal for consecutive steps that share a lab."""
         own: dict[Fresh, tuple[int, ...]] = {"shape": (), "repeat": (self.repeat,), "step": (self.index,)}
         return (*sorted(self.variables.items()), *own[fresh])
 
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """What repeats have in common."""
+    """What all repeats of a point have in common."""
 
     values: dict[str, Any]
     workload: str
@@ -106,12 +107,12 @@ class SweepPoint:
 
     @property
     def label(self) -> str:
-        """For people."""
+        """The values that vary, in words: ``8 users, PostgreSQL``; the workload's name if nothing varies."""
         return ", ".join(label_of(key, value) for key, value in self.values.items()) or self.workload
 
     @property
     def key(self) -> str:
-        """For file names: ``users-8_database-h2``; where that is too long, its start and a digest of it all."""
+        """The values that vary, for file names: ``users-8_database-h2``. A long key is cut, and ends with a hash."""
         words = [f"{key.rpartition('.')[2]}-{_word(value)}" for key, value in self.values.items()]
         whole = "_".join(words) or _word(self.workload)
         if len(whole) <= KEY_LENGTH_MAX:
@@ -121,7 +122,7 @@ class SweepPoint:
 
 
 def label_of(key: str, value: Any) -> str:
-    """One value of what varies, for people: ``8 users``, ``PostgreSQL``, ``Corda 4.10``."""
+    """Describe one value that varies: ``8 users``, ``PostgreSQL``, ``Corda 4.10``."""
     group, _, name = key.partition(".")
     if not name:
         return str(value)
@@ -137,13 +138,13 @@ def _word(value: Any) -> str:
 
 
 def points_of(sweep: SweepFile) -> list[SweepPoint]:
-    """Every combination of what varies, in the order of the file, with every mistake in them told at once."""
+    """Return every combination of the values that vary, in the order of the file. Raises LabError if too many."""
     fields = sweep.fields
     given = {key: fields.model_dump(exclude_none=True)[key] for key in ("load", "shape", "set")}
     entries: Sequence[Any] = fields.steps or (None,)
     points = []
     if len(entries) * _size(fields.vary.values()) > STEPS_MAX:
-        raise LabError(f"{sweep.source.path}: has more than {STEPS_MAX} steps", "Let fewer things vary.")
+        raise LabError(f"{sweep.source.path}: has more than {STEPS_MAX} steps", "Reduce the number of values in vary.")
     for entry in entries:
         over = entry.model_dump(exclude_none=True) if entry else {}
         for values in product(*fields.vary.values()):
@@ -187,25 +188,26 @@ def _text(value: Any) -> str:
 
 
 def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
-    """The settings of the lab of a step."""
+    """Return the settings for the lab of a step. Raises LabError for an unknown size."""
     values = dict(variables)
     size = values.pop("SIZE", None)
     return shape.with_options(settings, values, size=size)
 
 
 def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> None:
-    """Everything that can be wrong with a point, without a lab. Raises LabError with all of it, each point named."""
+    """Make all checks of the points that need no lab. Raises LabError with all problems; each names its point."""
     folders.check_name(sweep.run_name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
     if sweep.fields.find_max is not None and len(points) > SEARCHES_MAX:
         raise LabError(
-            f"{sweep.source.path}: has {len(points)} searches, more than {SEARCHES_MAX}", "Let fewer things vary."
+            f"{sweep.source.path}: has {len(points)} searches, more than {SEARCHES_MAX}",
+            "Reduce the number of values in vary.",
         )
     problems: dict[str, None] = {}
     seen: dict[str, SweepPoint] = {}
     for point in points:
         where = f"{sweep.source.path} ({point.label})"
         if point.key in seen:
-            problems[f"{where}: cannot be told from {seen[point.key].label!r} by its name"] = None
+            problems[f"{where}: has the same file name as {seen[point.key].label!r}"] = None
         seen[point.key] = point
         for found in _point_problems(sweep, point, settings):
             problems[f"{where}: {found}"] = None
@@ -229,7 +231,10 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
         return
     parties = workload.requires.parties if workload.requires else None
     if parties and wanted.party_count < parties:
-        yield f"the workload {workload.name} needs {parties} parties, the shape has {wanted.party_count}; set shape.parties"
+        yield (
+            f"the workload {workload.name} needs {parties} parties, but the shape has {wanted.party_count}; increase"
+            " shape.parties"
+        )
 
 
 def _with_rate(options: LoadOptions, sweep: SweepFile) -> LoadOptions:
@@ -249,7 +254,7 @@ def step_of(
     measure: tuple[float, float] | None = None,
     seed: int | None = None,
 ) -> PlannedStep:
-    """The step that measures a point once."""
+    """Return the step that measures a point once. Arguments that are None come from the sweep."""
     fields = sweep.fields
     return PlannedStep(
         index=index,
@@ -277,11 +282,15 @@ def _span(fields: SpanFields) -> tuple[float, float]:
 def ordered(
     points: Sequence[SweepPoint], *, order: str, repeats: int, seed: int, fresh: Fresh
 ) -> list[tuple[SweepPoint, int]]:
-    """Points with their repeats in the order in which they run; points of one shape stand together wherever that can be.
+    """Return the points with their repeat numbers, in the order in which they run.
 
-    ``listed``: all repeats of a point one after the other. ``interleaved``: all points once, then all again, every second
-    time backwards: over an even number of repeats steady drift meets all alike. ``randomised``: shapes, and points within a
-    shape, shuffled anew for every repeat. A shape that keeps its lab (``fresh: shape``) stays first there: that saves a restart.
+    - ``listed``: all repeats of a point one after another.
+    - ``interleaved``: all points once, then all again in reverse order, and so on. With an even number of repeats, a
+      steady drift affects all points equally.
+    - ``randomised``: for every repeat, the shapes and the points of each shape are shuffled. With ``fresh: shape``, the
+      shape that is running comes first, which saves a restart.
+
+    Points of the same shape run together where the order permits it.
     """
     shapes: dict[tuple[tuple[str, str], ...], list[SweepPoint]] = {}
     for point in points:
@@ -306,14 +315,14 @@ def ordered(
 
 
 def plan_steps(sweep: SweepFile, settings: Settings) -> list[PlannedStep]:
-    """Every step of a sweep that searches nothing, in order. Raises LabError."""
+    """Return the steps of a sweep without a search, in the order in which they run. Raises LabError."""
     points = points_of(sweep)
     check_points(sweep, points, settings)
     fields = sweep.fields
     if len(points) * fields.repeats > STEPS_MAX:
         raise LabError(
             f"{sweep.source.path}: has {len(points) * fields.repeats} steps, more than {STEPS_MAX}",
-            "Repeat it less often.",
+            "Reduce repeats, or the number of values in vary.",
         )
     return [
         step_of(sweep, point, index, repeat)
@@ -325,7 +334,7 @@ def plan_steps(sweep: SweepFile, settings: Settings) -> list[PlannedStep]:
 
 @dataclass(frozen=True)
 class RunTime:
-    """How long steps take, in seconds, and how often the lab starts."""
+    """The estimated duration of steps in seconds, and the number of starts of the lab."""
 
     seconds_min: float
     seconds_max: float
@@ -335,7 +344,10 @@ class RunTime:
 def estimate(
     steps: Sequence[PlannedStep], settings: Settings, *, fresh: Fresh, before: PlannedStep | None = None
 ) -> RunTime:
-    """From how long steps measure, and what starting and counting took on two cores; ``before`` has a lab that runs."""
+    """Estimate the duration of steps from their spans and from overheads measured on two cores.
+
+    ``before`` is the step whose lab is running now.
+    """
     starts, start_seconds = 0, 0.0
     last = before.lab_key(fresh) if before else None
     for step in steps:

@@ -1,4 +1,4 @@
-"""Runs the steps of a sweep, one after the other."""
+"""Runs the steps of a sweep, one after another."""
 
 import contextlib
 import time
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.settings import Settings
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import execute as run
@@ -21,16 +20,16 @@ from corda_lab.text import ui
 from corda_lab.text.durations import format_duration
 
 ATTEMPTS_MAX = 2
-"""How often a step is tried: a stuck or broken one gets a fresh lab and one more chance."""
+"""Attempts per step. After a failure, the step runs once more, on a fresh lab."""
 
 
 class StepFailedError(Exception):
-    """A step that could not be measured, however often it was tried."""
+    """A step failed in every attempt."""
 
 
 @dataclass
 class SweepProgress:
-    """How far a sweep is, and how long the rest will take."""
+    """The progress of a sweep: steps in all, steps done, and the estimated seconds left."""
 
     total: int
     done: int
@@ -38,13 +37,13 @@ class SweepProgress:
     _started: float = field(default_factory=time.monotonic)
 
     def heading(self, step: PlannedStep) -> str:
-        """The line above a step."""
+        """Return the line that is printed above a step."""
         left = format_duration(max(60, round(self.seconds_left / 60) * 60)) if self.seconds_left else "?"
-        return f"Step {self.done + 1} of {self.total}: {step.label}, repeat {step.repeat} – about {left} to go"
+        return f"Step {self.done + 1} of {self.total}: {step.label}, repeat {step.repeat} – about {left} left"
 
 
 def placed(entry: StepEntry, step: PlannedStep, problems: list[Reason]) -> StepEntry:
-    """The entry of a step with its place in the sweep, and what it misses of what the sweep asks for."""
+    """Return the entry of a step with its place in the sweep, and its missed thresholds."""
     return entry.updated(
         index=step.index,
         key=step.key,
@@ -57,7 +56,7 @@ def placed(entry: StepEntry, step: PlannedStep, problems: list[Reason]) -> StepE
 
 
 class Runner:
-    """Runs steps one after the other and keeps them."""
+    """Runs steps one after another, and stores each of them."""
 
     def __init__(self, sweep: SweepFile, kept: store.Unfinished, lab: Lab) -> None:
         self._sweep = sweep
@@ -80,14 +79,14 @@ class Runner:
             before = self._images.setdefault(image.name, image.id)
             if before != image.id:
                 raise FinalError(
-                    f"The image {image.name} is not the one that earlier steps of this sweep ran on",
-                    "A sweep has to be measured on one build: begin it anew, and look at `git status`.",
+                    f"The image {image.name} has changed since earlier steps of this sweep",
+                    "All steps must run on the same build. Check `git status`, and start a new sweep.",
                 )
 
     def step(self, step: PlannedStep, heading: str) -> Measured:
-        """A complete step: the one that is kept, or a new one.
+        """Return a step: the stored one if it is complete, otherwise run it.
 
-        Raises StepFailedError for one that broke on every try, and FinalError for what would break all others too.
+        Raises StepFailedError if the step fails in every attempt, and FinalError if all other steps would fail as well.
         """
         if self._kept.has(step):
             return self._kept.read(step)
@@ -95,7 +94,7 @@ class Runner:
         ui.console.print(heading, style="bold cyan", markup=False)
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
-                measured = self._unspoilt(step)
+                measured = self._measure_with_reruns(step)
             except FinalError:
                 raise
             except LabError as error:
@@ -105,14 +104,17 @@ class Runner:
             self._kept.keep(step, measured)
             self.failed.pop(step.key, None)
             if not measured.step.counts.at_rest:
-                # The next step would be refused on a lab whose flows are still under way.
+                # The next step would not start on a lab with flows in flight.
                 self._lab.forget()
             self.tell(measured)
             return measured
         raise StepFailedError(step.key)
 
-    def _unspoilt(self, step: PlannedStep) -> Measured:
-        """A step as it was measured, anew where the machine spoilt it; what spoilt it before is kept with it. Raises LabError."""
+    def _measure_with_reruns(self, step: PlannedStep) -> Measured:
+        """Measure a step, and rerun it on a fresh lab if the machine made it invalid. Raises LabError.
+
+        The reasons for the reruns are stored with the step.
+        """
         before: list[Reason] = []
         retries = self._sweep.fields.retries
         for attempt in range(retries + 1):
@@ -122,14 +124,14 @@ class Runner:
                 break
             before += trouble
             ui.warn(f"invalid: {'; '.join(sentences(trouble))}: rerun {attempt + 1} of at most {retries}")
-            # Another load on the same lab would meet warmer nodes and a longer ledger than its repeats did.
+            # On the same lab, a rerun would have warmer nodes and a longer ledger than the other repeats.
             self._lab.forget()
         return measured.with_step(measured.step.updated(measured_again=before))
 
     def answer(self, step: PlannedStep, heading: str) -> bool:
-        """Whether the rate of a step is sustained: a rate that breaks the lab on every try is not.
+        """Return whether the rate of a step is sustained. It is not if the step fails in every attempt.
 
-        Raises StepFailedError when no step at all could be measured yet: then it is not the rate that breaks the lab.
+        Raises StepFailedError if no step has succeeded yet, because then the rate is not what breaks the lab.
         """
         if self._kept.has_broken(step):
             return False
@@ -139,30 +141,26 @@ class Runner:
             if not self._kept.done:
                 raise
             self._kept.note_broken(step, self.failed[step.key])
-            ui.note(f"not sustained: it broke the lab {ATTEMPTS_MAX} times")
+            ui.note(f"not sustained: the step failed {ATTEMPTS_MAX} times")
             return False
         ui.note("sustained" if is_sustained(measured) else "not sustained")
         return is_sustained(measured)
 
     def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
-        """Keep the nodes' logs of a step that broke, before the lab is started anew."""
+        """Store the error and the nodes' logs of a failed attempt, before the lab is started again."""
         ui.warn(f"step {step.key}, attempt {attempt} of {ATTEMPTS_MAX}: {error.message}")
         self.failed[step.key] = error.message
         folder = self._kept.folder / store.FAILED / f"{step.index:04d}-{step.key}-{attempt}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "error.txt").write_text(f"{error.message}\n{error.remedy}\n", encoding="utf-8")
-        # An engine that gives no answer gives no logs either.
+        # If the engine does not answer, there are no logs.
         with contextlib.suppress(LabError):
-            compose = Compose(plan.settings_of(step.variables, self._lab_settings))
+            compose = Compose(plan.settings_of(step.variables, self._lab.settings))
             logs = compose.run("logs", "--no-color", "--tail", "2000", check=False)
             (folder / "logs.txt").write_text(logs.stdout + logs.stderr, encoding="utf-8")
 
-    @property
-    def _lab_settings(self) -> Settings:
-        return self._lab._settings
-
     def tell(self, measured: Measured) -> None:
-        """One line of what a step showed."""
+        """Print the values of a step in one line, then its warnings and most frequent errors."""
         step = measured.step
         latency = step.latency_intended_ms if step.open_load else step.latency_ms
         p95 = "–" if latency.p95 is None else f"{latency.p95:,.0f} ms"
@@ -174,7 +172,7 @@ class Runner:
             f"warm-up {step.warm_up.cut_seconds:.0f} s, measured {window.seconds:.0f} s"
         )
         for reason in step.validity.reasons:
-            ui.warn(f"not valid: {reason}")
+            ui.warn(f"invalid: {reason}")
         for reason in (*step.verdict.reasons, *step.thresholds.reasons):
             ui.warn(f"failed: {reason}")
         for kind in grouped_errors(step.errors)[:SHOWN_MAX]:
@@ -182,5 +180,5 @@ class Runner:
 
 
 def is_sustained(measured: Measured) -> bool:
-    """Whether a step of a search showed that its rate is sustained."""
+    """Return whether a step of a search sustained its rate."""
     return bool(measured.step.thresholds.passed)

@@ -1,7 +1,4 @@
-"""Sweep files: ``configs/sweeps/<name>.yaml``, read with every mistake told at once, each with its line.
-
-``docs/sweeps.md`` describes the fields.
-"""
+"""The fields of sweep files, ``configs/sweeps/<name>.yaml``. ``docs/sweeps.md`` describes them."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -33,7 +30,7 @@ def _duration(value: Any) -> float:
             return parse_duration(str(value), option="")
         except LabError:
             pass
-    raise PydanticCustomError("duration", "a length of time such as 30s or 2m")
+    raise PydanticCustomError("duration", "must be a duration such as 30s or 2m")
 
 
 def _percent(value: Any) -> float:
@@ -44,19 +41,19 @@ def _percent(value: Any) -> float:
             share = -1.0
         if 0 <= share <= 1:
             return share
-    raise PydanticCustomError("percent", "a percentage such as 5%")
+    raise PydanticCustomError("percent", "must be a percentage such as 5%")
 
 
 def _scalar(value: Any) -> Scalar:
     if isinstance(value, (str, int, float, bool)):
         return value
-    raise PydanticCustomError("scalar", "one value")
+    raise PydanticCustomError("scalar", "must be a single value")
 
 
 Duration = Annotated[float, PlainValidator(_duration)]
-"""Seconds, written like ``30s`` or ``2m``."""
+"""Seconds, written as ``30s`` or ``2m``."""
 Percent = Annotated[float, PlainValidator(_percent)]
-"""A share from 0 to 1, written like ``5%``."""
+"""A share from 0 to 1, written as ``5%``."""
 Value = Annotated[Scalar, PlainValidator(_scalar)]
 
 
@@ -69,11 +66,11 @@ _FIELD_TYPES: Mapping[Kind, Any] = {
     Kind.FLAG: bool,
     Kind.WORDS: list[Text] | Text,
 }
-"""What a sweep file holds, where it is not text."""
+"""The type of a field by the kind of its option. Kinds that are not listed are text."""
 
 
 def _optional_fields(options: Iterable[Option]) -> dict[str, Any]:
-    """A field of a model for each option, None where it is left out."""
+    """Return a model field for each option. Its default is None."""
     return {option.name: (_field_type(option) | None, None) for option in options}
 
 
@@ -97,35 +94,35 @@ else:
 
 
 class LoadFields(_LoadFields):
-    """The load of a step, by the names of the options of ``lab run``; what is left out has the value of those.
+    """The load of a step. Fields have the names and defaults of the options of ``lab run``.
 
-    Only the pool of open load is larger.
+    The only exception is the pool of open load, whose default is larger.
     """
 
     def given(self, name: str) -> Any:
-        """The value of an option; None where it is left out."""
+        """Return the value of an option; None if it is left out."""
         return getattr(self, name)
 
 
 class ShapeFields(_ShapeFields):
-    """The shape of the lab of a step, by the names of the options of ``lab up``; what is left out comes from ``.env``."""
+    """The shape of the lab of a step. Fields have the names of ``lab up``'s options; defaults come from ``.env``."""
 
 
 class SpanFields(Fields):
-    """From the least to the most time."""
+    """Minimum and maximum duration, in seconds."""
 
     min: Duration
     max: Duration
 
 
 class MeasureFields(SpanFields):
-    """How long to measure: from ``min`` to ``max``, no longer than until the throughput is known to ``precision``."""
+    """Length of the measuring window. After ``min``, it ends when the throughput is known to ``precision``."""
 
     precision: Percent | None = None
 
 
 class SubjectFields(Fields):
-    """What is measured, on what: of a whole sweep, or of one entry of ``steps``."""
+    """Workload, load and shape of a whole sweep, or of one entry of ``steps``."""
 
     workload: Text | None = None
     set: dict[str, Value] = Field(default_factory=dict)
@@ -134,7 +131,7 @@ class SubjectFields(Fields):
 
 
 class StepFields(SubjectFields):
-    """One entry of ``steps``: what it sets lies over what the whole sweep sets."""
+    """One entry of ``steps``. Its values override those of the whole sweep."""
 
     name: Text
     warm_up: SpanFields | None = None
@@ -142,11 +139,11 @@ class StepFields(SubjectFields):
 
 
 Fresh = Literal["repeat", "shape", "step"]
-"""When a sweep starts a new lab: for every shape in every repeat, for a shape only, or for every step."""
+"""When a sweep starts a new lab: for every shape in every repeat, once for every shape, or for every step."""
 
 
 class ThresholdFields(Fields):
-    """What every valid step has to keep; a step that does not fails the sweep."""
+    """Limits for every valid step. The sweep fails if a step misses one."""
 
     throughput_min: Annotated[float, Field(gt=0)] | None = None
     p50_max: Duration | None = None
@@ -155,7 +152,7 @@ class ThresholdFields(Fields):
 
 
 class FindMaxFields(Fields):
-    """A search for the highest rate that is sustained."""
+    """A search for the highest sustained rate. Rates are in arrivals per second, latencies in seconds."""
 
     rate_min: Annotated[float, Field(gt=0, le=RATE_MAX)]
     rate_max: Annotated[float, Field(gt=0, le=RATE_MAX)]
@@ -180,7 +177,7 @@ class SweepFields(SubjectFields):
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
     fresh: Fresh = "repeat"
     retries: Annotated[int, Field(ge=0, le=RETRIES_MAX)] = 2
-    """How often a step that the machine itself spoilt, by swapping or for other guests, is measured anew on a fresh lab."""
+    """How often a step is rerun on a fresh lab if swapping or CPU steal of the machine made it invalid."""
     warm_up: SpanFields
     measure: MeasureFields
     confidence: Percent = 0.95

@@ -1,12 +1,13 @@
-"""Find the highest rate that a system sustains, one question at a time: a state machine without input or output.
+"""Finds the highest rate that a system sustains. A state machine without I/O, which asks for one rate at a time.
 
-The caller asks for the ``next`` rate, offers it to the system, and ``tell``s whether it was sustained. *Probes* double the rate
-until one is not sustained, then halve the gap on a geometric scale (the next rate is √(low × high)) until the edges are no
-further apart than the precision. One wrong answer must not decide: both edges are asked again until two answers agree, best of
-three, and an edge that falls reopens the search on that side. Then the lower edge is *confirmed* by a longer run;
-where that fails, the rate is lowered by the precision and confirmed again, at most ``CONFIRMATIONS_MAX`` times.
+The caller asks for the ``next`` rate, offers it to the system and passes to ``tell`` whether it was sustained. *Probes*
+double the rate until one is not sustained. Then they halve the gap on a geometric scale (the next rate is
+√(low × high)) until the edges are no further apart than the precision. A single wrong answer must not decide: both
+edges are probed again until two answers agree, best of three. If an edge falls, the search continues on that side.
+Then the lower edge is *confirmed* by a longer step. If that fails, the rate is lowered by the precision and confirmed
+again, at most ``CONFIRMATIONS_MAX`` times.
 
-Everything is worked out from the answers so far, so a search can be repeated from the answers stored with its run.
+Everything is derived from the answers so far, so a search can be repeated from the answers stored with its run.
 """
 
 import math
@@ -17,16 +18,16 @@ Phase = Literal["probe", "confirm"]
 
 CONFIRMATIONS_MAX = 4
 AGREEING = 2
-"""How many answers have to agree at an edge before it is believed."""
+"""Number of equal answers that decide an edge."""
 
 PRECISION_MIN = 0.005
 RATE_DIGITS = 4
-"""Rates are asked with so many significant digits: names of steps and reports show what was really offered."""
+"""Significant digits of the rates. Names of steps and reports then show exactly the rate that was offered."""
 
 
 @dataclass(frozen=True)
 class RateAnswer:
-    """What one step of the search showed."""
+    """The result of one step of a search."""
 
     rate: float
     sustained: bool
@@ -35,11 +36,11 @@ class RateAnswer:
 
 @dataclass(frozen=True)
 class SearchFindings:
-    """What the search found.
+    """The outcome of a search. Rates are in arrivals per second.
 
-    ``rate`` is the highest confirmed rate, None where nothing was confirmed. ``low`` and ``high`` are the highest rate that the
-    probes saw sustained and the lowest above it that they did not; None where there is none. ``reason`` is a sentence for
-    people.
+    ``rate`` is the highest confirmed rate, or None. ``low`` is the highest rate that was sustained in probes, and
+    ``high`` the lowest rate above it that was not; each is None if there is no such rate. ``reason`` is a sentence that
+    the user sees.
     """
 
     rate: float | None
@@ -51,10 +52,10 @@ class SearchFindings:
 
 @dataclass
 class Search:
-    """A search between two rates, to a precision (0.05: the edges are at most 5 % apart), in at most ``steps_max`` steps.
+    """A search between two rates, in at most ``steps_max`` steps. With precision 0.05, the edges are at most 5 % apart.
 
-    The last step is kept for a confirmation. From ``rate_min`` to 32 times of it and a precision of 5 % a search takes
-    6 probes to bracket, 4 within, 2 to 4 at the edges, and 1 to 4 confirmations.
+    The last step is reserved for a confirmation. If ``rate_max`` is 32 times ``rate_min`` and the precision is 5 %, a
+    search takes 6 probes to find the bracket, 4 to narrow it, 2 to 4 at its edges, and 1 to 4 confirmations.
     """
 
     rate_min: float
@@ -72,18 +73,18 @@ class Search:
             raise ValueError(f"steps_max must leave room for a probe and a confirmation: {self.steps_max}")
 
     def next(self) -> float | None:
-        """The rate to offer now; None when the search has ended. Asking again without an answer gives the same rate."""
+        """Return the rate to offer now; None if the search has ended. The rate changes only after an answer."""
         question = self._question()
         return None if isinstance(question, str) else question[0]
 
     @property
     def phase(self) -> Phase | None:
-        """What the next rate is for: a "confirm" step should be longer than a "probe". None when the search has ended."""
+        """The purpose of the next rate: "confirm" (a longer step) or "probe". None if the search has ended."""
         question = self._question()
         return None if isinstance(question, str) else question[1]
 
     def tell(self, rate: float, sustained: bool) -> None:
-        """Answer the question that ``next`` asked; ``rate`` guards against answering another one."""
+        """Answer whether the rate of ``next`` was sustained. Raises ValueError if ``rate`` is another rate."""
         question = self._question()
         if isinstance(question, str) or question[0] != rate:
             raise ValueError(f"rate {rate} was not asked: {question}")
@@ -91,27 +92,27 @@ class Search:
 
     @property
     def outcome(self) -> SearchFindings | None:
-        """What was found; None until the search has ended."""
+        """The outcome; None until the search has ended."""
         return self.so_far if isinstance(self._question(), str) else None
 
     @property
     def so_far(self) -> SearchFindings:
-        """What was found, or what is known of it while the search has not ended."""
+        """The outcome, or what is known so far if the search has not ended."""
         question = self._question()
-        reason = question if isinstance(question, str) else f"The search broke off after {len(self._answers)} steps."
+        reason = question if isinstance(question, str) else f"The search stopped after {len(self._answers)} steps."
         low, high = self._edges()
         confirmed = (answer.rate for answer in self._answers if answer.phase == "confirm" and answer.sustained)
         return SearchFindings(next(confirmed, None), low, high, reason, tuple(self._answers))
 
     def _counts(self, rate: float) -> tuple[int, int]:
-        """How many probes of this rate were answered "sustained", and how many were not."""
+        """Return how many probes of this rate were sustained, and how many were not."""
         probes = [answer.sustained for answer in self._answers if answer.phase == "probe" and answer.rate == rate]
         return sum(probes), len(probes) - sum(probes)
 
     def _edges(self) -> tuple[float | None, float | None]:
-        """The highest rate seen sustained, and the lowest above it that was not.
+        """Return the highest rate that was sustained in probes, and the lowest above it that was not.
 
-        A rate whose answers disagree is settled before any other is asked, so the answers are always in order.
+        If the answers for a rate disagree, it is decided before any other rate is probed. So the answers are ordered.
         """
         rates = {answer.rate for answer in self._answers if answer.phase == "probe"}
         lead = {rate: sustained - failed for rate in rates for sustained, failed in [self._counts(rate)]}
@@ -120,7 +121,7 @@ class Search:
         return low, high
 
     def _question(self) -> tuple[float, Phase] | str:
-        """The next rate and what it is for, or the sentence with which the search ends."""
+        """Return the next rate and its purpose, or the sentence with which the search ends."""
         if not self._answers:
             return self.rate_min, "probe"
         if self._answers[-1].phase == "confirm":
@@ -132,11 +133,11 @@ class Search:
         if low is not None:
             return low, "confirm"
         if probe is not None:
-            return f"The {self.steps_max} steps allowed were not enough to see a rate sustained."
+            return f"No rate was sustained within the limit of {self.steps_max} steps."
         return f"Not even the lowest rate, {self.rate_min:g}, was sustained."
 
     def _probe(self, low: float | None, high: float | None) -> float | None:
-        """The rate to probe, None when probes have said all they can."""
+        """Return the rate to probe; None if no further probe is useful."""
         last = self._answers[-1].rate
         sustained, failed = self._counts(last)
         if sustained == failed:
@@ -152,16 +153,20 @@ class Search:
         low, high = self._edges()
         if last.sustained:
             if high is None:
-                return f"{last.rate:g} was confirmed, the highest rate that was to be tried: the limit may lie above."
+                return f"{last.rate:g} was confirmed. It is the maximum of the search, so the limit may be higher."
             if low is not None and high / low > 1 + self.precision:
-                return f"{last.rate:g} was confirmed, but the steps ran out: the limit may lie anywhere below {high:g}."
+                return (
+                    f"{last.rate:g} was confirmed, but the search ended after {self.steps_max} steps: the limit may be"
+                    f" anywhere up to {high:g}."
+                )
             return f"{last.rate:g} was confirmed; {high:g} was not sustained."
         lower = _rounded(last.rate / (1 + self.precision))
         failed = sum(answer.phase == "confirm" for answer in self._answers)
         if failed < CONFIRMATIONS_MAX and len(self._answers) < self.steps_max and lower >= self.rate_min:
             return lower, "confirm"
         return (
-            f"No rate was confirmed: probes saw {low:g} sustained, {failed} longer runs down to {last.rate:g} did not."
+            f"No rate was confirmed: {low:g} was sustained in probes, but not in {failed} longer steps down to"
+            f" {last.rate:g}."
         )
 
 

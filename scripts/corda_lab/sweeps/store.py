@@ -1,7 +1,7 @@
-"""A sweep that is under way: ``results/unfinished/<id>/``, of which every step that has ended is whole.
+"""Stores an unfinished sweep in ``results/unfinished/<id>/``.
 
-``plan.json`` and ``sweep.yaml`` are written before the first step; each step becomes a folder of ``steps/`` at once; and only
-``finish`` makes a run of them. Whatever ends the process, the next one goes on from there.
+``plan.json`` and ``sweep.yaml`` are written before the first step. Each step becomes a folder in ``steps/`` atomically,
+when it ends. ``finish`` turns the steps into a run. If the process ends for any reason, another can continue.
 """
 
 import fcntl
@@ -19,28 +19,27 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, RESULTS, WORKLOADS
 from corda_lab.report import page
-from corda_lab.results import files as keep
-from corda_lab.results import folders
+from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import SweepPlan
 from corda_lab.sweeps.file import QUICK_SUFFIX
 from corda_lab.sweeps.plan import PlannedStep
 
 SHAPE_FOLDERS = ("databases", "nodes", "notaries")
-"""Folders of configs/ that every shape is made from."""
+"""Folders of configs/ with the files of which shapes are composed."""
 
 FAILED = "failed"
-"""Folder of what steps that broke left behind: a folder for each try, with the error and the nodes' logs."""
+"""Folder of failed attempts, each with its error and the nodes' logs."""
 FINISHED = ".finished-"
 
 
 def unfinished_folder(results_folder: Path | None = None) -> Path:
-    """Where sweeps are kept until they are finished."""
+    """Return the folder of the unfinished sweeps."""
     return (results_folder or RESULTS) / folders.UNFINISHED
 
 
 def digest(paths: Sequence[Path]) -> str:
-    """One fingerprint of some files, by their names and their content; that of one that is gone is another."""
+    """Return a hash of the names and content of some files. It changes if one of them is deleted."""
     found = hashlib.sha256()
     for path in sorted(paths):
         if path.is_file():
@@ -49,11 +48,11 @@ def digest(paths: Sequence[Path]) -> str:
 
 
 def fingerprint(sweep_text: str, workloads: Sequence[str], settings: Settings) -> dict[str, str]:
-    """What a sweep's steps depend on besides images, so that a resumed one can tell whether it is still the same."""
-    files = [path for folder in SHAPE_FOLDERS for path in (CONFIGS / folder).iterdir() if path.is_file()]
+    """Return what a sweep's steps depend on, except images: name → hash or value. --resume compares it."""
+    shape_files = [path for folder in SHAPE_FOLDERS for path in (CONFIGS / folder).iterdir() if path.is_file()]
     return {
         "the sweep file": hashlib.sha256(sweep_text.encode()).hexdigest(),
-        "the nodes' settings in configs/": digest([*files, CONFIGS / "network.conf"]),
+        "the nodes' settings in configs/": digest([*shape_files, CONFIGS / "network.conf"]),
         **{f"the workload {name}": digest([WORKLOADS / f"{name}.yaml"]) for name in sorted(set(workloads))},
         **{
             f"{name} in .env or the environment": value
@@ -65,62 +64,62 @@ def fingerprint(sweep_text: str, workloads: Sequence[str], settings: Settings) -
 
 @dataclass(frozen=True)
 class Unfinished:
-    """One sweep that is under way."""
+    """One unfinished sweep."""
 
     folder: Path
     plan: dict[str, Any]
 
     @property
     def identity(self) -> str:
-        """The id that its run will have."""
+        """The id of the future run."""
         return self.folder.name
 
     @property
     def sweep_text(self) -> str:
-        """The sweep file as it was when the sweep began."""
+        """The text of the sweep file when the sweep began."""
         return (self.folder / "sweep.yaml").read_text(encoding="utf-8")
 
     @property
     def steps(self) -> list[PlannedStep]:
-        """The steps that were planned; a search plans none."""
+        """The planned steps. A search has none."""
         return [PlannedStep.of(stored) for stored in self.plan["steps"]]
 
     def _step_folder(self, step: PlannedStep) -> Path:
         return self.folder / "steps" / f"{step.index:04d}-{step.key}"
 
     def has(self, step: PlannedStep) -> bool:
-        """Whether a step is complete."""
+        """Return whether a step is complete."""
         return self._step_folder(step).is_dir()
 
     def read(self, step: PlannedStep) -> Measured:
-        """A step that is complete."""
-        return keep.read_step(self._step_folder(step))
+        """Read a complete step."""
+        return files.read_step(self._step_folder(step))
 
     def _broken_file(self, step: PlannedStep) -> Path:
         return self.folder / "broken" / f"{step.index:04d}-{step.key}.txt"
 
     def has_broken(self, step: PlannedStep) -> bool:
-        """Whether a step of a search broke the lab on every try, which answers the search as well."""
+        """Return whether a step of a search failed in every attempt, which means that its rate is not sustained."""
         return self._broken_file(step).is_file()
 
     def note_broken(self, step: PlannedStep, why: str) -> None:
-        """Keep that a step of a search broke the lab on every try."""
+        """Record that a step of a search failed in every attempt."""
         file = self._broken_file(step)
         atomic.write_text(file, f"{why}\n")
 
     @property
     def done(self) -> list[Path]:
-        """Folders of all complete steps, in the order in which they ran."""
+        """The folders of all complete steps, in the order in which they ran."""
         folder = self.folder / "steps"
         return sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
 
     def keep(self, step: PlannedStep, measured: Measured) -> None:
-        """Keep a step that has ended, whole or not at all."""
+        """Store a step atomically."""
         with atomic.whole_folder(self._step_folder(step)) as folder:
-            keep.write_step(folder, measured)
+            files.write_step(folder, measured)
 
     def image_ids(self) -> dict[str, str]:
-        """Id of every image that complete steps ran on, by its name."""
+        """Return the images of the complete steps: name → id."""
         found = {}
         for folder in self.done:
             for image in folders.read_json(folder / "environment.json")["images"].values():
@@ -128,24 +127,26 @@ class Unfinished:
         return found
 
     def changes(self, now: Mapping[str, str]) -> list[str]:
-        """What has changed since the sweep began, by name."""
+        """Return the names of the parts of the fingerprint that have changed since the sweep began, sorted."""
         before: dict[str, str] = self.plan["fingerprint"]
         return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
     def finish(self, sweep: SweepPlan, phases: dict[str, float], *, grafana: str | None = None) -> Path:
-        """Make a run of all complete steps, and forget the unfinished sweep. Raises LabError when there is no step."""
+        """Store all complete steps as a run, and delete the unfinished sweep. Raises LabError if there is no step."""
         results_folder = self.folder.parent.parent
         final = results_folder / self.identity
-        # A process may have ended between any two of these.
+        # An earlier process may have been killed between any two of these operations.
         if final.exists():
             folders.point_latest(final)
         else:
-            steps = [keep.read_step(folder) for folder in self.done]
+            steps = [files.read_step(folder) for folder in self.done]
             if not steps:
-                raise LabError(f"{self.identity}: no step is complete", "`scripts/lab sweep --resume` goes on with it.")
+                raise LabError(
+                    f"{self.identity}: no step is complete", "Continue it with `scripts/lab sweep --resume`."
+                )
             with folders.new_run(self.identity, results=results_folder) as folder:
                 (folder / "sweep.yaml").write_text(self.sweep_text, encoding="utf-8")
-                manifest = keep.run_manifest(
+                manifest = files.run_manifest(
                     self.identity,
                     steps,
                     sweep=sweep,
@@ -153,18 +154,18 @@ class Unfinished:
                     command=self.plan["command"],
                     grafana=grafana,
                 )
-                keep.write_run(folder, manifest, steps)
+                files.write_run(folder, manifest, steps)
                 page.render(folder)
                 if (self.folder / FAILED).is_dir():
                     shutil.copytree(self.folder / FAILED, folder / FAILED)
-        # At once, and then in peace: half of a folder would look like a sweep.
+        # Rename first, and delete then: a half-deleted folder would look like an unfinished sweep.
         gone = self.folder.with_name(f"{FINISHED}{self.identity}")
         self.folder.rename(gone)
         shutil.rmtree(gone)
         return final
 
     def tidy(self) -> None:
-        """Remove what a process that was killed had not finished writing, or removing."""
+        """Delete what a killed process left behind, half-written or half-deleted."""
         for path in self.folder.parent.glob(f"{FINISHED}*"):
             shutil.rmtree(path)
         for folder in (self.folder / "steps", self.folder.parent.parent):
@@ -174,11 +175,11 @@ class Unfinished:
 
 
 def create(identity: str, text: str, plan: dict[str, Any], *, results_folder: Path | None = None) -> Unfinished:
-    """Begin a sweep."""
+    """Create the folder of a new sweep. Raises LabError if there is one already."""
     folders.require_free(identity, results=results_folder)
     final = unfinished_folder(results_folder) / identity
     if final.exists():
-        raise LabError(f"{final} exists already", "Start again a second later.")
+        raise LabError(f"{final} already exists", "Start again a second later.")
     with atomic.whole_folder(final) as folder:
         (folder / "sweep.yaml").write_text(text, encoding="utf-8")
         folders.write_json(folder / "plan.json", plan)
@@ -186,25 +187,25 @@ def create(identity: str, text: str, plan: dict[str, Any], *, results_folder: Pa
 
 
 def all_unfinished(*, results_folder: Path | None = None) -> list[Unfinished]:
-    """Every sweep that is under way, the oldest first."""
+    """Return all unfinished sweeps, oldest first."""
     folder = unfinished_folder(results_folder)
     if not folder.is_dir():
         return []
     paths = sorted(path for path in folder.iterdir() if folders.RUN_NAME.fullmatch(path.name))
-    return [Unfinished(path, folders.read_json(path / "plan.json")) for path in paths]
+    return [Unfinished(path, folders.read_object(path / "plan.json")) for path in paths]
 
 
 def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
-    """The newest unfinished sweep, or that of a name or id, quick or not. Raises LabError."""
+    """Return the latest unfinished sweep, or the latest one with this name or id, quick or not. Raises LabError."""
     found = all_unfinished(results_folder=results_folder)
     if not found:
-        raise LabError("There is no unfinished sweep", "Begin one: scripts/lab sweep configs/sweeps/smoke.yaml")
+        raise LabError("There is no unfinished sweep", "Start one, for example: scripts/lab sweep smoke")
     if name is None:
         return _of_this_version(found[-1])
     matches = [one for one in found if {one.identity, folders.name_of(one.identity)} & {name, f"{name}{QUICK_SUFFIX}"}]
     if not matches:
         raise LabError(
-            f"There is no unfinished sweep {name!r}", f"There are {', '.join(one.identity for one in found)}."
+            f"There is no unfinished sweep {name!r}", f"Choose from {', '.join(one.identity for one in found)}."
         )
     return _of_this_version(matches[-1])
 
@@ -212,15 +213,18 @@ def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
 def _of_this_version(kept: Unfinished) -> Unfinished:
     if kept.plan.get("schema") != folders.SCHEMA:
         raise LabError(
-            f"{kept.identity} was begun by another version of the lab",
-            f"Finish it with that one (its steps' environment.json have the commit), or remove {kept.folder} and begin anew.",
+            f"{kept.identity} was started by another version of the lab",
+            f"Finish it with that version (environment.json of its steps has the commit), or delete {kept.folder}.",
         )
     return kept
 
 
 @contextmanager
 def only_one(*, results_folder: Path | None = None) -> Iterator[None]:
-    """Two sweeps at once would measure each other. Raises LabError; the lock goes with the process, however that ends."""
+    """Hold the lock that prevents two sweeps at once, because each would disturb the other. Raises LabError.
+
+    The operating system releases the lock when the process ends.
+    """
     folder = unfinished_folder(results_folder)
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
@@ -229,7 +233,7 @@ def only_one(*, results_folder: Path | None = None) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise LabError(
-                "Another sweep is under way", "Wait for its end: two at once would measure each other."
+                "Another sweep is in progress", "Wait for it to end: two sweeps at once would disturb each other."
             ) from None
         yield
     finally:

@@ -42,7 +42,7 @@ def print_error(error: LabError) -> None:
 
 @dataclass
 class PhaseTimes:
-    """Seconds that each phase of this process took, in order. The run's manifest and the summary of quickstart use it."""
+    """Seconds that each phase of this process took, in order, for the manifest and the summary of quickstart."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 

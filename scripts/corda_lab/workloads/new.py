@@ -140,7 +140,7 @@ def text_of(flow: Flow, node: Node, counterparty: str | None) -> str:
     lines += ["args:", *argument_lines(chosen, notary)] if chosen else ["args: {}  # the flow has no parameters"]
     lines += [
         "unit: flow",
-        "# States that each successful flow adds to the vaults, by class and node. If declared, the vaults are counted too.",
+        "# The states that each successful flow adds to the vaults. If declared, the lab also counts the vaults:",
         "# states:",
         "#   com.example.MyState: {node: 1, counterparty: 1}",
     ]

@@ -139,7 +139,7 @@ vary:
         plan.plan_steps(sweep_of(tmp_path, text), settings)
     lines = caught.value.message.splitlines()
     assert ["3 parties, simple notary" in line for line in lines] == [True, False, False, False]
-    assert "needs 5 parties, the shape has 3" in lines[0]
+    assert "needs 5 parties, but the shape has 3" in lines[0]
     assert ["add --database postgres" in line for line in lines] == [False, True, False, True]
 
 
@@ -186,7 +186,7 @@ def test_a_name_that_leaves_no_room_for_a_step_s_number_is_refused_in_the_plan(
         if is_possible:
             assert len(f"{named.name}-{plan.plan_steps(named, settings)[0].index:04d}") == folders.NAME_LENGTH_MAX
             continue
-        with pytest.raises(LabError, match="cannot be a run's name"):
+        with pytest.raises(LabError, match="cannot be the name of a run"):
             plan.plan_steps(named, settings)
 
 

@@ -42,31 +42,31 @@ order: random
 """
     assert read(tmp_path, text) == [
         "own.yaml:2: worload: unknown field, did you mean 'workload'?",
-        "own.yaml:3: load.users: should be a valid integer, is 'many'",
-        "own.yaml:4: warm_up.min: should be a length of time such as 30s or 2m, is 'soon'",
-        "own.yaml:5: measure.precision: should be a percentage such as 5%, is 5",
-        "own.yaml:6: order: should be 'interleaved', 'randomised' or 'listed', is 'random'",
+        "own.yaml:3: load.users: must be a valid integer, but is 'many'",
+        "own.yaml:4: warm_up.min: must be a duration such as 30s or 2m, but is 'soon'",
+        "own.yaml:5: measure.precision: must be a percentage such as 5%, but is 5",
+        "own.yaml:6: order: must be 'interleaved', 'randomised' or 'listed', but is 'random'",
     ]
 
 
 def test_a_version_that_yaml_takes_for_a_number_has_to_be_in_quotes(tmp_path: Path) -> None:
     (problem,) = read(tmp_path, SOUND + 'vary:\n  shape.corda: ["4.9", 4.10]\n')
-    assert problem == "own.yaml:6: vary.shape.corda[1]: should be text, is 4.1: put it in quotes"
+    assert problem == "own.yaml:6: vary.shape.corda[1]: must be text, but is 4.1; put it in quotes"
 
 
 def test_what_varies_has_to_be_there_and_once(tmp_path: Path) -> None:
     vary = "vary:\n  load.user: [1, 2]\n  users: [1]\n  shape.parties: [2, 2]\n  set.iouValue: [1, 2]\n"
     assert read(tmp_path, SOUND + vary) == [
         "own.yaml:6: vary.load.user: load has no 'user', did you mean 'users'?",
-        "own.yaml:7: vary.users: must be workload, or begin with load., shape. or set., such as load.users",
-        "own.yaml:8: vary.shape.parties[1]: 2 is there twice",
+        "own.yaml:7: vary.users: must be workload or begin with load., shape. or set., for example load.users",
+        "own.yaml:8: vary.shape.parties[1]: 2 is listed twice",
     ]
 
 
 def test_the_times_of_a_named_step_have_to_fit_too(tmp_path: Path) -> None:
     steps = "steps:\n  - {name: one, warm_up: {min: 2s, max: 1s}}\n  - {name: two, measure: {min: 0s, max: 1s}}\n"
     assert read(tmp_path, SOUND + steps) == [
-        "own.yaml:6: steps[0].warm_up.min: is more than warm_up.max",
+        "own.yaml:6: steps[0].warm_up.min: must not be above warm_up.max",
         "own.yaml:7: steps[1].measure.min: must be at least 1s",
     ]
 
@@ -74,14 +74,14 @@ def test_the_times_of_a_named_step_have_to_fit_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("vary", "problem"),
     [
-        ("load.users: [null, 4]", "load.users[0]: is empty: give a value"),
-        ("shape.cores: [null, 1]", "shape.cores[0]: is empty: give a value"),
-        ("load.rate: [null, 1]", "load.rate[0]: is empty: give a value"),
-        ("set.iouValue: [1, null]", "set.iouValue[1]: is empty: give a value"),
-        ("workload: [iou, 5]", "workload[1]: should be text, is 5: put it in quotes"),
-        ("workload: [' ']", "workload[0]: should"),
-        ("set.iouValue: [[1, 2]]", "set.iouValue[0]: should be one value, is [1, 2]"),
-        ("set.iouValue: [{a: 1}]", "set.iouValue[0]: should be one value, is {'a': 1}"),
+        ("load.users: [null, 4]", "load.users[0]: is empty; enter a value"),
+        ("shape.cores: [null, 1]", "shape.cores[0]: is empty; enter a value"),
+        ("load.rate: [null, 1]", "load.rate[0]: is empty; enter a value"),
+        ("set.iouValue: [1, null]", "set.iouValue[1]: is empty; enter a value"),
+        ("workload: [iou, 5]", "workload[1]: must be text, but is 5; put it in quotes"),
+        ("workload: [' ']", "workload[0]: must not be empty"),
+        ("set.iouValue: [[1, 2]]", "set.iouValue[0]: must be a single value, but is [1, 2]"),
+        ("set.iouValue: [{a: 1}]", "set.iouValue[0]: must be a single value, but is {'a': 1}"),
     ],
 )
 def test_what_varies_has_values_that_fit(tmp_path: Path, vary: str, problem: str) -> None:
@@ -98,8 +98,8 @@ steps:
     for confirm in ("90.5s", "0s"):
         search = f"find_max: {{rate_min: 1, rate_max: 5, p95_max: 2s, confirm: {confirm}}}\n"
         assert read(tmp_path, SOUND + text + search) == [
-            "own.yaml:7: steps[0].load.rate: a search finds the rate: leave it out",
-            "own.yaml:8: find_max.confirm: must be whole seconds, at least 1s",
+            "own.yaml:7: steps[0].load.rate: must not be set for a search, which finds the rate itself",
+            "own.yaml:8: find_max.confirm: must be a whole number of seconds, at least 1s",
         ]
 
 
@@ -117,15 +117,15 @@ repeats: 2
 find_max: {rate_min: 10, rate_max: 5, confirm: 60s}
 """
     assert read(tmp_path, text) == [
-        "own.yaml:2: warm_up.min: is more than warm_up.max",
-        "own.yaml:3: measure.min: is more than measure.max",
-        "own.yaml:7: steps[1]: workload: is missing here and in the whole sweep",
-        "own.yaml:7: steps[1].name: 'one' is there twice",
-        "own.yaml:8: x: 'load.users' is not among what varies: nothing does",
-        "own.yaml:9: repeats: a search has none: its confirmation is the repeat",
+        "own.yaml:2: warm_up.min: must not be above warm_up.max",
+        "own.yaml:3: measure.min: must not be above measure.max",
+        "own.yaml:7: steps[1]: workload: is missing, both here and for the whole sweep",
+        "own.yaml:7: steps[1].name: 'one' is used twice",
+        "own.yaml:8: x: 'load.users' is not in vary, which has no fields",
+        "own.yaml:9: repeats: must not be set for a search, which confirms its own result",
         "own.yaml:10: find_max.rate_min: must be below find_max.rate_max",
-        "own.yaml:10: find_max: needs open load: set load.arrivals to poisson or constant",
-        "own.yaml:10: find_max: needs an objective: p50_max, p95_max or p99_max",
+        "own.yaml:10: find_max: needs open load; set load.arrivals to poisson or constant",
+        "own.yaml:10: find_max: needs an objective; set p50_max, p95_max or p99_max",
     ]
 
 
@@ -138,9 +138,9 @@ vary: {load.users: [2, 8], workload: [iou, empty], shape.link: [[], [partya-part
 x: shape.link
 """
     assert read(tmp_path, SOUND + text) == [
-        "own.yaml:7: steps[1]: 'big' sets load.users, which varies: leave one of the two out",
-        "own.yaml:7: steps[1]: 'big' sets workload, which varies: leave one of the two out",
-        "own.yaml:9: x: 'shape.link' varies lists, which have no place on an axis",
+        "own.yaml:7: steps[1]: 'big' sets load.users, which is also in vary; remove one of them",
+        "own.yaml:7: steps[1]: 'big' sets workload, which is also in vary; remove one of them",
+        "own.yaml:9: x: 'shape.link' has lists as values, which an axis cannot show",
     ]
 
 
@@ -148,7 +148,7 @@ def test_a_search_has_its_objective_and_no_thresholds(tmp_path: Path) -> None:
     text = "load: {arrivals: poisson}\nthresholds: {p95_max: 1s}\n"
     text += "find_max: {rate_min: 1, rate_max: 5, p95_max: 2s, confirm: 60s}\n"
     assert read(tmp_path, SOUND + text) == [
-        "own.yaml:6: thresholds: a search has its objective in find_max: leave them out"
+        "own.yaml:6: thresholds: must not be set for a search; put its objective in find_max"
     ]
 
 

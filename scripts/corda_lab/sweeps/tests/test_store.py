@@ -432,7 +432,7 @@ def test_a_search_that_is_finished_early_tells_what_it_found_so_far(
     assert outcomes["iou"]["low"] == 4
     assert outcomes["iou"]["high"] == 8
     assert len(outcomes["iou"]["answers"]) == 3
-    assert ended.problems == ["iou: The search broke off after 3 steps."]
+    assert ended.problems == ["iou: The search stopped after 3 steps."]
 
 
 @pytest.mark.parametrize(("times", "is_valid"), [(1, True), (2, True), (3, False)])
@@ -466,7 +466,7 @@ def test_a_search_fails_for_what_it_found_and_for_no_step_on_the_way(
 def test_two_sweeps_do_not_run_at_once(tmp_path: Path) -> None:
     with (
         store.only_one(results_folder=tmp_path),
-        pytest.raises(LabError, match="Another sweep is under way"),
+        pytest.raises(LabError, match="Another sweep is in progress"),
         store.only_one(results_folder=tmp_path),
     ):
         pass
@@ -484,7 +484,7 @@ def test_an_unfinished_sweep_is_found_by_name(tmp_path: Path) -> None:
         store.find("other", results_folder=tmp_path / "results")
     folders.write_json(kept.folder / "plan.json", {**kept.plan, "schema": folders.SCHEMA - 1})
     for name in (None, "twelve"):
-        with pytest.raises(LabError, match="was begun by another version of the lab"):
+        with pytest.raises(LabError, match="was started by another version of the lab"):
             store.find(name, results_folder=tmp_path / "results")
 
 
@@ -508,7 +508,7 @@ def test_thresholds_that_nothing_valid_was_held_against_are_not_kept(tmp_path: P
 
     steps = [step("2 users", True), step("2 users", False), step("8 users", False)]
     for limits, expected in (
-        ({"p95_max": 2.0}, ["8 users: has no valid step, so whether it keeps the thresholds is not known"]),
+        ({"p95_max": 2.0}, ["8 users: has no valid step, so its thresholds could not be checked"]),
         ({}, []),
     ):
         assert execute.problems_of(sweep_run(tmp_path, steps, SweepPlan(thresholds=limits))) == expected
