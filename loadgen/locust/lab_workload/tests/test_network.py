@@ -144,8 +144,10 @@ setup:
     found = problems(read(text))
 
     assert [problem.partition(". ")[0] for problem in found] == [
-        "own.yaml:4: flows[0].flow: PartyA has no flow 'Iuo', did you mean 'Iou'? `scripts/lab flows PartyA` lists the"
-        " flows that it can start.",
+        (
+            "own.yaml:4: flows[0].flow: PartyA has no flow 'Iuo', did you mean 'Iou'? `scripts/lab flows PartyA` lists the"
+            " flows that it can start."
+        ),
         "own.yaml:6: flows[1].args.otherParty: uses counterparty, but the run has none",
         "own.yaml:6: flows[1].args.iouValue: 'many' is not a value of type int",
         "own.yaml:7: flows[1].states.com.example.S.PartyE: unknown party 'PartyE'",
