@@ -62,10 +62,6 @@ class Prepared:
             raise TemplateError(f"mine({named}): no item for user {ordinal}; only {len(items)} items are prepared")
         return items[ordinal - 1]
 
-    def untouched(self) -> "Prepared":
-        """Return the same items, with none of them taken."""
-        return Prepared(self.results, self.share, self.rate_max)
-
     def _share_of(self, function: str, step: str, item: str | None) -> list[Any]:
         key = (step, item)
         if key not in self._shares:

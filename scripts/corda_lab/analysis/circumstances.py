@@ -1,4 +1,4 @@
-"""Differences between the environments of two runs: everything that can change a value, except the system under test."""
+"""Differences between the environments of two runs: what can change a value, apart from the system under test."""
 
 import hashlib
 import json
@@ -11,8 +11,8 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 
 LINK_MS_MAX, LINK_SHARE_MAX = 3.0, 0.1
-"""Two measured round trips of a link count as equal within this many milliseconds, or within this share of the longer one.
-The requested latency of a link is part of the shape."""
+"""Two measured round trips of a link count as equal within this many milliseconds, or within this share of the longer
+one. The requested latency of a link is part of the shape."""
 
 
 KINDS = ("shape", "load", "measuring", "images", "host", "versions", "commit", "stand-ins", "links", "settings")
@@ -67,7 +67,7 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
 
 
 def measuring(run: StoredRun) -> dict[str, str]:
-    """How a run measured. A sweep has its rules for warm-up, duration, repeats and order; a single run has its times."""
+    """How a run measured: the rules of a sweep for warm-up, duration, repeats and order; the times of a single run."""
     if run.is_sweep:
         names = {"warm_up", "measure", "own_spans", "repeats", "order", "fresh", "confidence"}
         search = run.sweep.find_max.asked if run.sweep.find_max else {}
@@ -75,7 +75,9 @@ def measuring(run: StoredRun) -> dict[str, str]:
     return {"warm_up.seconds": f"{run.steps[0].warm_up.seconds_max:g}", "repeats": "1"}
 
 
-def unlike(first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Point]]) -> list[EnvironmentDifference]:
+def environment_differences(
+    first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Point]]
+) -> list[EnvironmentDifference]:
     """The differences between the environments of paired points of two runs, each once, in the order of ``KINDS``."""
     found: dict[EnvironmentDifference, None] = {}
     for one, other in pairs:

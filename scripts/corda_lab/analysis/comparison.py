@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corda_lab.analysis.circumstances import EnvironmentDifference, unlike
+from corda_lab.analysis.circumstances import EnvironmentDifference, environment_differences
 from corda_lab.analysis.conclusions import ratio_words
 from corda_lab.analysis.points import METRICS, Point, SearchResult, known_metrics, points, searched
 from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison, compare_all
@@ -32,7 +32,7 @@ class MissingPoint:
 
 @dataclass(frozen=True)
 class RateComparison:
-    """The highest rates that two searches confirmed at the same point: one measurement each, so there is no interval."""
+    """The highest confirmed rates of two searches of the same point. Each is one measurement, without an interval."""
 
     first: SearchResult
     second: SearchResult
@@ -58,16 +58,16 @@ class RateComparison:
 class RunComparison:
     """The comparison of a contender (``second``) with the baseline (``first``).
 
-    ``rows`` has the compared points by metric, and ``rates`` the searches of both. ``lost`` lists the points that only
-    the baseline has values for, ``alone`` the labels of all points that are present in one run only.
+    ``rows`` has the compared points by metric, and ``rates`` the searches of both. ``missing`` lists the points that
+    only the baseline has values for, ``alone`` the labels of all points that are present in one run only.
     """
 
     first: StoredRun
     second: StoredRun
-    unlike: list[EnvironmentDifference]
+    environment_differences: list[EnvironmentDifference]
     rows: dict[str, list[PointComparison]]
     rates: list[RateComparison]
-    lost: list[MissingPoint]
+    missing: list[MissingPoint]
     alone: list[str]
 
     def regressions(self, metric: str, threshold: float | None) -> list[PointComparison]:
@@ -101,7 +101,7 @@ def parse_threshold(text: str) -> float:
 
 
 def against_first(runs: Sequence[StoredRun]) -> list[RunComparison]:
-    """Compare every metric at every point that a run shares with the first. All comparisons of a metric form one family.
+    """Compare every metric at every point that a run shares with the first, as one family for each metric.
 
     Raises LabError if a run has no point in common with the first.
     """
@@ -122,10 +122,10 @@ def against_first(runs: Sequence[StoredRun]) -> list[RunComparison]:
             RunComparison(
                 runs[0],
                 run,
-                unlike(runs[0], run, both),
+                environment_differences(runs[0], run, both),
                 rows,
                 searches,
-                lost(all_points[0], own, shared, searches),
+                missing_points(all_points[0], own, shared, searches),
                 alone((runs[0], all_points[0]), (run, own)),
             )
         )
@@ -146,7 +146,7 @@ def aligned(
 
 
 def by_key(own: Sequence[Point]) -> dict[str, Point]:
-    """Points by the key that they share with the same point of another run. The rates of a search are not in its key."""
+    """The points by a key that is the same for two runs. The key of a search does not contain its rates."""
     found: dict[str, Point] = {}
     for point in own:
         found.setdefault(point.key if point.phase == "measure" else search_key(point), point)
@@ -168,7 +168,7 @@ def found_by_both(
     return [RateComparison(found, after[found.key]) for found in searched(first, ours) if found.key in after]
 
 
-def lost(
+def missing_points(
     ours: Sequence[Point],
     theirs: Sequence[Point],
     shared: Sequence[tuple[Point, Point]],
@@ -236,7 +236,7 @@ class Comparison:
             for one in self.others
             for words in [
                 *(regression_words(row, self.metric) for row in one.regressions(self.metric, self.threshold)),
-                *(f"{found.label}: {found.reason}" for found in one.lost),
+                *(f"{found.label}: {found.reason}" for found in one.missing),
             ]
         ]
 

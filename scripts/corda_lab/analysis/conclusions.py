@@ -131,6 +131,11 @@ def name_of(judged: MetricComparisons, point: Point) -> str:
     return ", ".join(part for part in point.label.split(", ") if part != point.workload) or point.label
 
 
+def extreme(metric: str) -> str:
+    """``highest`` or ``lowest``: how the best value of a metric compares with the others."""
+    return "highest" if METRICS[metric].higher_is_better else "lowest"
+
+
 def best_words(judged: MetricComparisons, top: Point) -> str:
     """The sentence about the best point. It is called the best only if every other point is shown to be worse."""
     value, others = value_with_range(top, judged.metric), judged.against(top)
@@ -140,16 +145,16 @@ def best_words(judged: MetricComparisons, top: Point) -> str:
         return f"no flow{whose} was completed in the measuring window"
     if not others:
         return f"{top.label}: {value}"
-    extreme = "highest" if METRICS[judged.metric].higher_is_better else "lowest"
+    most = extreme(judged.metric)
     if not judged.sees_difference(judged.stratum_of(top)) and {one.verdict for one in others} == {"no difference seen"}:
         return (
-            f"No difference in {what} was seen between {plural(len(others) + 1, 'point')}. The {extreme} was measured with "
-            f"{name}: {value}"
+            f"No difference in {what} was seen between {plural(len(others) + 1, 'point')}. The {most} was measured "
+            f"with {name}: {value}"
         )
     equals = [name_of(judged, one.second) for one in others if not one.is_worse]
     if not equals:
         return f"{what} was best with {name}: {value}"
-    first = f"the {extreme} {what} was measured with {name}"
+    first = f"the {most} {what} was measured with {name}"
     if is_unknown(judged, top):
         return f"{first}: {value_only(top, judged.metric) if len(top.valid) == 1 else value}"
     return f"{first}: {value}. It is not shown to be better than {some(equals)}"
@@ -197,7 +202,8 @@ def varied(run: StoredRun) -> str:
     repeats = run.sweep.repeats
     each = f"{repeats} repeats of each point, in {run.sweep.order} order" if repeats > 1 else "one repeat of each point"
     workloads = listed(list(dict.fromkeys(step.workload for step in run.steps)))
-    return joined([what, f"{each}: {plural(len(run.steps), 'step')} of {workloads} in {length(last - first)}"])
+    total = f"{plural(len(run.steps), 'step')} of {workloads} in {length(last - first)}"
+    return joined([what, total if run.sweep.find_max and repeats == 1 else f"{each}: {total}"])
 
 
 def points_first_last(run: StoredRun) -> tuple[float, float]:
@@ -382,7 +388,7 @@ def closed_limit(run: StoredRun, points: Sequence[Point], top: Point, uses: dict
     """What was saturated at the best point of a closed load."""
     where = f"at {top.label}: " if len(points) > 1 else ""
     text = where + evidence(uses[top.key])
-    if not any(use.is_used_up for use in uses[top.key]) and is_still_rising(points, top):
+    if not any(use.is_saturated for use in uses[top.key]) and is_still_rising(points, top):
         name = parameter_name(x_name(run) or "")
         return joined([text, f"the best point has the largest value of {name}, so the limit may not be reached yet"])
     return text
@@ -390,8 +396,8 @@ def closed_limit(run: StoredRun, points: Sequence[Point], top: Point, uses: dict
 
 def evidence(uses: Sequence[Utilisation]) -> str:
     """What was saturated. If nothing was: the utilisation of CPU and heap, and what flows may have waited for."""
-    if used_up := [use.evidence for use in uses if use.is_used_up]:
-        return "; ".join(used_up)
+    if saturated := [use.evidence for use in uses if use.is_saturated]:
+        return "; ".join(saturated)
     seen = [use.evidence for use in uses if use.evidence and use.resource in ("machine", "node CPU", "GC")]
     waiting = "flows may have waited for one another, for a disk or for the network"
     return f"no monitored resource was saturated. {joined(['; '.join(seen), waiting] if seen else [waiting])}"
@@ -469,7 +475,7 @@ def conclude(run: StoredRun, points: Sequence[Point], samples: pl.DataFrame) -> 
         ("Varied", varied(run)),
         *(("Differences", one) for one in ([] if searches else differences(run, judged))),
         ("Why no higher rate", failure_sentence(searches)),
-        *(("What limited it", one) for one in limits(run, points, judged, searches, uses)),
+        *(("Limit", one) for one in limits(run, points, judged, searches, uses)),
         ("Validity", validity_words(run)),
     ]
     return Conclusion(
@@ -487,7 +493,8 @@ def validity_words(run: StoredRun) -> str:
     agree = sum(step.counts.agree for step in run.steps)
     errors = sum(step.requests.errors for step in run.steps)
     failed = "no request failed" if not errors else f"{plural(errors, 'request')} failed"
-    found = [f"{count} of {plural(len(run.steps), 'step')} are valid", f"the four counts agree in {agree}", failed]
+    are = "is" if len(run.steps) == 1 else "are"
+    found = [f"{count} of {plural(len(run.steps), 'step')} {are} valid", f"the four counts agree in {agree}", failed]
     if count < len(run.steps):
         found.append("invalid steps are drawn as crosses and left out of every mean")
     if again := [str(step.index) for step in run.steps if step.measured_again]:

@@ -187,7 +187,7 @@ def _probed_rate(run: StoredRun, step: StepEntry) -> Any:
 
 
 def _listed_place(run: StoredRun, point: Point) -> list[tuple[int, float]]:
-    """The place of the values of a point in the plan. Values that are not in the plan (of a search) are in ascending order."""
+    """The place of a point's values in the plan. Values that are not in the plan (of a search) are sorted by size."""
     places = []
     for name, value in point.values.items():
         listed = list(run.sweep.vary.get(name, []))
@@ -265,7 +265,8 @@ def holds(point: Point) -> bool:
 class SearchResult:
     """The result of a search for one combination of varied values, in arrivals per second.
 
-    ``low`` is the highest rate that a probe saw sustained, and ``high`` the lowest rate above it that was not sustained.
+    ``low`` is the highest rate that a probe saw sustained, and ``high`` the lowest rate above it that was not
+    sustained.
     """
 
     label: str

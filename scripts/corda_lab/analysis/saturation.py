@@ -1,7 +1,8 @@
 """What limited the system at a point: the resources that were saturated there, each with its evidence.
 
-Fixed limits decide whether a resource is saturated. They apply to means over the measuring windows of the valid steps of
-the point. If no resource is saturated, flows waited for something that the lab does not monitor, such as one another.
+Fixed limits decide whether a resource is saturated. They apply to means over the measuring windows of the valid steps
+of the point. If no resource is saturated, flows waited for something that the lab does not monitor, such as one
+another.
 """
 
 from collections.abc import Sequence
@@ -29,12 +30,12 @@ SERIES = ("artemis_queue_messages", "hikari_connections_pending")
 
 @dataclass(frozen=True)
 class Utilisation:
-    """The utilisation of one resource. ``value`` is None if it is not known; ``text`` names the node, if it is a node's."""
+    """The utilisation of one resource. ``value`` is None if it is not known; ``text`` names the node, if any."""
 
     resource: str
     value: float | None
     text: str
-    is_used_up: bool
+    is_saturated: bool
     evidence: str
 
 

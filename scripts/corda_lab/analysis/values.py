@@ -24,20 +24,20 @@ def without_value(point: Point) -> str:
 
 
 INTERVAL_FACTOR_MAX = 10.0
-"""An interval whose ends are further apart than this factor says too little to be shown: its point has too few repeats."""
+"""An interval is not shown if its ends differ by more than this factor: the point then has too few repeats."""
 
 TOO_FEW_REPEATS = "too few repeats for an interval"
 
 
 def interval_shown(low: float | None, high: float | None) -> tuple[float, float] | None:
-    """The interval, where there is one and it is narrow enough to be shown."""
+    """The ends of an interval; None if there is none, or if it is too wide to be shown."""
     if low is None or high is None or high > INTERVAL_FACTOR_MAX * low:
         return None
     return low, high
 
 
 def interval_words(found: Estimate, metric: str) -> str:
-    """``12.0 to 12.6``, or why there is none."""
+    """``12.0 to 12.6``, or why no interval is shown."""
     ends = interval_shown(found.low, found.high)
     if ends is None:
         return "no interval" if found.low is None else TOO_FEW_REPEATS

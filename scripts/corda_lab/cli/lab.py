@@ -25,9 +25,9 @@ def doctor(as_json: JsonOption = False) -> None:
     if as_json:
         print(json.dumps([check.as_dict() for check in checks], indent=2))
     else:
-        marks = {"ok": "[green]ok[/green]", "warning": "[yellow]warning[/yellow]", "failure": "[red]failure[/red]"}
+        colours = {"ok": "green", "warning": "yellow", "failure": "red"}
         for check in checks:
-            ui.console.print(f"{marks[check.level.value]:<24}", end="")
+            ui.console.print(f"{check.level.value:<8}", style=colours[check.level.value], end="")
             ui.console.print(f" {check.name}: {check.finding}", markup=False)
             if check.level is not doctor_module.Level.OK and check.remedy:
                 ui.console.print(f"         {check.remedy}", markup=False)

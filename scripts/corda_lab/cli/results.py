@@ -11,7 +11,8 @@ from rich.table import Table
 from corda_lab.cli.options import JsonOption, MetricName
 from corda_lab.errors import LabError
 from corda_lab.results import folders as results
-from corda_lab.text import ui
+from corda_lab.text import tables, ui
+from corda_lab.text.words import plural
 
 if TYPE_CHECKING:
     from corda_lab.analysis.comparison import Comparison
@@ -91,17 +92,17 @@ def _show_comparison(found: "Comparison", folder: Path) -> None:
 
     for one in found.others:
         ui.console.print(f"baseline {one.first.identity}, contender {one.second.identity}", style="bold", markup=False)
-        ui.console.print(comparison.unlike_headline(one), style="yellow" if one.unlike else None, markup=False)
-        for entry in one.unlike:
+        ui.console.print(
+            comparison.environment_headline(one), style="yellow" if one.environment_differences else None, markup=False
+        )
+        for entry in one.environment_differences:
             ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
         ui.console.print()
-        table = Table(
-            "point", "baseline", "contender", "ratio", "verdict", box=None, pad_edge=False, header_style="bold"
-        )
+        table = tables.table("point", "baseline", "contender", "ratio", "verdict")
         for cells in comparison.shown_rows(one, found.metric):
             style = {"slower": "red", "faster": "green"}.get(cells["verdict"])
             table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)
-        ui.console.print(table)
+        tables.show(table)
         for label in one.alone:
             ui.console.print(f"not compared: {label}", markup=False)
         ui.console.print(comparison.headline(one, found.metric), markup=False)
@@ -130,7 +131,7 @@ def list_runs(as_json: JsonOption = False) -> None:
         ui.console.print("There is no run yet. Start one with `scripts/lab run iou`.", markup=False)
         return
     if summaries:
-        ui.console.print(_table_of_runs(summaries))
+        tables.show(_table_of_runs(summaries))
     if any(isinstance(one, listing.RunSummary) and not one.valid for one in summaries):
         ui.console.print("* no step is valid, so the values show nothing about the system", markup=False)
     for sweep in unfinished:
@@ -146,11 +147,8 @@ def list_runs(as_json: JsonOption = False) -> None:
 def _table_of_runs(summaries: "Sequence[RunSummary | DamagedRun]") -> Table:
     from corda_lab.analysis.listing import DamagedRun
 
-    names = ("run", "kind", "load", "flows/s", "p50", "p99", "errors", "counts")
-    table = Table(*names, box=None, pad_edge=False, header_style="bold")
-    table.columns[0].no_wrap = True
-    for column in table.columns[2:7]:
-        column.justify = "right"
+    numbers = ("flows/s", "p50", "p99", "errors")
+    table = tables.table("run", "kind", "load", *numbers, "counts", numbers=numbers)
     for summary in summaries:
         if isinstance(summary, DamagedRun):
             table.add_row(summary.run, "cannot be read", summary.damaged, style="red")
@@ -176,5 +174,5 @@ def _load_words(summary: "RunSummary") -> str:
     if summary.kind == "sweep":
         return f"best: {summary.label}" if summary.label else "no valid step"
     if summary.arrivals is None:
-        return f"{summary.users} users"
+        return plural(summary.users, "user")
     return f"{summary.rate_per_second:g}/s {summary.arrivals}"

@@ -2,15 +2,13 @@
 
 from typing import Any
 
-from rich.table import Table
-
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host import probe
 from corda_lab.lab import addresses, lifecycle, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
-from corda_lab.text import ui
+from corda_lab.text import tables, ui
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
 
@@ -48,14 +46,12 @@ def show(state: dict[str, Any]) -> None:
     if not state["urls"]:
         ui.console.print("The lab is not up. Start it with `scripts/lab up`.", markup=False)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("service", "state", "flows in flight"):
-        table.add_column(column)
+    table = tables.table("service", "state", "flows in flight")
     in_flight = {name.lower(): str(node["outstanding_flows"]) for name, node in state["nodes"].items()}
     for name, condition in state["services"].items():
         colour = COLOURS.get(condition, "yellow" if condition == "not started" else "red")
         table.add_row(name, f"[{colour}]{condition}[/{colour}]", in_flight.get(name, ""))
-    ui.console.print(table)
+    tables.show(table)
     ui.console.print()
     for name, address in state["urls"].items():
         ui.console.print(f"{name:<11} {address}", markup=False)

@@ -71,7 +71,7 @@ def versions(settings: Settings, compose: Compose) -> Versions:
     )
 
 
-def environment(settings: Settings) -> Environment:
+def read_environment(settings: Settings) -> Environment:
     """Return the part of the manifest that does not depend on the load.
 
     Call it before the load, so that it takes no CPU time from it.

@@ -60,7 +60,7 @@ def with_gaps(frame: pl.DataFrame, digits: int) -> tuple[list[float | None], lis
 
 
 def completed_over_run(rows: pl.DataFrame, run: StoredRun, width: float) -> Trace:
-    """Flows completed per second over all steps, in bins of ``width`` seconds. The last bin of a step may be shorter."""
+    """Flows completed per second over all steps, in bins of ``width`` seconds. A step's last bin may be shorter."""
     origin = origin_of(run)
     edges = pl.DataFrame(
         [
@@ -111,7 +111,7 @@ def nodes_over_run(
     looks: dict[str, dict[str, str]],
     is_in_legend: bool,
 ) -> list[Trace]:
-    """One trace per node of a metric over all steps: the mean of each bin. Series that differ in other labels are summed."""
+    """One trace per node of a metric over all steps: means of bins. Series that differ in other labels are summed."""
     origin = origin_of(run)
     first, last = spans(run)[0]["start"], spans(run)[-1]["end"]
     at = pl.col("time") - origin
@@ -160,8 +160,8 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> C
     return Chart(
         "over-time",
         "The whole run",
-        "Throughput, and for each node CPU, heap in use, garbage collection and messages that wait in the broker, on one "
-        "time axis. Grey: warm-up. Tinted: measuring window. Red with ✗: invalid step. The numbers at the top are the steps. "
+        "Throughput, and for each node CPU, heap in use, garbage collection and messages that wait in the broker. "
+        "Grey: warm-up. Tinted: measuring window. Red with ✗: invalid step. The numbers at the top are the steps. "
         "Drag to zoom in; double-click to zoom out.",
         "",
         traces,

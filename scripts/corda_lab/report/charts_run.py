@@ -64,7 +64,7 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
     return Chart(
         "throughput",
         "Throughput",
-        f"Flows per second in bins of {bin_seconds(total)} s. {about} A flat line after the warm-up shows a steady system.",
+        f"Flows per second in bins of {bin_seconds(total)} s. {about} A flat line after the warm-up is a steady load.",
         "flows/s",
         traces,
         width="wide",
@@ -109,8 +109,8 @@ def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
     return Chart(
         "latency-time",
         "Latency over time",
-        f"Time from the {since} of a request until its answer, with percentiles over bins of {width} s. In a bin with fewer "
-        "than 100 requests, p99 is the slowest one.",
+        f"Time from the {since} of a request until its answer, with percentiles over bins of {width} s. In a bin with "
+        "fewer than 100 requests, p99 is the slowest one.",
         "ms",
         traces,
         width="wide",
@@ -193,8 +193,8 @@ def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
     return Chart(
         "lag",
         "Schedule lag",
-        "How much later than intended each request started. Values near zero are good. Rising values show a queue for the "
-        "pool.",
+        "How much later than intended each request started. Values near zero are good. Rising values show a queue for "
+        "the pool.",
         "ms",
         traces,
         width="wide",
@@ -223,8 +223,8 @@ def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Cha
     return Chart(
         "in-flight",
         "In flight",
-        "Requests that wait for an answer at the generator, and flows in flight at each node. The flows of responders count "
-        "too.",
+        "Requests that wait for an answer at the generator, and flows in flight at each node. The flows of responders "
+        "count too.",
         "flows",
         traces,
     )
@@ -267,8 +267,8 @@ def queues(metrics: pl.DataFrame, origin: float) -> Chart:
     return Chart(
         "queues",
         "Artemis queue depth",
-        "Messages that wait in the broker of each node (in: for the node itself, out: for its peers). Values near zero are "
-        "good. Rising values show a node that does not keep up.",
+        "Messages that wait in the broker of each node (in: for the node itself, out: for its peers). Values near zero "
+        "are good. Rising values show a node that does not keep up.",
         "messages",
         traces,
     )
@@ -295,8 +295,8 @@ def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
     return Chart(
         "lab-cost",
         "The lab's own cost",
-        "CPU cores that bridge, generator and monitoring use. If they share a machine with the nodes, the nodes cannot use "
-        "these cores.",
+        "CPU cores that bridge, generator and monitoring use. If they share a machine with the nodes, the nodes cannot "
+        "use these cores.",
         "cores",
         traces,
     )
@@ -318,23 +318,23 @@ def all_charts(
         Chart(
             "cpu",
             "CPU",
-            "Cores that the process of each node uses. If they add up to all cores of the machine, the CPU is the limit.",
+            "Cores that each node uses. If they add up to all cores of the machine, the CPU is the limit.",
             "cores",
             by_node(metrics, "node_cpu_cores", origin),
         ),
         Chart(
             "heap",
             "Heap",
-            "Heap in use at each node. A sawtooth at a constant level is normal. A rising one shows a leak, or a heap that "
-            "is too small.",
+            "Heap in use at each node. A sawtooth at a constant level is normal. A rising one shows a leak, or a heap "
+            "that is too small.",
             "MiB",
             by_node(metrics, "node_heap_used_bytes", origin, scale=1 / MIB),
         ),
         Chart(
             "gc",
             "Garbage collection",
-            "Share of time that each node spends in garbage collection. Below 5 % is good. Above 20 %, the heap is too small "
-            "for this load.",
+            "Share of time that each node spends in garbage collection. Below 5 % is good. Above 20 %, the heap is too "
+            "small for this load.",
             "% of time",
             by_node(metrics, "node_gc_share", origin, scale=100),
         ),

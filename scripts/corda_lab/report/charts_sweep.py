@@ -61,7 +61,7 @@ def curve_kind(points: Sequence[Point]) -> str:
 
 
 def drawn_ends(found: Sequence[Estimate], digits: int) -> tuple[list[float | None], list[float | None]]:
-    """The lower and the upper ends of the intervals that are drawn; None where there is none to be shown."""
+    """The lower and the upper ends of the intervals that are drawn. They are None where no interval is shown."""
     ends = [interval_shown(one.low, one.high) or (None, None) for one in found]
     return rounded((low for low, _ in ends), digits), rounded((high for _, high in ends), digits)
 
@@ -85,7 +85,7 @@ def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
 
 
 def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | None:
-    """The values of single steps: valid ones as small dots, invalid ones as crosses. None if there is nothing to show."""
+    """The values of single steps: valid ones as small dots, invalid ones as crosses. None if there are none."""
     steps = [
         (point, step, METRICS[metric].of(step))
         for point in points
@@ -176,7 +176,7 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
 
 
 def reach_of(found: Estimate) -> float:
-    """How far the mark of a value reaches, with what is drawn of its interval."""
+    """The largest value drawn for a point: the upper end of its interval, or the value itself."""
     ends = interval_shown(found.low, found.high)
     return ends[1] if ends else found.value or 0.0
 
@@ -246,9 +246,9 @@ def search_path(run: StoredRun) -> Chart:
     return Chart(
         "search",
         "Search for the highest rate",
-        "The search doubles the rate until one is not sustained, and then halves the gap. It tries both ends again until two "
-        "answers agree, and confirms the result with a longer step. A rate is sustained if its step is valid, achieves the "
-        "offered rate, and keeps the objective.",
+        "The search doubles the rate until one is not sustained, and then halves the gap. It tries both ends again "
+        "until two answers agree, and confirms the result with a longer step. A rate is sustained if its step is "
+        "valid, achieves the offered rate, and keeps the objective.",
         "arrivals/s",
         [path, *marks],
         x_title="step",
@@ -287,8 +287,8 @@ def stage_chart(points: Sequence[Point]) -> Chart | None:
     return Chart(
         "stages",
         "Stages of a flow by point",
-        "Mean time of the requests in the measuring window, by stage. The flows time their own stages; start and end are "
-        "outside the node. Stages that grow with the load are those in which flows wait.",
+        "Mean time of the requests in the measuring window, by stage. The flows time their own stages; start and end "
+        "are outside the node. Stages that grow with the load are those in which flows wait.",
         "ms",
         traces,
         x_title="",
@@ -324,9 +324,9 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
     return Chart(
         "cost",
         "CPU time of a flow by point",
-        "CPU time of all parts of the lab in the measuring window, divided by its flows. bridge, locust and prometheus belong "
-        "to the lab itself; PostgreSQL is measured over the whole load. Bars of equal height mean that the cost of a flow "
-        "does not depend on the load.",
+        "CPU time of all parts of the lab in the measuring window, divided by its flows. bridge, locust and prometheus "
+        "are not under test; PostgreSQL is measured over the whole load. Bars of equal height mean that the cost "
+        "of a flow does not depend on the load.",
         "CPU-ms per flow",
         traces,
         x_title="",

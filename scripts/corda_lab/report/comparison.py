@@ -43,12 +43,12 @@ def as_dict(found: Comparison) -> dict[str, Any]:
             {
                 "run": one.second.identity,
                 "against": one.first.identity,
-                "unlike": [asdict(entry) for entry in one.unlike],
+                "unlike": [asdict(entry) for entry in one.environment_differences],
                 "headline": headline(one, found.metric),
                 "points_alone": one.alone,
                 "points": [point_dict(one, number) for number in range(len(one.rows[found.metric]))],
                 "rates": [rates_dict(rates) for rates in one.rates],
-                "lost": [asdict(lost) for lost in one.lost],
+                "lost": [asdict(lost) for lost in one.missing],
             }
             for one in found.others
         ],
@@ -59,9 +59,11 @@ def markdown(found: Comparison) -> str:
     """The content of ``compare.md``. The differences between the environments come first."""
     lines = [f"### Baseline: {found.runs[0].identity}"]
     for one in found.others:
-        lines += ["", f"#### Contender: {one.second.identity}", "", unlike_headline(one)]
-        lines += [""] if one.unlike else []
-        lines += [f"- {entry.kind} {entry.name}: `{entry.first}` → `{entry.second}`" for entry in one.unlike]
+        lines += ["", f"#### Contender: {one.second.identity}", "", environment_headline(one)]
+        lines += [""] if one.environment_differences else []
+        lines += [
+            f"- {entry.kind} {entry.name}: `{entry.first}` → `{entry.second}`" for entry in one.environment_differences
+        ]
         lines += ["", headline(one, found.metric)]
         lines += markdown_table(
             ("point", "baseline", "contender", "ratio", "verdict"),
@@ -83,8 +85,8 @@ def html(found: Comparison) -> str:
     sections = [
         {
             "name": one.second.identity,
-            "unlike_headline": unlike_headline(one),
-            "unlike": one.unlike,
+            "environment_headline": environment_headline(one),
+            "environment_differences": one.environment_differences,
             "headline": headline(one, found.metric),
             "charts": drawn,
             "tables": tables(one),
@@ -115,12 +117,12 @@ def headline(one: RunComparison, metric: str) -> str:
     found += [rates_words(rates) for rates in one.rates]
     if any(rates.ratio is not None for rates in one.rates):
         found.append("Each search is one measurement, too few to tell whether the rates differ.")
-    found += [f"{lost.label}: {lost.reason}." for lost in one.lost]
+    found += [f"{lost.label}: {lost.reason}." for lost in one.missing]
     shared = [run.identity for run in (one.first, one.second) if shares_start(run)]
     if shared and any(row.verdict in ("slower", "faster") for row in one.rows[metric]):
         found.append(
-            f"In {listed(list(dict.fromkeys(shared)))}, all repeats of a shape used the same start of the lab. Two starts "
-            "differ too, and may be the cause. To exclude this, measure both runs with `fresh: repeat`."
+            f"In {listed(list(dict.fromkeys(shared)))}, all repeats of a shape used the same start of the lab. Two "
+            "starts differ too, and may be the cause. To exclude this, measure both runs with `fresh: repeat`."
         )
     return " ".join(found)
 
@@ -185,7 +187,7 @@ def chart(one: RunComparison, metric: str, number: int) -> Chart:
     drawn = Chart(
         f"ratio-{number}-{metric}",
         f"Ratio of {METRICS[metric].title}",
-        f"Contender ÷ baseline with its interval; {better} 1 is better. No difference is seen where the interval includes 1.",
+        f"Contender ÷ baseline with its interval; {better} 1 is better. No difference is seen if it includes 1.",
         "ratio",
         [trace] if rows else [],
         x_title="",
@@ -227,13 +229,13 @@ def confidence_words(runs: Sequence[StoredRun]) -> str:
     return listed([f"{confidence} ({identity})" for identity, confidence in found.items()])
 
 
-def unlike_headline(one: RunComparison) -> str:
+def environment_headline(one: RunComparison) -> str:
     """Whether the environments of two runs differ, and in which kinds of settings."""
     if one.first.folder == one.second.folder:
         return "Both are the same run."
-    if not one.unlike:
+    if not one.environment_differences:
         return "The environments are the same: shape, load, images, host, versions and commit."
-    kinds = listed(list(dict.fromkeys(entry.kind for entry in one.unlike)))
+    kinds = listed(list(dict.fromkeys(entry.kind for entry in one.environment_differences)))
     return f"The environments differ ({kinds}), which may explain any difference below."
 
 

@@ -57,6 +57,6 @@ def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
     if all(costs.DATABASE in step.costs.cpu_seconds_per_flow for step in steps):
         return "The CPU time of PostgreSQL is measured over the whole load too."
     return (
-        "The CPU time of PostgreSQL was not measured and is missing from these values. H2 runs inside the nodes, so "
-        "PostgreSQL looks cheaper than it is in comparison."
+        "The CPU time of PostgreSQL was not measured and is missing from these values. H2 runs inside the nodes, so in "
+        "comparison PostgreSQL looks cheaper than it is."
     )

@@ -52,7 +52,7 @@ def page(run: StoredRun) -> str:
 
 
 def render(folder: Path) -> Path:
-    """Write the report and the summaries of a run, and return the path of the report. Each file is written atomically."""
+    """Write the report and the summaries of a run, each atomically, and return the path of the report."""
     run = stored.read(folder)
     texts: dict[str, Callable[[], str]] = {"report.html": partial(page, run), **summaries.writers(run)}
     # All texts are made before the first file is replaced, so an error leaves the old files untouched.

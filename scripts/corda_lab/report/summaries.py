@@ -1,4 +1,4 @@
-"""The files beside a report: ``summary.md`` for a pull request, ``summary.csv`` (one row per point), ``summary.json``."""
+"""The files beside a report: ``summary.md`` for a pull request, ``summary.csv`` (a row per point), ``summary.json``."""
 
 import csv
 import io

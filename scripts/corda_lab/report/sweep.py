@@ -77,7 +77,7 @@ def top_tiles(judged: MetricComparisons) -> list[tuple[str, str, str, str]]:
         return name, value, unit, detail
 
     metric = judged.metric
-    name = {"ms": f"lowest {metric}"}.get(METRICS[metric].unit, f"best {METRICS[metric].title}")
+    name = {"ms": f"lowest {metric}"}.get(METRICS[metric].unit, f"highest {METRICS[metric].title}")
     found = []
     for top in judged.tops:
         is_search = top.phase == "confirm"
@@ -86,7 +86,9 @@ def top_tiles(judged: MetricComparisons) -> list[tuple[str, str, str, str]]:
     if len(judged.tops) == 1:
         (top,) = judged.tops
         others = [other for other in known_metrics(judged.tops) if other != metric]
-        found += [words(f"its {METRICS[other].title}", top, other, interval_words(top, other)) for other in others]
+        found += [
+            words(f"{METRICS[other].title}, same point", top, other, interval_words(top, other)) for other in others
+        ]
     return found
 
 
@@ -298,7 +300,7 @@ def interval_method(run: StoredRun) -> str:
     methods = {point.estimate(name).method for point in points(run) for name in METRICS}
     known = sorted(method for method in methods if method)
     return (
-        f"{conclusions.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if a repeat is 0): "
+        f"{conclusions.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if one is 0): "
         f"{listed(known) or 'none, because each point has one repeat'}"
     )
 
@@ -375,7 +377,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "judged_title": conclusions.metric_words(conclusion.judged),
         "star": "the highest rate that was confirmed"
         if is_search
-        else f"the best {METRICS[conclusion.judged.metric].title}",
+        else f"the {conclusions.extreme(conclusion.judged.metric)} {METRICS[conclusion.judged.metric].title}",
         "badge": badge(run),
         "difference_rows": [] if is_search else difference_rows(conclusion.judged),
         "cost_names": [title for _, title, _ in COSTS],

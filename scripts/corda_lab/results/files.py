@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 import corda_lab
+from corda_lab.errors import LabError
 from corda_lab.results import folders
 from corda_lab.results.manifest import Environment, Manifest, SweepPlan
 from corda_lab.steps.entry import StepEntry
@@ -118,15 +119,22 @@ def write_step(folder: Path, measured: Measured) -> None:
 def read_step(folder: Path) -> Measured:
     """Read a step that ``write_step`` wrote. Raises LabError if its files are damaged."""
     stage_file = folder / "stages.parquet"
-    workload = folders.read_json(folder / "workload.json")
+    workload = folders.read_object(folder / "workload.json")
+    try:
+        requests, metrics = (pl.read_parquet(folder / f"{name}.parquet") for name in ("requests", "metrics"))
+        stage_rows = pl.read_parquet(stage_file) if stage_file.is_file() else None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise LabError(
+            f"{folder}: its tables cannot be read ({error})", "Delete this folder to measure it again."
+        ) from None
     return Measured(
         folders.read_model(folder / "step.json", StepEntry),
-        pl.read_parquet(folder / "requests.parquet"),
-        pl.read_parquet(folder / "metrics.parquet"),
-        pl.read_parquet(stage_file) if stage_file.is_file() else None,
+        requests,
+        metrics,
+        stage_rows,
         folders.read_model(folder / "environment.json", Environment),
-        workload["name"],
-        workload["text"],
+        str(workload.get("name")),
+        str(workload.get("text")),
     )
 
 

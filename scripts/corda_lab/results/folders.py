@@ -67,6 +67,14 @@ def read_json(path: Path) -> Any:
         raise LabError(f"{path}: cannot be read ({error})", "The run is damaged; choose another.") from None
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON file whose content is an object. Raises LabError for any other content."""
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise LabError(f"{path}: is not a JSON object", "The run is damaged; choose another.")
+    return content
+
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -99,7 +107,7 @@ def require_free(identity: str, *, results: Path | None = None) -> None:
 
 @contextmanager
 def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
-    """A folder to fill. If the block succeeds, it becomes ``results/<identity>`` and ``latest``; otherwise it is deleted.
+    """A folder to fill. It becomes ``results/<identity>`` and ``latest`` if the block succeeds, or else is deleted.
 
     Raises LabError if a run with this id already exists.
     """
@@ -180,6 +188,6 @@ def unfinished(*, results: Path | None = None) -> list[UnfinishedSweep]:
             continue
         steps = sweep / "steps"
         done = [path for path in steps.iterdir() if path.is_dir() and path.name[0] != "."] if steps.is_dir() else []
-        planned = read_json(sweep / "plan.json").get("steps") or []
+        planned = read_object(sweep / "plan.json").get("steps") or []
         found.append(UnfinishedSweep(run=sweep.name, steps=len(done), steps_planned=len(planned)))
     return found

@@ -1,4 +1,4 @@
-"""``run.json``: everything on which the values of a run depend, and the command to repeat it. The models are the format."""
+"""``run.json``: everything on which the values of a run depend, and the command to repeat it, as models of the file."""
 
 from collections.abc import Mapping
 from typing import Any, Literal

@@ -61,7 +61,13 @@ def read(folder: Path) -> StoredRun:
             f"{folder}: was measured by another version of the lab (schema {schema}; this one reads up to {SCHEMA})",
             "Its own report.html still opens, but this version cannot rebuild it.",
         )
-    if not stored.get("steps"):
+    if not (isinstance(stored.get("steps"), list) and stored["steps"]):
         raise LabError(f"{folder}: its steps.json has no step", DAMAGED)
     steps = [as_model(folder / "steps.json", step, StepEntry) for step in stored["steps"]]
-    return StoredRun(folder, as_model(folder / "run.json", manifest, Manifest), steps)
+    run = StoredRun(folder, as_model(folder / "run.json", manifest, Manifest), steps)
+    for step in steps:
+        if not 0 <= step.environment < len(run.manifest.environments):
+            raise LabError(
+                f"{folder}: its run.json has no environment {step.environment} of step {step.index}", DAMAGED
+            )
+    return run

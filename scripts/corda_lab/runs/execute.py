@@ -6,9 +6,9 @@ from pathlib import Path
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
-from corda_lab.lab import environment as manifest
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.report import page
 from corda_lab.results import files, folders
@@ -33,7 +33,7 @@ def measure(options: LoadOptions, settings: Settings, environment: Environment |
     bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the run"):
         planned = plan(options, settings, compose, bridge)
-        environment = environment or manifest.environment(settings)
+        environment = environment or read_environment(settings)
         ui.note(describe(planned))
     with tempfile.TemporaryDirectory(prefix="corda-lab-run-") as scratch:
         directory = Path(scratch)

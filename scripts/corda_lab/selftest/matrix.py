@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from rich.table import Table
-
 from corda_lab.errors import LabError
 from corda_lab.knobs import checks
 from corda_lab.knobs.shape import CORDA_VERSIONS
@@ -18,7 +16,7 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import CACHE
 from corda_lab.runs import execute
 from corda_lab.steps.load import LoadOptions
-from corda_lab.text import ui
+from corda_lab.text import tables, ui
 
 PROJECT = "corda-lab-matrix"
 WORKLOAD = "iou"
@@ -94,8 +92,8 @@ def run_all(images: lifecycle.ImageChoice | None) -> list[Cell]:
 
 def show(cells: list[Cell]) -> None:
     """Print one row per combination, with its command and result. docs/operations.md summarises them."""
-    table = Table("database", "Corda", "command", "result", box=None, pad_edge=False, header_style="bold")
+    table = tables.table("database", "Corda", "command", "result")
     for cell in cells:
         command = f"scripts/lab up --database {cell.database} --corda {cell.version}"
         table.add_row(cell.database, cell.version, command, cell.seen, style=None if cell.is_ok else "red")
-    ui.console.print(table)
+    tables.show(table)

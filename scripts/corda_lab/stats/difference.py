@@ -73,7 +73,7 @@ def paired(
 
 
 def unpaired(a: Sequence[float], b: Sequence[float], *, higher_is: Word, confidence: float = CONFIDENCE) -> Difference:
-    """Compare two points whose repeats are independent of one another. ``higher_is`` and errors are as for ``paired``."""
+    """Compare two points whose repeats are independent. ``higher_is`` and errors are as for ``paired``."""
     logs_a, logs_b = _logarithms(a), _logarithms(b)
     error, freedom = None, None
     if len(a) > 1 and len(b) > 1:
@@ -89,11 +89,11 @@ def unpaired(a: Sequence[float], b: Sequence[float], *, higher_is: Word, confide
 def holm(differences: Sequence[Difference], weights: Sequence[float] | None = None) -> list[Difference]:
     """Judge comparisons together, so that a false alarm in any of them is as improbable as in a single one.
 
-    Source: Holm (1979), *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics 6.
-    The weights come from the same paper: a comparison of twice the weight gets twice the share of the allowed error. The
-    p-values become the adjusted ones. Every interval is computed at the confidence at which Holm's procedure decided on
-    it, which is never below the original confidence. So an interval never contradicts its verdict: it excludes 1 exactly
-    where a difference is seen. Raises ValueError if the comparisons have different confidences.
+    Source: Holm (1979), *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics
+    6. The weights come from the same paper: a comparison of twice the weight gets twice the share of the allowed error.
+    The p-values become the adjusted ones. Every interval is computed at the confidence at which Holm's procedure
+    decided on it, which is never below the original confidence. So an interval never contradicts its verdict: it
+    excludes 1 exactly where a difference is seen. Raises ValueError if the comparisons have different confidences.
     """
     confidences = {one.confidence for one in differences}
     if len(confidences) > 1:
@@ -127,7 +127,7 @@ def holm(differences: Sequence[Difference], weights: Sequence[float] | None = No
 
 
 def t_tail(t: float, freedom: float) -> float:
-    """Two-sided p-value: the probability that Student's t is beyond ±``t``. ``freedom`` need not be a whole number."""
+    """Two-sided p-value: the probability that Student's t is beyond ±``t``. ``freedom`` may be fractional."""
     from scipy.special import stdtr  # see t_quantile
 
     return 2 * float(stdtr(freedom, -abs(t)))

@@ -20,7 +20,7 @@ CONFIDENCE = 0.95
 ON_LOGARITHMS = "Student's t on logarithms"
 ON_VALUES = "Student's t"
 LOGARITHM_MAX = 700.0
-"""Bound of an interval on the logarithmic scale: two very different repeats at a high confidence would overflow a float."""
+"""Bound of an interval on the logarithmic scale. Two very different repeats at a high confidence overflow a float."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Interval:
 
 
 def t_quantile(confidence: float, freedom: float) -> float:
-    """The t for which Student's t is within ±t with probability ``confidence``. ``freedom`` need not be a whole number."""
+    """The t for which Student's t is within ±t with probability ``confidence``. ``freedom`` may be fractional."""
     # scipy.stats.t.ppf calls this function too, but importing scipy.stats costs another 0.4 s of CPU time and 45 MB.
     from scipy.special import stdtrit
 
@@ -57,8 +57,8 @@ def repeats_interval(values: Sequence[float], confidence: float = CONFIDENCE) ->
     """The interval over the repeats of a point. None for fewer than two repeats, which do not show how much they vary.
 
     ``values`` has one value of each valid repeat (throughput, or a percentile of latency). If a value is 0 (nothing
-    succeeded in that repeat), it has no logarithm; the interval is then Student's t on the values themselves, cut off at
-    0. If all values are equal, the interval has no width. Raises ValueError if a value is negative, infinite or NaN.
+    succeeded in that repeat), it has no logarithm; the interval is then Student's t on the values themselves, cut off
+    at 0. If all values are equal, the interval has no width. Raises ValueError if a value is negative, infinite or NaN.
     """
     if any(not value >= 0 or math.isinf(value) for value in values):
         raise ValueError(f"not values of a benchmark: {values}")

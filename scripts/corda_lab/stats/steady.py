@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from corda_lab.stats.intervals import CONFIDENCE, t_quantile
 
 WARM_UP_METHOD = "MSER-5 (White 1997)"
+STEADY_METHOD = f"{WARM_UP_METHOD} and equal halves of the window"
 
 BINS_PER_BATCH = 5
 WARM_UP_BATCHES_MIN = 10
@@ -23,8 +24,8 @@ LAST_BATCHES = 3
 five, which is often recommended, a change of throughput in the last third of a minute would not be seen."""
 
 BATCH_COUNTS = (30, 20, 15, 10)
-"""Numbers of batches to try, in order, as far as there are enough bins. More than 30 gain little, fewer than 10 lose much
-(Schmeiser 1982, *Batch Size Effects in the Analysis of Simulation Output*, Operations Research 30)."""
+"""Numbers of batches to try, in order, as far as there are enough bins. More than 30 gain little, fewer than 10 lose
+much (Schmeiser 1982, *Batch Size Effects in the Analysis of Simulation Output*, Operations Research 30)."""
 
 BINS_MIN = 20
 BINS_WANTED = 60
@@ -39,14 +40,14 @@ LOOK_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class WarmUp:
-    """The first ``cut_seconds`` of a load are warm-up. If no end was ``found``, they are the longest warm-up allowed."""
+    """The first ``cut_seconds`` of a load are warm-up. If no end was ``found``, this is the longest warm-up allowed."""
 
     cut_seconds: float
     found: bool
 
 
 def bin_seconds_for(seconds: float) -> float:
-    """Length of the bins for a load of ``seconds``: one second, or less if that would give fewer than ``BINS_WANTED``."""
+    """Length of the bins for a load of ``seconds``: one second, or less if that gives fewer than ``BINS_WANTED``."""
     return min(1.0, max(BIN_SECONDS_MIN, seconds / BINS_WANTED))
 
 
@@ -74,14 +75,14 @@ def warm_up_end(
 ) -> WarmUp:
     """The end of the warm-up by MSER-5, of a load that began at ``started_at`` and is known until ``stopped_at``.
 
-    Sources: White (1997), *An Effective Truncation Heuristic for Bias Reduction in Simulation Output*, Simulation 69; with
-    batches of five, White, Cobb & Spratt (2000), *A Comparison of Five Steady-State Truncation Heuristics for
+    Sources: White (1997), *An Effective Truncation Heuristic for Bias Reduction in Simulation Output*, Simulation 69;
+    with batches of five, White, Cobb & Spratt (2000), *A Comparison of Five Steady-State Truncation Heuristics for
     Simulation*, WSC. The best cut leaves the smallest Σ(z − z̄)² / m² over the m remaining batch means. A cut in the
-    second half does not count, as White says: the load was too short to tell. A cut after ``seconds_max`` does not count
-    either. A cut before ``seconds_min`` is moved to ``seconds_min``. All times are unix seconds.
+    second half does not count, as White says: the load was too short to tell. A cut after ``seconds_max`` does not
+    count either. A cut before ``seconds_min`` is moved to ``seconds_min``. Times are unix seconds.
 
-    "Found" does not mean "steady": a warm-up longer than the load looks like a slope with noise. And because of noise, no
-    end is found in one of five loads without any warm-up. Call it again with more of the load.
+    "Found" does not mean "steady": a warm-up longer than the load looks like a slope with noise. And because of noise,
+    no end is found in one of five loads without any warm-up. Call it again with more of the load.
     """
     series = completions_per_bin(
         times_of_completion, started_at=started_at, stopped_at=stopped_at, bin_seconds=bin_seconds
@@ -94,6 +95,47 @@ def warm_up_end(
         if best <= len(batches) / 2 and cut <= seconds_max:
             return WarmUp(max(seconds_min, cut), True)
     return WarmUp(seconds_max, False)
+
+
+def steady_window(
+    times_of_completion: Sequence[float],
+    *,
+    started_at: float,
+    stopped_at: float,
+    window_seconds: float,
+    seconds_min: float,
+    seconds_max: float,
+    change_percent_max: float,
+    bin_seconds: float = 1.0,
+) -> WarmUp:
+    """Whether the last ``window_seconds`` of a load that is known until ``stopped_at`` are steady, the rest being its warm-up.
+
+    They are if MSER-5 has the warm-up end before them (``warm_up_end``), and if the throughput of their second half differs
+    from that of the first by at most ``change_percent_max``. A rise that MSER-5 takes for the course of a steady load, as it does
+    while most of the load is rise, differs by more. The warm-up is not shorter than ``seconds_min`` nor longer than
+    ``seconds_max``; what is found to be steady never is.
+    """
+    begins = stopped_at - started_at - window_seconds
+    cut = round(min(seconds_max, max(seconds_min, begins)), 1)
+    warmed_up = warm_up_end(
+        times_of_completion,
+        started_at=started_at,
+        stopped_at=stopped_at,
+        seconds_min=seconds_min,
+        seconds_max=seconds_max,
+        bin_seconds=bin_seconds,
+    )
+    change = _change_percent(times_of_completion, started_at + cut, stopped_at)
+    is_steady = change is not None and abs(change) <= change_percent_max
+    return WarmUp(cut, begins >= seconds_min and warmed_up.found and warmed_up.cut_seconds <= cut and is_steady)
+
+
+def _change_percent(times: Sequence[float], begin: float, end: float) -> float | None:
+    """By how much the count in the second half of a time differs from that in the first; None where that is 0."""
+    middle = (begin + end) / 2
+    first = sum(begin <= time < middle for time in times)
+    second = sum(middle <= time < end for time in times)
+    return 100 * (second - first) / first if first else None
 
 
 def relative_half_width(series: Sequence[float], confidence: float = CONFIDENCE) -> float | None:

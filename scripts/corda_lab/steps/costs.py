@@ -57,9 +57,9 @@ def cost_values(
 ) -> CostsEntry:
     """The entry ``costs`` of a step.
 
-    CPU and allocation are rates over the measuring window ÷ its throughput. Sent bytes, database bytes and the CPU time of
-    PostgreSQL are differences from before the load to the rest after it, including the warm-up, ÷ all flows that were
-    completed. Bytes per state are known only if every part that had a success defines its states per flow.
+    CPU and allocation are rates over the measuring window ÷ its throughput. Sent bytes, database bytes and the CPU time
+    of PostgreSQL are differences from before the load to the rest after it, including the warm-up, ÷ all flows that
+    were completed. Bytes per state are known only if every part that had a success defines its states per flow.
     """
     rate = values.throughput_per_second
     done = values.requests.ok + values.requests.expected

@@ -29,7 +29,7 @@ class Entry(BaseModel):
 
 
 class Distribution(Entry):
-    """Count, mean, extremes and nearest-rank percentiles of a set of values. All but the count are None for an empty set."""
+    """Count, mean, extremes and nearest-rank percentiles of a set of values. Of an empty set, only the count is set."""
 
     count: int
     mean: float | None
@@ -186,7 +186,7 @@ class RequestValues(OutcomeValues):
 
 
 class OpenLoadEntry(Entry):
-    """The arrivals of an open load: offered, late and dropped, and the lag of the generator. See ``steps.open_load``."""
+    """The arrivals of open load: offered, late and dropped, and the lag of the generator. See ``steps.open_load``."""
 
     rate_per_second: float
     offered: int
@@ -263,7 +263,7 @@ class FlowCount(Entry):
 
 
 class VaultCount(Entry):
-    """The change in unconsumed states of one class in one vault: counted, and expected from the generator's successes."""
+    """The change in unconsumed states of one class in one vault: counted, and expected from the successes."""
 
     state: str
     node: str
@@ -276,7 +276,7 @@ def _read_reasons(stored: Any) -> Any:
 
 
 class CountsEntry(Entry):
-    """The four counts over a run: totals, then by flow class, by vault and class of state, and the flows of every node."""
+    """The four counts over a run: totals, by flow class, by vault and class of state, and the flows of every node."""
 
     generator: int
     bridge: int
@@ -362,7 +362,7 @@ PASSED = VerdictEntry(passed=True, reasons=[])
 
 
 class StepEntry(RequestValues):
-    """One load on one lab. The fields from ``index`` on are its place in a sweep; a run of one step has their defaults."""
+    """One load on one lab. The fields from ``index`` on are its place in a sweep; a single run has their defaults."""
 
     name: str
     workload: str
@@ -395,7 +395,7 @@ class StepEntry(RequestValues):
     phase: Phase = "measure"
     thresholds: VerdictEntry = PASSED
     measured_again: list[Reason] = []
-    """Why the host made earlier attempts invalid, one reason for each attempt. The step was then rerun."""
+    """Why the host made earlier attempts invalid, at least one reason for each attempt. The step was then rerun."""
     environment: int = 0
     """The index of the step's environment in ``run.json``."""
 
@@ -403,7 +403,7 @@ class StepEntry(RequestValues):
 
     @property
     def judged_latency(self) -> Distribution:
-        """The latency that counts. In open load it runs from the intended start, so it includes the wait for a place."""
+        """The latency that counts. In open load, it runs from the intended start and includes the wait for a place."""
         return self.latency_intended_ms if self.open_load else self.latency_ms
 
     def updated(self, **changes: Any) -> "StepEntry":

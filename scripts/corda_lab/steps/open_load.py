@@ -1,8 +1,8 @@
-"""The values of open load: the offered, late and dropped arrivals, and whether the generator or the system was the reason.
+"""The values of open load: offered, late and dropped arrivals, and whether the generator or the system is the reason.
 
 A schedule gives each arrival an intended time. It starts at this time if the pool has a free place; otherwise it waits
-for one. Its lag is the time from the intended start to the real start. If an arrival found a free place, its lag is due to
-the generator; if the pool was full, it is due to the system.
+for one. Its lag is the time from the intended start to the real start. If an arrival found a free place, its lag is due
+to the generator; if the pool was full, it is due to the system.
 """
 
 import math
@@ -22,16 +22,16 @@ GENERATOR_LAG_SHARE_MAX = 0.05
 more. The lag is part of this latency, and changes it by no more than this share."""
 
 GENERATOR_LATE_SHARE_MAX = 0.01
-"""Share of the requests in the window that may have a larger lag; one request always may. If more have it, the generator
-was the limit."""
+"""Share of the requests in the window that may have a larger lag; one request always may. If more have it, the
+generator was the limit."""
 
 
 def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
     """The rows of open load with the columns ``lag_ms``, ``pool_was_free`` and ``pool_was_full_once`` (by worker).
 
     The pool was free for a request if, at its intended start, fewer than ``pool`` of the requests with an earlier
-    intended start were unfinished. Places are taken in order of the intended start, so waiting requests come before later
-    ones. Every worker has its own pool, an even share of all places.
+    intended start were unfinished. Places are taken in order of the intended start, so waiting requests come before
+    later ones. Every worker has its own pool, an even share of all places.
     """
     # Without rows there is one empty part, which has the columns too.
     workers = rows.partition_by("worker", maintain_order=True) if rows.height else [rows]
@@ -55,9 +55,9 @@ def open_load_values(rows: pl.DataFrame, window: Window, end: RunEnd, pool: int)
     """The entry ``open_load`` of a step.
 
     ``offered``, ``late`` and ``dropped`` are the counts of the generator over the whole run. ``due_in_window`` is the
-    number of arrivals in the measuring window, without dropped ones. ``pool_was_full`` is true if all places of a worker
-    were taken at some moment. ``generator_lag_ms_p99`` is over all requests in the window, with 0 for those that found no
-    free place; it is None without requests. ``generator_late`` counts those above ``generator_lag_ms_max``.
+    number of arrivals in the measuring window, without dropped ones. ``pool_was_full`` is true if all places of a
+    worker were taken at some moment. ``generator_lag_ms_p99`` is over all requests in the window, with 0 for those that
+    found no free place; it is None without requests. ``generator_late`` counts those above ``generator_lag_ms_max``.
     """
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
     within = ended_within(timed, window)
@@ -118,8 +118,8 @@ def system_could_not_keep_up(values: OpenLoadEntry) -> Reason | None:
 
 
 ACHIEVED_SHARE_MIN = 0.95
-"""The smallest share of the arrivals in the window that must be completed in it. It is not a share of the rate, because by
-chance a tenth more or fewer may arrive in a minute."""
+"""The smallest share of the arrivals in the window that must be completed in it. It is not a share of the rate, because
+by chance a tenth more or fewer may arrive in a minute."""
 
 
 UNFINISHED_MAX = 3

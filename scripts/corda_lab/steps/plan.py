@@ -1,4 +1,4 @@
-"""The resolved plan of a load: its flows (the subject and its parts), its options, and the arguments of the generator."""
+"""The resolved plan of a load: its flows (subject and parts), its options, and the arguments of the generator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,15 +1,15 @@
 """Why a step is invalid, failed or has a warning: a code with values, and its sentence.
 
-A reason is stored as ``{"code": …, "values": {…}}``. Its sentence is made only when it is shown. So several steps with the
-same reason share one sentence with a range, and no program has to parse English. Schema 5 stored sentences; they have the
-code ``stored`` and are shown unchanged.
+A reason is stored as ``{"code": …, "values": {…}}``. Its sentence is made only when it is shown. So several steps with
+the same reason share one sentence with a range, and no program has to parse English. Schema 5 stored sentences; they
+have the code ``stored`` and are shown unchanged.
 """
 
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 Value = float | int | str
 
@@ -22,8 +22,8 @@ SENTENCES: Mapping[str, str] = {
     # What the generator did.
     "generator_cpu": "the generator used up to {percent:.0f} % of its core, so it may have been the limit itself",
     "generator_late": (
-        "the generator was the limit: {late:,} of {requests:,} requests started more than {allowed_ms:.0f} ms late although"
-        " the pool had a free place"
+        "the generator was the limit: {late:,} of {requests:,} requests started more than {allowed_ms:.0f} ms late"
+        " although the pool had a free place"
     ),
     "generator_dropped": (
         "the generator was the limit: {dropped:,} arrivals were dropped although the pool had free places"
@@ -40,15 +40,15 @@ SENTENCES: Mapping[str, str] = {
     "still_spawning": "users were still starting when the measuring window began",
     # What was offered, and what was done.
     "pool_full": (
-        "the system did not keep up with the offered rate: the pool of {pool:,} was full at times, {late:,} of {offered:,}"
-        " arrivals started late and {dropped:,} were dropped"
+        "the system did not keep up with the offered rate: the pool of {pool:,} was full at times, {late:,} of"
+        " {offered:,} arrivals started late and {dropped:,} were dropped"
     ),
     "rate_not_achieved": "achieved {achieved:.2f} of {due:.2f} arrivals per second",
     "arrivals_dropped": "{dropped:,} of {offered:,} arrivals were dropped",
     "nothing_completed": "no flow was completed in the measuring window",
     "all_failed": (
-        "every request failed in the same way, so the load was ended after {seconds:.0f} s: {errors:,} of {total:,} requests"
-        " failed"
+        "every request failed in the same way, so the load was ended after {seconds:.0f} s: {errors:,} of {total:,}"
+        " requests failed"
     ),
     "requests_failed": "{errors:,} of {total:,} requests failed",
     # Whether the counts agree.
@@ -75,6 +75,15 @@ class Reason(BaseModel):
     code: str
     values: dict[str, Value] = {}
 
+    @model_validator(mode="after")
+    def _fills_its_sentence(self) -> "Reason":
+        try:
+            sentence([self])
+        except (KeyError, ValueError):
+            # From a damaged file: without this check it would fail where it is shown.
+            raise ValueError(f"the values of {self.code!r} do not fit its sentence") from None
+        return self
+
     def __str__(self) -> str:
         return sentence([self])
 
@@ -87,7 +96,7 @@ def reason(code: str, **values: Value) -> Reason:
 
 
 def read_reason(stored: Any) -> Any:
-    """Convert a stored reason for its model: an object stays as it is, a sentence of schema 5 gets the code ``stored``."""
+    """Convert a stored reason for its model. A sentence of schema 5 gets the code ``stored``; an object is kept."""
     return reason("stored", text=stored) if isinstance(stored, str) else stored
 
 

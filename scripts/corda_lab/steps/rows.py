@@ -224,7 +224,7 @@ def outcome_values(rows: pl.DataFrame, window: Window) -> OutcomeValues:
 
 
 def states_per_second(values: OutcomeValues, window: Window, states_per_flow: int | None) -> float | None:
-    """The states per second that the successes in the window created. None if the workload does not define their number."""
+    """The states per second that the successes in the window created. None if the workload does not define them."""
     if states_per_flow is None:
         return None
     return values.requests.window_ok * states_per_flow / window.seconds

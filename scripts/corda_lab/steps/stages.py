@@ -81,8 +81,8 @@ def flow_table(part: str, requests: pl.DataFrame, stages: pl.DataFrame) -> FlowS
 
     ``requests`` has the requests in the window that succeeded or failed as expected. ``start`` is the time from the
     request until the flow is created in the node, ``end`` the time from the end of the flow until the answer; both use
-    the clock of one machine. ``sum_ms_mean`` (start + stages + end) is compared with ``request_ms_mean``, the time of the
-    same requests at the generator. ``bridge_flow_ms_mean`` is the time of the successful flows at the bridge.
+    the clock of one machine. ``sum_ms_mean`` (start + stages + end) is compared with ``request_ms_mean``, the time of
+    the same requests at the generator. ``bridge_flow_ms_mean`` is the time of the successful flows at the bridge.
     """
     initiators = stages.filter(pl.col("role") == "initiator").rename(
         {"started_at": "flow_started_at", "ended_at": "flow_ended_at"}
@@ -140,10 +140,10 @@ def responder_tables(stages: pl.DataFrame, transactions: pl.Series) -> list[Resp
 
 
 def consensus_latency(stages: pl.DataFrame, transactions: pl.Series) -> pl.DataFrame:
-    """The consensus latency of every transaction: columns ``tx_id``, ``flow``, ``parties`` (that recorded it), ``latency_ms``.
+    """The consensus latency of every transaction: columns ``tx_id``, ``flow``, ``parties`` and ``latency_ms``.
 
     It is the time from the arrival of the notary's signature at the initiator until the last party committed the
-    transaction.
+    transaction. ``parties`` is the number of parties that recorded it.
     """
     return (
         stages.filter(pl.col("tx_id").is_in(transactions.implode()))
@@ -162,7 +162,7 @@ def consensus_latency(stages: pl.DataFrame, transactions: pl.Series) -> pl.DataF
 
 
 def complete_only(latencies: pl.DataFrame) -> pl.DataFrame:
-    """The transactions with the rows of all parties: the largest number of parties that any transaction of the flow has.
+    """The transactions with the rows of all parties, which is the largest number that a transaction of the flow has.
 
     The other transactions lack a row, which may be that of the last party.
     """
@@ -202,8 +202,8 @@ def stage_values(
 ) -> StagesEntry:
     """The entry ``stages`` of a step.
 
-    ``flows`` has the flow class of every part, by its name. ``is_on`` is whether the nodes write stage rows, ``dropped``
-    the number of rows that each node could not write.
+    ``flows`` has the flow class of every part, by its name. ``is_on`` is whether the nodes write stage rows,
+    ``dropped`` the number of rows that each node could not write.
     """
     meant = as_meant_within(requests, window)
     tables = []

@@ -45,7 +45,7 @@ def is_beyond_chance(step: StepEntry) -> bool:
 
 
 def is_unsteady(step: StepEntry) -> bool:
-    """Whether throughput changed by more than chance. False for a step without a warm-up, which shows how nodes warm up."""
+    """Whether throughput changed by more than chance. False without a warm-up: such a step shows how nodes warm up."""
     return has_changed(step) and step.warm_up.seconds_max > 0 and is_beyond_chance(step)
 
 

@@ -4,8 +4,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from rich.table import Table
-
 from corda_lab.errors import LabError
 from corda_lab.knobs import labels
 from corda_lab.lab import lifecycle
@@ -16,7 +14,7 @@ from corda_lab.sweeps import execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.lab import Lab
-from corda_lab.text import ui
+from corda_lab.text import tables, ui
 from corda_lab.text.durations import format_duration
 from corda_lab.text.words import plural
 from lab_workload.names import did_you_mean
@@ -155,7 +153,7 @@ def show_plan(sweep: SweepFile, settings: Settings) -> None:
         show_search(sweep, settings)
         return
     steps = plan.plan_steps(sweep, settings)
-    table = Table("", "step", "repeat", "workload", "lab", box=None, pad_edge=False, header_style="bold")
+    table = tables.table("", "step", "repeat", "workload", "lab")
     last: object = None
     for step in steps:
         key = step.lab_key(fields.fresh)
@@ -163,7 +161,7 @@ def show_plan(sweep: SweepFile, settings: Settings) -> None:
         wanted = plan.settings_of(step.variables, settings)
         described = labels.describe({**wanted.values, "CORDA_IMAGE": wanted.node_image}) if is_new else ""
         table.add_row(str(step.index), step.label, str(step.repeat), step.workload, described)
-    ui.console.print(table)
+    tables.show(table)
     left = plan.estimate(steps, settings, fresh=fields.fresh)
     least, most = minutes(left.seconds_min), minutes(left.seconds_max)
     between = most if least == most else f"{least} to {most}"

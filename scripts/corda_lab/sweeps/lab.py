@@ -4,8 +4,8 @@ import contextlib
 import time
 
 from corda_lab.errors import BAD_INPUT, FinalError, LabError
-from corda_lab.lab import environment as manifest
 from corda_lab.lab import lifecycle, ownership, shape
+from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment
 from corda_lab.sweeps import plan
@@ -17,7 +17,7 @@ class Lab:
     """The lab on which the steps run. It is started again, with an empty ledger, as often as the sweep requests."""
 
     def __init__(self, settings: Settings, images: lifecycle.ImageChoice | None, *, fresh: Fresh) -> None:
-        self._settings = settings
+        self.settings = settings
         self._images = images
         self._fresh = fresh
         self._key: tuple[object, ...] | None = None
@@ -29,7 +29,7 @@ class Lab:
     def require_replaceable(self) -> None:
         """Raise LabError if there is a lab that no sweep started, because its ledger would be lost."""
         lifecycle.prepare_engine()
-        if not ownership.is_replaceable(self._settings.project):
+        if not ownership.is_replaceable(self.settings.project):
             raise LabError(
                 "A lab (or its volumes) already exists, but a sweep needs an empty ledger",
                 "Remove it with `scripts/lab down --volumes`, or pass --replace.",
@@ -41,14 +41,14 @@ class Lab:
 
     def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
         """Make sure that a lab with the shape of a step is running. Returns its settings and environment."""
-        wanted = plan.settings_of(step.variables, self._settings)
+        wanted = plan.settings_of(step.variables, self.settings)
         key = step.lab_key(self._fresh)
         if self._environment is None or self._key != key:
             self._key = None
             self._start(wanted)
             self.starts += 1
             self.started_at = time.time()
-            self._environment = manifest.environment(shape.of_running(wanted))
+            self._environment = read_environment(shape.of_running(wanted))
             self._key = key
         return wanted, self._environment
 

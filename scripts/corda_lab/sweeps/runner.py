@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.settings import Settings
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import execute as run
@@ -156,13 +155,9 @@ class Runner:
         (folder / "error.txt").write_text(f"{error.message}\n{error.remedy}\n", encoding="utf-8")
         # If the engine does not answer, there are no logs.
         with contextlib.suppress(LabError):
-            compose = Compose(plan.settings_of(step.variables, self._lab_settings))
+            compose = Compose(plan.settings_of(step.variables, self._lab.settings))
             logs = compose.run("logs", "--no-color", "--tail", "2000", check=False)
             (folder / "logs.txt").write_text(logs.stdout + logs.stderr, encoding="utf-8")
-
-    @property
-    def _lab_settings(self) -> Settings:
-        return self._lab._settings
 
     def tell(self, measured: Measured) -> None:
         """Print the values of a step in one line, then its warnings and most frequent errors."""

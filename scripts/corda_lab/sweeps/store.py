@@ -19,8 +19,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, RESULTS, WORKLOADS
 from corda_lab.report import page
-from corda_lab.results import files as keep
-from corda_lab.results import folders
+from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import SweepPlan
 from corda_lab.sweeps.file import QUICK_SUFFIX
@@ -50,10 +49,10 @@ def digest(paths: Sequence[Path]) -> str:
 
 def fingerprint(sweep_text: str, workloads: Sequence[str], settings: Settings) -> dict[str, str]:
     """Return what a sweep's steps depend on, except images: name → hash or value. --resume compares it."""
-    files = [path for folder in SHAPE_FOLDERS for path in (CONFIGS / folder).iterdir() if path.is_file()]
+    shape_files = [path for folder in SHAPE_FOLDERS for path in (CONFIGS / folder).iterdir() if path.is_file()]
     return {
         "the sweep file": hashlib.sha256(sweep_text.encode()).hexdigest(),
-        "the nodes' settings in configs/": digest([*files, CONFIGS / "network.conf"]),
+        "the nodes' settings in configs/": digest([*shape_files, CONFIGS / "network.conf"]),
         **{f"the workload {name}": digest([WORKLOADS / f"{name}.yaml"]) for name in sorted(set(workloads))},
         **{
             f"{name} in .env or the environment": value
@@ -94,7 +93,7 @@ class Unfinished:
 
     def read(self, step: PlannedStep) -> Measured:
         """Read a complete step."""
-        return keep.read_step(self._step_folder(step))
+        return files.read_step(self._step_folder(step))
 
     def _broken_file(self, step: PlannedStep) -> Path:
         return self.folder / "broken" / f"{step.index:04d}-{step.key}.txt"
@@ -117,7 +116,7 @@ class Unfinished:
     def keep(self, step: PlannedStep, measured: Measured) -> None:
         """Store a step atomically."""
         with atomic.whole_folder(self._step_folder(step)) as folder:
-            keep.write_step(folder, measured)
+            files.write_step(folder, measured)
 
     def image_ids(self) -> dict[str, str]:
         """Return the images of the complete steps: name → id."""
@@ -140,14 +139,14 @@ class Unfinished:
         if final.exists():
             folders.point_latest(final)
         else:
-            steps = [keep.read_step(folder) for folder in self.done]
+            steps = [files.read_step(folder) for folder in self.done]
             if not steps:
                 raise LabError(
                     f"{self.identity}: no step is complete", "Continue it with `scripts/lab sweep --resume`."
                 )
             with folders.new_run(self.identity, results=results_folder) as folder:
                 (folder / "sweep.yaml").write_text(self.sweep_text, encoding="utf-8")
-                manifest = keep.run_manifest(
+                manifest = files.run_manifest(
                     self.identity,
                     steps,
                     sweep=sweep,
@@ -155,7 +154,7 @@ class Unfinished:
                     command=self.plan["command"],
                     grafana=grafana,
                 )
-                keep.write_run(folder, manifest, steps)
+                files.write_run(folder, manifest, steps)
                 page.render(folder)
                 if (self.folder / FAILED).is_dir():
                     shutil.copytree(self.folder / FAILED, folder / FAILED)
@@ -193,7 +192,7 @@ def all_unfinished(*, results_folder: Path | None = None) -> list[Unfinished]:
     if not folder.is_dir():
         return []
     paths = sorted(path for path in folder.iterdir() if folders.RUN_NAME.fullmatch(path.name))
-    return [Unfinished(path, folders.read_json(path / "plan.json")) for path in paths]
+    return [Unfinished(path, folders.read_object(path / "plan.json")) for path in paths]
 
 
 def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:

@@ -3,17 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-import polars as pl
-
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.rows import distribution
 from lab_workload.run_end import RunEnd
-
-NOTHING = distribution(pl.Series([], dtype=pl.Float64)).model_dump()
 
 
 def changed(step: StepEntry, changes: Mapping[str, Any]) -> StepEntry:
-    """A copy with changes by path: ``{"resources.host_busy_percent": 99.0}``. A path may contain keys of dictionaries."""
+    """A copy with changes by path: ``{"resources.host_busy_percent": 99.0}``. Dictionary keys may be part of a path."""
     content = step.model_dump(by_alias=True)
     for path, value in changes.items():
         *folders, name = path.split(".")
@@ -22,11 +17,6 @@ def changed(step: StepEntry, changes: Mapping[str, Any]) -> StepEntry:
             place = place[folder]
         place[name] = value
     return StepEntry.model_validate(content)
-
-
-def distribution_of(**known: float | None) -> dict[str, Any]:
-    """The fields of a distribution. Those that are not given have no value."""
-    return {**NOTHING, **known}
 
 
 def run_end(**known: Any) -> RunEnd:

@@ -1,8 +1,8 @@
 """Simulated runs in the real formats, for tests: queueing systems whose values are known in advance.
 
 Closed load: each of ``users`` sends one request at a time to a single server, which handles them in order. With a fixed
-service time s, the exact solution is a throughput of 1 / s, and a latency of users × s once the queue is full. Open load:
-requests arrive at a constant rate, and the same server handles them as long as the pool has a free place.
+service time s, the exact solution is a throughput of 1 / s, and a latency of users × s once the queue is full. Open
+load: requests arrive at a constant rate, and the same server handles them as long as the pool has a free place.
 """
 
 import heapq
@@ -41,6 +41,12 @@ def warming(seconds: float, seed: int) -> Callable[[float], float]:
     """A random service time that, like that of a cold JVM, halves over the first 15 seconds."""
     source = random.Random(seed)
     return lambda at: seconds * (1 + math.exp(-at / 8)) * source.lognormvariate(0, 0.5)
+
+
+def cold(seconds: float, seed: int) -> Callable[[float], float]:
+    """A service time that scatters, and that falls from seven times its value over the first minute or so."""
+    source = random.Random(seed)
+    return lambda at: seconds * (1 + 6 * math.exp(-at / 25)) * source.lognormvariate(0, 0.4)
 
 
 def row(
@@ -92,8 +98,8 @@ def closed_rows(
 ) -> list[dict[str, Any]]:
     """The rows of closed load over ``total_seconds``. Flows that are in flight at the end are finished.
 
-    Every ``error_every``-th request fails with the outcome ``failure``. ``errors`` and ``parts`` take turns; ``{n}`` in an
-    error stands for the number of its request.
+    Every ``error_every``-th request fails with the outcome ``failure``. ``errors`` and ``parts`` take turns; ``{n}`` in
+    an error stands for the number of its request.
     """
     ready = [(user * 0.05, user) for user in range(users)]
     heapq.heapify(ready)
@@ -124,8 +130,8 @@ def open_rows(
 ) -> tuple[list[dict[str, Any]], int]:
     """The rows of open load with constant arrivals, and the number of dropped arrivals.
 
-    The generator starts every request ``lag_seconds`` late. An arrival that finds the pool full waits for the next place,
-    and is dropped if it would start more than ``late_max_seconds`` late.
+    The generator starts every request ``lag_seconds`` late. An arrival that finds the pool full waits for the next
+    place, and is dropped if it would start more than ``late_max_seconds`` late.
     """
     places: list[float] = []
     server_free_at, dropped = 0.0, 0

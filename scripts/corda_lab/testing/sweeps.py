@@ -1,8 +1,8 @@
-"""SimulatedSweep sweeps: folders as ``lab sweep`` writes them, with rows and samples of a system whose values are known.
+"""Simulated sweeps: folders as ``lab sweep`` writes them, with rows and samples of a system of known values.
 
-Only the load is simulated. Planning, searching, judging and storing use the real code. The rows are made with polars, so
-that a million of them take seconds. The simulated system completes ``capacity × users ÷ (users + 3)`` flows per second:
-it saturates as real systems do.
+Only the load is simulated. Planning, searching, judging and storing use the real code. The rows are made with polars,
+so that a million of them take seconds. The simulated system completes ``capacity × users ÷ (users + 3)`` flows per
+second: it saturates as real systems do.
 """
 
 import json
@@ -57,7 +57,7 @@ STAGE_SHARES = {"wait": 0.3, "build": 0.03, "verify": 0.05, "sign": 0.05, "colle
 
 @dataclass(frozen=True)
 class SimulatedSweep:
-    """A sweep to simulate. ``vary`` is that of the plan; ``invalid`` maps the index of an invalid step to its reason."""
+    """A sweep to simulate. ``vary`` is that of the plan; ``invalid`` maps indices of invalid steps to reasons."""
 
     vary: Mapping[str, Sequence[Any]] = field(
         default_factory=lambda: {"load.users": [1, 4, 16], "shape.database": ["h2", "postgres"]}

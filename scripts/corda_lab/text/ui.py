@@ -1,5 +1,6 @@
 """Terminal output of the command line: phases with their duration, progress, warnings and errors."""
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,10 @@ from rich.status import Status
 
 from corda_lab.errors import LabError
 
-console = Console(highlight=False, soft_wrap=True)
+WIDTH_WITHOUT_TERMINAL = 10_000
+"""The line width, in characters, for output to a file or a pipe."""
+
+console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
 """Progress and results, on standard output."""
 
 error_console = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -38,7 +42,7 @@ def print_error(error: LabError) -> None:
 
 @dataclass
 class PhaseTimes:
-    """Seconds that each phase of this process took, in order. The run's manifest and the summary of quickstart use it."""
+    """Seconds that each phase of this process took, in order, for the manifest and the summary of quickstart."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 

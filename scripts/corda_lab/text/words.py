@@ -14,7 +14,7 @@ STAGE_MEANINGS = {
     "other": "time between these stages",
     "end": "from the end of the flow until the generator has the answer: RPC, bridge, HTTP",
 }
-"""What happens in each stage of a request, in order. ``Stage.java`` in the CorDapp defines the stages inside the node."""
+"""What happens in each stage of a request, in order. ``Stage.java`` defines the stages inside the node."""
 STAGES_OUTSIDE = ("start", "end")
 """Stages outside the node. A flow cannot time them itself."""
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from corda_lab.analysis import listing, points
 from corda_lab.analysis.listing import DamagedRun, RunSummary
 from corda_lab.cli import results
+from corda_lab.errors import LabError
 from corda_lab.results import folders, stored
 from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
@@ -78,7 +79,7 @@ def test_open_load_is_listed_with_its_latency_from_the_intended_start(stored_ope
 CURRENT, OLD = f'{{"schema": {folders.SCHEMA}, "steps": ', f'{{"schema": {min(folders.READABLE) - 1}, "steps": '
 
 
-@pytest.mark.parametrize("text", ["{", CURRENT + "[]}", OLD + "[{}]}", CURRENT + "[{}]}"])
+@pytest.mark.parametrize("text", ["{", CURRENT + "[]}", CURRENT + "5}", OLD + "[{}]}", CURRENT + "[{}]}"])
 def test_a_damaged_run_is_marked_and_hides_no_other(stored_run: Callable[..., Path], text: str) -> None:
     run = stored_run()
     broken = run.parent / "20260101T000000Z-broken"
@@ -90,3 +91,23 @@ def test_a_damaged_run_is_marked_and_hides_no_other(stored_run: Callable[..., Pa
     assert first.damaged
     assert second.run == run.name
     assert results._table_of_runs([first, second]).row_count == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("environment", 7, "has no environment 7 of step 1"),
+        ("flags", [{"code": "swapped", "values": {}}], "the values of 'swapped' do not fit its sentence"),
+        ("flags", [{"code": "swapped", "values": {"pages": "x"}}], "the values of 'swapped' do not fit its sentence"),
+    ],
+)
+def test_a_step_that_contradicts_the_run_is_an_error_with_its_folder(
+    stored_run: Callable[..., Path], field: str, value: object, message: str
+) -> None:
+    run = stored_run()
+    content = folders.read_json(run / "steps.json")
+    content["steps"][0][field] = value
+    folders.write_json(run / "steps.json", content)
+    with pytest.raises(LabError, match=message) as caught:
+        stored.read(run)
+    assert str(run) in caught.value.message

@@ -69,7 +69,7 @@ def test_a_ratio_with_an_interval_that_says_nothing_stands_alone(tmp_path: Path)
 def test_a_run_against_itself_shows_no_difference(before: Path) -> None:
     found = judged(before, before, threshold=0.01)
     assert found.regressions == []
-    assert comparison.unlike_headline(found.others[0]) == "Both are the same run."
+    assert comparison.environment_headline(found.others[0]) == "Both are the same run."
     assert "no difference seen at any of 2 points" in comparison.headline(found.others[0], "throughput")
 
 
@@ -78,7 +78,7 @@ def test_differences_between_the_environments_come_first(before: Path, tmp_path:
         tmp_path, environment={"git": {"commit": "f" * 40, "has_changes": False}, "shape": {"NODE_HEAP": "2g"}}
     )
     found = judged(before, other)
-    assert {(entry.kind, entry.name) for entry in found.others[0].unlike} == {
+    assert {(entry.kind, entry.name) for entry in found.others[0].environment_differences} == {
         ("shape", "NODE_HEAP"),
         ("commit", "commit"),
         ("commit", "has_changes"),
@@ -152,7 +152,7 @@ def test_searches_are_compared_by_the_rates_that_they_confirmed(tmp_path: Path) 
         ("H2", "too few repeats to tell"),
         ("PostgreSQL", "too few repeats to tell"),
     ]
-    assert (one.alone, one.lost) == ([], [])
+    assert (one.alone, one.missing) == ([], [])
     assert (found.state, found.regressions) == ("warning", [])
     ratio = one.rates[0].ratio
     assert ratio is not None
@@ -185,7 +185,7 @@ def test_comparisons_of_several_runs_are_one_family(before: Path, tmp_path: Path
 
 def test_how_a_run_measured_is_compared_and_the_seed_of_a_repeat_is_not(before: Path, tmp_path: Path) -> None:
     longer = later(tmp_path, seconds=90.0)
-    assert {(entry.kind, entry.name) for entry in judged(before, longer).others[0].unlike} == {
+    assert {(entry.kind, entry.name) for entry in judged(before, longer).others[0].environment_differences} == {
         ("measuring", "measure.seconds_min"),
         ("measuring", "measure.seconds_max"),
     }
@@ -196,13 +196,13 @@ def test_how_a_run_measured_is_compared_and_the_seed_of_a_repeat_is_not(before: 
         "first minute": {"measure": {"seconds_min": 60.0, "seconds_max": 60.0, "precision": None}}
     }
     results.write_json(path, manifest)
-    names = {entry.name for entry in judged(before, longer).others[0].unlike}
+    names = {entry.name for entry in judged(before, longer).others[0].environment_differences}
     assert "own_spans.first minute.measure.seconds_max" in names
     # After --finish of a sweep that broke off another repeat may come first.
     path = before / "steps.json"
     stored = results.read_json(path)
     results.write_json(path, {**stored, "steps": [step for step in stored["steps"] if step["repeat"] > 1]})
-    assert judged(before, later(tmp_path / "other")).others[0].unlike == []
+    assert judged(before, later(tmp_path / "other")).others[0].environment_differences == []
 
 
 @pytest.mark.parametrize(

@@ -219,10 +219,10 @@ def test_a_growing_queue_and_a_full_heap_are_seen(sweep: Path) -> None:
         }
     )
     used = {use.resource: use for use in saturation.uses(run, point, grown)}
-    assert used["queue"].is_used_up
+    assert used["queue"].is_saturated
     assert "the inbound queue of PartyB grew from" in used["queue"].evidence
-    assert used["GC"].is_used_up
-    assert not used["generator"].is_used_up
+    assert used["GC"].is_saturated
+    assert not used["generator"].is_saturated
 
 
 def test_one_time_axis_marks_every_step_and_its_phases(sweep: Path) -> None:
@@ -352,7 +352,7 @@ def test_a_search_without_a_confirmed_rate_names_no_best_point(tmp_path: Path) -
     text = text_of(folder)
     assert "No rate was confirmed." in text
     assert "4 arrivals per second were not sustained: p99" in text
-    assert "best throughput" not in text
+    assert "highest throughput" not in text
     assert "confirmed throughput" not in text
     assert "★ 4/s" not in text
 

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from corda_lab import __version__
+from corda_lab.errors import LabError
 from corda_lab.results import folders
-from corda_lab.results.files import Measured, stage_table
+from corda_lab.results.files import Measured, read_step, stage_table
 from corda_lab.steps.entry import StepEntry
 from corda_lab.testing.runs import ENVIRONMENT
 
@@ -31,3 +33,10 @@ def test_steps_of_different_workloads_have_different_stages() -> None:
 
 def test_the_manifest_names_the_version_that_wrote_it(stored_run: Callable[..., Path]) -> None:
     assert folders.read_json(stored_run() / "run.json")["lab_version"] == __version__
+
+
+def test_a_damaged_table_of_a_step_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "workload.json").write_text('{"name": "iou", "text": ""}', encoding="utf-8")
+    (tmp_path / "requests.parquet").write_bytes(b"PAR1")
+    with pytest.raises(LabError, match="its tables cannot be read"):
+        read_step(tmp_path)

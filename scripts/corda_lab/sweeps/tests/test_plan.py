@@ -186,7 +186,7 @@ def test_a_name_that_leaves_no_room_for_a_step_s_number_is_refused_in_the_plan(
         if is_possible:
             assert len(f"{named.name}-{plan.plan_steps(named, settings)[0].index:04d}") == folders.NAME_LENGTH_MAX
             continue
-        with pytest.raises(LabError, match="cannot be a run's name"):
+        with pytest.raises(LabError, match="cannot be the name of a run"):
             plan.plan_steps(named, settings)
 
 
