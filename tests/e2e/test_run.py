@@ -68,6 +68,21 @@ def test_the_report_opens_offline_in_a_browser(run: Path, browser: Browser) -> N
     assert seen["empty_charts"] == []
 
 
+def test_a_run_whose_every_request_fails_ends_within_seconds_and_says_why(lab: Lab) -> None:
+    value = "iouValue={{ random_int(100, 999) }}"  # The other party signs only below 100.
+    done = lab.run("run", "iou", "--users", "4", "--duration", "10m", "--name", "e2e-refused", "--set", value)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "every request failed in the same way" in done.stdout
+    step = json.loads((lab.results()[-1] / "steps.json").read_text())["steps"][0]
+    assert step["window"]["load_ended_at"] - step["window"]["load_started_at"] < 60
+    assert step["requests"]["errors"] == step["requests"]["total"] >= 20
+    (kind,) = step["errors"]
+    assert (kind["status"], kind["count"]) == (502, step["requests"]["errors"])
+    assert f"{kind['count']} × 502 {kind['error']}" in done.stdout
+    assert step["counts"]["agree"]
+    assert lab.compose.load_containers() == []
+
+
 def test_ctrl_c_leaves_the_lab_up_and_nothing_half_written(lab: Lab) -> None:
     before = lab.results()
     with subprocess.Popen(

@@ -1,17 +1,18 @@
-"""Workloads: read, checked and rendered by one piece of code, which the generator and the command line share.
+"""Reads, checks and renders workloads. The generator and the command line share this package.
 
-A new workload is a file in ``configs/workloads/`` and nothing here. In the order in which a workload passes through:
+A new workload is a file in ``configs/workloads/``; it needs no code here. The modules, in the order of processing:
 
-- ``yaml_source``, ``schema``: the file with the line of every field; its fields. A new field begins in ``schema``.
-- ``workload``: everything that a file says, as ``Workload``; ``overrides`` are the values that ``--set`` changes in it.
-- ``templates``, ``values``, ``prepared``: what ``{{ … }}`` may contain, and what it draws from. A new name begins in
-  both ``templates`` and ``values``.
-- ``flows``, ``flow_arguments``, ``network``: what a network offers, whether arguments fit, and the workload bound to
-  the network.
-- ``starts``: every flow start with its arguments rendered, to be tried before a run.
-- ``problems``: what can be wrong, as data, and the errors that carry it. ``load``: the terms of a load. ``run_end``: the
+- ``yaml_source``, ``schema``: read the file with the line of every field, and define its fields. To add a field, begin
+  in ``schema``.
+- ``workload``: the whole content of a file, as ``Workload``. ``overrides``: values that ``--set`` replaces in it.
+- ``templates``, ``values``, ``prepared``: what ``{{ … }}`` may contain, and the values that it uses. To add a name,
+  begin in ``templates`` and ``values``.
+- ``flows``, ``flow_arguments``, ``network``: what a network offers, whether arguments fit a flow, and a workload bound
+  to a network.
+- ``starts``: one start of each flow with rendered arguments, for a check before the run.
+- ``problems``: problems as data, and the errors that carry them. ``load``: the terms of a load. ``run_end``: the
   content of the end file.
-- ``error_text``: the message of a failed request without its values, so that equal failures count as one.
+- ``error_text``: the message of a failed request without its values, so that equal failures are counted together.
 
-It needs only pydantic, Jinja2 and PyYAML, and asks no server itself.
+The package needs only pydantic, Jinja2 and PyYAML, and sends no requests itself.
 """

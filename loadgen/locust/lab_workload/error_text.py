@@ -1,12 +1,12 @@
-"""Error messages without the values in them: requests that fail for one reason are one kind of failure."""
+"""Removes the values from error messages, so that requests that fail for the same reason are counted together."""
 
 import re
 
 VALUE = "…"
-"""Stands where a value was."""
+"""Replaces a value in a message."""
 
 _PROBLEM = re.compile(r"[a-z][a-z0-9-]*: ")
-"""The slug of a problem at the start of a message. It is a name, also where it has a number: ``http-500: ``."""
+"""The problem's name at the start of a message. Numbers in it are not values: ``http-500: ``."""
 
 _QUOTED = ((re.compile(r'"[^"]+"'), f'"{VALUE}"'), (re.compile(r"(?<!\w)'[^']+'(?!\w)"), f"'{VALUE}'"))
 
@@ -28,7 +28,7 @@ _VALUES = re.compile(
 
 
 def without_values(message: str) -> str:
-    """The message with ``…`` in place of every quoted text, id, hash, time and number."""
+    """Return the message with ``…`` in place of every quoted text, id, hash, time and number."""
     problem = _PROBLEM.match(message)
     start = problem.end() if problem else 0
     text = message[start:]

@@ -1,4 +1,4 @@
-"""Whether a node can start a flow with the arguments of a workload: their names, and the types of constants."""
+"""Checks whether a node can start a flow with a workload's arguments: their names, and the types of constants."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,15 @@ _LIST = re.compile(r"(?:list|collection|set|iterable)<(.+)>")
 
 
 def flow_problems(node: str, flow: str, args: Mapping[str, Any], flows: Sequence[Flow]) -> list[Problem]:
-    """What keeps ``node``, which can start ``flows``, from starting ``flow`` with these arguments.
+    """Return why ``node`` cannot start ``flow`` with these arguments. ``flows`` are the flows that it can start.
 
-    Locations are relative to what has ``flow`` and ``args``: a part of a workload or a step of its set-up.
+    Locations are relative to the mapping with ``flow`` and ``args``: a part of a workload, or a step of its set-up.
     """
     found = named(flow, flows)
     if not found:
         known = [one.name if "." in flow else one.short_name for one in flows]
         text = f"{node} has no flow {flow!r}{did_you_mean(flow, known)}"
-        return [Problem.of("flow", text, f"`scripts/lab flows {node}` lists its flows.")]
+        return [Problem.of("flow", text, f"`scripts/lab flows {node}` lists the flows that it can start.")]
     constructors = [parameters for one in found for parameters in one.constructors]
     return [
         replace(problem, location=("args", *problem.location))
@@ -39,16 +39,16 @@ def flow_problems(node: str, flow: str, args: Mapping[str, Any], flows: Sequence
 
 
 def named(flow: str, flows: Sequence[Flow]) -> list[Flow]:
-    """The flows of this full or short name."""
+    """Return the flows with this full or short name."""
     return [one for one in flows if flow in (one.name, one.short_name)]
 
 
 def argument_problems(flow: str, args: Mapping[str, Any], constructors: Sequence[Parameters]) -> list[Problem]:
-    """What is wrong with arguments of ``flow``, located within them; nothing when some constructor takes them.
+    """Return the problems of the arguments of ``flow``; none if some constructor accepts them.
 
-    As for the bridge, there has to be an argument for every parameter, also for one that may be null. Where no
-    constructor takes these names, the closest one shows what is missing and what is unknown. Where no constructor is
-    known, nothing can be wrong.
+    The rules are those of the bridge: every parameter needs an argument, even if it may be null. If no constructor has
+    exactly these names, the closest one shows what is missing and what is unknown. If no constructor is known, the
+    arguments are not checked. Locations are relative to the arguments.
     """
     if not constructors:
         return []
@@ -61,7 +61,7 @@ def argument_problems(flow: str, args: Mapping[str, Any], constructors: Sequence
 
 
 def _name_problems(args: Mapping[str, Any], parameters: Parameters) -> list[Problem]:
-    """Arguments that this constructor has no parameter for, and parameters without an argument."""
+    """Return the arguments that this constructor does not have, and its parameters without an argument."""
     names = [one.name for one in parameters]
     unknown = [name for name in args if name not in names]
     missing = [one.name for one in parameters if one.name not in args]
@@ -72,7 +72,7 @@ def _name_problems(args: Mapping[str, Any], parameters: Parameters) -> list[Prob
 
 
 def _type_problems(args: Mapping[str, Any], parameters: Parameters) -> list[Problem]:
-    """Constants that cannot be a value of their parameter's type; what a template will give is not known yet."""
+    """Return the constants that do not fit their parameter's type. Values of templates are not known yet."""
     types = {one.name: one.type for one in parameters}
     return [
         Problem.of(name, f"{value!r} is not a value of type {types[name]}")
@@ -82,7 +82,7 @@ def _type_problems(args: Mapping[str, Any], parameters: Parameters) -> list[Prob
 
 
 def fits(value: Any, type_name: str) -> bool:
-    """Whether the bridge takes a constant for a value of a type; of types that are not known here: yes."""
+    """Return whether the bridge accepts a constant for a type. True for types that are not known here."""
     if value is None:
         return type_name.endswith("?")
     kind = type_name.removesuffix("?").lower()
@@ -99,7 +99,7 @@ def fits(value: Any, type_name: str) -> bool:
 
 
 def fits_number(value: Any, kind: str) -> bool:
-    """Whether a constant is a number, whole and in range where the type asks for it. Only a decimal may be text."""
+    """Return whether a constant is a number of the type, and in its range. Only a BigDecimal may be given as text."""
     if isinstance(value, str):
         return kind == "bigdecimal" and _DECIMAL.fullmatch(value) is not None
     if isinstance(value, bool) or not isinstance(value, int if kind in WHOLE else (int, float)):
@@ -109,7 +109,7 @@ def fits_number(value: Any, kind: str) -> bool:
 
 
 def fits_text(value: str, kind: str) -> bool:
-    """Whether a text has the form that its type asks for."""
+    """Return whether a text has the form that its type requires."""
     if kind == "amount<currency>":
         return _AMOUNT.fullmatch(value.strip()) is not None
     if kind == "securehash":

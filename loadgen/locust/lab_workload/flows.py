@@ -1,4 +1,4 @@
-"""What a network offers, as the bridge describes it: parties, flows and the parameters of a flow."""
+"""The parties and flows of a network, as the bridge describes them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Party:
-    """A node as the network map has it."""
+    """A party: its name in the lab and its X.500 name."""
 
     name: str
     x500_name: str
@@ -15,7 +15,7 @@ class Party:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a flow's constructor; ``type`` is as a person would write it: ``int``, ``Party``, ``List<Party>``.
+    """A parameter of a flow's constructor. ``type`` is a short name: ``int``, ``Party``, ``List<Party>``.
 
     A question mark at the end of the type means that the value may be null.
     """
@@ -30,7 +30,7 @@ Parameters = tuple[Parameter, ...]
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow that a node lets RPC start, with the parameters of each way to start it; none when they are unknown."""
+    """A flow that can be started by RPC, with the parameters of each constructor; none if they are unknown."""
 
     name: str
     short_name: str
@@ -38,7 +38,7 @@ class Flow:
 
     @classmethod
     def of_json(cls, entry: Mapping[str, Any]) -> "Flow":
-        """One entry of the bridge's list of flows. Raises ``KeyError`` or ``TypeError`` for anything else."""
+        """Parse an entry of the bridge's list of flows. Raises ``KeyError`` or ``TypeError`` if it is malformed."""
         constructors = (
             tuple(Parameter(str(one["name"]), str(one.get("type", ""))) for one in parameters)
             for parameters in entry["parameters"]
@@ -47,5 +47,5 @@ class Flow:
 
 
 def signature(parameters: Sequence[Parameter]) -> str:
-    """The parameters of a constructor as a person would write them: ``iouValue: int, otherParty: Party``."""
+    """Format the parameters of a constructor: ``iouValue: int, otherParty: Party``; ``none`` if there are none."""
     return ", ".join(f"{one.name}: {one.type}" for one in parameters) or "none"

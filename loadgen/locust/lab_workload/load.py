@@ -1,30 +1,30 @@
-"""What the generator and the command line have to agree on: models of load, limits, and how a request can end."""
+"""Definitions that the generator and the command line share: models of load, limits and outcomes of a request."""
 
 from typing import Literal, get_args
 
 Arrivals = Literal["closed", "constant", "poisson"]
-"""When requests start: closed, when a user's last one has ended; constant and poisson, at the times of an open load."""
+"""When requests start. closed: after the user's previous one has ended. constant, poisson: open load, on a schedule."""
 ARRIVALS: tuple[Arrivals, ...] = get_args(Arrivals)
 
 PARTIES_MAX = 10
-"""Parties of the largest network."""
+"""Number of parties in the largest network."""
 
 SEED_DEFAULT = 1
 RATE_MAX = 100_000.0
 """Arrivals per second."""
 PACING_SECONDS_MAX = 3600.0
 LATE_MAX_SECONDS_DEFAULT = 1.0
-"""An arrival of open load that is later than this is dropped, where nobody says otherwise."""
+"""Default of ``--late-max``: arrivals of open load that would start later than this are dropped."""
 LATE_MAX_SECONDS_LIMIT = 60.0
-"""The most that this may be set to."""
+"""Maximum of ``--late-max``."""
 
 SAME_FAILURE_REQUESTS_MIN = 20
-"""A run ends early when the first so many requests of each of its processes have failed, and all others too, in the same way."""
+"""A run ends early if all requests have failed in the same way, and each process has made at least this many."""
 SAME_FAILURE_SECONDS_MIN = 10.0
-"""It does not end so before this time: what fails at first may recover."""
+"""A run does not end early before this time, because the system may recover."""
 ALL_FAILED = "all_failed"
-"""The end file's ``exit_reason`` of such a run."""
+"""``exit_reason`` of such a run in the end file."""
 
 Outcome = Literal["ok", "expected", "error"]
-"""How a request can end: with success, with the failure that its workload is about, with any other failure."""
+"""How a request ended: with success, with the failure that its workload expects, or with another failure."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)

@@ -1,4 +1,4 @@
-"""A workload bound to a network: who starts its flows, with whom, and everything that keeps it from running there."""
+"""Binds a workload to a network: finds its parties and flows, and reports everything that prevents it from running."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,23 +15,23 @@ from lab_workload.workload import SetupStep, Workload, WorkloadPart
 
 @dataclass(frozen=True)
 class Network:
-    """What a running network offers. The functions may ask a bridge, and raise what its client raises."""
+    """A running network. The functions may send requests to a bridge, and raise its client's errors."""
 
     parties: Mapping[str, Party]
-    """Every party by its name, notaries left out."""
+    """All parties by name, without notaries."""
     flows: Callable[[str], Sequence[Flow]]
-    """The flows that a node lets RPC start, by the node's name."""
+    """Returns the flows that a node can start by RPC, for the node's name."""
     platform_version: Callable[[str], int]
-    """Platform version of a node, by its name."""
+    """Returns the platform version of a node, for its name."""
     notaries: Sequence[str] = ()
-    """Names of the notaries, as far as they are known."""
+    """Names of the notaries, if they are known."""
     startable: Sequence[str] = ()
-    """Names of the parties that a larger network would have, in their order."""
+    """Names of all parties that a larger network would have, in order."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Names of the parties that a run asks for; None where it leaves the choice to the workload."""
+    """The parties that a run chooses, by name; None if the workload chooses."""
 
     node: str | None = None
     counterparty: str | None = None
@@ -39,22 +39,22 @@ class Asked:
 
 @dataclass(frozen=True)
 class Roles:
-    """Who is who when a workload runs on a network."""
+    """The parties of a run."""
 
     node: Party
-    """Starts the flows."""
+    """The party that starts the flows."""
     counterparty: Party | None
-    """The other party of the run; None where neither the run nor the workload names one."""
+    """The other party; None if neither the run nor the workload chooses one."""
     parties: Mapping[str, str]
-    """X.500 name of every party by its name."""
+    """X.500 names of all parties by name."""
 
     def counterparty_of(self, part: WorkloadPart) -> Party | None:
-        """The other party of ``part``: its own, or else the run's."""
+        """Return the other party of ``part``: its own if it has one, else that of the run."""
         name = canonical(part.own_counterparty, self.parties) if part.own_counterparty else None
         return Party(name, self.parties[name]) if name else self.counterparty
 
     def node_of(self, step: SetupStep, item: object = None) -> str:
-        """Name of the node on which ``step`` is to run for ``item``; it may be the name of no party."""
+        """Return the name of the node on which ``step`` runs for ``item``. There may be no party with this name."""
         counterparty = self.counterparty.name if self.counterparty else ""
         words = {"node": self.node.name, "counterparty": counterparty, "item": item}
         return str(words.get(step.node, step.node))
@@ -62,7 +62,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class BoundPart:
-    """One kind of request, with the flow that it starts and the other party."""
+    """One kind of request, with its flow and the other party."""
 
     part: WorkloadPart
     flow: Flow
@@ -79,8 +79,8 @@ class BoundWorkload:
 
 
 def bind(workload: Workload, asked: Asked, network: Network) -> BoundWorkload:
-    """Find parties and flows. Raises ``WorkloadError`` with everything that the network lacks."""
-    # Parties that are missing in a network that is too small are no news.
+    """Find the parties and flows. Raises ``WorkloadError`` with everything that the network does not have."""
+    # If the network is too small, only report that, and not each missing party.
     _refuse(_size_problems(workload, network))
     roles = _roles(workload, asked, network)
     flows_of = cache(network.flows)
@@ -100,7 +100,7 @@ def bind(workload: Workload, asked: Asked, network: Network) -> BoundWorkload:
 
 
 def unknown_party(name: str, network: Network) -> Problem | None:
-    """What is wrong with ``name`` where a party is asked for; None when there is such a party."""
+    """Return why ``name`` is not a party; None if it is one."""
     if canonical(name, network.parties) is not None:
         return None
     remedy = f"The parties are {', '.join(network.parties)}."
@@ -124,7 +124,7 @@ def _size_problems(workload: Workload, network: Network) -> list[Problem]:
     wanted = workload.requires.parties if workload.requires else None
     if wanted is None or len(network.parties) >= wanted:
         return []
-    text = f"needs {wanted} parties, the network has {len(network.parties)}"
+    text = f"needs {wanted} parties, but the network has {len(network.parties)}"
     remedy = f"Start the lab with `scripts/lab up --parties {wanted}`."
     return [workload.source.problem(("requires", "parties"), text, remedy)]
 
@@ -133,13 +133,13 @@ def _platform_problems(workload: Workload, node: str, network: Network) -> list[
     wanted = workload.requires.platform if workload.requires else None
     if wanted is None or (version := network.platform_version(node)) >= wanted:
         return []
-    text = f"needs platform version {wanted}, {node} has {version}"
-    remedy = "Set a newer CORDA_VERSION and start the lab again."
+    text = f"needs platform version {wanted}, but {node} has {version}"
+    remedy = "Start the lab with a newer version of Corda (`scripts/lab up --corda`)."
     return [workload.source.problem(("requires", "platform"), text, remedy)]
 
 
 def _roles(workload: Workload, asked: Asked, network: Network) -> Roles:
-    """Raises ``WorkloadError`` when a party is not there."""
+    """Return the parties of the run. Raises ``WorkloadError`` if one does not exist."""
     node, counterparty = asked.node or workload.node, asked.counterparty or workload.counterparty
     problems = []
     for field, name, chosen in (("node", node, asked.node), ("counterparty", counterparty, asked.counterparty)):
@@ -156,7 +156,7 @@ def _roles(workload: Workload, asked: Asked, network: Network) -> Roles:
 
 
 def _of_run_or_file(field: str, problem: Problem, chosen: str | None, workload: Workload) -> Problem:
-    """``problem`` of a party that the run has chosen, or else the workload's file."""
+    """Locate the problem of a party: in the run's option if the run chose it, else in the workload file."""
     return replace(problem, location=(field,)) if chosen else workload.source.locate(problem, (field,))
 
 
@@ -172,7 +172,7 @@ def _same_party_problems(workload: Workload, asked: Asked, roles: Roles) -> Iter
 
 
 def _party_problems(part: WorkloadPart, roles: Roles, network: Network) -> Iterator[Problem]:
-    """Parties that a part names and that are not there."""
+    """Yield the parties that a part names and that do not exist."""
     if part.own_counterparty and (problem := unknown_party(part.own_counterparty, network)):
         yield replace(problem, location=("counterparty",))
     for state, nodes in part.changes.items():
@@ -184,10 +184,10 @@ def _party_problems(part: WorkloadPart, roles: Roles, network: Network) -> Itera
 
 
 def _template_problems(arguments: Arguments, counterparty: Party | None, network: Network) -> Iterator[Problem]:
-    """Parties that templates name and that are not there."""
+    """Yield the parties that templates name and that do not exist."""
     where = arguments.used_names.get("counterparty")
     if where is not None and counterparty is None:
-        text, remedy = "uses counterparty, but the run has none", "Choose one, for example PartyB."
+        text, remedy = "uses counterparty, but the run has none", "Set a counterparty, for example PartyB."
         yield Problem(text, ("args", *where), remedy)
     for name, place in arguments.named_parties.items():
         problem = unknown_party(name, network)
@@ -200,7 +200,7 @@ def _step_problems(
 ) -> Iterator[Problem]:
     yield from _template_problems(step.arguments, roles.counterparty, network)
     if step.node == "item":
-        return  # what the items are is known when the set-up gets there
+        return  # the items are known only when the set-up runs
     node = roles.node_of(step)
     problem = unknown_party(node, network)
     if problem is not None:

@@ -1,4 +1,4 @@
-"""``--set key=value``: single values of a workload file changed for one run."""
+"""``--set key=value``: replaces single values of a workload file for one run."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
@@ -8,15 +8,15 @@ from lab_workload.problems import Problem
 from lab_workload.yaml_source import read_scalar
 
 Place = tuple[MutableMapping[str, Any], str]
-"""A mapping of the file and the key in it that is set."""
+"""A mapping in the file, and the key in it whose value is replaced."""
 _OPTION = "--set"
 
 
 def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[Problem]:
-    """Set what ``overrides`` says in ``data``, the content of a workload file; a problem for every unknown key.
+    """Replace values in ``data``, the content of a workload file. Returns a problem for every unknown key.
 
-    A key is the name of an argument, wherever that is given, ``megabytes`` of attachments or ``rate_max``; with the name
-    of a flow or a step and a dot before it, it is set there alone.
+    A key is the name of an argument (in every flow and step that has it), ``megabytes`` or ``rate_max``. With the name
+    of a flow or step and a dot as prefix, the value is replaced only there.
     """
     places = list(_places(data))
     problems = []
@@ -32,7 +32,7 @@ def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[Problem]:
 
 
 def parse(settings: list[str]) -> tuple[dict[str, str], list[Problem]]:
-    """``key=value`` of every ``--set``, and what is wrong with them."""
+    """Parse the ``key=value`` texts of ``--set``. Returns the values by key, and the problems."""
     overrides: dict[str, str] = {}
     problems = []
     for setting in settings:
@@ -46,7 +46,7 @@ def parse(settings: list[str]) -> tuple[dict[str, str], list[Problem]]:
 
 
 def _places(data: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Place]]:
-    """Every value that can be set, with the keys that mean it."""
+    """Yield every value that can be replaced, with the keys that refer to it."""
     yield ("rate_max",), (data, "rate_max")
     flows, steps = data.get("flows"), data.get("setup")
     owners: list[tuple[dict[str, Any], str | None]] = [(data, None)] if flows is None else []

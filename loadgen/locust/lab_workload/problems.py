@@ -1,36 +1,36 @@
-"""What is wrong with what a person gave, as data: a ``Problem`` is put into words only where it is printed."""
+"""Problems of the user's input, as data. A ``Problem`` is formatted only when it is printed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 Location = tuple[str | int, ...]
-"""Where a value is: keys and list indexes within a file, or the name of an option or a variable."""
+"""The place of a value: keys and list indexes within a file, or the name of an option or variable."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that the user can mend; ``str`` gives all of it in one line."""
+    """A problem that the user can fix. ``str`` returns it in one line, with the remedy."""
 
     text: str
-    """What is wrong, without saying where: ``is missing``."""
+    """What is wrong, without the place: ``is missing``."""
     location: Location = ()
-    """Field of the file, or the option or variable; empty for the file as a whole, or where there is none."""
+    """The field of the file, or the option or variable; empty for the whole file, or if there is no place."""
     remedy: str = ""
-    """A sentence that says what to do about it; empty where the text makes that clear."""
+    """A sentence with the remedy; empty if the text makes it clear."""
     path: Path | None = None
-    """The file; None for what was not given in a file."""
+    """The file; None if the input is not from a file."""
     line: int | None = None
-    """Line of the file, from 1; None where there is none."""
+    """Line of the file, from 1; None if it is unknown."""
 
     @classmethod
     def of(cls, name: str, text: str, remedy: str = "") -> "Problem":
-        """What is wrong with the option or variable ``name``."""
+        """Return a problem of the option or variable ``name``."""
         return cls(text, (name,), remedy)
 
     @property
     def finding(self) -> str:
-        """Where and what, in one line, without the remedy."""
+        """The place and the text, in one line, without the remedy."""
         file = "" if self.path is None else f"{self.path}: " if self.line is None else f"{self.path}:{self.line}: "
         field = f"{dotted(self.location)}: " if self.location else ""
         return f"{file}{field}{self.text}"
@@ -42,7 +42,7 @@ class Problem:
 
 
 def dotted(location: Location) -> str:
-    """``("args", "to", 0)`` as ``args.to[0]``."""
+    """Format a location: ``("args", "to", 0)`` becomes ``args.to[0]``."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -50,12 +50,12 @@ def dotted(location: Location) -> str:
 
 
 def in_file_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Each problem once, by its line; those without a line come first."""
+    """Sort problems by line, without duplicates. Problems without a line come first."""
     return sorted(dict.fromkeys(problems), key=lambda problem: problem.line or 0)
 
 
 class LoadError(Exception):
-    """What keeps a run from starting or going on, and can be mended; text alone is a problem without a place."""
+    """Problems that prevent a run from starting or continuing. A plain text is a problem without a place."""
 
     def __init__(self, problems: Problem | str | Sequence[Problem | str]) -> None:
         given = (problems,) if isinstance(problems, (Problem, str)) else problems
@@ -64,17 +64,17 @@ class LoadError(Exception):
 
     @property
     def message(self) -> str:
-        """The problems, a line each."""
+        """The problems, one per line."""
         return "\n".join(map(str, self.problems))
 
 
 class WorkloadError(LoadError):
-    """What is wrong with a workload."""
+    """The problems of a workload."""
 
 
 class SetupError(LoadError):
-    """The set-up failed, so that there is nothing to measure."""
+    """The set-up failed, so the load cannot start."""
 
 
 class TemplateError(Exception):
-    """A template that cannot be compiled or rendered; the message says why, in one line."""
+    """A template cannot be compiled or rendered. The message gives the reason in one line."""

@@ -1,4 +1,4 @@
-"""The end file: how a run ended, which the generator writes and the command line reads."""
+"""The end file, which says how a run ended. The generator writes it, and the command line reads it."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from lab_workload.load import Arrivals
 
 @dataclass(frozen=True)
 class PreparedStep:
-    """What became of a step of the set-up."""
+    """The result of a step of the set-up."""
 
     name: str
     items: int
@@ -19,7 +19,7 @@ class PreparedStep:
 
 @dataclass(frozen=True)
 class WorkerEnd:
-    """What the end file says of one process."""
+    """The part of the end file about one process."""
 
     index: int
     cpu_percent_max: float
@@ -28,7 +28,7 @@ class WorkerEnd:
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The content of the end file. Times are Unix seconds; what closed load does not have is None."""
+    """The content of the end file. Times are in Unix seconds. Values that closed load does not have are None."""
 
     started_at: float
     spawned_at: float | None
@@ -53,10 +53,10 @@ class RunEnd:
     exit_reason: str
 
     def as_dict(self) -> dict[str, Any]:
-        """For the file."""
+        """Return the content of the file."""
         return asdict(self)
 
     @classmethod
     def read(cls, text: str) -> "RunEnd":
-        """From the file. Raises pydantic's ValidationError, a ValueError, for anything else."""
+        """Parse the text of the file. Raises pydantic's ValidationError (a ValueError) if it is not valid."""
         return TypeAdapter(cls).validate_json(text)

@@ -1,4 +1,4 @@
-"""The fields of a workload file, as pydantic reads them; what they mean together is in ``workload``."""
+"""The fields of a workload file as pydantic models. ``workload`` checks how they fit together."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ PARTS_MAX = 100
 CONCURRENCY_MAX = 256
 STEP_SECONDS_MAX = 24 * 3600
 MEGABYTES_MAX = 200
-"""Largest attachment: what the bridge takes and the network's parameters allow."""
+"""Size of the largest attachment that the bridge and the network parameters accept."""
 
 _JAVA_NAME = r"^[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*$"
 _STEP_NAME = r"^[A-Za-z_]\w{0,59}$"
@@ -37,7 +37,7 @@ def _change(value: Any) -> int | str:
 def _items(value: Any) -> list[Any] | str:
     if (isinstance(value, list) and value) or (isinstance(value, str) and _EXPRESSION.fullmatch(value)):
         return value
-    raise PydanticCustomError("items", "must be a list, or one expression in {{ }} that gives one")
+    raise PydanticCustomError("items", "must be a list, or one expression in {{ }} that evaluates to one")
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -45,40 +45,40 @@ JavaName = Annotated[str, StringConstraints(pattern=_JAVA_NAME)]
 StepName = Annotated[str, StringConstraints(pattern=_STEP_NAME)]
 PartName = Annotated[str, StringConstraints(pattern=_PART_NAME)]
 Number = Annotated[int | str, PlainValidator(_number)]
-"""A whole number, or one expression such as ``"{{ needed }}"`` that gives one."""
+"""A whole number from 0, or one expression that evaluates to it, such as ``"{{ needed }}"``."""
 Change = Annotated[int | str, PlainValidator(_change)]
-"""Like ``Number``, below 0 too."""
+"""Like ``Number``, but may be negative."""
 Items = Annotated[list[Any] | str, PlainValidator(_items)]
 
 Unit = Literal["flow", "transaction", "state"]
 
 
 class Fields(BaseModel):
-    """What every mapping in a workload file has in common: no field that is not declared, no type that is guessed."""
+    """Base of all mappings in a workload file. Unknown fields are rejected, and types are not converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Expect(Fields):
-    """The failure that a workload is about."""
+    """The failure that a workload expects."""
 
     error: Text
-    """Part of the error's text."""
+    """Text that the error message contains."""
     status: Annotated[int, Field(ge=400, le=599)] | None = None
     """HTTP status of the answer; None for any."""
 
 
 class Requires(Fields):
-    """What a workload needs of the network."""
+    """What a workload requires of the network."""
 
     parties: Annotated[int, Field(ge=1, le=PARTIES_MAX)] | None = None
-    """Members besides the notary, at least."""
+    """Minimum number of parties, without the notary."""
     platform: Annotated[int, Field(ge=1)] | None = None
-    """Platform version of the node, at least."""
+    """Minimum platform version of the node."""
 
 
 class FlowFields(Fields):
-    """One flow: what is started, what its success counts as, and the failure that is expected of it."""
+    """One flow: its class and arguments, what a success counts as, and the failure that is expected."""
 
     flow: JavaName
     args: dict[str, Any] = Field(default_factory=dict)
@@ -119,7 +119,7 @@ class SetupStepFields(Fields):
 
 
 class CommonFields(Fields):
-    """What a workload says whether it has one flow or several."""
+    """The fields of a workload with either one flow or several."""
 
     description: Text
     node: Text

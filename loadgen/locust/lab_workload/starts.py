@@ -1,4 +1,4 @@
-"""The flow starts of a workload, one of each kind, with their arguments rendered, to be tried before a run."""
+"""Renders one start of each flow of a workload, so that the arguments can be checked before a run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ SAMPLE_RUN_ID = "check"
 
 @dataclass(frozen=True)
 class FlowStart:
-    """What the bridge is sent to start a flow."""
+    """A request to the bridge to start a flow."""
 
     node: str
     """Name of the node that starts it."""
     flow: str
-    """Class of the flow, full or short."""
+    """Class of the flow, full or short name."""
     args: Mapping[str, Any]
     location: Location
-    """Where the workload's file describes it: a part, or a step of the set-up."""
+    """Its place in the workload file: a part, or a step of the set-up."""
 
 
 def flow_starts(bound: BoundWorkload) -> list[FlowStart]:
-    """One start of every step of the set-up and of every part, as a run of one user and one request would make them.
+    """Return one start of every step of the set-up and of every part, as in a run with one user and one request.
 
-    Left out is what uses results of the set-up, which are not known before it. Raises ``WorkloadError`` with every
-    template that gives no value that can be sent.
+    Steps and parts that use results of the set-up are left out, because these are not known in advance. Raises
+    ``WorkloadError`` with every template whose value cannot be sent.
     """
 
     def values() -> Values:
@@ -40,15 +40,15 @@ def flow_starts(bound: BoundWorkload) -> list[FlowStart]:
 
 
 def part_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> list[FlowStart]:
-    """One start of every part whose arguments can be rendered with what fresh ``values`` hold.
+    """Return one start of every part whose arguments can be rendered from ``values()``, which is called for each.
 
-    Raises ``WorkloadError`` with every template that gives no value that can be sent.
+    Raises ``WorkloadError`` with every template whose value cannot be sent.
     """
     return _all(_part_starts(workload, roles, values))
 
 
 def sample_values(roles: Roles) -> Values:
-    """Values as templates draw them in the first request of a run of one user; nothing is prepared."""
+    """Return the values for the first request of a run with one user and no prepared items."""
     return Values(
         seed=1,
         node=roles.node.x500_name,
@@ -77,7 +77,7 @@ def _part_starts(workload: Workload, roles: Roles, values: Callable[[], Values])
 
 
 def _setup_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> Iterator[FlowStart | Problem]:
-    """Of a step with ``each`` only the first item's."""
+    """Yield one start of every step. For a step with ``each``, only the first item is used."""
     for step in workload.setup:
         if step.flow is None or any(arguments.needs_setup for arguments in step.all_arguments):
             continue
@@ -86,7 +86,7 @@ def _setup_starts(workload: Workload, roles: Roles, values: Callable[[], Values]
         try:
             items = step.each.render(drawn_from)["each"] if step.each else [None]
             if not isinstance(items, (list, tuple)) or not items:
-                raise TemplateError(f"gives {items!r}, not a list of items")
+                raise TemplateError(f"evaluates to {items!r}, not to a list of items")
             drawn_from.names["item"] = items[0]
             field = "args"
             args = step.arguments.render_json(drawn_from)

@@ -1,4 +1,4 @@
-"""What one success of a flow changes in the vaults, as a workload says it."""
+"""The states that one success of a flow adds to the vaults or consumes, as declared in a workload."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,25 +8,25 @@ from lab_workload.schema import FlowFields
 from lab_workload.templates import expression, is_template
 
 NODE_WORDS = ("node", "counterparty")
-"""Words that stand for the two parties of a run where a node's name is asked for."""
+"""Words that may be used in place of a node's name, for the two parties of a run."""
 
 Changes = Mapping[str, Mapping[str, int]]
-"""Class of state → node's name or word → change of the number of unconsumed states."""
+"""State class → name of a node, or one of NODE_WORDS → change of the number of unconsumed states."""
 
 
 def whole_number(value: int | str, args: Mapping[str, Any]) -> int:
-    """``value``, or what the expression in it gives for the constants among ``args``. Raises ``TemplateError``."""
+    """Return ``value``, or evaluate its expression with the constants in ``args``. Raises ``TemplateError``."""
     if isinstance(value, int):
         return value
     constants = {name: given for name, given in args.items() if not is_template(given)}
     number = expression(value, {"args": constants})
     if type(number) is not int:
-        raise TemplateError(f"{value}: gives {number!r}, not a whole number")
+        raise TemplateError(f"{value}: evaluates to {number!r}, not to a whole number")
     return number
 
 
 def changes_of(fields: FlowFields) -> Changes:
-    """The changes with every expression worked out. Raises ``TemplateError``."""
+    """Return the changes with all expressions evaluated. Raises ``TemplateError``."""
     if fields.state is not None:
         return {fields.state: dict.fromkeys(NODE_WORDS, 1)}
     return {
@@ -36,7 +36,7 @@ def changes_of(fields: FlowFields) -> Changes:
 
 
 def by_node(changes: Changes, node: str, counterparty: str | None) -> dict[str, dict[str, int]]:
-    """The changes with names instead of words. Without a counterparty the word stands for nobody."""
+    """Return the changes by node name. Changes of the counterparty are left out if there is none."""
     names = {"node": node, "counterparty": counterparty}
     resolved: dict[str, dict[str, int]] = {}
     for state, nodes in changes.items():

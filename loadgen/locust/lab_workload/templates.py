@@ -1,11 +1,11 @@
 """Templates in the arguments of a workload: compiled once, rendered for every request.
 
-A string that is one expression keeps the type of its value (``"{{ random_int(1, 99) }}"`` is a number); any other
-string is text with the expressions put in. Nothing is guessed from the text: ``"007"`` stays a string, unlike with
-Jinja's own native types, and rendering needs no parser.
+If a string is a single expression, the value keeps its type: ``"{{ random_int(1, 99) }}"`` is a number. Any other
+string is rendered as text. Types are never guessed from the text: unlike with Jinja's native types, ``"007"`` stays a
+string. So rendering needs no parser.
 
-The same seed gives request number n the same arguments in every run, whatever the flows' timing: nothing that is
-random without the seed is within a template's reach.
+With the same seed, request number n has the same arguments in every run, whatever the timing of the flows. Templates
+have no access to random values that do not follow from the seed.
 """
 
 import json
@@ -21,17 +21,17 @@ from lab_workload.problems import Location, Problem, TemplateError
 
 COMMON_NAMES = ("counter", "pick", "random_int", "counterparty", "node", "parties", "party", "run_id", "setup", "users")
 LOAD_NAMES = (*COMMON_NAMES, "mine", "needed", "take", "user")
-"""What a template of a request can name. Parties are X.500 names as strings."""
+"""Names that a template of a request can use. Parties are X.500 names as strings."""
 SETUP_NAMES = (*COMMON_NAMES, "item", "needed")
-"""What a template of the set-up can name."""
+"""Names that a template of the set-up can use."""
 PREPARED_NAMES = frozenset({"mine", "setup", "take"})
-"""Names whose values the set-up makes, so that what uses them can be rendered only after it."""
+"""Names that refer to results of the set-up. Templates with them can be rendered only after the set-up."""
 
 _Renderer = Callable[[Mapping[str, Any]], Any]
 
 
 class TemplatesError(Exception):
-    """Every template among the arguments that cannot be compiled, with its location within them."""
+    """The templates that cannot be compiled, as problems with their locations within the arguments."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(map(str, problems)))
@@ -39,29 +39,29 @@ class TemplatesError(Exception):
 
 
 class HasNames(Protocol):
-    """A source of template values."""
+    """An object with the values for templates."""
 
     names: dict[str, Any]
 
 
 class Arguments:
-    """The arguments of a flow with their templates compiled."""
+    """The arguments of a flow, with compiled templates."""
 
     def __init__(
         self, args: Mapping[str, Any], names: Collection[str] = LOAD_NAMES, steps: Collection[str] = ()
     ) -> None:
-        """Compile ``args``, whose templates may use ``names`` and the results of the set-up's ``steps``.
+        """Compile ``args``. Their templates may use ``names``, and the results of ``steps`` of the set-up.
 
-        Raises ``TemplatesError`` with every template that is wrong.
+        Raises ``TemplatesError`` with all invalid templates.
         """
         self.used_names: dict[str, Location] = {}
-        """Each name that the templates use, with where it is used first."""
+        """The names that the templates use → location of the first use."""
         self.takes: dict[tuple[str, str | None], int] = {}
-        """How often ``take`` is written, by step and item."""
+        """(Step, item) → number of calls of ``take`` in the templates."""
         self.named_parties: dict[str, Location] = {}
-        """Each name that ``party`` is written with, with where that is first."""
+        """The arguments of ``party`` in the templates → location of the first use."""
         self.mine_steps: set[str] = set()
-        """Steps of which every user has an item of its own."""
+        """Names of the steps of which every user has its own item."""
         self._names = names
         self._steps = steps
         problems: list[Problem] = []
@@ -75,16 +75,16 @@ class Arguments:
         return not PREPARED_NAMES.isdisjoint(self.used_names)
 
     def render(self, values: HasNames) -> dict[str, Any]:
-        """The arguments of the next request. Raises ``TemplateError``."""
+        """Render the arguments of the next request. Raises ``TemplateError``."""
         try:
             return self._renderer(values.names)  # type: ignore[no-any-return]
         except TemplateError:
             raise
-        except Exception as error:  # an expression of the workload's author may fail in any way
+        except Exception as error:  # an expression in a workload file may raise any exception
             raise TemplateError(f"{type(error).__name__}: {_message(error)}") from error
 
     def render_json(self, values: HasNames) -> dict[str, Any]:
-        """The arguments of the next request, which can be sent as JSON. Raises ``TemplateError``."""
+        """Render the next request's arguments, and check that JSON can represent them. Raises ``TemplateError``."""
         rendered = self.render(values)
         try:
             json.dumps(rendered, allow_nan=False)
@@ -129,7 +129,7 @@ class Arguments:
         return render
 
     def _note_steps(self, tree: nodes.Template, where: Location) -> None:
-        """See that every step that the template names is there, count what it takes, and note the parties it names."""
+        """Check the steps that a template names, and record which items and parties it uses."""
         for named in tree.find_all(nodes.Getattr):
             if _name_of(named.node) == "setup":
                 self._check_step(named.attr)
@@ -147,7 +147,7 @@ class Arguments:
                 continue
             step, *rest = map(_constant, call.args)
             if step is None or (rest and rest[0] is None):
-                raise TemplateError(f"{function}(…) must be given its names as text, such as {function}('coins')")
+                raise TemplateError(f"{function}(…) needs constant names as arguments, such as {function}('coins')")
             self._check_step(step)
             if function == "mine":
                 self.mine_steps.add(step)
@@ -157,12 +157,12 @@ class Arguments:
 
     def _check_step(self, step: str) -> None:
         if step not in self._steps:
-            hint = _which(step, self._steps) if self._steps else "; no step of the set-up comes before it"
+            hint = _which(step, self._steps) if self._steps else "; there is no earlier step of the set-up"
             raise TemplateError(f"unknown step {step!r}{hint}")
 
 
 def expression(text: str, names: Mapping[str, Any]) -> Any:
-    """The value of one ``{{ … }}``. Raises ``TemplateError``."""
+    """Evaluate a single ``{{ … }}``. Raises ``TemplateError``."""
     try:
         value = _ENVIRONMENT.compile_expression(_inner(text), undefined_to_none=False)(names)
     except Exception as error:  # as in Arguments.render
@@ -173,7 +173,7 @@ def expression(text: str, names: Mapping[str, Any]) -> Any:
 
 
 def is_template(value: Any) -> bool:
-    """Whether ``value`` may change from request to request."""
+    """Return whether ``value`` contains a template, so that it may differ between requests."""
     if isinstance(value, dict):
         return any(map(is_template, value.values()))
     if isinstance(value, list):
@@ -183,7 +183,7 @@ def is_template(value: Any) -> bool:
 
 def _environment() -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
-    # These draw from a random source that the seed does not rule.
+    # These use random values that do not follow from the seed.
     del environment.filters["random"]
     del environment.globals["lipsum"]
     return environment
@@ -205,7 +205,7 @@ def _constant(node: nodes.Node) -> str | None:
 
 
 def _is_one_expression(tree: nodes.Template, text: str) -> bool:
-    """Whether the whole of ``text`` is one ``{{ … }}``."""
+    """Return whether ``text`` is a single ``{{ … }}``."""
     stripped = text.strip()
     return (
         len(tree.body) == 1
@@ -219,10 +219,10 @@ def _is_one_expression(tree: nodes.Template, text: str) -> bool:
 
 
 def _message(error: Exception) -> str:
-    """What ``error`` says, without the place in generated code that Jinja adds to it."""
+    """Return the message of ``error``, without the position in generated code that Jinja adds."""
     return str(getattr(error, "message", error))
 
 
 def _inner(text: str) -> str:
-    """The expression within ``{{ … }}``, without Jinja's marks of whitespace control."""
+    """Return the expression within ``{{ … }}``, without Jinja's whitespace control characters."""
     return text[2:-2].removeprefix("-").removeprefix("+").removesuffix("-")

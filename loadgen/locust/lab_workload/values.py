@@ -1,4 +1,4 @@
-"""What templates draw from: numbers decided by the seed, parties, and what the set-up prepared."""
+"""The values that templates use: random numbers that follow from the seed, parties, and prepared items."""
 
 import random
 from collections.abc import Mapping
@@ -10,10 +10,11 @@ from lab_workload.problems import TemplateError
 
 
 class Values:
-    """What templates draw from during one run.
+    """The values that templates can use in one run.
 
-    ``node`` and ``counterparty`` are X.500 names, ``parties`` those of every party by its name; a counterparty of None
-    is a name that templates do not know. Workers have sequences of their own, and ``counter`` numbers of their own.
+    ``node`` and ``counterparty`` are X.500 names; ``parties`` has the X.500 name of every party by its name. If
+    ``counterparty`` is None, templates cannot use that name. Each worker has its own random sequence, and no number of
+    ``counter`` occurs in two workers.
     """
 
     def __init__(
@@ -55,11 +56,11 @@ class Values:
 
     @property
     def are_prepared(self) -> bool:
-        """Whether results of the set-up are among them."""
+        """Whether the results of the set-up are available."""
         return bool(self._prepared.results)
 
     def for_user(self, ordinal: int) -> "Values":
-        """The values of this worker's user ``ordinal``, from 1, until somebody else's are asked for."""
+        """Switch to this worker's user ``ordinal``, from 1, until the next call, and return the values."""
         self._user = ordinal
         self.names["user"] = self._prepared.share.number(ordinal)
         return self
@@ -92,7 +93,7 @@ class Values:
 
 
 class _Steps:
-    """``setup.coins``: the results of a step. Not a dictionary, whose methods templates would find instead of steps."""
+    """The results of a step, as ``setup.coins``. It is no dict, because a step may have the name of a dict's method."""
 
     def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared

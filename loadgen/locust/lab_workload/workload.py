@@ -1,6 +1,6 @@
-"""Workload files: what the requests of a run start, and what is prepared for them; all mistakes are reported at once.
+"""Reads workload files: the flows that requests start, and the set-up before them. Reports all problems at once.
 
-One workload is one file ``<name>.yaml``; ``docs/workloads.md`` describes the fields.
+Each workload is a file ``<name>.yaml``. ``docs/workloads.md`` describes the fields.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -29,34 +29,34 @@ from lab_workload.templates import LOAD_NAMES, SETUP_NAMES, Arguments, Templates
 from lab_workload.yaml_source import Source, read_fields
 
 STEP_NODE_WORDS = (*NODE_WORDS, "item")
-"""What can stand for the name of the node on which a step of the set-up runs."""
+"""Words that may be used in place of the name of the node on which a step of the set-up runs."""
 
 
 @dataclass(frozen=True)
 class WorkloadPart:
-    """One kind of request: a flow with its arguments, and what its success counts as."""
+    """One kind of request: a flow with its arguments, and what a success counts as."""
 
     name: str
-    """Its name in the rows: the one given, or the flow's short class name."""
+    """Its name in the rows: as given in the file, or the short name of the flow's class."""
     weight: int
-    """How often it is started beside the weights of the others."""
+    """Relative frequency of its starts among all parts."""
     flow: str
-    """Class of the flow, full or short."""
+    """Class of the flow, full or short name."""
     args: Mapping[str, Any]
-    """Arguments as they are in the file; strings are templates."""
+    """The arguments as in the file. Strings are templates."""
     arguments: Arguments
-    """``args`` with their templates compiled."""
+    """``args`` with compiled templates."""
     own_counterparty: str | None
-    """The other party of this part alone; None where it is the run's."""
+    """The other party of this part; None if it is that of the run."""
     unit: Unit
     states_per_flow: int | None
-    """States that a success makes, for throughput in states per second; None where the workload does not say."""
+    """States that each success creates, for throughput in states per second; None if the file does not say."""
     changes: Changes
-    """What a success changes in the vaults, with words for node and counterparty."""
+    """The changes of the vaults by each success, with the words ``node`` and ``counterparty``."""
     expect: Expect | None
-    """The failure that counts as what was wanted; None where every failure is an error."""
+    """The expected failure, which counts as work done; None if every failure is an error."""
     location: Location
-    """Where it is in the file: ``()`` for a workload of one flow."""
+    """Its place in the file: ``()`` for a workload with one flow."""
 
     @property
     def flow_short_name(self) -> str:
@@ -64,85 +64,84 @@ class WorkloadPart:
         return self.flow.rpartition(".")[2]
 
     def vault_changes(self, node: str, counterparty: str | None) -> dict[str, dict[str, int]]:
-        """By how much a success changes the number of unconsumed states, by class of state and name of node."""
+        """Return how much each success changes the number of unconsumed states: state class → node → change."""
         return by_node(self.changes, node, counterparty)
 
 
 @dataclass(frozen=True)
 class SetupStep:
-    """One step of the set-up: ``count`` starts of a flow, or attachments, once or for each of a list's items."""
+    """One step of the set-up: starts a flow or uploads attachments ``count`` times, once or for each item of a list."""
 
     name: str
     node: str
-    """Name of the node on which it runs, or one of the words node, counterparty, item."""
+    """Name of the node on which it runs, or one of STEP_NODE_WORDS."""
     each: Arguments | None
-    """Renders to ``{"each": [item, …]}``; None where the step is done once."""
+    """Renders to ``{"each": [item, …]}``; None if the step has no list of items."""
     flow: str | None
-    """Class of the flow; None where attachments are uploaded."""
+    """Class of the flow; None if the step uploads attachments."""
     args: Mapping[str, Any]
     arguments: Arguments
     megabytes: int | None
-    """Size of every attachment; None where a flow is started."""
+    """Size of every attachment; None if the step starts a flow."""
     count: Arguments
-    """Renders to ``{"count": number}``: starts of the flow or attachments, for each item."""
+    """Renders to ``{"count": number}``: number of flows or attachments, for each item."""
     concurrency: int
     timeout_seconds: int
-    """How long the whole step may take."""
+    """Time limit of the whole step."""
     location: Location
 
     @property
     def all_arguments(self) -> tuple[Arguments, ...]:
-        """Every template of the step."""
+        """All templates of the step."""
         return tuple(filter(None, (self.arguments, self.count, self.each)))
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload whose file is without mistakes."""
+    """A valid workload file."""
 
     name: str
     """The file's name without its suffix."""
     description: str
-    """One sentence for people."""
+    """One sentence, shown to the user."""
     node: str
-    """Name of the node that starts the flows when a run does not say another."""
+    """Name of the node that starts the flows, unless the run chooses another."""
     counterparty: str | None
-    """Name of the other party when neither a part nor a run says another; None where the flows have none."""
+    """Name of the other party, unless a part or the run chooses another; None if the flows have none."""
     requires: Requires | None
     parts: tuple[WorkloadPart, ...]
-    """What requests start; one part unless the file has a list of flows."""
+    """The kinds of requests; more than one only if the file has a list of flows."""
     setup: tuple[SetupStep, ...]
-    """What is done before the load, in order."""
+    """The steps before the load, in order."""
     prepared: Mapping[str, int]
-    """How many items of a step one request takes at most: given, or counted in the templates."""
+    """Maximum number of items of each step that one request takes: given in the file, or counted in the templates."""
     rate_max: float | None
-    """Most requests per second that a closed load is prepared for; None where none is said."""
+    """In closed load, the requests per second for which items are prepared; None if the file does not say."""
     source: Source
-    """Where it was written."""
+    """The file, with the line of every field."""
 
     @property
     def takes(self) -> bool:
-        """Whether requests use prepared items up."""
+        """Whether requests consume prepared items."""
         return bool(self.prepared)
 
     @property
     def own_steps(self) -> set[str]:
-        """Steps of which every user has an item of its own."""
+        """Names of the steps of which every user has its own item."""
         return {step for part in self.parts for step in part.arguments.mine_steps}
 
 
 def workload_names(directory: Path) -> list[str]:
-    """Names of the workloads in ``directory``, sorted; an absent directory has none."""
+    """Return the names of the workloads in ``directory``, sorted; none if there is no such directory."""
     return sorted(path.stem for path in directory.glob("*.yaml") if not path.name.startswith("."))
 
 
 def load_workload(
     directory: Path, name: str, node_names: Collection[str] = (), overrides: Mapping[str, str] | None = None
 ) -> Workload:
-    """Read workload ``name``; ``node_names`` are the names that nodes in it may have (empty: any).
+    """Read the workload ``name``. ``node_names`` are the node names that it may use (empty: any).
 
-    ``overrides`` are values by key that take the place of the file's. Raises ``WorkloadError`` with everything that is
-    wrong with the file.
+    ``overrides`` replace values of the file, by key. Raises ``WorkloadError`` with all problems of the file.
     """
     names = workload_names(directory)
     if not names:
@@ -169,7 +168,7 @@ def load_workload(
 
 
 class _Reader:
-    """Makes a ``Workload`` of fields that have the right types, and notes what is wrong with them together."""
+    """Builds a ``Workload`` from fields of valid types, and records the conflicts between them."""
 
     def __init__(
         self, data: Mapping[str, Any], source: Source, node_names: Collection[str], problems: list[Problem]
@@ -181,11 +180,11 @@ class _Reader:
         requires = data.get("requires")
         parties = requires.get("parties") if isinstance(requires, dict) else None
         if isinstance(parties, int) and parties > len(node_names):
-            # What the file needs is said when it is seen what there is; the names that are missing then say nothing more.
+            # The check of "requires" reports a network that is too small, so do not report each missing name as well.
             self._node_names = ()
 
     def workload(self, name: str, fields: OneFlow | SeveralFlows) -> Workload:
-        """The workload; worth something only when no problem was noted."""
+        """Return the workload. It is valid only if no problem was recorded."""
         steps = tuple(self._step(step, index, fields) for index, step in enumerate(fields.setup))
         self._twice("setup", [step.name for step in steps])
         step_names = [step.name for step in steps]
@@ -215,7 +214,7 @@ class _Reader:
         )
 
     def only_templates(self) -> None:
-        """Note the mistakes in the templates of fields that cannot be read otherwise."""
+        """Record only the problems of templates, for a file whose fields are invalid."""
         steps = list(_mappings(self._data.get("setup")))
         names = [str(step.get("name")) for _, step in steps]
         for index, step in steps:
@@ -228,7 +227,7 @@ class _Reader:
         entry = fields if isinstance(fields, EntryFields) else None
         own_counterparty = entry.counterparty if entry else None
         if fields.state and fields.states:
-            self._note((*location, "state"), "is the short form of states; give one of the two")
+            self._note((*location, "state"), "is the short form of states; use only one of them")
         for state, nodes in fields.states.items():
             for node in nodes:
                 self._node(node, (*location, "states", state, node), NODE_WORDS)
@@ -245,7 +244,7 @@ class _Reader:
         except TemplateError as error:
             self._note(where, f"template: {error}")
         if fields.unit == "state" and fields.states_per_flow is None:
-            self._note((*location, "unit"), "is state, so states_per_flow must give the number of states per flow")
+            self._note((*location, "unit"), "is state, so states_per_flow must be set")
         return WorkloadPart(
             name=(entry.name if entry else None) or fields.flow.rpartition(".")[2],
             weight=entry.weight if entry else 1,
@@ -263,15 +262,15 @@ class _Reader:
     def _step(self, fields: SetupStepFields, index: int, workload: OneFlow | SeveralFlows) -> SetupStep:
         location: Location = ("setup", index)
         if (fields.flow is None) == (fields.attachments is None):
-            self._note(location, f"{fields.name}: give either flow or attachments")
+            self._note(location, f"{fields.name}: must have either flow or attachments")
         if fields.attachments is not None:
             for field in ("args", "count"):
                 if field in fields.model_fields_set:
-                    self._note((*location, field), "belongs to a flow, not to attachments")
+                    self._note((*location, field), "is only for a flow, not for attachments")
         words = STEP_NODE_WORDS if fields.each is not None else NODE_WORDS
         self._node(fields.node, (*location, "node"), words)
         if fields.node == "counterparty" and workload.counterparty is None:
-            self._note((*location, "node"), "is the counterparty, but none is given")
+            self._note((*location, "node"), "is counterparty, but the workload has none")
         earlier = [step.name for step in workload.setup[:index]]
         names = SETUP_NAMES if fields.each is not None else tuple(name for name in SETUP_NAMES if name != "item")
         attachments = fields.attachments
@@ -307,7 +306,7 @@ class _Reader:
     def _twice(self, field: str, names: list[str]) -> None:
         for index, name in enumerate(names):
             if name in names[:index]:
-                self._note((field, index), f"another entry is named {name!r}; give each its own name")
+                self._note((field, index), f"another entry is also named {name!r}; use a different name for each")
 
     def _note(self, location: Location, text: str) -> None:
         self._problems.append(self._source.problem(location, text))
@@ -320,7 +319,7 @@ def _mappings(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _taken_by_requests(parts: Iterable[WorkloadPart]) -> dict[str, int]:
-    """The most that one request takes of any list of a step, as its templates are written."""
+    """Count in the templates how many items of a step one request takes at most from any of its lists."""
     most: dict[str, int] = {}
     for part in parts:
         for (step, _), count in part.arguments.takes.items():
@@ -329,7 +328,7 @@ def _taken_by_requests(parts: Iterable[WorkloadPart]) -> dict[str, int]:
 
 
 def _known_fields(location: Location, data: Mapping[str, Any]) -> Collection[str]:
-    """The fields that the mapping at ``location`` may have."""
+    """Return the names of the fields that the mapping at ``location`` may have."""
     model: type[BaseModel] = SeveralFlows if "flows" in data else OneFlow
     match location:
         case ("requires",):
@@ -346,21 +345,21 @@ def _known_fields(location: Location, data: Mapping[str, Any]) -> Collection[str
 
 
 def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> Problem:
-    """One of pydantic's errors in the words of a workload file."""
+    """Reword an error of pydantic as a problem of a workload file."""
     location: Location = tuple(detail["loc"])
     name = str(location[-1])
     match detail["type"]:
         case "missing":
             return source.problem(location, "is missing")
         case "extra_forbidden" if location == (name,) and name in FlowFields.model_fields:
-            return source.problem(location, "belongs to a single flow: move it into an entry of flows")
+            return source.problem(location, "is a field of a single flow; move it into an entry of flows")
         case "extra_forbidden":
             known = _known_fields(location[:-1], data)
             hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}"
             return source.problem(location, f"unknown field{hint}")
         case "string_pattern_mismatch":
-            kind = "a name of letters and digits" if name == "name" else "the name of a class"
-            return source.problem(location, f"{detail['input']!r} is not {kind}")
+            kind = "name (letters and digits)" if name == "name" else "class name"
+            return source.problem(location, f"{detail['input']!r} is not a valid {kind}")
         case "string_too_short":
             return source.problem(location, "must not be empty")
     message = detail["msg"].replace("Input should be ", "must be ")

@@ -1,4 +1,4 @@
-"""YAML files as plain data that remembers the line of every field, with bounds on size, depth and number of values."""
+"""Reads YAML files as plain data with the line of every field. Size, depth and number of values are limited."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,29 +11,29 @@ from lab_workload.problems import Location, Problem, WorkloadError
 
 FILE_BYTES_MAX = 256 * 1024
 NODES_MAX = 10_000
-"""Most values in one file, counted after aliases are followed, so that a few lines cannot fill the memory."""
+"""Maximum number of values in a file, with aliases expanded. Otherwise a few lines could exhaust the memory."""
 DEPTH_MAX = 20
 
 
 @dataclass(frozen=True)
 class Source:
-    """The file that a workload came from, and the line of each of its fields."""
+    """The file of a workload, and the line of each of its fields."""
 
     path: Path
     lines: Mapping[Location, int] = field(default_factory=dict)
 
     def problem(self, location: Location, text: str, remedy: str = "") -> Problem:
-        """What is wrong with a field of the file. A missing field is on its parent's line."""
+        """Return a problem of a field of the file. A missing field has its parent's line."""
         line = next(self.lines[location[:end]] for end in range(len(location), -1, -1) if location[:end] in self.lines)
         return Problem(text, location, remedy, self.path, line)
 
     def locate(self, problem: Problem, base: Location) -> Problem:
-        """The same problem in the file; until now its location was relative to ``base``."""
+        """Return the problem with its line in the file. Its location was relative to ``base``."""
         return self.problem((*base, *problem.location), problem.text, problem.remedy)
 
 
 def read_fields(path: Path) -> tuple[dict[str, Any], Source]:
-    """The mapping in ``path`` as plain data, with the line of every field."""
+    """Read the mapping in a file as plain data, with the line of every field. Raises ``WorkloadError``."""
     content = _content(path)
     try:
         loader = _Loader(content)
@@ -44,9 +44,9 @@ def read_fields(path: Path) -> tuple[dict[str, Any], Source]:
     except yaml.MarkedYAMLError as error:
         raise WorkloadError(_syntax_problem(path, error)) from error
     except yaml.YAMLError as error:
-        raise WorkloadError(Problem(f"is not YAML text: {' '.join(str(error).split())}", path=path)) from error
+        raise WorkloadError(Problem(f"is not valid YAML: {' '.join(str(error).split())}", path=path)) from error
     except RecursionError as error:
-        raise WorkloadError(Problem(f"is nested more than {DEPTH_MAX} deep", path=path)) from error
+        raise WorkloadError(Problem(f"is nested more than {DEPTH_MAX} levels deep", path=path)) from error
 
 
 def _content(path: Path) -> bytes:
@@ -74,7 +74,7 @@ def _fields(path: Path, loader: "_Loader") -> tuple[dict[str, Any], Source]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML without timestamps: ``2026-01-31`` is text, as it is in JSON."""
+    """The safe loader without timestamps: ``2026-01-31`` is text, as in JSON."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -84,7 +84,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_scalar(text: str) -> Any:
-    """``text`` as YAML reads a single value: ``5`` is a number, ``true`` a boolean, whatever it cannot read is text."""
+    """Parse a single YAML value: ``5`` is a number, ``true`` a boolean. Anything that is not a scalar is text."""
     try:
         value = yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError):
@@ -100,17 +100,17 @@ class _Walk:
     nodes: int = 0
 
     def problem(self, node: yaml.Node, text: str) -> Problem:
-        """What is wrong on the line of ``node``."""
+        """Return a problem on the line of ``node``."""
         return Problem(text, path=self.path, line=_line(node))
 
 
 def _plain(node: yaml.Node, loader: _Loader, walk: _Walk, where: Location) -> Any:
-    """``node`` as dict, list or scalar; notes lines, duplicate keys and keys that are not text on the way."""
+    """Return ``node`` as dict, list or scalar. Record lines, duplicate keys and keys that are not text in ``walk``."""
     walk.nodes += 1
     if walk.nodes > NODES_MAX:
         raise WorkloadError(walk.problem(node, f"has more than {NODES_MAX} values"))
     if len(where) > DEPTH_MAX:
-        raise WorkloadError(walk.problem(node, f"is nested more than {DEPTH_MAX} deep"))
+        raise WorkloadError(walk.problem(node, f"is nested more than {DEPTH_MAX} levels deep"))
     if isinstance(node, yaml.SequenceNode):
         return [_plain_item(item, loader, walk, (*where, index)) for index, item in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
@@ -119,7 +119,7 @@ def _plain(node: yaml.Node, loader: _Loader, walk: _Walk, where: Location) -> An
     for key_node, value_node in node.value:
         key = _scalar(key_node, loader, walk) if isinstance(key_node, yaml.ScalarNode) else None
         if not isinstance(key, str):
-            walk.problems.append(walk.problem(key_node, "a field's name must be text"))
+            walk.problems.append(walk.problem(key_node, "the name of a field must be text"))
             continue
         location = (*where, key)
         if key in mapping:
@@ -134,7 +134,7 @@ def _plain(node: yaml.Node, loader: _Loader, walk: _Walk, where: Location) -> An
 def _scalar(node: yaml.Node, loader: _Loader, walk: _Walk) -> Any:
     try:
         return loader.construct_object(node)
-    except (ValueError, TypeError, AttributeError, OverflowError) as error:  # such as of a tag that does not fit
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:  # for example, a tag that does not fit
         raise WorkloadError(walk.problem(node, f"{str(node.value)[:40]!r} cannot be read: {error}")) from error
 
 

@@ -128,7 +128,7 @@ def test_a_run_that_runs_dry_fails_and_names_rate_max(locust: Locust, bridge: St
             PAY.replace("node: PartyA", "requires: {parties: 5}\nnode: PartyA"),
             (),
             2,
-            "needs 5 parties, the network has 3",
+            "needs 5 parties, but the network has 3",
         ),
         (
             PAY.replace("node: PartyA", "requires: {platform: 13}\nnode: PartyA"),

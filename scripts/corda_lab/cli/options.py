@@ -91,9 +91,12 @@ def load_options(workload: str, given: Mapping[str, Any], *, settings: list[str]
 
     A duration is a text such as ``2m``, or a number of seconds. ``settings`` are the values of ``--set``.
     """
-    values = {name: _read(load.LOAD_OPTIONS[name], value) for name, value in given.items() if value is not None}
+    options = {option.name: option for option in load.RUN_OPTIONS}
+    values = {name: _read(options[name], value) for name, value in given.items() if value is not None}
+    warm_up_max = values.pop(load.WARM_UP_MAX.name, None)
     overrides = load.parse_overrides(settings or [])
-    return load.LoadOptions(workload=workload, overrides=overrides, **load.attributes_of(values))
+    asked = load.LoadOptions(workload=workload, overrides=overrides, **load.attributes_of(values))
+    return asked if warm_up_max is None else load.until_steady(asked, warm_up_max)
 
 
 def _read(option: load.LoadOption, value: Any) -> Any:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from corda_lab.steps.entry import StepEntry
 
 
+QUICKSTART = {"users": 8, "warm_up": 30.0, "warm_up_max": 180.0, "duration": 60.0}
+"""The first load of a lab. Eight users keep two cores busy, and few enough flows wait for the minute to hold many of them."""
+
+
 def _ms(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f} ms"
 
@@ -39,6 +43,8 @@ def _show_errors(step: "StepEntry") -> None:
 
 def _show_run(folder: Path, step: "StepEntry") -> None:
     """The compact summary at the end of a run."""
+    from corda_lab.steps.build import warm_up_words
+
     latency, counted, requests = step.latency_ms, step.counts, step.requests
 
     vaults = "".join(f", vault of {node} {count}" for node, count in counted.vaults.items())
@@ -50,6 +56,8 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
         f"{step.throughput_per_second:.2f} flows/s over {step.window.seconds:.0f} s"
         + ("" if states is None else f", {states:.2f} states/s"),
     )
+    if step.warm_up.seconds_max > step.warm_up.seconds_min:
+        line("warm-up", warm_up_words(step.warm_up))
     for part in step.parts if len(step.parts) > 1 else []:
         line("", f"{part.name} {part.throughput_per_second:.2f} flows/s, p50 {_ms(part.latency_ms.p50)}")
     line("latency", ", ".join(f"{name} {_ms(latency.quantile(name))}" for name in ("p50", "p95", "p99", "max")))
@@ -92,7 +100,7 @@ def _run(options: load.LoadOptions, settings: Settings) -> None:
 
 
 def quickstart(images: ImagesOption = None) -> None:
-    """From nothing to a first number: prepare, build, start, run the IOU workload for a minute, report.
+    """From nothing to a first number: prepare, build, start, run the IOU workload until it is steady and a minute more, report.
 
     Example: `scripts/lab quickstart`
     """
@@ -101,7 +109,7 @@ def quickstart(images: ImagesOption = None) -> None:
 
     settings = load_settings()
     lifecycle.up(settings, forced_images(images))
-    folder, step = execute.execute(load_options("iou", {}), settings)
+    folder, step = execute.execute(load_options("iou", QUICKSTART), settings)
     _show_run(folder, step)
     ui.console.print()
     table = tables.table("phase", "seconds", numbers=["seconds"])
@@ -116,7 +124,7 @@ def quickstart(images: ImagesOption = None) -> None:
         raise typer.Exit(1)
 
 
-@takes(load.LOAD_OPTIONS.values())
+@takes(load.RUN_OPTIONS)
 def run(
     workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="Name of a file in configs/workloads/.")],
     *,

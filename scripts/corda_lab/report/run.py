@@ -11,6 +11,7 @@ from corda_lab.report.facts import load_facts, machine
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
+from corda_lab.steps.build import warm_up_words
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
 from corda_lab.steps.rows import Window
@@ -184,7 +185,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
     return [
         ("Load", load_facts(load)),
         ("Overrides", ", ".join(f"{key}={value}" for key, value in load.overrides.items()) or "none"),
-        ("Time", f"{window.warm_up_seconds:g} s warm-up, {window.seconds:.0f} s measuring window"),
+        ("Time", f"warm-up {warm_up_words(step.warm_up)}; measuring window {window.seconds:.0f} s"),
         ("Started", manifest.started_at),
         (
             "Workload",

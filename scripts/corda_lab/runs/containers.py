@@ -21,8 +21,10 @@ from corda_lab.runs import interrupts
 from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.runs.live import LiveRate
 from corda_lab.runs.timeline import Timeline
+from corda_lab.stats import steady
 from corda_lab.steps import rows
 from corda_lab.steps.entry import SetupEntry
+from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, RunPlan
 from corda_lab.text import ui
 from lab_workload.run_end import RunEnd
@@ -220,13 +222,8 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
                     f"The load did not end within {limit:.0f} s", "Check `docker compose logs bridge`.", exit_code=1
                 )
             timeline.note()
-            stage = (
-                "stopping"
-                if timeline.warm_up is not None or elapsed >= total
-                else "measuring"
-                if elapsed >= plan.options.warm_up_seconds_min
-                else "warm-up"
-            )
+            is_ending = timeline.warm_up is not None or elapsed >= total
+            stage = "stopping" if is_ending else stage_of(plan.options, elapsed)
             at_most = "at most " if plan.options.stopping else ""
             ticker.show(f"{stage}: {live.tell()}, {at_most}{max(0.0, total - elapsed):.0f} s left")
             watch.note(elapsed, live.done)
@@ -234,6 +231,17 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
                 timeline.warm_up = enough
                 end_early(compose, plan)
             time.sleep(POLL_SECONDS)
+
+
+def stage_of(options: LoadOptions, elapsed_seconds: float) -> str:
+    """What a load that goes on is doing so long after its begin."""
+    if elapsed_seconds < options.warm_up_seconds_min:
+        return "warm-up"
+    stopping = options.stopping
+    if stopping is None or stopping.change_percent_max is None:
+        return "measuring"
+    steady_at = options.warm_up_seconds_min + options.duration_seconds + steady.LOOK_SECONDS
+    return "measuring" if elapsed_seconds < steady_at else "not steady yet"
 
 
 def await_end(names: LoadContainers) -> None:

@@ -2,7 +2,7 @@
 
 from corda_lab.stats import steady
 from corda_lab.stats.intervals import t_quantile
-from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.load import LoadOptions, Stopping
 
 
 class EarlyStop:
@@ -31,6 +31,8 @@ class EarlyStop:
         times = self._completion_times()
         if not times:
             return None
+        if stopping.change_percent_max is not None:
+            return self._steady(times, elapsed, stopping, stopping.change_percent_max)
         warm_up = steady.warm_up_end(
             times,
             started_at=0.0,
@@ -51,6 +53,23 @@ class EarlyStop:
             series, stopping.precision, bin_seconds=steady.LOOK_SECONDS, confidence=stopping.confidence
         )
         return warm_up if may_end else None
+
+    def _steady(
+        self, times: list[float], elapsed: float, stopping: Stopping, change_percent_max: float
+    ) -> steady.WarmUp | None:
+        """The warm-up, if a measuring window of the whole duration after it is steady."""
+        found = steady.steady_window(
+            times,
+            started_at=0.0,
+            stopped_at=elapsed,
+            # The load began within a look of the first one.
+            window_seconds=self._options.duration_seconds + steady.LOOK_SECONDS,
+            seconds_min=stopping.warm_up_seconds_min,
+            seconds_max=self._options.warm_up_seconds,
+            change_percent_max=change_percent_max,
+            bin_seconds=steady.bin_seconds_for(elapsed),
+        )
+        return found if found.found else None
 
     def _completion_times(self) -> list[float]:
         """When each request was completed, as far as the counter shows: evenly between two looks."""

@@ -98,4 +98,7 @@ def title_of(options: LoadOptions) -> str:
         else plural(options.users, "user")
     )
     by = f" on {options.workers} workers" if options.workers else ""
-    return f"Load: {who}{by} for {options.warm_up_seconds:g} s + {options.duration_seconds:g} s"
+    least, most = options.warm_up_seconds_min, options.warm_up_seconds
+    if options.stopping is not None and options.stopping.change_percent_max is not None:
+        return f"Load: {who}{by}, {least:g} s to {most:g} s until it is steady + {options.duration_seconds:g} s"
+    return f"Load: {who}{by} for {most:g} s + {options.duration_seconds:g} s"

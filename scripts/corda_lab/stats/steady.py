@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from corda_lab.stats.intervals import CONFIDENCE, t_quantile
 
 WARM_UP_METHOD = "MSER-5 (White 1997)"
+STEADY_METHOD = f"{WARM_UP_METHOD} and equal halves of the window"
 
 BINS_PER_BATCH = 5
 WARM_UP_BATCHES_MIN = 10
@@ -94,6 +95,47 @@ def warm_up_end(
         if best <= len(batches) / 2 and cut <= seconds_max:
             return WarmUp(max(seconds_min, cut), True)
     return WarmUp(seconds_max, False)
+
+
+def steady_window(
+    times_of_completion: Sequence[float],
+    *,
+    started_at: float,
+    stopped_at: float,
+    window_seconds: float,
+    seconds_min: float,
+    seconds_max: float,
+    change_percent_max: float,
+    bin_seconds: float = 1.0,
+) -> WarmUp:
+    """Whether the last ``window_seconds`` of a load that is known until ``stopped_at`` are steady, the rest being its warm-up.
+
+    They are if MSER-5 has the warm-up end before them (``warm_up_end``), and if the throughput of their second half differs
+    from that of the first by at most ``change_percent_max``. A rise that MSER-5 takes for the course of a steady load, as it does
+    while most of the load is rise, differs by more. The warm-up is not shorter than ``seconds_min`` nor longer than
+    ``seconds_max``; what is found to be steady never is.
+    """
+    begins = stopped_at - started_at - window_seconds
+    cut = round(min(seconds_max, max(seconds_min, begins)), 1)
+    warmed_up = warm_up_end(
+        times_of_completion,
+        started_at=started_at,
+        stopped_at=stopped_at,
+        seconds_min=seconds_min,
+        seconds_max=seconds_max,
+        bin_seconds=bin_seconds,
+    )
+    change = _change_percent(times_of_completion, started_at + cut, stopped_at)
+    is_steady = change is not None and abs(change) <= change_percent_max
+    return WarmUp(cut, begins >= seconds_min and warmed_up.found and warmed_up.cut_seconds <= cut and is_steady)
+
+
+def _change_percent(times: Sequence[float], begin: float, end: float) -> float | None:
+    """By how much the count in the second half of a time differs from that in the first; None where that is 0."""
+    middle = (begin + end) / 2
+    first = sum(begin <= time < middle for time in times)
+    second = sum(middle <= time < end for time in times)
+    return 100 * (second - first) / first if first else None
 
 
 def relative_half_width(series: Sequence[float], confidence: float = CONFIDENCE) -> float | None:

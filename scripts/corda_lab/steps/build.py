@@ -82,21 +82,42 @@ def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: RunEnd, decide
     if options.stopping is None or least == most:
         return WarmUpEntry(method="fixed", seconds_min=most, seconds_max=most, cut_seconds=most, found=True)
     times = requests.filter(rows.is_done())["ended_at"].sort().to_list()
-    started_at, stopped_at = end.started_at, end.stop_at
-    found = decided or steady.warm_up_end(
-        times,
-        started_at=started_at,
-        stopped_at=stopped_at,
-        seconds_min=least,
-        seconds_max=most,
-        bin_seconds=steady.bin_seconds_for(stopped_at - started_at),
-    )
+    found = decided or warm_up_found(options, times, end.started_at, end.stop_at)
+    is_until_steady = options.stopping.change_percent_max is not None
     return WarmUpEntry(
-        method=steady.WARM_UP_METHOD,
+        method=steady.STEADY_METHOD if is_until_steady else steady.WARM_UP_METHOD,
         seconds_min=least,
         seconds_max=most,
         cut_seconds=found.cut_seconds,
         found=found.found,
+    )
+
+
+def warm_up_words(warm_up: WarmUpEntry) -> str:
+    """``63 s, then steady``: how long a warm-up took, and how it ended if its length was not given."""
+    seconds = f"{warm_up.cut_seconds:.0f} s"
+    if warm_up.seconds_min == warm_up.seconds_max:
+        return seconds
+    return f"{seconds}, then steady" if warm_up.found else f"{seconds}, the longest allowed, and not steady by then"
+
+
+def warm_up_found(options: LoadOptions, times: list[float], started_at: float, stopped_at: float) -> steady.WarmUp:
+    """Where a load that went on to its limit had warmed up. ``times`` are those of its completions."""
+    limits = {"seconds_min": options.warm_up_seconds_min, "seconds_max": options.warm_up_seconds}
+    bin_seconds = steady.bin_seconds_for(stopped_at - started_at)
+    change_percent_max = options.stopping.change_percent_max if options.stopping else None
+    if change_percent_max is None:
+        return steady.warm_up_end(
+            times, started_at=started_at, stopped_at=stopped_at, bin_seconds=bin_seconds, **limits
+        )
+    return steady.steady_window(
+        times,
+        started_at=started_at,
+        stopped_at=stopped_at,
+        window_seconds=options.duration_seconds,
+        change_percent_max=change_percent_max,
+        bin_seconds=bin_seconds,
+        **limits,
     )
 
 

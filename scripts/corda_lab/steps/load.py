@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
+from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import LoadEntry
 from corda_lab.text.words import listed, plural
 from lab_workload.load import (
@@ -41,12 +42,16 @@ class Stopping:
     The warm-up ends when the throughput is steady, but not before ``warm_up_seconds_min``. The measuring window ends
     when the mean throughput is known to ``precision`` (a share; None: never early) at ``confidence``, but not before
     ``duration_seconds_min``.
+
+    With ``change_percent_max``, the throughput of the window's halves must also not differ by more. The warm-up goes on
+    while it does, and the window has its full duration after it.
     """
 
     warm_up_seconds_min: float
     duration_seconds_min: float
     precision: float | None
     confidence: float
+    change_percent_max: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,6 +273,43 @@ def _declared() -> Mapping[str, LoadOption]:
 
 LOAD_OPTIONS = _declared()
 """All options of a load by name, in the order of help and printed commands."""
+
+
+WARM_UP_MAX = LoadOption(
+    name="warm_up_max",
+    kind=Kind.DURATION,
+    help="Longest warm-up. If given, the warm-up lasts until throughput is steady, but at least --warm-up.",
+    at_least=0,
+)
+"""Makes a load one of ``until_steady``. A sweep file says this with ``warm_up``."""
+
+RUN_OPTIONS = tuple(
+    shown
+    for option in LOAD_OPTIONS.values()
+    for shown in ((option, WARM_UP_MAX) if option.name == "warm_up" else (option,))
+)
+"""All options of ``lab run``, in the order of its help."""
+
+STEADY_CHANGE_PERCENT_MAX = 10.0
+"""Throughput that changes by less than this between the halves of the window is steady enough to end a warm-up."""
+
+
+def until_steady(options: LoadOptions, warm_up_seconds_max: float) -> LoadOptions:
+    """Return the load with a warm-up that lasts until throughput is steady. Raises LabError if the limit is too short.
+
+    The measuring window then has its full duration. If throughput is not steady at the limit, it is measured all the same.
+    """
+    if warm_up_seconds_max < options.warm_up_seconds:
+        least, most = WARM_UP_MAX.text(options.warm_up_seconds), WARM_UP_MAX.text(warm_up_seconds_max)
+        raise LabError(f"--warm-up-max: {most} is less than --warm-up, which is {least}", "Increase it.")
+    stopping = Stopping(
+        warm_up_seconds_min=options.warm_up_seconds,
+        duration_seconds_min=options.duration_seconds,
+        precision=None,
+        confidence=CONFIDENCE,
+        change_percent_max=STEADY_CHANGE_PERCENT_MAX,
+    )
+    return replace(options, warm_up_seconds=warm_up_seconds_max, stopping=stopping)
 
 
 def attributes_of(given: Mapping[str, Any]) -> dict[str, Any]:

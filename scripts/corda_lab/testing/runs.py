@@ -9,6 +9,7 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.manifest import Environment, GitState, Host, Image, Versions
 from corda_lab.runs import stage_rows
+from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions
@@ -68,8 +69,12 @@ def measured_of(
     *,
     counted: Counts | None = None,
     with_stages: bool = True,
+    warm_up: WarmUp | None = None,
 ) -> files.Measured:
-    """The measurements of a simulated load. ``folder`` gets its files."""
+    """The measurements of a simulated load. ``folder`` gets its files.
+
+    ``warm_up`` is the end of the warm-up that was found while it ran, if it was ended for that.
+    """
     frame = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", simulated)])
     metrics = simulation.metrics_frame(simulated, end)
     stage_frame = (
@@ -83,7 +88,7 @@ def measured_of(
         metrics=metrics,
         end=end,
         counted=counted or simulation.agreeing_counts(simulated),
-        warm_up=None,
+        warm_up=warm_up,
         machine_use=lambda _: build.MachineUse(None, None, None, None),
         stage_values=lambda window: stages.stage_values(frame, stage_frame, window, flows, is_on=True, dropped={}),
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),

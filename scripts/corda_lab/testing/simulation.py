@@ -43,6 +43,12 @@ def warming(seconds: float, seed: int) -> Callable[[float], float]:
     return lambda at: seconds * (1 + math.exp(-at / 8)) * source.lognormvariate(0, 0.5)
 
 
+def cold(seconds: float, seed: int) -> Callable[[float], float]:
+    """A service time that scatters, and that falls from seven times its value over the first minute or so."""
+    source = random.Random(seed)
+    return lambda at: seconds * (1 + 6 * math.exp(-at / 25)) * source.lognormvariate(0, 0.4)
+
+
 def row(
     number: int,
     started: float,

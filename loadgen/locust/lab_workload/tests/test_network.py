@@ -93,7 +93,10 @@ def test_parties_are_the_workload_s_unless_the_run_asks_for_others(read: Read) -
         (Asked(counterparty="zzz"), "counterparty: unknown party 'zzz'. The parties are PartyA, PartyB, PartyC."),
         (Asked(counterparty="partya"), "counterparty: PartyA is the node itself. Choose two different parties."),
         (Asked("PartyB"), "own.yaml:3: counterparty: PartyB is the node itself. Choose two different parties."),
-        (Asked("PartyC"), "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab flows PartyC` lists its flows."),
+        (
+            Asked("PartyC"),
+            "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab flows PartyC` lists the flows that it can start.",
+        ),
     ],
 )
 def test_a_party_that_cannot_be_is_named_with_who_chose_it(read: Read, asked: Asked, words: str) -> None:
@@ -112,8 +115,8 @@ def test_a_party_that_only_a_larger_network_has_comes_with_the_way_to_start_it(r
 @pytest.mark.parametrize(
     ("requires", "words"),
     [
-        ("{parties: 5}", "needs 5 parties, the network has 3. Start the lab with `scripts/lab up --parties 5`."),
-        ("{platform: 13}", "needs platform version 13, PartyA has 12. Set a newer CORDA_VERSION"),
+        ("{parties: 5}", "needs 5 parties, but the network has 3. Start the lab with `scripts/lab up --parties 5`."),
+        ("{platform: 13}", "needs platform version 13, but PartyA has 12. Start the lab with a newer version of Corda"),
     ],
 )
 def test_what_a_workload_requires_is_compared_with_the_network(read: Read, requires: str, words: str) -> None:
@@ -141,7 +144,10 @@ setup:
     found = problems(read(text))
 
     assert [problem.partition(". ")[0] for problem in found] == [
-        "own.yaml:4: flows[0].flow: PartyA has no flow 'Iuo', did you mean 'Iou'? `scripts/lab flows PartyA` lists its flows.",
+        (
+            "own.yaml:4: flows[0].flow: PartyA has no flow 'Iuo', did you mean 'Iou'? `scripts/lab flows PartyA` lists the"
+            " flows that it can start."
+        ),
         "own.yaml:6: flows[1].args.otherParty: uses counterparty, but the run has none",
         "own.yaml:6: flows[1].args.iouValue: 'many' is not a value of type int",
         "own.yaml:7: flows[1].states.com.example.S.PartyE: unknown party 'PartyE'",

@@ -27,7 +27,9 @@ def test_take_gives_every_item_once_in_order() -> None:
     drawn_from = values()
 
     assert [rendered("{{ take('coins') }}", drawn_from) for _ in range(7)] == RESULTS["coins"]
-    with pytest.raises(TemplateError, match=r"take\('coins'\): all 7 prepared items are taken: more are taken than"):
+    with pytest.raises(
+        TemplateError, match=r"take\('coins'\): all 7 prepared items are taken: requests took more than"
+    ):
         rendered("{{ take('coins') }}", drawn_from)
 
 
@@ -35,7 +37,7 @@ def test_running_dry_names_rate_max() -> None:
     drawn_from = values(rate_max=2.5)
     rendered("{{ take('cash', 'PartyC') }}", drawn_from)
 
-    with pytest.raises(TemplateError, match=r"rate_max, now 2.5 requests/s, is too low; raise rate_max"):
+    with pytest.raises(TemplateError, match=r"rate_max=2.5 requests/s is too low; increase rate_max"):
         rendered("{{ take('cash', 'PartyC') }}", drawn_from)
 
 
@@ -58,7 +60,7 @@ def test_mine_is_the_user_s_own_in_every_request_and_nobody_else_s_on_any_worker
     }
 
     assert own == {number: f"coin-{number - 1}" for number in range(1, 7)}
-    with pytest.raises(TemplateError, match=r"mine\('coins'\): there are 3 items, user 4 has none; prepare more"):
+    with pytest.raises(TemplateError, match=r"mine\('coins'\): no item for user 4; only 3 items are prepared"):
         rendered("{{ mine('coins') }}", values(Share(2, 2)).for_user(4))
 
 
@@ -80,9 +82,12 @@ def test_results_are_reached_by_step_and_item(template: str, value: object) -> N
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ("{{ take('cash') }}", "take('cash'): name one of the step's items 'PartyB', 'PartyC'"),
-        ("{{ take('cash', 'PartyD') }}", "take('cash', 'PartyD'): name one of the step's items"),
-        ("{{ take('coins', 'PartyB') }}", "take('coins', 'PartyB'): the step has no 'each', so name no item"),
+        ("{{ take('cash') }}", "take('cash'): choose one of the step's items 'PartyB', 'PartyC'"),
+        ("{{ take('cash', 'PartyD') }}", "take('cash', 'PartyD'): choose one of the step's items"),
+        (
+            "{{ take('coins', 'PartyB') }}",
+            "take('coins', 'PartyB'): the step has no 'each', so it has no items to choose from",
+        ),
         ("{{ party('PartyZ') }}", "party('PartyZ'): unknown party; choose from "),
     ],
 )

@@ -15,7 +15,7 @@ FILE = Path("iou.yaml")
         (Problem("the bridge does not answer"), "the bridge does not answer"),
         (Problem.of("--set", "'x' is not key=value"), "--set: 'x' is not key=value"),
         (Problem("is missing", ("args", "to", 0), path=FILE, line=3), "iou.yaml:3: args.to[0]: is missing"),
-        (Problem("is not YAML text", path=FILE), "iou.yaml: is not YAML text"),
+        (Problem("is not valid YAML", path=FILE), "iou.yaml: is not valid YAML"),
         (Problem.of("rate", "is missing", "Give one."), "rate: is missing. Give one."),
         (
             Problem("unknown x, did you mean 'y'?", remedy="See `lab list`."),

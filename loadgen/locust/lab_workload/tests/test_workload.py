@@ -127,12 +127,12 @@ state: 5
         "own.yaml:1: description: must not be empty",
         "own.yaml:1: node: is missing",
         "own.yaml:2: nod: unknown field, did you mean 'node'?",
-        "own.yaml:4: flow: 'not a class' is not the name of a class",
+        "own.yaml:4: flow: 'not a class' is not a valid class name",
         "own.yaml:6: args.iouValue: template: unknown name 'random_in', did you mean 'random_int'?",
         "own.yaml:9: args.amounts[1]: template: unexpected 'end of template'",
         "own.yaml:10: args.pick: template: No filter named 'random'.",
-        "own.yaml:11: unit: should be 'flow', 'transaction' or 'state', is 'states'",
-        "own.yaml:12: state: should be a valid string, is 5",
+        "own.yaml:11: unit: must be 'flow', 'transaction' or 'state', but is 'states'",
+        "own.yaml:12: state: must be a valid string, but is 5",
     ]
 
 
@@ -156,11 +156,11 @@ def test_unknown_nodes_are_told_with_those_there_are(tmp_path: Path) -> None:
         ("node: PartyA\nflow: a\nnode: PartyB", "own.yaml:3: node: is given twice, first on line 1"),
         ("node: PartyA\nargs: !!int many", "own.yaml:2: 'many' cannot be read: invalid literal"),
         ("args: " + "9" * 5000, f"own.yaml:1: '{'9' * 40}' cannot be read: Exceeds the limit"),
-        ("node: PartyA\n5: a", "own.yaml:2: a field's name must be text"),
-        ("args: &loop\n  again: *loop", "own.yaml:1: is nested more than 20 deep"),
-        ("args: " + "[" * 5000, "own.yaml: is nested more than 20 deep"),
-        (b"description: \xe9", "own.yaml: is not YAML text"),
-        (b"\x00", "own.yaml: is not YAML text"),
+        ("node: PartyA\n5: a", "own.yaml:2: the name of a field must be text"),
+        ("args: &loop\n  again: *loop", "own.yaml:1: is nested more than 20 levels deep"),
+        ("args: " + "[" * 5000, "own.yaml: is nested more than 20 levels deep"),
+        (b"description: \xe9", "own.yaml: is not valid YAML"),
+        (b"\x00", "own.yaml: is not valid YAML"),
         ("#" * 300_000, "own.yaml: is larger than 262144 bytes"),
     ],
 )
@@ -259,14 +259,18 @@ def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("weight: 3", "weight: 0", "7: flows[0].weight: should be greater than or equal to 1, is 0"),
-        ("name: iou", "name: Settlement", "15: flows[1]: another entry is named 'Settlement'; give each its own"),
+        ("weight: 3", "weight: 0", "7: flows[0].weight: must be greater than or equal to 1, but is 0"),
+        (
+            "name: iou",
+            "name: Settlement",
+            "15: flows[1]: another entry is also named 'Settlement'; use a different name for each",
+        ),
         (
             "counterparty: PartyC",
             "counterparty: PartyX",
             "17: flows[1].counterparty: unknown node 'PartyX'; choose from",
         ),
-        ("flows:\n", "flow: Iou\nflows:\n", "5: flow: belongs to a single flow: move it into an entry of flows"),
+        ("flows:\n", "flow: Iou\nflows:\n", "5: flow: is a field of a single flow; move it into an entry of flows"),
         ("weight: 3", "wieght: 3", "7: flows[0].wieght: unknown field, did you mean 'weight'?"),
         ("- name: iou\n    flow: Iou\n", "- name: iou\n", "15: flows[1].flow: is missing"),
         (
@@ -279,18 +283,22 @@ def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
             "{PartyZ: -1,",
             "14: flows[0].states.org.cordalab.states.CashState.PartyZ: unknown node 'PartyZ'",
         ),
-        ("{PartyB: -1,", "{PartyB: x,", "14: flows[0].states.org.cordalab.states.CashState.PartyB: should be"),
+        ("{PartyB: -1,", "{PartyB: x,", "14: flows[0].states.org.cordalab.states.CashState.PartyB: must be"),
         (
             "states_per_flow: ",
             "#",
-            "11: flows[0].unit: is state, so states_per_flow must give the number of states per flow",
+            "11: flows[0].unit: is state, so states_per_flow must be set",
         ),
         (
             "take('cash')",
             "take('csah')",
             "9: flows[0].args.states[0]: template: unknown step 'csah', did you mean 'cash'",
         ),
-        ("take('cash')", "take(node)", "9: flows[0].args.states[0]: template: take(…) must be given its names as text"),
+        (
+            "take('cash')",
+            "take(node)",
+            "9: flows[0].args.states[0]: template: take(…) needs constant names as arguments",
+        ),
         ("setup.cash", "setup.stock", "31: setup[1].args.count: template: unknown step 'stock'; choose from cash"),
         (
             "{{ needed }}",
@@ -303,25 +311,33 @@ def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
             "node: item\n",
             "23: setup[0].node: unknown node 'item'; choose from PartyA, PartyB, PartyC",
         ),
-        ("- name: files", "- name: cash", "33: setup[2]: another entry is named 'cash'; give each its own name"),
-        ("- name: files", "- name: my files", "33: setup[2].name: 'my files' is not a name of letters and digits"),
+        (
+            "- name: files",
+            "- name: cash",
+            "33: setup[2]: another entry is also named 'cash'; use a different name for each",
+        ),
+        ("- name: files", "- name: my files", "33: setup[2].name: 'my files' is not a valid name (letters and digits)"),
         (
             "{megabytes: 10,",
             "{megabytes: 201,",
-            "34: setup[2].attachments.megabytes: should be less than or equal to 200",
+            "34: setup[2].attachments.megabytes: must be less than or equal to 200",
         ),
         (
             "{megabytes: 10,",
             "{megabits: 10,",
             "34: setup[2].attachments.megabits: unknown field, did you mean 'megabytes'",
         ),
-        ("  - name: files\n", "  - name: files\n    flow: X\n", "33: setup[2]: files: give either flow or attachments"),
-        ("concurrency: 4", "concurrency: 0", "26: setup[0].concurrency: should be greater than or equal to 1, is 0"),
-        ("each: [PartyC]", "each: []", "29: setup[1].each: should be a list, or one expression in {{ }}"),
-        ("rate_max: 10", "rate_max: 0", "35: rate_max: should be greater than 0, is 0"),
+        (
+            "  - name: files\n",
+            "  - name: files\n    flow: X\n",
+            "33: setup[2]: files: must have either flow or attachments",
+        ),
+        ("concurrency: 4", "concurrency: 0", "26: setup[0].concurrency: must be greater than or equal to 1, but is 0"),
+        ("each: [PartyC]", "each: []", "29: setup[1].each: must be a list, or one expression in {{ }}"),
+        ("rate_max: 10", "rate_max: 0", "35: rate_max: must be greater than 0, but is 0"),
         ("rate_max: 10", "prepared: {coins: 1}", "35: prepared.coins: setup has no such step"),
         ("{parties: 3,", "{party: 3,", "4: requires.party: unknown field, did you mean 'parties'?"),
-        ("status: 502", "status: 200", "20: flows[1].expect.status: should be greater than or equal to 400, is 200"),
+        ("status: 502", "status: 200", "20: flows[1].expect.status: must be greater than or equal to 400, but is 200"),
         ("{error: refused,", "{error: '',", "20: flows[1].expect.error: must not be empty"),
         (
             "    state: org",
@@ -376,5 +392,5 @@ def test_numbers_are_overridden_where_they_are_bounded(tmp_path: Path) -> None:
     assert vale == "--set: unknown key 'iouVale', did you mean 'iouValue'?"
     assert zzz.startswith("--set: unknown key 'zzz'; choose from rate_max, megabytes,")
     assert megabytes.endswith(
-        "own.yaml:34: setup[2].attachments.megabytes: should be less than or equal to 200, is 900"
+        "own.yaml:34: setup[2].attachments.megabytes: must be less than or equal to 200, but is 900"
     )

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from corda_lab.cli import run as app
-from corda_lab.results import stored
+from corda_lab.cli.options import load_options
+from corda_lab.report import page
+from corda_lab.results import folders, stored
 from corda_lab.testing.runs import part
 
 
@@ -77,3 +79,40 @@ def test_a_run_that_was_ended_because_all_failed_says_so(failed_run: Path, capsy
         in text
     )
     assert "warning" not in text
+
+
+@pytest.mark.parametrize(
+    ("warm_up", "words"),
+    [
+        ({"cut_seconds": 63.4, "seconds_min": 30.0, "seconds_max": 180.0, "found": True}, "63 s, then steady"),
+        (
+            {"cut_seconds": 180.0, "seconds_min": 30.0, "seconds_max": 180.0, "found": False},
+            "180 s, the longest allowed, and not steady by then",
+        ),
+    ],
+)
+def test_a_warm_up_that_was_to_end_by_itself_is_told(
+    stored_run: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+    warm_up: dict[str, float | bool],
+    words: str,
+) -> None:
+    run = stored_run()
+    content = folders.read_json(run / "steps.json")
+    content["steps"][0]["warm_up"].update(warm_up)
+    folders.write_json(run / "steps.json", content)
+    assert f"warm-up      {words}\n" in printed(run, capsys)
+    assert f"warm-up {words}; measuring window 60 s" in page.render(run).read_text(encoding="utf-8")
+
+
+def test_a_warm_up_of_a_given_length_is_no_news(
+    stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "warm-up  " not in printed(stored_run(), capsys)
+
+
+def test_the_first_load_of_a_lab_warms_up_until_it_is_steady() -> None:
+    options = load_options("iou", app.QUICKSTART)
+    assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (30, 180, 60)
+    assert options.stopping is not None
+    assert options.stopping.change_percent_max is not None

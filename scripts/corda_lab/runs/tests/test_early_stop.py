@@ -1,12 +1,18 @@
 """When a load may end before its time."""
 
 import random
+from bisect import bisect
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from corda_lab.runs.early_stop import EarlyStop
-from corda_lab.steps.load import LoadOptions, Stopping
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.load import LoadOptions, Stopping, until_steady
+from corda_lab.testing import simulation
+from corda_lab.testing.runs import measured_of, plan_of
 
 
 def ended_after(options: LoadOptions, rate: Callable[[float], float], *, limit: float = 600.0) -> float | None:
@@ -58,3 +64,50 @@ def test_a_load_that_warms_up_for_half_a_minute_is_measured_after_that() -> None
 def test_a_load_that_never_gets_steady_is_ended_by_its_limits() -> None:
     found = ended_after(options(measure=(30, 60)), lambda at: 1 + at / 3)
     assert found == pytest.approx(183, abs=4)
+
+
+UNTIL_STEADY = until_steady(LoadOptions("iou", 8, duration_seconds=60, warm_up_seconds=30), 180)
+
+
+def test_a_steady_load_is_measured_after_its_shortest_warm_up() -> None:
+    found = ended_after(UNTIL_STEADY, steady_rate)
+    assert found == pytest.approx(95, abs=10)
+
+
+def test_a_load_that_gets_faster_for_long_is_measured_when_that_is_over() -> None:
+    found = ended_after(UNTIL_STEADY, lambda at: 20.0 if at > 80 else 5.0 + at / 6)
+    assert found is not None
+    assert 130 <= found <= 200
+
+
+def test_a_load_that_gets_faster_all_the_time_goes_on_to_its_limit() -> None:
+    assert ended_after(UNTIL_STEADY, lambda at: 1 + at / 10, limit=UNTIL_STEADY.total_seconds) is None
+
+
+def cold_load(folder: Path, options: LoadOptions, seed: int) -> StepEntry:
+    """The step that a cold lab gives, its load ended as soon as it may be."""
+
+    def rows(seconds: float) -> list[dict[str, Any]]:
+        return simulation.closed_rows(options.users, seconds, simulation.cold(0.16, seed))
+
+    ends = sorted(row["ended_at"] - simulation.ORIGIN for row in rows(options.total_seconds))
+    watch, at = EarlyStop(options), 0.0
+    while at < options.total_seconds and not watch.enough:
+        watch.note(at, bisect(ends, at))
+        at += 3.1
+    stopped = rows(min(at, options.total_seconds))
+    end = simulation.end_words(stopped, options.users, min(at, options.total_seconds))
+    return measured_of(folder, plan_of(options), stopped, end, warm_up=watch.enough).step
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cold_lab_gives_a_clean_first_number_when_its_load_warms_up_until_it_is_steady(
+    tmp_path: Path, seed: int
+) -> None:
+    early = cold_load(tmp_path, LoadOptions("iou", 8, duration_seconds=60, warm_up_seconds=15), seed)
+    assert {"throughput_changed"} <= {one.code for one in (*early.flags, *early.validity.reasons)}
+    step = cold_load(tmp_path, UNTIL_STEADY, seed)
+    assert (step.flags, step.validity.valid, step.littles_law.holds) == ([], True, True)
+    assert step.warm_up.found
+    assert 30 < step.warm_up.cut_seconds < 180
+    assert 60 <= step.window.seconds < 70

@@ -14,6 +14,7 @@ from corda_lab.stats.steady import (
     completions_per_bin,
     may_end,
     relative_half_width,
+    steady_window,
     warm_up_end,
 )
 
@@ -142,3 +143,50 @@ def test_an_hour_of_bins_is_looked_at_in_no_time() -> None:
     started = time.process_time()
     may_end(series, 0.05)
     assert time.process_time() - started < 0.1
+
+
+def steady_from(
+    rates: list[float], source: random.Random, *, seconds_min: float = 30, seconds_max: float = 180
+) -> WarmUp:
+    """Whether the last minute of a load is steady."""
+    return steady_window(
+        completions(rates, source),
+        started_at=ORIGIN,
+        stopped_at=ORIGIN + len(rates),
+        window_seconds=60,
+        seconds_min=seconds_min,
+        seconds_max=seconds_max,
+        change_percent_max=10.0,
+    )
+
+
+def test_the_last_minute_of_a_steady_load_is_steady_and_the_rest_its_warm_up() -> None:
+    source = random.Random(11)
+    found = [steady_from([50.0] * 120, source) for _ in range(100)]
+    assert sum(one.found for one in found) >= 70
+    assert {one.cut_seconds for one in found} == {60.0}
+
+
+def test_a_minute_in_which_throughput_rises_is_not_steady() -> None:
+    source = random.Random(12)
+    rising = [5.0 + second / 2 for second in range(100)]
+    assert not any(steady_from(rising, source).found for _ in range(50))
+
+
+def test_a_minute_before_which_the_load_had_not_warmed_up_is_not_steady() -> None:
+    source = random.Random(13)
+    late = [10.0] * 70 + [50.0] * 50
+    assert not any(steady_from(late, source).found for _ in range(50))
+
+
+def test_a_load_that_is_shorter_than_its_warm_up_and_its_window_is_not_steady_yet() -> None:
+    assert not any(steady_from([50.0] * 80, random.Random(seed)).found for seed in range(20))
+
+
+def test_a_warm_up_ends_at_its_limit_whatever_follows() -> None:
+    found = steady_from([1.0 + second for second in range(300)], random.Random(14))
+    assert found == WarmUp(180.0, False)
+
+
+def test_a_load_of_which_nothing_ended_is_not_steady() -> None:
+    assert not steady_from([0.0] * 120, random.Random(15)).found

@@ -12,7 +12,13 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.paths import WORKLOADS
 from corda_lab.steps.entry import LoadEntry
-from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, check_options, parse_overrides
+from corda_lab.steps.load import (
+    LOAD_OPTIONS,
+    LoadOptions,
+    check_options,
+    parse_overrides,
+    until_steady,
+)
 from corda_lab.testing.commands import PYTHONPATH
 from corda_lab.testing.runs import plan_of
 
@@ -126,3 +132,13 @@ def test_overrides_reach_the_generator_and_the_manifest() -> None:
 def test_an_override_that_is_none_is_refused(settings: list[str]) -> None:
     with pytest.raises(LabError, match=r"^--set: "):
         parse_overrides(settings)
+
+
+def test_a_warm_up_until_throughput_is_steady_lies_between_its_limits() -> None:
+    options = until_steady(LoadOptions("iou", 8, duration_seconds=60, warm_up_seconds=30), 180)
+    assert (options.warm_up_seconds_min, options.warm_up_seconds, options.total_seconds) == (30, 180, 240)
+    assert options.stopping is not None
+    assert (options.stopping.duration_seconds_min, options.stopping.change_percent_max) == (60, 10.0)
+    check_options(options)
+    with pytest.raises(LabError, match="--warm-up-max: 10s is less than --warm-up, which is 30s"):
+        until_steady(LoadOptions("iou", 8, duration_seconds=60, warm_up_seconds=30), 10)
