@@ -102,7 +102,7 @@ def warm_up_words(warm_up: WarmUpEntry) -> str:
 
 
 def warm_up_found(options: LoadOptions, times: list[float], started_at: float, stopped_at: float) -> steady.WarmUp:
-    """The end of the warm-up of a load that ran to its limit. ``times`` are those of its completions, in unix seconds."""
+    """The end of the warm-up of a load that ran to its limit. ``times`` has its completions, in unix seconds."""
     limits = {"seconds_min": options.warm_up_seconds_min, "seconds_max": options.warm_up_seconds}
     bin_seconds = steady.bin_seconds_for(stopped_at - started_at)
     change_percent_max = options.stopping.change_percent_max if options.stopping else None
