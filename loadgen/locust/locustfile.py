@@ -1,6 +1,6 @@
-"""Locust runs a workload of the lab: in closed load every user has one flow in flight, in open load users are the pool.
+"""The locustfile: runs a workload. In closed load, every user has one flow in flight; in open load, users are the pool.
 
-``docs/workloads.md`` says what a workload is; the arguments are in ``lab_load/locust_arguments.py``.
+``docs/workloads.md`` describes workloads. The arguments are declared in ``lab_load/locust_arguments.py``.
 """
 
 import time
@@ -37,14 +37,14 @@ def attach_generator(environment, **_):
 
 
 class FlowUser(FastHttpUser):
-    """Starts a flow of the workload, waits for its end, and again: when the last has ended, or when an arrival is due."""
+    """Starts flows one after another: in closed load when the last has ended, in open load when an arrival is due."""
 
     host = SETTINGS.bridge_url
     concurrency = 1
     connection_timeout = 10.0
 
     def __init__(self, environment):
-        # Locust's web UI can set the class's own.
+        # Locust's web UI can change the attribute of the class.
         self.host = SETTINGS.bridge_url
         self._generator = environment.lab
         self._run = environment.lab.run
@@ -65,14 +65,14 @@ class FlowUser(FastHttpUser):
             self._pace = constant_pacing(plan.choice.pacing_seconds)
 
     def stop(self, force=False):
-        """Locust kills a waiting user, but a little later: by then it may have woken, and must not start a flow."""
+        """Make sure that the user starts no more flows. Locust kills it later, and it may wake up before."""
         self._leaving = True
         if self._place is not None:
             self._place.leave()
         return super().stop(force)
 
     def wait_time(self):
-        """Until the next start is due, or as long as the last answer asked for; arrivals of open load wait for nobody."""
+        """Return the pause until the next start: from the pacing, or as the last answer requested. 0 in open load."""
         return max(self._pace(self), self._pause_seconds)
 
     @task
@@ -83,7 +83,7 @@ class FlowUser(FastHttpUser):
             self._send(None)
             return
         intended = self._place.wait_turn()
-        # An arrival that was given is made even by a user that leaves: nobody else will make it.
+        # A user that is leaving still makes the request of an arrival that was assigned to it.
         if intended is None or self._run.is_stopping:
             raise StopUser
         self._send(intended)

@@ -1,4 +1,4 @@
-"""How the bridge's answer to a flow start is read."""
+"""Parses the bridge's answers to flow starts."""
 
 import json
 from dataclasses import dataclass
@@ -7,44 +7,44 @@ from typing import Any
 from lab_workload.error_text import without_values
 
 ERROR_TEXT_MAX = 500
-"""Characters of an error that a row keeps."""
+"""Maximum length of an error in a row."""
 ERROR_LABEL_MAX = 160
-"""Characters of an error that Locust's table keeps."""
+"""Maximum length of an error in Locust's table."""
 
 PAUSE_SECONDS = 1.0
-"""How long a user waits after an answer that says that no flow ran, or after none."""
+"""Pause of a user if there was no answer, or if the answer says that no flow ran."""
 RETRY_AFTER_SECONDS_MAX = 60.0
 _FLOW_RAN = frozenset({200, 502, 504})
-"""Answers after which a closed user goes on at once: a flow ran, or may have."""
+"""HTTP statuses after which a user in closed load continues at once, because a flow ran or may have run."""
 
 _PROBLEM_PREFIX = "urn:corda-lab:problem:"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How one flow start ended, as the generator saw it."""
+    """The result of one flow start, as the generator saw it."""
 
     status: int
-    """HTTP status; 0 when there was no answer."""
+    """HTTP status; 0 if there was no answer."""
     error: str | None = None
-    """None when the flow ended well, else the problem's slug and detail."""
+    """The problem's name and detail; None if the flow succeeded."""
     flow_id: str | None = None
     tx_id: str | None = None
     rpc_ms: float | None = None
-    """Time of the start-flow call between bridge and node."""
+    """Duration of the RPC call from the bridge to the node that starts the flow."""
     flow_ms: float | None = None
-    """Time from the start of the flow to its result, seen by the bridge."""
+    """Time from the start of the flow to its result, as the bridge saw it."""
     pause_seconds: float = 0.0
-    """How long the user should wait before its next flow."""
+    """Pause of the user before its next flow."""
 
     @property
     def ok(self) -> bool:
-        """Whether the flow ended well."""
+        """Whether the flow succeeded."""
         return self.error is None
 
     @property
     def label(self) -> str:
-        """The error without its values, so that equal errors count as one."""
+        """The error without its values, so that equal errors are counted together."""
         return without_values(self.error or "")[:ERROR_LABEL_MAX]
 
     @property
@@ -54,7 +54,7 @@ class Answer:
 
 
 def read_answer(status: int, body: bytes, retry_after: str | None) -> Answer:
-    """Read the answer to a flow start."""
+    """Parse the answer to a flow start."""
     content = _json_object(body)
     if status == 200 and content is not None and isinstance(content.get("flowId"), str):
         timings = content.get("timings")
@@ -78,7 +78,7 @@ def read_answer(status: int, body: bytes, retry_after: str | None) -> Answer:
 
 
 def no_answer(reason: str) -> Answer:
-    """The answer to a request that got none: refused, cut off, timed out."""
+    """Return an ``Answer`` for a request without an answer: connection refused or lost, or timeout."""
     return Answer(status=0, error=f"no-answer: {reason}"[:ERROR_TEXT_MAX], pause_seconds=PAUSE_SECONDS)
 
 
@@ -92,7 +92,7 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
 
 def _error_text(status: int, content: dict[str, Any] | None) -> str:
     if content is None or status == 200:
-        return f"unreadable-answer: HTTP {status} without the content that belongs to it"
+        return f"unreadable-answer: HTTP {status} without the expected content"
     slug = str(content.get("type", "")).removeprefix(_PROBLEM_PREFIX)
     detail = content.get("detail") or content.get("title") or ""
     return f"{slug or f'http-{status}'}: {detail}"[:ERROR_TEXT_MAX]
@@ -103,7 +103,7 @@ def _milliseconds(value: Any) -> float | None:
 
 
 def _retry_after_seconds(value: str | None) -> float:
-    """Seconds in a ``Retry-After`` header; a date, which the bridge never sends, counts as none."""
+    """Return the seconds in a ``Retry-After`` header. A date is ignored, because the bridge never sends one."""
     if value is None or not value.strip().isdecimal():
         return PAUSE_SECONDS
     return min(float(value), RETRY_AFTER_SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""What the generator asks the bridge before a run: its parties, its flows, and the set-up's own flow starts."""
+"""Client for the bridge before a run: reads parties and flows, and makes the flow starts of the set-up."""
 
 import json
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ from lab_workload.problems import LoadError
 
 ASK_TIMEOUT_SECONDS = 15.0
 BODY_BYTES_MAX = 32 * 1024 * 1024
-"""Longest answer that is read: a list of 100,000 references to states has half of it."""
+"""Maximum size of an answer. A list of 100,000 state references takes half of it."""
 CHUNK_BYTES = 64 * 1024
 
 
 class BridgeError(LoadError):
-    """The bridge does not answer, or says no, before a run has begun."""
+    """The bridge does not answer, or rejects a request, before the run has begun."""
 
 
 class BridgeClient:
-    """The bridge's answers, each asked for on a connection of its own."""
+    """A client of the bridge. Every request uses its own connection."""
 
     def __init__(self, url: str) -> None:
         self._url = url
 
     def parties(self, node: str) -> list[Party]:
-        """Every party that ``node`` has in its network map, notaries left out. Raises ``BridgeError``."""
+        """Return the parties in the network map of ``node``, without notaries. Raises ``BridgeError``."""
         body = self._get(f"/v1/nodes/{quote(node)}/parties")
         try:
             entries = [entry for entry in body["parties"] if not entry.get("notary", False)]
@@ -37,7 +37,7 @@ class BridgeClient:
             raise self._unreadable("parties", error) from error
 
     def platform_version(self, node: str) -> int:
-        """Platform version of ``node``. Raises ``BridgeError``."""
+        """Return the platform version of ``node``. Raises ``BridgeError``."""
         body = self._get("/v1/nodes")
         try:
             return int(next(entry["platformVersion"] for entry in body["nodes"] if entry["name"] == node))
@@ -45,7 +45,7 @@ class BridgeClient:
             raise self._unreadable("nodes", error) from error
 
     def flows(self, node: str) -> list[Flow]:
-        """Every flow that ``node`` can start. Raises ``BridgeError``."""
+        """Return the flows that ``node`` can start. Raises ``BridgeError``."""
         body = self._get(f"/v1/nodes/{quote(node)}/flows")
         try:
             return [Flow.of_json(entry) for entry in body["flows"]]
@@ -53,13 +53,13 @@ class BridgeClient:
             raise self._unreadable("flows", error) from error
 
     def start(self, node: str, flow: str, args: Mapping[str, Any], client_id: str, timeout_seconds: float) -> Any:
-        """Start a flow and wait for its end: its result. Raises ``BridgeError`` with the bridge's reason."""
+        """Start a flow, wait for its end and return its result. Raises ``BridgeError`` with the bridge's reason."""
         body = json.dumps({"flow": flow, "args": args, "clientId": client_id}).encode()
         path = f"/v1/nodes/{quote(node)}/flows"
         return self._post(path, body, "application/json", timeout_seconds).get("result")
 
     def upload(self, node: str, name: str, content: bytes, timeout_seconds: float) -> str:
-        """Give ``node`` an attachment: its id. Raises ``BridgeError`` with the bridge's reason."""
+        """Upload an attachment to ``node`` and return its id. Raises ``BridgeError`` with the bridge's reason."""
         path = f"/v1/nodes/{quote(node)}/attachments?name={quote(name)}"
         answer = self._post(path, content, "application/zip", timeout_seconds)
         try:
@@ -85,12 +85,13 @@ class BridgeClient:
         return answer if isinstance(answer, dict) else {}
 
     def _ask(self, method: str, path: str, timeout_seconds: float, **content: Any) -> Any:
-        """The content of a good answer.
+        """Send a request and return the JSON content of the answer.
 
-        Raises ``BridgeError`` with the reason of a bad one, ``requests.RequestException`` when there is none.
+        Raises ``BridgeError`` with the reason if the answer is an error, and ``requests.RequestException`` if there is
+        no answer.
         """
         with requests.Session() as session:
-            # The lab's own network is never behind the proxy that the environment may name.
+            # Ignore proxies in the environment: the lab's network is never behind one.
             session.trust_env = False
             session.headers["Accept"] = "application/json"
             with session.request(method, self._url + path, timeout=timeout_seconds, stream=True, **content) as response:
@@ -100,10 +101,10 @@ class BridgeClient:
         try:
             return json.loads(body)
         except ValueError as error:
-            raise BridgeError(f"{path} was not answered with JSON") from error
+            raise BridgeError(f"the answer to {path} is not JSON") from error
 
     def _unreadable(self, what: str, error: Exception) -> BridgeError:
-        return BridgeError(f"the bridge at {self._url} sent an answer about {what} that cannot be read: {error!r}")
+        return BridgeError(f"the answer of the bridge at {self._url} about {what} cannot be parsed: {error!r}")
 
 
 def _read(response: requests.Response) -> bytes:
@@ -116,7 +117,7 @@ def _read(response: requests.Response) -> bytes:
 
 
 def _reason(error: BaseException) -> str:
-    """Why there is no answer, as the operating system says it: requests wraps that several times."""
+    """Return the innermost cause of an error. requests wraps the operating system's error several times."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return str(error)

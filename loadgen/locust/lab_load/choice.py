@@ -1,4 +1,4 @@
-"""What a run was asked for, and what is wrong with it whatever the workload."""
+"""The options of a run, and the checks that do not depend on the workload."""
 
 import math
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from lab_workload.problems import Problem
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person or the command line asked for; an empty node or counterparty is the workload's own."""
+    """The options of a run. If the node or counterparty is empty, the workload chooses it."""
 
     workload: str
     node: str
     counterparty: str
     pacing_seconds: float
-    """Closed load: time from one start of a user to its next; 0 starts the next as soon as the last has ended."""
+    """Closed load: minimum time between two starts of the same user. 0: the next starts when the last has ended."""
     run_id: str
     seed: int
     bridge_url: str
@@ -26,34 +26,34 @@ class Choice:
     rate: float = 0.0
     """Open load: arrivals per second."""
     late_max_seconds: float = LATE_MAX_SECONDS_DEFAULT
-    """Open load: an arrival that is later than this is dropped."""
+    """Open load: arrivals that would start later than this are dropped."""
     overrides: Mapping[str, str] = field(default_factory=dict)
-    """Values that take the place of the workload file's."""
+    """Values that replace those in the workload file, by key."""
 
     @property
     def is_open(self) -> bool:
-        """Whether requests start at intended times."""
+        """Whether this is open load, in which requests start at intended times."""
         return self.arrivals != "closed"
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much load there will be."""
+    """The size of the load."""
 
     users: int
-    """Users of closed load, places in the pool of open load."""
+    """Number of users in closed load, size of the pool in open load."""
     seconds: float | None
-    """How long it goes on; None when nobody has said."""
+    """Duration of the load; None if it is not limited."""
     workers: int = 1
 
     @property
     def places(self) -> int:
-        """Users with those that make every worker have as many."""
+        """Number of users, rounded up so that every worker has the same number."""
         return math.ceil(self.users / self.workers) * self.workers
 
 
 def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem]:
-    """What is wrong with a choice whatever the workload and the network."""
+    """Return the problems of the options that do not depend on the workload or the network."""
     problems: list[Problem] = []
     for label, name in (("node", choice.node), ("counterparty", choice.counterparty)):
         if name and canonical(name, settings.party_names) is None:
@@ -61,10 +61,12 @@ def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem
             problems.append(Problem.of(label, text))
     if not math.isfinite(choice.pacing_seconds) or not 0 <= choice.pacing_seconds <= PACING_SECONDS_MAX:
         problems.append(
-            Problem.of("pacing", f"must be 0 to {PACING_SECONDS_MAX:.0f} seconds, is {choice.pacing_seconds:g}")
+            Problem.of("pacing", f"must be 0 to {PACING_SECONDS_MAX:.0f} seconds, but is {choice.pacing_seconds:g}")
         )
     if not RUN_ID.fullmatch(choice.run_id):
-        problems.append(Problem.of("run id", f"{choice.run_id!r} is not 1 to 100 letters, digits, '.', '_' or '-'"))
+        problems.append(
+            Problem.of("run id", f"{choice.run_id!r} is invalid; use 1 to 100 letters, digits, '.', '_', '-'")
+        )
     if not choice.is_open:
         if choice.rate:
             problems.append(
@@ -74,12 +76,16 @@ def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem
     if not 0 < choice.rate <= RATE_MAX:
         problems.append(
             Problem.of(
-                "rate", f"{choice.arrivals} arrivals need above 0 to {RATE_MAX:.0f} per second, is {choice.rate:g}"
+                "rate",
+                f"must be above 0 and at most {RATE_MAX:.0f} per second for {choice.arrivals} arrivals,"
+                f" but is {choice.rate:g}",
             )
         )
     if not 0 <= choice.late_max_seconds <= LATE_MAX_SECONDS_LIMIT:
         problems.append(
-            Problem.of("late-max", f"must be 0 to {LATE_MAX_SECONDS_LIMIT:.0f} seconds, is {choice.late_max_seconds:g}")
+            Problem.of(
+                "late-max", f"must be 0 to {LATE_MAX_SECONDS_LIMIT:.0f} seconds, but is {choice.late_max_seconds:g}"
+            )
         )
     if choice.pacing_seconds:
         problems.append(

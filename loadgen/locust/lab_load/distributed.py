@@ -1,8 +1,8 @@
 """Load from several processes: a master that prepares and ends the run, and workers that make its requests.
 
-They are Locust's own master and workers. Before it has users started, the master sends every worker the plan, what the
-set-up has prepared, and which share of it is the worker's. When the run ends, every worker writes its rows and sends the
-master its summary; the master writes the end file once it has them all.
+They are Locust's own master and workers. Before the users start, the master sends every worker the plan, the prepared
+items and the worker's share of them. When the run ends, every worker writes its rows and sends its summary to the
+master. When the master has all summaries, it writes the end file.
 """
 
 import logging
@@ -29,15 +29,15 @@ from lab_workload.problems import LoadError
 from lab_workload.workload import load_workload
 
 READY_SECONDS_MAX = 30.0
-"""How long a worker that Locust counts may take until it can be given a plan."""
+"""Time limit for a worker that Locust already counts to become ready for a plan."""
 WRITE_SECONDS_MAX = 60.0
-"""How long workers may take to write their rows, beyond the time in which their flows may end."""
+"""Time limit for the workers to write their rows, in addition to the time in which their flows may end."""
 
 logger = logging.getLogger(__name__)
 
 
 def make_generator(environment: Any, settings: GeneratorSettings) -> Generator:
-    """The generator that this process is: the only one, the master or a worker."""
+    """Return the generator for this process: the only one, the master or a worker."""
     match environment.runner:
         case MasterRunner():
             return Master(environment, settings)
@@ -47,15 +47,15 @@ def make_generator(environment: Any, settings: GeneratorSettings) -> Generator:
 
 
 class WorkersRun:
-    """A run as its master sees it: made by workers, whose summaries come when it ends."""
+    """A run in the master. Workers make its requests, and send their summaries when it ends."""
 
     def __init__(self, plan: LoadPlan, workers: Mapping[str, int]) -> None:
         self.plan = plan
         self.workers = dict(workers)
-        """Index of each worker that takes part, from 1, by Locust's id of it."""
+        """Locust's id of each worker → its index, from 1."""
         self.summaries: dict[str, ProcessSummary] = {}
         self.same_failures: dict[str, str | None] = {}
-        """How every request of a worker has failed, by Locust's id of it."""
+        """Locust's id of each worker → how all its requests have failed."""
         self.exit_reason: str | None = None
         self.closed = False
         self.outcome = ""
@@ -64,37 +64,37 @@ class WorkersRun:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the run only waits for its workers."""
+        """Whether the run is only waiting for its workers."""
         return self.exit_reason is not None
 
     @property
     def elapsed_seconds(self) -> float:
-        """Time since the run began."""
+        """Seconds since the start of the run."""
         return time.monotonic() - self._started
 
     @property
     def same_failure(self) -> str | None:
-        """How every request of every worker has failed; None where that is not so."""
+        """How all requests of all workers have failed; None unless all have failed in the same way."""
         kinds = {self.same_failures.get(worker) for worker in self.workers}
         return kinds.pop() if len(kinds) == 1 else None
 
     def spawned(self, users: int) -> None:
-        """The workers note it themselves."""
+        """Do nothing: each worker records this itself."""
 
     def stopping(self, reason: str) -> None:
-        """From now on nothing new starts; the first reason counts."""
+        """Record that no more requests start. Only the first reason is kept."""
         self.exit_reason = self.exit_reason or reason
 
     def tick(self) -> None:
-        """The workers write their rows themselves."""
+        """Do nothing: each worker writes its own rows."""
 
     def without(self, worker: str) -> None:
-        """A worker that takes no part has no rows to wait for."""
+        """Do not wait for a worker that does not take part."""
         self.workers.pop(worker, None)
         self._note_end()
 
     def ended(self, worker: str, summary: ProcessSummary) -> None:
-        """Keep what a worker says about its share."""
+        """Record the summary of a worker."""
         self.summaries[worker] = summary
         self._note_end()
 
@@ -104,7 +104,7 @@ class WorkersRun:
 
 
 class Master(Generator):
-    """Plans the run, does its set-up, deals it out to the workers, and writes the end file."""
+    """Plans the run, does its set-up, distributes it to the workers, and writes the end file."""
 
     def __init__(self, environment: Any, settings: GeneratorSettings) -> None:
         super().__init__(environment, settings)
@@ -135,22 +135,22 @@ class Master(Generator):
         workers = {client: index for index, client in enumerate(clients, start=1)}
         for client, index in workers.items():
             message = messages.PlanMessage.of(plan, Share(index, len(workers)))
-            # Sent before Locust's own message that has the worker start users, and read before it.
+            # The worker receives this before Locust's own message that starts its users.
             runner.send_message(messages.PLAN, messages.plan_data(message), client_id=client)
         return WorkersRun(plan, workers)
 
     def _await_ready(self, clients: list[str]) -> None:
-        """Wait until every worker can read a plan: Locust counts one before its locustfile listens."""
+        """Wait until every worker can receive a plan. Locust counts a worker before its locustfile listens."""
         deadline = time.monotonic() + READY_SECONDS_MAX
         while not self._ready.issuperset(clients):
             if time.monotonic() > deadline:
                 raise LoadError(
-                    f"a worker was not ready within {READY_SECONDS_MAX:.0f} s; does it run the same version?"
+                    f"a worker was not ready within {READY_SECONDS_MAX:.0f} s; check that it runs the same version"
                 )
             gevent.sleep(0.01)
 
     def _worker_unfit(self, worker: str, reason: str) -> None:
-        """A worker that cannot take part may say so before this run has quite begun."""
+        """Handle a worker that cannot take part. Its message may arrive before the run has begun here."""
         deadline = time.monotonic() + READY_SECONDS_MAX
         while self.run is None and time.monotonic() < deadline:
             gevent.sleep(0.01)
@@ -174,19 +174,19 @@ class Master(Generator):
     def _close(self, run: Any) -> None:
         run.closed = True
         if self._headless:
-            # Locust would let the workers know only after this; of its messages "stop" has them linger.
+            # Locust would inform the workers only after this. With its message "stop", they would stay alive.
             self._environment.runner.send_message("quit")
         deadline = time.monotonic() + self._environment.stop_timeout + WRITE_SECONDS_MAX
         while not run.all_ended.wait(TICK_SECONDS):
             lost = self._lost_worker()
             if lost is not None or time.monotonic() > deadline:
                 raise RowsError(
-                    f"worker {lost or 'of the run'} is gone: its rows may be incomplete, so no end file is written"
+                    f"worker {lost or 'of the run'} was lost: its rows may be incomplete, so no end file is written"
                 )
         if len(run.summaries) < len(run.workers):
-            raise RowsError("interrupted before every worker had written its rows, so no end file is written")
+            raise RowsError("interrupted before all workers had written their rows, so no end file is written")
         if not run.summaries:
-            raise RowsError("it ended before any worker had begun, so no end file is written")
+            raise RowsError("the run ended before any worker had begun, so no end file is written")
         summaries = sorted(run.summaries.values(), key=lambda summary: summary.worker)
         self._write_end(run.plan, summaries, str(run.exit_reason))
         requests = sum(summary.requests for summary in summaries)
@@ -201,7 +201,7 @@ class Master(Generator):
             self.run.all_ended.set()
 
     def _lost_worker(self) -> int | None:
-        """A worker of the run that is not there any more."""
+        """Return the index of a worker that has disappeared without a summary; None if there is none."""
         clients = self._environment.runner.clients
         for worker, index in self.run.workers.items():
             gone = worker not in clients or clients[worker].state == STATE_MISSING
@@ -214,15 +214,15 @@ class Master(Generator):
             return
         lost = self._lost_worker()
         if lost is not None:
-            self.fail(f"worker {lost} is gone")
+            self.fail(f"worker {lost} was lost")
         elif not set(self._environment.runner.clients) <= set(self.run.workers):
-            # Locust gives it users of the others, but it has no share of what was prepared.
+            # Locust assigns users to it, but it has no share of the prepared items.
             self.fail("a worker joined during the run; start all workers before it")
         self._end_early()
 
 
 class Worker(Generator):
-    """Makes its share of the requests of a run that its master has planned."""
+    """Makes its share of the requests of a run that the master has planned."""
 
     def __init__(self, environment: Any, settings: GeneratorSettings) -> None:
         super().__init__(environment, settings)
@@ -237,7 +237,7 @@ class Worker(Generator):
         super().attach()
 
     def _prepare(self) -> None:
-        """The master plans; a worker only reports that it listens."""
+        """Report to the master that this worker is ready for a plan."""
         self._environment.runner.send_message(messages.READY)
 
     def _start(self) -> None:
@@ -248,18 +248,18 @@ class Worker(Generator):
         try:
             self.run = self._run_of(plan)
         except LoadError as error:
-            self._tell_unfit(error)
+            self._report_unfit(error)
         self._same_failure_sent = None
         self._exit_code = 0
         self._ended.clear()
 
     def _take_plan(self, message: messages.PlanMessage) -> None:
-        """Raises nothing: a worker whose workload files are not the master's reports that it cannot take part."""
+        """Receive a plan. If this worker cannot read the workload, report that it cannot take part; raise nothing."""
         choice, settings = message.choice, self._settings
         try:
             workload = load_workload(settings.workloads, choice.workload, settings.party_names, choice.overrides)
         except LoadError as error:
-            self._tell_unfit(error)
+            self._report_unfit(error)
             return
         self._plan = message.plan(workload)
         self._share = Share(self._options.worker_index or message.share.worker, message.share.count)
@@ -268,7 +268,7 @@ class Worker(Generator):
         return ProcessRun(plan, RowWriter(self._settings.rows, plan.choice.run_id, self._share.worker), self._share)
 
     def _end_early(self) -> None:
-        """The master decides, and stops its workers. It has to know whether all requests of this one fail alike."""
+        """Report to the master whether all requests of this worker fail in the same way. The master decides."""
         kind = self.run.same_failure
         if kind != self._same_failure_sent:
             self._same_failure_sent = kind
@@ -276,9 +276,9 @@ class Worker(Generator):
 
     def _end(self) -> None:
         if self.run is None and self._plan is not None:
-            # Ended before it began here: there are no rows that the master could wait for.
+            # The run ended before it began here, so the master must not wait for rows.
             self._plan = None
-            self._tell_unfit(LoadError("the run ended before it had begun"))
+            self._report_unfit(LoadError("the run ended before it had begun"))
         super()._end()
 
     def _close(self, run: Any) -> None:
@@ -287,6 +287,6 @@ class Worker(Generator):
     def _stop_after_failure(self, message: str) -> None:
         self._environment.runner.send_message(messages.FAILED, message)
 
-    def _tell_unfit(self, error: LoadError) -> None:
+    def _report_unfit(self, error: LoadError) -> None:
         logger.error("This worker cannot take part: %s", error.message)
         self._environment.runner.send_message(messages.UNFIT, error.message)

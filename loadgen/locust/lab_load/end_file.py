@@ -1,8 +1,8 @@
-"""How a run ended: what every process that took part says of its share, and the end file made of it.
+"""The summary of each process at the end of a run, and the end file, which combines them.
 
-A new value of a run has three places: a field of ``ProcessSummary``, which ``ProcessRun.close`` fills; a field of
-``lab_workload.run_end.RunEnd``, which is its name in ``<run id>.end.json``; and the line in ``end_of`` that combines the
-processes' values.
+A new value of a run has three places: a field of ``ProcessSummary``, which ``ProcessRun.close`` sets; a field of
+``lab_workload.run_end.RunEnd``, which is its name in ``<run id>.end.json``; and a line in ``end_of``, which combines
+the values of all processes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,41 +17,41 @@ LAG_QUANTILE = 0.99
 
 @dataclass(frozen=True)
 class ProcessSummary:
-    """How a run went in one process. Times are Unix seconds; what closed load does not have is None."""
+    """The summary of one process. Times are in Unix seconds. Values that closed load does not have are None."""
 
     worker: int
-    """Index of the worker, from 1; 0 for a generator of a single process."""
+    """Index of the worker, from 1; 0 for a single-process generator."""
     started_at: float
     spawned_at: float | None
-    """When all of its users ran; None when the run ended before."""
+    """Time when all its users were running; None if the run ended before."""
     stop_at: float
-    """When it stopped starting requests."""
+    """Time when it stopped starting requests."""
     ended_at: float
     users: int
     requests: int
     errors: int
     expected: int
     cpu_percent_max: float
-    """Highest share of one core over some seconds."""
+    """Highest CPU utilisation over a window, in percent of one core; see ``CpuMeter``."""
     exit_reason: str
     offered: int | None
     late: int | None
     dropped: int | None
     lags: list[tuple[int, int]]
-    """Schedule lags in microseconds, with how many there were of each, see ``Lags``."""
+    """Schedule lags as (microseconds, count); see ``Lags``."""
     pool_free_min: int | None
 
 
 def end_of(
     plan: LoadPlan, summaries: Sequence[ProcessSummary], setup: Sequence[PreparedStep], exit_reason: str
 ) -> RunEnd:
-    """The end of a run that these processes have made after this set-up."""
+    """Combine the summaries of all processes of a run with its set-up."""
     choice = plan.choice
     lags = Lags(lag for summary in summaries for lag in summary.lags)
     spawned = [summary.spawned_at for summary in summaries if summary.spawned_at is not None]
     return RunEnd(
         started_at=min(summary.started_at for summary in summaries),
-        # Nobody has spawned all users until everybody has.
+        # All users are running only when those of every process are running.
         spawned_at=max(spawned) if len(spawned) == len(summaries) else None,
         stop_at=max(summary.stop_at for summary in summaries),
         ended_at=max(summary.ended_at for summary in summaries),
@@ -79,6 +79,6 @@ def _known(values: Iterable[int | None]) -> list[int]:
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    """The sum of the values that there are; None when there is none."""
+    """Return the sum of the values that are not None; None if all are None."""
     known = _known(values)
     return sum(known) if known else None

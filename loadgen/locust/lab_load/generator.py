@@ -1,4 +1,4 @@
-"""The run within Locust: made when a test starts, ended when it stops, whichever way it does."""
+"""Connects a run to Locust: creates it when a test starts, and ends it when the test stops for any reason."""
 
 import atexit
 import logging
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class AnyRun(Protocol):
-    """What the generator needs of a run, whether this process makes its requests or workers do."""
+    """The interface of a run, whether this process or workers make its requests."""
 
     plan: LoadPlan
 
@@ -57,10 +57,11 @@ class AnyRun(Protocol):
 
 
 class Generator:
-    """Ties Locust's test events to a run. This one makes the requests itself; masters and workers derive from it.
+    """Connects Locust's test events to a run. This class makes the requests itself; master and worker extend it.
 
-    Headless, the plan is made and its set-up done before Locust starts anything, so that a mistake is one message and exit
-    status 2. In the web UI that is when the form is sent, so that a mistake is shown below the form and nothing starts.
+    In a headless run, the plan and the set-up are made before Locust starts anything, so that a problem is one message
+    and exit status 2. In the web UI, they are made when the form is submitted, so that a problem is shown below the
+    form and nothing starts.
     """
 
     def __init__(self, environment: Any, settings: GeneratorSettings) -> None:
@@ -71,9 +72,9 @@ class Generator:
         self._settings = settings
         self._headless = environment.web_ui is None
         self._plan: LoadPlan | None = None
-        """The run that starts next, its set-up done."""
+        """The next run, after its set-up."""
         self._setup: list[PreparedStep] = []
-        """What the set-up of the run in progress, or of the next, has prepared."""
+        """What the set-up has prepared, for the current or the next run."""
         self._preparing = False
         self._run_time_seconds: float | None = None
         self._ended = Event()
@@ -81,7 +82,7 @@ class Generator:
         self._exit_code = 0
 
     def attach(self) -> None:
-        """Listen to Locust and serve metrics; headless, prepare the run too. Ends the process when it cannot start."""
+        """Register for Locust's events, serve metrics and, if headless, prepare the run. Exits if that fails."""
         try:
             self._serve_metrics()
             self._prepare()
@@ -96,12 +97,12 @@ class Generator:
         events.test_stop.add_listener(lambda **_: self._end())
         events.quitting.add_listener(lambda **_: self._quit())
         atexit.register(self._end)
-        # Python would raise KeyboardInterrupt in whichever greenlet runs, in the midst of a row too.
+        # Otherwise Python would raise KeyboardInterrupt in the running greenlet, even while it writes a row.
         gevent.signal_handler(signal.SIGINT, self._interrupt)
         gevent.spawn(self._tick)
 
     def fail(self, message: str) -> None:
-        """End the run because its numbers cannot be trusted. Returns at once."""
+        """Stop the run because its values are not reliable. Returns immediately."""
         run = self.run
         if run is None or self._exit_code == EXIT_FAILED:
             return
@@ -122,30 +123,30 @@ class Generator:
             self._prepare_run(vars(self._options), self._options.run_id)
             assert self._plan is not None
             if self._plan.choice.is_open:
-                # The schedule begins when the whole pool is there, so it comes at once.
+                # The schedule begins when the whole pool is running, so all users start at once.
                 self._options.spawn_rate = self._plan.extent.users
             if self._options.hold:
                 self._hold(self._plan)
         else:
             app = self._environment.web_ui.app
-            # In front of the whole application: Locust adds its headers after any other function that Flask calls.
+            # The guard wraps the whole application, because Locust adds its headers after all Flask handlers.
             app.wsgi_app = OriginGuard(app.wsgi_app, self._settings.allowed_hosts)
             app.before_request(self._check_form)
-            # The form shows the arguments in the order of their declaration, not of the alphabet.
+            # Without this, the form shows the arguments in alphabetical order, not in the order of declaration.
             app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
 
     def _prepare_run(self, values: Mapping[str, Any], run_id: str) -> None:
         """Plan the next run and do its set-up. Raises ``LoadError``."""
         plan = make_plan(choice_from(values, run_id, self._settings), self._extent_from(values), self._settings)
         if is_taken(self._settings.rows, run_id):
-            raise RowsError(f"run id {run_id!r} is taken: there are files of it in {self._settings.rows}")
+            raise RowsError(f"run id {run_id!r} is already used: {self._settings.rows} contains files with it")
         self._plan, self._setup = run_setup(plan)
 
     def _extent_from(self, values: Mapping[str, Any]) -> Any:
         return extent_from(values)
 
     def _hold(self, plan: LoadPlan) -> None:
-        """Say that the set-up is done and wait until the load may begin. Raises ``LoadError`` when it never may."""
+        """Report that the set-up is done, and wait for the signal to begin. Raises ``LoadError`` after a timeout."""
         rows, run_id = self._settings.rows, plan.choice.run_id
         write_whole(ready_path(rows, run_id), {"setup": [asdict(step) for step in self._setup]})
         logger.info("Set-up done; the load waits for %s", go_path(rows, run_id))
@@ -153,16 +154,16 @@ class Generator:
         while not go_path(rows, run_id).exists():
             if time.monotonic() > deadline:
                 raise SetupError(
-                    f"the load was held for {HOLD_SECONDS_MAX:.0f} s, and {go_path(rows, run_id)} did not appear"
+                    f"the load waited {HOLD_SECONDS_MAX:.0f} s for {go_path(rows, run_id)}, which did not appear"
                 )
             gevent.sleep(HOLD_POLL_SECONDS)
 
     def _check_form(self) -> Response | None:
-        """Before Locust sees the form that starts or edits a run: what it answers here is shown below the form."""
+        """Check the form that starts or edits a run before Locust gets it. An answer is shown below the form."""
         if request.endpoint != "locust.swarm":
             return None
         try:
-            # What the form leaves out stays as it was, but for the run time: then there is none.
+            # Fields that the form leaves out keep their values, except the run time, which is then unlimited.
             self._accept({**vars(self._options), "run_time": "", **request.form})
         except LoadError as error:
             logger.error("No run started: %s", error.message)
@@ -173,7 +174,7 @@ class Generator:
 
     def _accept(self, form: Mapping[str, Any]) -> None:
         if self._preparing:
-            raise LoadError("the set-up of a run is in progress; the run starts when it is done")
+            raise LoadError("the set-up of a run is in progress; the run starts when it has finished")
         if self.run is None:
             self._preparing = True
             try:
@@ -182,11 +183,9 @@ class Generator:
                 self._preparing = False
             self._run_time_seconds = seconds_of(form.get("run_time"))
         elif self.run.is_stopping:
-            raise LoadError(
-                "the last run is still waiting for its flows to end; start the next one when it has stopped"
-            )
+            raise LoadError("the last run is still waiting for its flows to end; wait until it has stopped")
         elif choice_from(form, self.run.plan.choice.run_id, self._settings) != self.run.plan.choice:
-            raise LoadError("a run is in progress: stop it before you change anything but the number of users")
+            raise LoadError("a run is in progress; stop it first, unless you change only the number of users")
 
     def _free_run_id(self) -> str:
         run_id, copy = utc_run_id("web"), 1
@@ -201,7 +200,7 @@ class Generator:
     def _start(self) -> None:
         try:
             if self._plan is None:
-                # Neither headless nor the form started the run, but --autostart.
+                # The run was started by --autostart.
                 self._prepare_run(vars(self._options), self._free_run_id())
             assert self._plan is not None
             plan, self._plan = self._plan, None
@@ -233,7 +232,7 @@ class Generator:
         self.run.stopping(reason)
 
     def _end(self) -> None:
-        """Close the run, if there is one. Also called at exit, for whatever way out was not foreseen."""
+        """Close the run, if there is one. It is also called at exit, to cover unexpected ways out."""
         run = self.run
         if run is None or run.closed:
             return
@@ -248,7 +247,7 @@ class Generator:
             self._ended.set()
 
     def _close(self, run: Any) -> None:
-        """End the run and write how it ended. Raises ``RowsError``."""
+        """Close the run and write the end file. Raises ``RowsError``."""
         summary = run.close()
         self._write_end(run.plan, [summary], summary.exit_reason)
 
@@ -263,7 +262,7 @@ class Generator:
     # --- the process --------------------------------------------------------------------------------------------------
 
     def _quit(self) -> None:
-        """Before the process ends: stop the run, waiting for its flows as long as --stop-timeout says."""
+        """Stop the run before the process exits, and wait for its flows at most as long as --stop-timeout."""
         self._quitting = True
         if self.run is not None:
             self._exit_code = self._exit_code or EXIT_INTERRUPTED
@@ -273,14 +272,14 @@ class Generator:
                 self._stop_runner()
         broken = bool(self._environment.runner.exceptions) or log.unhandled_greenlet_exception
         exit_code = self._exit_code if self._headless else 0
-        # Failed requests do not count here: they are results, judged by whoever reads the rows.
+        # Failed requests do not change the exit status: they are results, which the reader of the rows judges.
         self._environment.process_exit_code = exit_code or (EXIT_FAILED if broken else 0)
 
     def _stop_runner(self) -> None:
         self._environment.runner.stop()
 
     def _interrupt(self) -> None:
-        """Ctrl-C: the first stops the run in an orderly way, the next does not wait for its flows any longer."""
+        """Handle Ctrl-C. The first stops the run and waits for its flows; the second stops waiting."""
         if self._quitting:
             self._wait_no_longer()
         else:
@@ -294,14 +293,14 @@ class Generator:
         self._end_early()
 
     def _end_early(self) -> None:
-        """Headless, whoever watches the run may end it early with a file; it also ends when every request fails alike."""
+        """End a headless run early if the stop file exists, or if all requests fail in the same way."""
         run = self.run
         if not self._headless or run.is_stopping:
             return
         if stop_path(self._settings.rows, run.plan.choice.run_id).exists():
             run.stopping("enough")
         elif run.elapsed_seconds >= SAME_FAILURE_SECONDS_MIN and run.same_failure is not None:
-            logger.error("Run %s: every request has failed: %s", run.plan.choice.run_id, run.same_failure)
+            logger.error("Run %s: all requests have failed: %s", run.plan.choice.run_id, run.same_failure)
             run.stopping(ALL_FAILED)
         else:
             return
@@ -318,6 +317,6 @@ class Generator:
 
 
 def leave(error: LoadError) -> NoReturn:
-    """End the process before any load has started."""
+    """Print an error and exit before any load has started: status 1 if the set-up failed, otherwise 2."""
     print(f"locust: error: {error.message}", file=sys.stderr)
     sys.exit(EXIT_FAILED if isinstance(error, SetupError) else EXIT_UNUSABLE)

@@ -1,4 +1,4 @@
-"""What the environment of the load generator says, and how a run is named."""
+"""Settings of the load generator from environment variables, and the names of runs."""
 
 import os
 import re
@@ -12,27 +12,27 @@ from lab_load.origins import HOST
 from lab_workload.problems import LoadError, Problem
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""A run id is a file name and part of every client id."""
+"""Format of a run id, which is used in file names and in every client id."""
 
 
 @dataclass(frozen=True)
 class GeneratorSettings:
-    """Where the generator finds the bridge and its folders; the defaults are those of its image."""
+    """Address of the bridge, folders and ports. The defaults are those of the generator's image."""
 
     bridge_url: str
     flow_timeout_seconds: float
-    """How long the bridge waits for one flow; the generator waits a little longer."""
+    """How long the bridge waits for a flow. The generator waits slightly longer."""
     party_names: tuple[str, ...]
     """Names of the nodes that can start flows."""
     workloads: Path
     rows: Path
     metrics_port: int
     allowed_hosts: frozenset[str] = frozenset()
-    """Hosts beside those of the loopback interface that requests to the web UI may be addressed to, in lower case."""
+    """Host names that requests to the web UI may use in addition to loopback addresses, in lower case."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "GeneratorSettings":
-        """Raises ``LoadError`` with every variable that makes no sense."""
+        """Read the settings. Raises ``LoadError`` with all invalid variables."""
         problems: list[Problem] = []
         settings = cls(
             bridge_url=environment.get("BRIDGE_URL", "http://bridge:8080").rstrip("/"),
@@ -45,14 +45,14 @@ class GeneratorSettings:
         )
         problems += url_problems("BRIDGE_URL", settings.bridge_url)
         if not settings.party_names:
-            problems.append(Problem.of("LAB_PARTIES", "names no node"))
+            problems.append(Problem.of("LAB_PARTIES", "must contain the name of a node"))
         if problems:
             raise LoadError(problems)
         return settings
 
 
 def _party_names(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """LAB_PARTIES, or else what the bootstrapper has left in the network's volume, or else the usual three."""
+    """Return LAB_PARTIES, else the names that the bootstrapper wrote to the network volume, else the default three."""
     text = environment.get("LAB_PARTIES")
     kept = Path(environment.get("LAB_NETWORK_DIR", "/network")) / "parties"
     if text is None:
@@ -63,7 +63,7 @@ def _party_names(environment: Mapping[str, str]) -> tuple[str, ...]:
 def _hosts(environment: Mapping[str, str], name: str, problems: list[Problem]) -> frozenset[str]:
     hosts = [host for entry in environment.get(name, "").split(",") if (host := entry.strip().lower())]
     problems += [
-        Problem.of(name, f"{host!r} is not a host without scheme and port")
+        Problem.of(name, f"{host!r} is not a host name; leave out scheme and port")
         for host in hosts
         if not HOST.fullmatch(host)
     ]
@@ -71,7 +71,7 @@ def _hosts(environment: Mapping[str, str], name: str, problems: list[Problem]) -
 
 
 def url_problems(name: str, url: str) -> list[Problem]:
-    """What keeps ``url`` from being the address of a bridge."""
+    """Return a problem if ``url`` is not a valid HTTP address."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -81,7 +81,7 @@ def url_problems(name: str, url: str) -> list[Problem]:
 
 
 def utc_run_id(prefix: str) -> str:
-    """A run id that says when the run began, such as ``web-20261120T120000Z``."""
+    """Return a run id with the current time, such as ``web-20261120T120000Z``."""
     return f"{prefix}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
 
 

@@ -1,4 +1,4 @@
-"""Everything a run needs, decided and checked before its clock starts."""
+"""The plan of a run: everything that is decided and checked before its clock starts."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,33 +17,33 @@ from lab_workload.values import Values
 from lab_workload.workload import SetupStep, Workload, load_workload
 
 OPEN_MARGIN = 1.1
-"""How many more arrivals than the rate gives on average an open load is prepared for."""
+"""In open load, items are prepared for this many times the expected number of arrivals."""
 ANSWER_MARGIN_SECONDS = 30.0
-"""How much longer than the bridge's own limit the generator waits for an answer."""
+"""The generator waits this much longer for an answer than the bridge waits for a flow."""
 
 
 @dataclass(frozen=True)
 class LoadPlan:
-    """A run that can start: the workload with its parties resolved, and what was prepared for it."""
+    """A run that can start: the workload, its parties and the prepared items."""
 
     choice: Choice
     extent: Extent
     workload: Workload
     roles: Roles
     needed: int | None
-    """Requests that the run can make at most; None when that cannot be known."""
+    """Maximum number of requests in the run; None if it is unknown."""
     answer_timeout_seconds: float
     results: Mapping[str, Results] = field(default_factory=dict)
-    """What the set-up has prepared, by step."""
+    """The items that the set-up has prepared, by step."""
 
     @property
     def load(self) -> str:
-        """The load in a few words, for people and dashboards: ``closed, 8 users`` or ``poisson, 20/s``."""
+        """A short description of the load, for dashboards: ``closed, 8 users`` or ``poisson, 20/s``."""
         choice = self.choice
         return f"{choice.arrivals}, {choice.rate:g}/s" if choice.is_open else f"closed, {self.extent.users} users"
 
     def values(self, share: Share = ALONE) -> Values:
-        """A fresh source of template values: two of the same plan and share give the same sequence."""
+        """Return new template values. With the same plan and share, their sequence is always the same."""
         return Values(
             seed=self.choice.seed,
             node=self.roles.node.x500_name,
@@ -56,7 +56,7 @@ class LoadPlan:
         )
 
     def node_of(self, step: SetupStep, item: object = None) -> str:
-        """Name of the node on which ``step`` runs. Raises ``LoadError`` for one that is not there."""
+        """Return the name of the node on which ``step`` runs. Raises ``LoadError`` if there is no such node."""
         name = self.roles.node_of(step, item)
         found = canonical(name, self.roles.parties)
         if found is None:
@@ -65,12 +65,12 @@ class LoadPlan:
         return found
 
     def check_templates(self) -> None:
-        """Render the arguments of every part once, as far as what they use is prepared. Raises ``LoadError``."""
+        """Render the arguments of every part once, if the items that they use are prepared. Raises ``LoadError``."""
         part_starts(self.workload, self.roles, self.values)
 
 
 def make_plan(choice: Choice, extent: Extent, settings: GeneratorSettings) -> LoadPlan:
-    """Check ``choice``, the workload's file and the network. Raises ``LoadError`` with everything that is wrong."""
+    """Check the options, the workload file and the network. Raises ``LoadError`` with all problems."""
     problems = choice_problems(choice, settings)
     try:
         workload = load_workload(settings.workloads, choice.workload, settings.party_names, choice.overrides)
@@ -95,22 +95,23 @@ def make_plan(choice: Choice, extent: Extent, settings: GeneratorSettings) -> Lo
 
 
 def check_prepared(plan: LoadPlan) -> None:
-    """See that what was prepared lasts. Raises ``SetupError`` when it cannot."""
+    """Check that enough items are prepared. Raises ``SetupError`` if they cannot last."""
     source = plan.workload.source
     for step, taken in plan.workload.prepared.items():
         wanted = taken * (plan.needed or 0)
         for name, items in _lists(step, plan.results[step]):
             if len(items) < wanted:
-                text = f"{len(items)} items of {name} were prepared, but the load can take {wanted}"
+                text = f"{len(items)} items of {name} are prepared, but the load may take {wanted}"
                 remedy = (
-                    "Raise the step's count (needed gives the number of requests), or lower rate_max, rate or run time."
+                    "Increase the step's count (needed is the number of requests), or reduce rate_max, rate or run"
+                    " time."
                 )
                 raise SetupError(source.problem(_location(plan.workload, step), text, remedy))
     for step in plan.workload.own_steps:
         for name, items in _lists(step, plan.results[step]):
             if len(items) < plan.extent.places:
-                text = f"{len(items)} items of {name} were prepared, but each of {plan.extent.places} users needs one"
-                remedy = "Raise the step's count to users."
+                text = f"{len(items)} items of {name} are prepared, but each of {plan.extent.places} users needs one"
+                remedy = "Set the step's count to users."
                 raise SetupError(source.problem(_location(plan.workload, step), text, remedy))
 
 
@@ -125,7 +126,7 @@ def _location(workload: Workload, step: str) -> Location:
 
 
 def _needed(choice: Choice, extent: Extent, workload: Workload) -> int | None:
-    """Requests that a load can make at most."""
+    """Return the maximum number of requests of a load; None if it is unknown."""
     if extent.seconds is None:
         return None
     if choice.is_open:
@@ -134,7 +135,7 @@ def _needed(choice: Choice, extent: Extent, workload: Workload) -> int | None:
 
 
 def _check_needed(plan: LoadPlan) -> None:
-    """See that it is known how much is needed where something is used up. Raises ``LoadError``."""
+    """Check that the number of requests is known if they consume prepared items. Raises ``LoadError``."""
     workload = plan.workload
     users = [
         *(part.arguments for part in workload.parts),
@@ -143,7 +144,7 @@ def _check_needed(plan: LoadPlan) -> None:
     if plan.needed is not None or not (workload.takes or any("needed" in arguments.used_names for arguments in users)):
         return
     if plan.extent.seconds is None:
-        text = f"is missing: requests of {workload.name} use up what the set-up prepares"
+        text = f"is missing; it is needed because requests of {workload.name} consume prepared items"
         raise LoadError(Problem.of("run time", text))
-    text = "is missing: a closed load needs it to know how much to prepare"
+    text = "is missing; it determines how many items are prepared for closed load"
     raise LoadError(workload.source.problem(("rate_max",), text))

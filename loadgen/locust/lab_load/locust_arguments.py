@@ -1,4 +1,4 @@
-"""The lab's own command line arguments of Locust, which are fields of its web form too: declared, and read."""
+"""The arguments that the lab adds to Locust. They are also fields of its web form."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +14,14 @@ from lab_workload.workload import workload_names
 
 DEFAULT_WORKLOAD = "iou"
 USERS_DEFAULT = 1
-"""Locust's own, where nobody says how many."""
+"""Locust's default."""
 
 
 def add_arguments(parser: Any, settings: GeneratorSettings) -> None:
-    """Declare the arguments. Locust does so for every page of its web UI: a workload file just written is listed.
+    """Declare the arguments. Locust calls this for every page of its web UI, so new workload files are listed.
 
-    They are not in a group of their own, because Locust shows only the parser's direct arguments in its web UI. Locust's
-    own that would make workers of one process is refused: each of them needs its own port for metrics.
+    They are not in an argument group, because Locust's web UI shows only arguments of the parser itself. Locust's
+    ``--processes`` is rejected, because every worker needs its own port for metrics.
     """
     for action in parser._actions:
         if action.dest == "processes":
@@ -32,7 +32,7 @@ def add_arguments(parser: Any, settings: GeneratorSettings) -> None:
 
 
 def _add_subject(parser: Any, settings: GeneratorSettings) -> None:
-    """What is started, and by whom."""
+    """Declare what is started, and by which node."""
     workloads = workload_names(settings.workloads)
     nodes = ["", *settings.party_names]
     parser.add_argument(
@@ -41,7 +41,7 @@ def _add_subject(parser: Any, settings: GeneratorSettings) -> None:
         type=_one_of("workload", workloads),
         choices=workloads or None,
         default=DEFAULT_WORKLOAD if DEFAULT_WORKLOAD in workloads else next(iter(workloads), ""),
-        help="What every user runs: a file in configs/workloads",
+        help="Workload that every user runs: a file in configs/workloads",
     )
     parser.add_argument(
         "--node",
@@ -49,7 +49,7 @@ def _add_subject(parser: Any, settings: GeneratorSettings) -> None:
         type=_one_of("node", nodes),
         choices=nodes,
         default="",
-        help="Starts the flows; empty: as the workload says",
+        help="Node that starts the flows; empty: from the workload",
     )
     parser.add_argument(
         "--counterparty",
@@ -57,18 +57,18 @@ def _add_subject(parser: Any, settings: GeneratorSettings) -> None:
         type=_one_of("node", nodes),
         choices=nodes,
         default="",
-        help="The other party; empty: as the workload says",
+        help="The other party; empty: from the workload",
     )
 
 
 def _add_load(parser: Any) -> None:
-    """When requests start."""
+    """Declare when requests start."""
     parser.add_argument(
         "--arrivals",
         metavar="<arrivals>",
         choices=ARRIVALS,
         default="closed",
-        help="closed: every user has one request in flight; constant, poisson: open load, users are the pool",
+        help="closed: every user has one request in flight; constant, poisson: open load with the users as pool",
     )
     parser.add_argument(
         "--rate",
@@ -82,7 +82,7 @@ def _add_load(parser: Any) -> None:
         metavar="<seconds>",
         type=float,
         default=0.0,
-        help="Closed load: seconds from one start of a user to its next; 0: at once",
+        help="Closed load: minimum seconds between two starts of the same user; 0: no pause",
     )
     parser.add_argument(
         "--late-max",
@@ -90,25 +90,25 @@ def _add_load(parser: Any) -> None:
         type=float,
         default=LATE_MAX_SECONDS_DEFAULT,
         include_in_web_ui=False,
-        help="Open load: an arrival that would start later than this is dropped",
+        help="Open load: arrivals that would start later than this are dropped",
     )
 
 
 def _add_run(parser: Any) -> None:
-    """What only a headless run can choose."""
+    """Declare the options of headless runs only."""
     parser.add_argument(
         "--set",
         metavar="<key=value>",
         action="append",
         default=[],
         include_in_web_ui=False,
-        help="Takes the place of a value in the workload's file: an argument's, rate_max, megabytes; may be repeated",
+        help="Replaces a value in the workload file: an argument, rate_max or megabytes; repeatable",
     )
     parser.add_argument(
         "--hold",
         action="store_true",
         include_in_web_ui=False,
-        help="Headless: after the set-up write <run id>.ready.json and wait for <run id>.go beside the rows",
+        help="After the set-up, write <run id>.ready.json and wait for <run id>.go, both in the folder of the rows",
     )
     parser.add_argument(
         "--worker-index",
@@ -116,14 +116,14 @@ def _add_run(parser: Any) -> None:
         type=int,
         default=0,
         include_in_web_ui=False,
-        help="Of a worker: which one it is, from 1; 0: as its master counts",
+        help="Index of a worker, from 1; 0: assigned by the master",
     )
     parser.add_argument(
         "--run-id",
         metavar="<id>",
         default=utc_run_id("run"),
         include_in_web_ui=False,
-        help="Name of the run's rows; runs from the web UI are named web-<utc>",
+        help="Name of the run's files; runs from the web UI are named web-<utc>",
     )
     parser.add_argument(
         "--seed",
@@ -131,22 +131,24 @@ def _add_run(parser: Any) -> None:
         type=int,
         default=SEED_DEFAULT,
         include_in_web_ui=False,
-        help="Decides the random values of the templates",
+        help="Seed for the random values of templates and for Poisson arrivals",
     )
 
 
 def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSettings) -> Choice:
-    """The choice in ``values``, by the arguments' names.
+    """Read the options from ``values``, by argument name.
 
-    Raises ``LoadError`` for what is no number, and for a host other than the bridge.
+    Raises ``LoadError`` for an invalid number, and for a host other than the bridge.
     """
     settings_of_file, problems = overrides.parse(list(values.get("set") or ()))
     pacing_seconds = _number(values, "pacing", problems)
     rate = _number(values, "rate", problems)
     late_max_seconds = _number(values, "late_max", problems)
-    # Locust lets its form and its command line name any other server.
+    # Locust's form and command line accept any server.
     if (values.get("host") or settings.bridge_url).rstrip("/") != settings.bridge_url:
-        problems.append(Problem.of("host", f"load goes to {settings.bridge_url} only; the variable BRIDGE_URL sets it"))
+        problems.append(
+            Problem.of("host", f"must be {settings.bridge_url}; to change it, set the environment variable BRIDGE_URL")
+        )
     if problems:
         raise LoadError(problems)
     return Choice(
@@ -165,7 +167,7 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
 
 
 def extent_from(values: Mapping[str, Any]) -> Extent:
-    """How much load ``values`` ask for; what cannot be read Locust itself reports."""
+    """Read the size of the load from ``values``. Locust itself reports invalid numbers."""
     try:
         users = int(values.get("user_count") or values.get("num_users") or USERS_DEFAULT)
     except ValueError:
@@ -175,8 +177,8 @@ def extent_from(values: Mapping[str, Any]) -> Extent:
 
 
 def seconds_of(run_time: Any) -> float | None:
-    """Locust's notation of a run time; what cannot be read Locust itself reports."""
-    # Importing Locust patches the whole process for gevent, and only the generator may have that.
+    """Parse a run time in Locust's notation; None if it is empty or invalid. Locust itself reports invalid texts."""
+    # The import of Locust patches the whole process for gevent. Only the generator may do that.
     from locust.util.timespan import parse_timespan
 
     try:
@@ -190,8 +192,8 @@ def _number(values: Mapping[str, Any], name: str, problems: list[Problem]) -> fl
     try:
         return float(value or 0)
     except ValueError:
-        unit = "per second" if name == "rate" else "of seconds"
-        problems.append(Problem.of(name.replace("_", "-"), f"{value!r} is not a number {unit}"))
+        unit = "arrivals per second" if name == "rate" else "seconds"
+        problems.append(Problem.of(name.replace("_", "-"), f"{value!r} is not a number of {unit}"))
         return 0.0
 
 

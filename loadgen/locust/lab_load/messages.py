@@ -1,4 +1,4 @@
-"""What a master and its workers send each other, over Locust's own connection and in its encoding (msgpack)."""
+"""Messages between a master and its workers, over Locust's connection and in its encoding (msgpack)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from lab_workload.prepared import Results, Share
 from lab_workload.workload import Workload
 
 READY = "lab_ready"
-"""From a worker, without content: it can read a plan."""
+"""From a worker, without content: it is ready for a plan."""
 PLAN = "lab_plan"
 """To a worker: a ``PlanMessage``."""
 FAILED = "lab_failed"
-"""From a worker: why the run cannot go on, as text."""
+"""From a worker: why the run cannot continue, as text."""
 UNFIT = "lab_unfit"
 """From a worker: why it cannot take part, as text."""
 SAME_FAILURE = "lab_same_failure"
-"""From a worker: how each of its requests has failed, as text; None when that is not so any more."""
+"""From a worker: how all its requests have failed, as text; None if that is no longer true."""
 SUMMARY = "lab_summary"
 """From a worker that has written its rows: a ``ProcessSummary``."""
 
 
 @dataclass(frozen=True)
 class PlanMessage:
-    """A plan for one worker, without the workload: every worker reads that from its own file."""
+    """A plan for one worker, without the workload, which every worker reads from its own file."""
 
     choice: Choice
     extent: Extent
@@ -41,7 +41,7 @@ class PlanMessage:
 
     @classmethod
     def of(cls, plan: LoadPlan, share: Share) -> "PlanMessage":
-        """What a worker with this share of the load has to know of ``plan``."""
+        """Return the message for a worker with this share of the load."""
         return cls(
             choice=plan.choice,
             extent=plan.extent,
@@ -53,7 +53,7 @@ class PlanMessage:
         )
 
     def plan(self, workload: Workload) -> LoadPlan:
-        """The plan again, with the workload as the worker has read it."""
+        """Return the plan, with the workload that the worker has read."""
         return LoadPlan(
             choice=self.choice,
             extent=self.extent,
@@ -70,20 +70,20 @@ _SUMMARY: TypeAdapter[ProcessSummary] = TypeAdapter(ProcessSummary)
 
 
 def plan_data(message: PlanMessage) -> Any:
-    """The content of a ``PLAN`` message."""
+    """Encode the content of a ``PLAN`` message."""
     return _PLAN.dump_python(message)
 
 
 def read_plan(data: Any) -> PlanMessage:
-    """A ``PLAN`` message that has arrived."""
+    """Decode the content of a ``PLAN`` message."""
     return _PLAN.validate_python(data)
 
 
 def summary_data(summary: ProcessSummary) -> Any:
-    """The content of a ``SUMMARY`` message."""
+    """Encode the content of a ``SUMMARY`` message."""
     return _SUMMARY.dump_python(summary)
 
 
 def read_summary(data: Any) -> ProcessSummary:
-    """A ``SUMMARY`` message that has arrived."""
+    """Decode the content of a ``SUMMARY`` message."""
     return _SUMMARY.validate_python(data)

@@ -1,9 +1,9 @@
-"""Refuses what web pages of other origins send to Locust's web UI, which needs no login.
+"""Rejects requests to Locust's web UI that come from web pages of other origins, because the web UI has no login.
 
-A browser lets every page send requests to this machine, but sets three of their headers itself. ``Host`` is the name
-that the page used, which shows a foreign name that was pointed at this machine (DNS rebinding). ``Origin`` is the origin
-of the page, and ``Sec-Fetch-Site`` says how that is related to the web UI. Clients other than browsers send neither of
-the last two. The bridge has the same rules (its ``OriginGuard``).
+A browser lets any page send requests to this machine, but it sets three headers itself. ``Host`` is the host name that
+the page used; it reveals a foreign name that resolves to this machine (DNS rebinding). ``Origin`` is the origin of the
+page. ``Sec-Fetch-Site`` is the relation between that origin and the web UI. Clients other than browsers do not send the
+last two. The bridge has the same rules (its ``OriginGuard``).
 """
 
 import json
@@ -13,13 +13,13 @@ from typing import Any
 
 LOOPBACK = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|\[::1\]")
 HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
-"""A name or an IPv4 address, or an IPv6 address in brackets; in lower case, without a port."""
+"""A host name, an IPv4 address, or an IPv6 address in brackets; in lower case, without a port."""
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class OriginError(Exception):
-    """A request that is refused, as a problem document (RFC 9457) with the bridge's problem types."""
+    """A rejected request, as a problem document (RFC 9457) with the bridge's problem types."""
 
     def __init__(self, slug: str, status: int, title: str, detail: str) -> None:
         super().__init__(detail)
@@ -34,10 +34,10 @@ class OriginError(Exception):
 
 
 class OriginGuard:
-    """A WSGI application in front of another one, which it lets see only requests that no foreign page has sent.
+    """A WSGI application that wraps another one, and passes on only requests that do not come from foreign pages.
 
-    It also takes away the headers with which Locust lets pages of every origin read its answers, and forbids them to
-    show the web UI in a frame, where a user could be led to press its buttons.
+    It also removes the headers with which Locust lets pages of any origin read its answers. And it forbids pages to
+    show the web UI in a frame, where a user could be tricked into clicking its buttons.
     """
 
     def __init__(self, application: Application, allowed_hosts: Collection[str]) -> None:
@@ -59,11 +59,14 @@ class OriginGuard:
 
 
 def check_request(environ: Mapping[str, Any], allowed_hosts: Collection[str]) -> None:
-    """Check that a request, in WSGI's form, is for this server and from no foreign page. Raises ``OriginError``."""
+    """Check that a request is for this server, and not from a foreign page. Raises ``OriginError``.
+
+    ``environ`` is the WSGI environment.
+    """
     authority = str(environ.get("HTTP_HOST", "")).lower()
     _check_host(authority, allowed_hosts)
     origin = environ.get("HTTP_ORIGIN")
-    # The port is compared too: another server on this machine is another origin.
+    # The port is also compared, because another server on this machine is another origin.
     if origin is not None and str(origin).lower() not in (f"http://{authority}", f"https://{authority}"):
         raise _foreign_origin(f"Pages of the origin {origin} may not use Locust at {authority}.")
     site = environ.get("HTTP_SEC_FETCH_SITE", "none")
@@ -84,7 +87,7 @@ def _foreign_origin(detail: str) -> OriginError:
 
 
 def _follows_link(environ: Mapping[str, Any]) -> bool:
-    """A user may follow a link of any page: that changes nothing, and the page does not see the answer."""
+    """Return whether a user follows a link. It is allowed: it changes nothing, and the page cannot read the answer."""
     return (
         environ.get("REQUEST_METHOD") in ("GET", "HEAD")
         and environ.get("HTTP_SEC_FETCH_MODE") == "navigate"

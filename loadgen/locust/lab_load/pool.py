@@ -1,4 +1,4 @@
-"""The pool of open load: places that wait for arrivals, and the one greenlet that hands arrivals to them."""
+"""The pool of open load: places that wait for arrivals, and a greenlet that assigns arrivals to them."""
 
 import time
 
@@ -8,11 +8,11 @@ from gevent.event import AsyncResult, Event
 from lab_load.schedule import Schedule
 
 SLEEP_SECONDS_MAX = 0.1
-"""Waits up to this long are slept, which costs less than waiting for the end of the load as well."""
+"""Up to this time, the dispatcher sleeps. That is cheaper than a wait that the end of the load can interrupt."""
 
 
 class Place:
-    """A place in a pool: one request at a time."""
+    """A place in a pool. It makes one request at a time."""
 
     def __init__(self, pool: "Pool") -> None:
         self._pool = pool
@@ -20,53 +20,53 @@ class Place:
         self._has_left = False
 
     def wait_turn(self) -> float | None:
-        """Wait for an arrival: its intended time, or None when this place will get none any more."""
+        """Wait for an arrival and return its intended time; None if this place gets no more arrivals."""
         self._turn = AsyncResult()
         if self._has_left or not self._pool.add_free(self):
             return None
         try:
             return self._turn.get()  # type: ignore[no-any-return]
         except BaseException:
-            # Killed while it waited: a place that is not there must not be given anything.
+            # This greenlet was killed while it waited, so it must not get an arrival any more.
             self._pool.remove_free(self)
             raise
 
     def give(self, intended: float | None) -> None:
-        """End the wait."""
+        """End the wait with this result."""
         assert self._turn is not None
         self._turn.set(intended)
 
     def leave(self) -> None:
-        """Take no arrival any more; one that was given already is still made."""
+        """Accept no more arrivals. The request of an arrival that was already assigned is still made."""
         self._has_left = True
         if self._pool.remove_free(self):
             self.give(None)
 
 
 class Pool:
-    """Hands every arrival to a free place at its intended time.
+    """Assigns every arrival to a free place at its intended time.
 
-    An arrival that finds no free place waits for one; when it is too late by then, it is dropped. The place that became
-    free last is taken first, so that few connections are in use when the load is low.
+    If no place is free, the arrival waits for one. If it is then too late, it is dropped. The place that became free
+    last is used first, so that a low load uses few connections.
     """
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         self.free_min: int | None = None
-        """Fewest free places that an arrival found."""
+        """The lowest number of free places at any arrival."""
         self._free: list[Place] = []
         self._freed = Event()
         self._ended = Event()
         self._dispatcher: gevent.Greenlet | None = None
 
     def begin(self) -> None:
-        """Start the schedule, once; later calls change nothing."""
+        """Start the schedule. Only the first call has an effect."""
         if self._dispatcher is None and not self._ended.is_set():
             self.schedule.begin(time.monotonic())
             self._dispatcher = gevent.spawn(self._dispatch)
 
     def add_free(self, place: Place) -> bool:
-        """Whether ``place`` may wait; from then on it is given an arrival, or None at the end."""
+        """Let ``place`` wait for an arrival, or for None at the end. Return False if the load has ended."""
         if self._ended.is_set():
             return False
         self._free.append(place)
@@ -74,21 +74,21 @@ class Pool:
         return True
 
     def remove_free(self, place: Place) -> bool:
-        """Whether ``place`` was waiting; it is not any more."""
+        """Let ``place`` wait no longer. Return whether it was waiting."""
         if place not in self._free:
             return False
         self._free.remove(place)
         return True
 
     def end(self) -> None:
-        """Hand out nothing any more: wake every place that waits."""
+        """Assign no more arrivals, and wake all waiting places."""
         if self._ended.is_set():
             return
         self._ended.set()
         self._freed.set()
         if not self._free:
-            # Whoever waits for a place now will never have one. Where places are free, nobody waits: an arrival that is
-            # due this very moment was not offered, for the load ended first.
+            # Arrivals that wait for a place now will never get one. If places are free, no arrival is waiting: one that
+            # is due at this moment does not count as offered, because the load ended first.
             self.schedule.drop_due(time.monotonic())
         self.schedule.end()
         waiting, self._free = self._free, []

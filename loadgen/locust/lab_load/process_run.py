@@ -1,4 +1,4 @@
-"""One run in one process: its requests, their rows and how it ended."""
+"""One run in one process: its requests, their rows and its summary."""
 
 import json
 import random
@@ -24,24 +24,24 @@ from lab_workload.problems import LoadError, TemplateError
 from lab_workload.workload import WorkloadPart
 
 ERROR_LABELS_MAX = 50
-"""Different errors that Locust's table shows; further ones are shown by their slug alone."""
+"""Number of different errors in Locust's table. Further errors are shown only by the problem's name."""
 
 _WALL_OFFSET_SECONDS = time.time() - time.monotonic()
-"""Aligns the monotonic clock with the wall clock once, so that a step of the latter cannot bend a latency."""
+"""Aligns the monotonic clock with the wall clock once, so that a jump of the wall clock cannot distort a latency."""
 
 
 def wall_seconds(monotonic_seconds: float) -> float:
-    """Unix time of a reading of the monotonic clock."""
+    """Convert a reading of the monotonic clock to Unix seconds."""
     return round(monotonic_seconds + _WALL_OFFSET_SECONDS, 6)
 
 
 @dataclass(slots=True)
 class Request:
-    """A flow start on its way."""
+    """A flow start in flight."""
 
     request_id: int
     ordinal: int
-    """Its place among the requests of this process, from 1."""
+    """Its number among the requests of this process, from 1."""
     user_id: int
     part: WorkloadPart
     client_id: str
@@ -51,13 +51,13 @@ class Request:
 
 
 class ProcessRun:
-    """The requests of one run. ``begin`` and ``end`` belong together; ``close`` ends what is still on its way."""
+    """The requests of one run. Every ``begin`` is followed by ``end``; ``close`` ends the requests still in flight."""
 
     def __init__(self, plan: LoadPlan, writer: RowWriter, share: Share = ALONE) -> None:
         self.plan = plan
         self.share = share
         self.pool: Pool | None = None
-        """Hands out the arrivals of open load; None in closed load."""
+        """The pool of open load; None in closed load."""
         choice = plan.choice
         if choice.is_open:
             offsets = arrival_offsets(choice.arrivals, choice.rate, choice.seed, share)
@@ -70,7 +70,7 @@ class ProcessRun:
         counterparties = ((part.name, plan.roles.counterparty_of(part)) for part in self._parts)
         self._counterparties = {name: party.x500_name for name, party in counterparties if party}
         self._metrics = RequestMetrics(plan.workload.name, plan.roles.node.name)
-        # A run id may be used again after its rows were removed; a client id must not, or old results are re-attached.
+        # A run id may be reused after its rows were deleted. A client id must not: Corda would return the old result.
         self._client_id_prefix = f"{choice.run_id}-{uuid4().hex[:8]}"
         self._in_flight: dict[int, Request] = {}
         self._error_labels: set[str] = set()
@@ -85,14 +85,14 @@ class ProcessRun:
         self.closed = False
 
     def next_user(self) -> int:
-        """Which of this process's users starts now, from 1."""
+        """Return the number of the user that starts now, from 1 in this process."""
         self._users_started += 1
         return self._users_started
 
     def begin(self, user: int, intended: float | None = None) -> Request:
-        """The next request of this process's ``user``, its clock started. Raises ``LoadError``.
+        """Begin the next request of this process's ``user``, and start its clock. Raises ``LoadError``.
 
-        ``intended`` is the time at which it should have started, in open load.
+        ``intended`` is its intended start in open load, on the monotonic clock.
         """
         part = self._next_part()
         args = self._args_of(part, user)
@@ -108,7 +108,7 @@ class ProcessRun:
         return request
 
     def outcome_of(self, part: WorkloadPart, answer: Answer) -> Outcome:
-        """``ok``, ``expected`` for the failure that the workload is about, ``error`` for any other."""
+        """Return ``ok``, ``expected`` for the failure that the workload expects, or ``error`` for any other."""
         if answer.error is None:
             return "ok"
         expect = part.expect
@@ -117,7 +117,7 @@ class ProcessRun:
         return "expected"
 
     def end(self, request: Request, answer: Answer, ended: float) -> None:
-        """Keep the row of a request that ended at ``ended`` on the monotonic clock. Raises ``RowsError``."""
+        """Record the row of a request that ended at ``ended`` on the monotonic clock. Raises ``RowsError``."""
         if self._in_flight.pop(request.request_id, None) is None:
             return
         duration_seconds = ended - request.started
@@ -153,7 +153,7 @@ class ProcessRun:
         )
 
     def error_label(self, answer: Answer) -> str:
-        """How Locust's table names an error; the number of different names is bounded."""
+        """Return the name of an error in Locust's table. The number of different names is limited."""
         label = answer.label
         if label not in self._error_labels and len(self._error_labels) >= ERROR_LABELS_MAX:
             return f"{label.partition(':')[0]}: …"
@@ -161,14 +161,14 @@ class ProcessRun:
         return label
 
     def spawned(self, users: int) -> None:
-        """All of ``users`` run now; later changes of their number do not move the moment. Open load begins."""
+        """Record that all ``users`` are running, and begin open load. Later changes of their number are ignored."""
         self._spawned = self._spawned or time.monotonic()
         self._users_max = max(self._users_max, users)
         if self.pool is not None and not self.is_stopping:
             self.pool.begin()
 
     def stopping(self, reason: str) -> None:
-        """From now on nothing new starts; the first reason counts."""
+        """Record that no more requests start, and end the pool. Only the first reason is kept."""
         if self._stopping is None:
             self._stopping = time.monotonic()
             self._exit_reason = reason
@@ -177,36 +177,36 @@ class ProcessRun:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the run only waits for its last answers."""
+        """Whether the run is only waiting for its last answers."""
         return self._stopping is not None
 
     @property
     def same_failure(self) -> str | None:
-        """How every request has failed; None where that is not so."""
+        """How all requests have failed; None unless all have failed in the same way."""
         return self._same_failure.kind
 
     @property
     def outcome(self) -> str:
-        """The run in a few words."""
+        """A short description of how the run ended, for the log."""
         expected = f", {self._expected} expected failures" if self._expected else ""
         return f"{self._exit_reason}, {self._requests} requests, {self._errors} errors{expected}"
 
     @property
     def elapsed_seconds(self) -> float:
-        """Time since the run began."""
+        """Seconds since the start of the run."""
         return time.monotonic() - self._started
 
     def tick(self) -> None:
-        """Once a second: write rows, look at the CPU. Raises ``RowsError``."""
+        """Write the rows and sample the CPU utilisation. Called once per second. Raises ``RowsError``."""
         self._cpu.sample()
         self._writer.flush()
 
     def close(self) -> ProcessSummary:
-        """End every request that is still on its way, and say how the run ended. Raises ``RowsError``."""
+        """End all requests in flight, and return the summary of the run. Raises ``RowsError``."""
         self.closed = True
         self.stopping("interrupted")
         ended = time.monotonic()
-        with suppress(RowsError):  # the writer says so again when it is closed
+        with suppress(RowsError):  # the writer raises it again when it is closed
             for request in list(self._in_flight.values()):
                 self.end(request, no_answer("the run ended first"), ended)
         self._writer.close()

@@ -1,9 +1,8 @@
-"""The rows of a run: one JSON object per request and line, a file for every worker.
+"""Writes the rows of a run: one JSON object per line and request, one file per worker.
 
-A row is encoded when its request ends and written within a second. A process that is killed outright loses at most
-that second, and may leave its last row cut off: a row counts once its line break is there, and whoever reads the file
-leaves the rest out. ``<run id>.end.json`` appears last and at once, so its presence says that every request of the run,
-of every worker, has its row.
+A row is encoded when its request ends, and written within a second. If a process is killed, at most that second is
+lost, and the last row may be incomplete. A row counts only with its line break; readers ignore the rest.
+``<run id>.end.json`` is written last and atomically. If it exists, every request of every worker has its row.
 """
 
 import json
@@ -16,13 +15,13 @@ from lab_workload.load import Outcome
 from lab_workload.problems import LoadError
 
 BUFFER_BYTES_MAX = 1024 * 1024
-"""Rows that may wait to be written; the row that exceeds it has all of them written at once."""
+"""Size of the buffer. When it is full, all rows in it are written."""
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Row(TypedDict):
-    """One request. Times are Unix seconds, durations milliseconds; what there is no value of is None."""
+    """One request. Times are in Unix seconds, durations in milliseconds. Missing values are None."""
 
     request_id: int
     user_id: int
@@ -32,12 +31,12 @@ class Row(TypedDict):
     flow: str
     worker: int
     intended_at: float | None
-    """When it should have started; None in closed load."""
+    """Intended start; None in closed load."""
     started_at: float
     ended_at: float
     latency_ms: float
     latency_intended_ms: float | None
-    """From the intended start; None in closed load."""
+    """Latency from the intended start; None in closed load."""
     outcome: Outcome
     status: int
     """HTTP status; 0 without an answer."""
@@ -50,11 +49,14 @@ class Row(TypedDict):
 
 
 class RowsError(LoadError):
-    """Rows cannot be written, so the run cannot be trusted any more."""
+    """Rows cannot be written, so the run is not reliable any more."""
 
 
 class RowWriter:
-    """Appends rows to ``<directory>/<run id>.ndjson``, of worker i ``<run id>.<i>.ndjson``; it must not exist yet."""
+    """Appends rows to a new file, ``<run id>.ndjson`` or, for worker i, ``<run id>.<i>.ndjson``.
+
+    Raises ``RowsError`` if the file already exists or cannot be created.
+    """
 
     def __init__(self, directory: Path, run_id: str, worker: int = 0) -> None:
         self._path = rows_path(directory, run_id, worker)
@@ -64,19 +66,19 @@ class RowWriter:
         try:
             self._file = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)
         except FileExistsError:
-            raise RowsError(f"run id {run_id!r} is taken: {self._path} exists") from None
+            raise RowsError(f"run id {run_id!r} is already used: {self._path} exists") from None
         except OSError as error:
             raise RowsError(f"cannot write rows to {directory}: {error.strerror}") from error
 
     def append(self, row: Mapping[str, object]) -> None:
-        """Take one row. Raises ``RowsError`` when the buffer is full and cannot be written."""
+        """Append one row. Raises ``RowsError`` if the buffer is full and cannot be written."""
         self._buffer += _encode(row).encode()
         self._buffer += b"\n"
         if len(self._buffer) >= BUFFER_BYTES_MAX:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits. After a first failure the file stays as it was before, and every call raises."""
+        """Write the buffer. After a failure, the file keeps only complete writes, and every later call raises."""
         if self._failure is None:
             try:
                 self._write(bytes(self._buffer))
@@ -88,7 +90,7 @@ class RowWriter:
             raise self._failure
 
     def close(self) -> None:
-        """Write what waits, to the disk itself. Raises ``RowsError``."""
+        """Write the buffer, sync the file to disk and close it. Raises ``RowsError``."""
         try:
             self.flush()
             os.fsync(self._file)
@@ -105,38 +107,38 @@ class RowWriter:
 
 
 def rows_path(directory: Path, run_id: str, worker: int = 0) -> Path:
-    """Where the rows of a run are; ``worker`` is 0 for a generator of a single process."""
+    """Return the path of the rows. ``worker`` is 0 for a single-process generator."""
     return directory / (f"{run_id}.{worker}.ndjson" if worker else f"{run_id}.ndjson")
 
 
 def end_path(directory: Path, run_id: str) -> Path:
-    """Where a run says how it ended."""
+    """Return the path of the end file."""
     return directory / f"{run_id}.end.json"
 
 
 def ready_path(directory: Path, run_id: str) -> Path:
-    """Where a run that holds after its set-up says so."""
+    """Return the path of the file that a run with ``--hold`` writes after its set-up."""
     return directory / f"{run_id}.ready.json"
 
 
 def go_path(directory: Path, run_id: str) -> Path:
-    """What a run that holds waits for."""
+    """Return the path of the file for which a run with ``--hold`` waits."""
     return directory / f"{run_id}.go"
 
 
 def stop_path(directory: Path, run_id: str) -> Path:
-    """What ends the load of a run before its time."""
+    """Return the path of the file that ends the load of a run early."""
     return directory / f"{run_id}.stop"
 
 
 def is_taken(directory: Path, run_id: str) -> bool:
-    """Whether there is a run of this id already."""
+    """Return whether files of a run with this id exist."""
     paths = (rows_path(directory, run_id), rows_path(directory, run_id, 1), end_path(directory, run_id))
     return any(path.exists() for path in paths)
 
 
 def write_whole(path: Path, content: Mapping[str, object]) -> None:
-    """Write a JSON file that others see whole or not at all. Raises ``RowsError``."""
+    """Write a JSON file atomically. Raises ``RowsError``."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with unfinished.open("w", encoding="utf-8") as file:

@@ -1,14 +1,14 @@
-"""Whether every request of a run has failed in the same way, so that more of them would show nothing."""
+"""Detects that all requests of a run fail in the same way, so that more requests would show nothing new."""
 
 from lab_load.answer import Answer
 from lab_workload.load import SAME_FAILURE_REQUESTS_MIN
 
 
 class SameFailure:
-    """Watches the requests of one process, numbered from 1 in the order of their start.
+    """Watches the requests of one process, which are numbered from 1 in the order of their start.
 
-    Its first requests must all have failed, not the first answers: a node that is busy with those that it took refuses the
-    later ones at once, and does well.
+    The first requests must have failed, not only the first answers: a node that is busy with the first requests may
+    reject later ones immediately, and still work correctly.
     """
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class SameFailure:
         self._differs = False
 
     def note(self, ordinal: int, failure: Answer | None) -> None:
-        """A request has ended: with an answer that is an error, or as its workload wants (None)."""
+        """Record that a request has ended. ``failure`` is its answer if it is an error, otherwise None."""
         if self._differs:
             return
         found = failure.kind if failure else None
@@ -27,6 +27,6 @@ class SameFailure:
 
     @property
     def kind(self) -> str | None:
-        """How all have failed; None while that is not so, or not known yet."""
+        """How all requests have failed; None if they have not, or if it is too early to know."""
         is_known = not self._differs and self._first_ended >= SAME_FAILURE_REQUESTS_MIN
         return self._kind if is_known else None

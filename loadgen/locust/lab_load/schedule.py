@@ -1,4 +1,4 @@
-"""Arrivals of open load: when each is meant to start, and how late they start."""
+"""The arrivals of open load: their intended times, and how late they start."""
 
 import math
 import random
@@ -8,15 +8,16 @@ from lab_workload.load import Arrivals
 from lab_workload.prepared import Share
 
 LATE_SECONDS = 0.010
-"""An arrival that starts later than this after its intended time counts as late."""
+"""An arrival counts as late if it starts more than this after its intended time."""
 _DIGITS = 3
 
 
 def arrival_offsets(arrivals: Arrivals, rate: float, seed: int, share: Share) -> Iterator[float]:
-    """Seconds from the begin of the schedule to each of this worker's arrivals, without end.
+    """Yield the times of this worker's arrivals, in seconds from the start of the schedule, without end.
 
-    ``rate`` is that of all workers together. Constant arrivals are dealt out in turn; of Poisson arrivals every worker has
-    its own seeded sequence, which together are Poisson arrivals again.
+    ``rate`` is the total of all workers, per second. Constant arrivals are assigned to the workers in turn. For Poisson
+    arrivals, every worker has its own seeded sequence; the combination of independent Poisson processes is a Poisson
+    process.
     """
     if arrivals == "constant":
         number = 0
@@ -31,7 +32,7 @@ def arrival_offsets(arrivals: Arrivals, rate: float, seed: int, share: Share) ->
 
 
 class Lags:
-    """Distribution of schedule lags, kept to three digits, so that its size is bounded whatever the number of requests."""
+    """The distribution of schedule lags, rounded up to three digits, so that its size is limited."""
 
     def __init__(self, counts: Iterable[tuple[int, int]] = ()) -> None:
         self.counts: dict[int, int] = {}
@@ -44,7 +45,7 @@ class Lags:
         self.counts[key] = self.counts.get(key, 0) + 1
 
     def quantile_ms(self, quantile: float) -> float | None:
-        """The lag that a share ``quantile`` of all does not exceed, in milliseconds; None without any."""
+        """Return the lag in milliseconds that a share ``quantile`` of all lags does not exceed; None without lags."""
         rank = math.ceil(round(quantile * sum(self.counts.values()), 9))
         for key in sorted(self.counts):
             rank -= self.counts[key]
@@ -54,7 +55,7 @@ class Lags:
 
 
 class Schedule:
-    """Hands out arrivals in order, none twice, and counts what became of them. Times are monotonic seconds."""
+    """Returns arrivals in order, and counts which started or were dropped. Times are on the monotonic clock."""
 
     def __init__(self, offsets: Iterator[float], late_max_seconds: float) -> None:
         self.late = self.dropped = self.started = 0
@@ -66,11 +67,11 @@ class Schedule:
 
     @property
     def offered(self) -> int:
-        """Arrivals that the load was to make: started or dropped."""
+        """Number of arrivals so far: started or dropped."""
         return self.started + self.dropped
 
     def begin(self, now: float) -> None:
-        """The first arrival is counted from ``now`` on."""
+        """Start the schedule at ``now``."""
         self._origin = now
         self._next = now + next(self._offsets)
 
@@ -81,15 +82,15 @@ class Schedule:
 
     @property
     def droppable_at(self) -> float:
-        """When the next arrival is too late to start."""
+        """Time from which the next arrival is too late to start."""
         return self._next + self._late_max_seconds
 
     def take(self) -> float:
-        """Intended time of the arrival that is handed out now."""
+        """Take the next arrival, and return its intended time."""
         return self._advance()
 
     def drop(self) -> None:
-        """Give up the next arrival: it found no free place for too long."""
+        """Drop the next arrival, because no place became free in time."""
         self._advance()
         self.dropped += 1
 
@@ -101,12 +102,12 @@ class Schedule:
         self.lags.add(lag)
 
     def drop_due(self, now: float) -> None:
-        """Drop every arrival that should have started by ``now`` and has not."""
+        """Drop all arrivals that should have started by ``now`` and have not."""
         while self._next <= now:
             self.drop()
 
     def end(self) -> None:
-        """No arrival comes any more."""
+        """End the schedule: there are no more arrivals."""
         self._next = math.inf
 
     def _advance(self) -> float:
@@ -116,6 +117,6 @@ class Schedule:
 
 
 def _upward(microseconds: int) -> int:
-    """The least number of three digits and zeros that is not below."""
+    """Round up to three significant digits."""
     unit: int = 10 ** max(0, len(str(microseconds)) - _DIGITS)
     return math.ceil(microseconds / unit) * unit

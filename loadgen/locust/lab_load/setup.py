@@ -1,4 +1,4 @@
-"""The set-up of a workload: flows started and attachments uploaded before the clock starts."""
+"""Does the set-up of a workload: starts flows and uploads attachments before the clock starts."""
 
 import logging
 import time
@@ -19,9 +19,9 @@ from lab_workload.run_end import PreparedStep
 from lab_workload.workload import SetupStep
 
 STARTS_MAX = 100_000
-"""Most starts of one step, over all items of its ``each``."""
+"""Maximum number of starts of one step, for all items of its ``each``."""
 ITEMS_MAX = 1_000_000
-"""Most results of one step."""
+"""Maximum number of results of one step."""
 PROGRESS_SECONDS = 2.0
 
 logger = logging.getLogger(__name__)
@@ -29,17 +29,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Start:
-    """One thing to do: returns its result."""
+    """One flow start or upload."""
 
     item: str | None
     work: Callable[[float], Any]
-    """Takes the seconds that are left."""
+    """Takes the seconds that are left, and returns the result."""
 
 
 def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
-    """Do every step in order: the plan with their results, and how it went.
+    """Run all steps in order. Returns the plan with their results, and a summary of every step.
 
-    Raises ``LoadError``, with ``SetupError`` where a step has failed, was too slow or has prepared too little.
+    Raises ``LoadError``; it is a ``SetupError`` if a step failed, was too slow or prepared too few items.
     """
     done = []
     for step in plan.workload.setup:
@@ -56,18 +56,18 @@ def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
 
 
 class _Runner:
-    """One step on its way."""
+    """Runs one step of the set-up."""
 
     def __init__(self, plan: LoadPlan, step: SetupStep) -> None:
         self._plan = plan
         self._step = step
         self._values = plan.values()
         self._bridge = BridgeClient(plan.choice.bridge_url)
-        # A run id may be used again; a client id must not, or old results are re-attached.
+        # A run id may be reused. A client id must not: Corda would return the old result.
         self._client_id_prefix = f"{plan.choice.run_id}-setup-{uuid4().hex[:8]}"
 
     def run(self) -> Results:
-        """Do the step. Raises ``LoadError``."""
+        """Run the step. Raises ``LoadError``."""
         step = self._step
         items = self._items()
         try:
@@ -92,17 +92,17 @@ class _Runner:
         except TemplateError as error:
             raise self._problem(f"each: template: {error}") from error
         if not isinstance(items, (list, tuple)) or not items:
-            raise self._problem(f"each: gives {items!r}, not a list of items")
+            raise self._problem(f"each: evaluates to {items!r}, not to a list of items")
         return list(items)
 
     def _starts(self, item: Any) -> Iterator[_Start]:
-        """What is to be done for one item. Raises ``TemplateError``, ``LoadError``."""
+        """Yield the flow starts or uploads for one item. Raises ``TemplateError`` and ``LoadError``."""
         step, values = self._step, self._values
         values.names["item"] = item
         node = self._plan.node_of(step, item)
         count = step.count.render(values)["count"]
         if type(count) is not int or count < 0:
-            raise TemplateError(f"count: gives {count!r}, not a whole number from 0")
+            raise TemplateError(f"count: evaluates to {count!r}, not to a whole number from 0")
         if count > STARTS_MAX:
             raise TemplateError(f"count: {count} is more than {STARTS_MAX}")
         key = None if item is None else str(item)
@@ -116,7 +116,7 @@ class _Runner:
         megabytes, file_name = self._step.megabytes or 0, f"{self._plan.choice.run_id}-{name}.zip"
 
         def work(seconds: float) -> str:
-            # Named after the run, so that no node has it from an earlier one.
+            # The seed contains the run's id, so that no node has the attachment from an earlier run.
             content = make_attachment(megabytes, f"{self._client_id_prefix}/{file_name}")
             return self._bridge.upload(node, file_name, content, seconds)
 
@@ -127,7 +127,7 @@ class _Runner:
         return lambda seconds: self._bridge.start(node, flow, args, client_id, seconds)
 
     def _all(self, starts: list[_Start]) -> list[tuple[str | None, Any]]:
-        """The results of all starts in order, lists taken apart. Raises ``SetupError`` at the first failure."""
+        """Return the results of all starts in order, with lists flattened. Raises ``SetupError`` if one fails."""
         step = self._step
         begun = time.monotonic()
         pool = Pool(step.concurrency)
@@ -137,7 +137,7 @@ class _Runner:
         def work(start: _Start) -> Any:
             try:
                 return start.work(max(0.1, step.timeout_seconds - (time.monotonic() - begun)))
-            except BridgeError as error:  # gevent would print what a greenlet raises
+            except BridgeError as error:  # gevent would print an exception of a greenlet
                 return error
 
         try:

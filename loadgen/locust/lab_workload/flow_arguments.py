@@ -30,7 +30,7 @@ def flow_problems(node: str, flow: str, args: Mapping[str, Any], flows: Sequence
     if not found:
         known = [one.name if "." in flow else one.short_name for one in flows]
         text = f"{node} has no flow {flow!r}{did_you_mean(flow, known)}"
-        return [Problem.of("flow", text, f"`scripts/lab flows {node}` lists the flows that it can start.")]
+        return [Problem.of("flow", text, f"`scripts/lab flows {node}` lists its flows.")]
     constructors = [parameters for one in found for parameters in one.constructors]
     return [
         replace(problem, location=("args", *problem.location))

@@ -19,7 +19,7 @@ LATE_MAX_SECONDS_LIMIT = 60.0
 """Maximum of ``--late-max``."""
 
 SAME_FAILURE_REQUESTS_MIN = 20
-"""A run ends early if all requests have failed in the same way, and each process has made at least this many."""
+"""A run ends early if all requests have failed in the same way, among them the first this many of each process."""
 SAME_FAILURE_SECONDS_MIN = 10.0
 """A run does not end early before this time, because the system may recover."""
 ALL_FAILED = "all_failed"

@@ -47,8 +47,8 @@ def test_a_refusal_carries_the_bridge_s_reason(bridge: StubBridge) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"nodes": []}, "sent an answer about parties that cannot be read: KeyError"),
-        ([], "sent an answer about parties that cannot be read: TypeError"),
+        ({"nodes": []}, "about parties cannot be parsed: KeyError"),
+        ([], "about parties cannot be parsed: TypeError"),
     ],
 )
 def test_an_answer_of_another_form_is_one_clear_error(bridge: StubBridge, content: object, message: str) -> None:

@@ -136,7 +136,8 @@ def test_the_load_goes_to_no_other_server_whatever_the_form_says(
         wait_until(lambda: len(bridge.starts) > 2, "requests arrive at the bridge")
         locust.post("/stop")
 
-        assert refused["message"] == f"host: load goes to {bridge.url} only; the variable BRIDGE_URL sets it"
+        remedy = "to change it, set the environment variable BRIDGE_URL"
+        assert refused["message"] == f"host: must be {bridge.url}; {remedy}"
         assert other.starts == []
     finally:
         other.close()

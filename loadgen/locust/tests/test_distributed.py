@@ -124,7 +124,7 @@ def test_a_worker_that_is_lost_fails_the_run(locust: Locust, cluster: Cluster) -
     status, output = locust.finish(60)
 
     assert status == 1, output
-    assert re.search(r"Run test failed: worker [12] is gone", output)
+    assert re.search(r"Run test failed: worker [12] was lost", output)
     assert locust.end() is None, "there is no end without every worker's rows"
 
 
@@ -136,7 +136,7 @@ def test_a_worker_whose_template_fails_fails_the_run(locust: Locust, bridge: Stu
 
     assert status == 1, output
     assert "Run test failed: a worker: " in output
-    assert "raise rate_max" in output
+    assert "increase rate_max" in output
     end = locust.end()
     assert end is not None
     assert end["exit_reason"] == "failed"

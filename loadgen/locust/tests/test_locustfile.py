@@ -120,7 +120,7 @@ def test_a_run_ends_when_every_request_fails_in_the_same_way(locust: Locust, bri
     assert (end["exit_reason"], end["errors"]) == ("all_failed", len(rows))
     assert len(rows) >= SAME_FAILURE_REQUESTS_MIN
     assert SAME_FAILURE_SECONDS_MIN <= end["stop_at"] - end["started_at"] < 20
-    assert "every request has failed: 400 invalid-argument: args.iouValue is …" in output
+    assert "all requests have failed: 400 invalid-argument: args.iouValue is …" in output
 
 
 def test_a_run_that_recovers_goes_on(locust: Locust, bridge: StubBridge) -> None:
@@ -276,8 +276,8 @@ def test_a_bad_environment_is_told_at_once(locust: Locust) -> None:
     assert status == 2
     assert "BRIDGE_FLOW_TIMEOUT_SECONDS: 'long' is not a number above 0" in output
     assert "BRIDGE_URL: 'bridge:8080' is not an http:// address" in output
-    assert "LAB_ALLOWED_HOSTS: 'http://lab:8089' is not a host without scheme and port" in output
-    assert "LAB_PARTIES: names no node" in output
+    assert "LAB_ALLOWED_HOSTS: 'http://lab:8089' is not a host name; leave out scheme and port" in output
+    assert "LAB_PARTIES: must contain the name of a node" in output
     assert "Traceback" not in output
 
 
@@ -288,17 +288,20 @@ def test_a_bad_environment_is_told_at_once(locust: Locust) -> None:
         (("--node", "PartyX"), "argument --node: unknown node 'PartyX'; choose from PartyA, PartyB, PartyC"),
         (("--counterparty", "nobody"), "argument --counterparty: unknown node 'nobody'; choose from PartyA, PartyB, P"),
         (("--counterparty", "PartyA"), "counterparty: PartyA is the node itself"),
-        (("--pacing", "-1"), "pacing: must be 0 to 3600 seconds, is -1"),
+        (("--pacing", "-1"), "pacing: must be 0 to 3600 seconds, but is -1"),
         (("--pacing", "fast"), "argument --pacing: invalid float value: 'fast'"),
-        (("--run-id", "../escape"), "run id: '../escape' is not 1 to 100 letters, digits, '.', '_' or '-'"),
-        (("--host", "http://127.0.0.1:1"), "only; the variable BRIDGE_URL sets it"),
+        (("--run-id", "../escape"), "run id: '../escape' is invalid; use 1 to 100 letters, digits, '.', '_' or '-'"),
+        (("--host", "http://127.0.0.1:1"), "to change it, set the environment variable BRIDGE_URL"),
         (("--seeed", "1"), "unrecognized arguments: --seeed"),
         (("--processes", "2"), "argument --processes: start the workers with --worker instead"),
-        (("--arrivals", "poisson"), "rate: poisson arrivals need above 0 to 100000 per second, is 0"),
+        (
+            ("--arrivals", "poisson"),
+            "rate: must be above 0 and at most 100000 per second for poisson arrivals, but is 0",
+        ),
         (("--arrivals", "uniform"), "argument --arrivals: invalid choice: 'uniform'"),
         (("--rate", "5"), "rate: is only for open load; leave it at 0, or choose constant or poisson arrivals"),
         (("--arrivals", "constant", "--rate", "5", "--pacing", "1"), "pacing: is only for closed load"),
-        (("--arrivals", "constant", "--rate", "5", "--late-max", "-1"), "late-max: must be 0 to 60 seconds, is -1"),
+        (("--arrivals", "constant", "--rate", "5", "--late-max", "-1"), "late-max: must be 0 to 60 seconds, but is -1"),
         (("--set", "iouValue"), "--set: 'iouValue' is not key=value"),
         (("--set", "iouVale=1"), "--set: unknown key 'iouVale', did you mean 'iouValue'?"),
     ],
@@ -380,5 +383,5 @@ def test_a_run_id_is_not_used_twice(locust: Locust) -> None:
     status, output = locust.run_headless("--run-time", "1s")
 
     assert status == 2
-    assert "run id 'test' is taken" in output
+    assert "run id 'test' is already used" in output
     assert locust.rows() == [{}]

@@ -108,7 +108,7 @@ def test_a_run_that_runs_dry_fails_and_names_rate_max(locust: Locust, bridge: St
     status, output = locust.run_headless("--run-time", "3s", "--stop-timeout", "10")
 
     assert status == 1
-    reason = "iou.yaml:5: args: template: take('coins'): all 9 prepared items are taken: rate_max, now 2 requests/s"
+    reason = "iou.yaml:5: args: template: take('coins'): all 9 prepared items are taken: rate_max=2 requests/s"
     assert output.count(reason) == 1, output
     end = locust.end()
     assert end is not None
@@ -119,8 +119,8 @@ def test_a_run_that_runs_dry_fails_and_names_rate_max(locust: Locust, bridge: St
     ("text", "arguments", "status", "message"),
     [
         (PAY.replace("rate_max: 1000\n", ""), (), 2, "iou.yaml:1: rate_max: is missing"),
-        (PAY.replace('"{{ needed }}"', "5"), (), 1, "5 items of coins were prepared, but the load can take 2003"),
-        (OWN.replace('"{{ users }}"', "2"), (), 1, "2 items of coins were prepared, but each of 3 users needs one"),
+        (PAY.replace('"{{ needed }}"', "5"), (), 1, "5 items of coins are prepared, but the load may take 2003"),
+        (OWN.replace('"{{ users }}"', "2"), (), 1, "2 items of coins are prepared, but each of 3 users needs one"),
         (PAY.replace("CashPrepare", "CashPrepair"), (), 2, "iou.yaml:9: setup[0].flow: PartyA has no flow"),
         (PAY.replace("{count:", "{cuont:"), (), 2, "iou.yaml:10: setup[0].args.cuont: unknown argument, did you mean"),
         (PAY.replace("take('coins')", "take('coin')"), (), 2, "iou.yaml:6: args.coin: template: unknown step 'coin'"),
@@ -134,7 +134,7 @@ def test_a_run_that_runs_dry_fails_and_names_rate_max(locust: Locust, bridge: St
             PAY.replace("node: PartyA", "requires: {platform: 13}\nnode: PartyA"),
             (),
             2,
-            "needs platform version 13, Party",
+            "needs platform version 13, but Party",
         ),
         (
             PAY.replace("take('coins')", "take('coins') ~ party('PartyX')"),
@@ -164,7 +164,7 @@ def test_what_is_used_up_needs_a_run_time(locust: Locust) -> None:
     status, output = locust.run_headless()
 
     assert status == 2
-    assert "run time: is missing: requests of iou use up what the set-up prepares" in output
+    assert "run time: is missing; it is needed because requests of iou consume prepared items" in output
 
 
 def test_a_set_up_that_fails_ends_the_run_with_one_message(locust: Locust, bridge: StubBridge) -> None:
@@ -290,7 +290,7 @@ def test_the_web_ui_does_the_set_up_when_the_form_is_sent(locust: Locust, bridge
     refused = locust.post("/swarm", user_count=1, spawn_rate=1, **form)
     started = locust.post("/swarm", user_count=2, spawn_rate=10, run_time="2s", **form)
 
-    assert "run time: is missing: requests of iou use up" in refused["message"]
+    assert "run time: is missing; it is needed because requests of iou consume" in refused["message"]
     assert started["success"], started
     assert bridge.starts[0][1]["args"] == {"count": 2002}
     wait_until(locust.ended, "the run ends by itself")

@@ -63,9 +63,9 @@ def test_the_web_ui_runs_a_workload_from_its_form(locust: Locust, bridge: StubBr
         ({"node": "PartyX"}, "node: unknown node 'PartyX'; choose from PartyA, PartyB, PartyC"),
         ({"node": "PartyB"}, "counterparty: PartyB is the node itself"),
         ({"pacing": "fast"}, "pacing: 'fast' is not a number of seconds"),
-        ({"arrivals": "poisson", "rate": "many"}, "rate: 'many' is not a number per second"),
-        ({"arrivals": "poisson", "rate": "0"}, "rate: poisson arrivals need above 0"),
-        ({"host": "http://127.0.0.1:1"}, "only; the variable BRIDGE_URL sets it"),
+        ({"arrivals": "poisson", "rate": "many"}, "rate: 'many' is not a number of arrivals per second"),
+        ({"arrivals": "poisson", "rate": "0"}, "rate: must be above 0"),
+        ({"host": "http://127.0.0.1:1"}, "to change it, set the environment variable BRIDGE_URL"),
         ({"user_count": "many"}, "Invalid user_count value: 'many' (must be an integer)"),
     ],
 )
@@ -90,7 +90,7 @@ def test_the_web_ui_changes_only_the_number_of_users_of_a_run(locust: Locust, br
     refused = locust.post("/swarm", user_count=1, **{**form, "workload": "own"})
     more = locust.post("/swarm", user_count=4, **form)
 
-    assert refused["message"].startswith("a run is in progress: stop it before")
+    assert refused["message"].startswith("a run is in progress; stop it first")
     assert more["success"], more
     wait_until(lambda: "locust_users 4.0" in locust.get("/metrics", locust.metrics_port), "four users run")
     locust.post("/stop")

@@ -1,1 +1,1 @@
-"""The lab tests itself: its test suite, its matrix of versions, its statistics and what it costs."""
+"""Tests of the lab itself: its test suite, the matrix of versions, its statistics and its overhead."""

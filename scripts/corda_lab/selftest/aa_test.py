@@ -1,8 +1,8 @@
-"""Evaluates runs of the sweep ``a-a``: the false alarms, and how far throughput scatters on this machine.
+"""Evaluates runs of the sweep ``a-a``: the false alarms, and the scatter of throughput on this machine.
 
-``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.aa_test results/*-a-a`` reads the stored runs and
-prints Markdown. It compares the two points within each run, and the runs in consecutive pairs: the second with the first, the
-fourth with the third.
+``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.aa_test results/*-a-a`` reads the stored runs
+and prints Markdown. It compares the two points within each run, and the runs in consecutive pairs: the second with the
+first, the fourth with the third.
 """
 
 import math
@@ -24,12 +24,12 @@ METRIC = "throughput"
 
 
 def differences(run: StoredRun) -> list[PointComparison]:
-    """The comparisons between points of one run that its plan asked for."""
+    """Return the planned comparisons between points of one run."""
     return [one.compared for one in judge(run, points(run)).planned]
 
 
 def shown(compared: PointComparison) -> list[str]:
-    """Ratio, interval, adjusted p-value and verdict, as table cells. The first three are a dash when there is no interval."""
+    """Return ratio, interval, adjusted p-value and verdict as cells. Without an interval, three are dashes."""
     found = compared.difference
     if found is None or found.low is None or found.high is None or found.p_value is None:
         return ["–", "–", "–", compared.verdict]
@@ -37,7 +37,7 @@ def shown(compared: PointComparison) -> list[str]:
 
 
 def within_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
-    """One row for each comparison of a point with the baseline point of its own run, below a heading row."""
+    """Yield a heading row, and a row for each comparison of a point with the baseline of its own run."""
     yield ["run", "compared", "ratio", "95 % interval", "p", "verdict"]
     for run in runs:
         for compared in differences(run):
@@ -45,7 +45,7 @@ def within_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
 
 
 def between_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
-    """One row for each point that two consecutive runs share, compared as ``lab compare`` does, below a heading row."""
+    """Yield a heading row, and a row for each point that two consecutive runs share, compared as by ``lab compare``."""
     yield ["run", "compared with", "point", "ratio", "95 % interval", "p", "verdict"]
     for first, second in list(pairwise(runs))[::2]:
         (against,) = comparison.against_first([first, second])
@@ -54,9 +54,9 @@ def between_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
 
 
 def scatter_rows(runs: Sequence[StoredRun]) -> Iterator[list[str]]:
-    """The scatter of throughput, as standard deviations of its logarithm, below a heading row.
+    """Yield a heading row, and the scatter of throughput, as standard deviations of its logarithm.
 
-    The scatter between starts of the lab within one run comes first, then the additional scatter between runs.
+    The scatter between starts of the lab within one run is first, the additional scatter between runs second.
     """
     samples = [[math.log(value) for point in points(run) for value in point.samples(METRIC) if value] for run in runs]
     samples = [values for values in samples if len(values) > 1]

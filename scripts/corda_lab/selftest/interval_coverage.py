@@ -1,7 +1,8 @@
-"""How often intervals, comparisons and early ends are right: the tables of ``docs/validation.md``, by simulation.
+"""Simulates how often intervals, comparisons and early ends are correct: the tables of ``docs/validation.md``.
 
-``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.interval_coverage`` prints them as Markdown in
-about six minutes, the same every time. Nothing of it runs in the lab; the bootstraps are here only to be measured.
+``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.interval_coverage`` prints the tables as
+Markdown. It takes about six minutes, and always prints the same. The lab itself uses none of this code; the bootstrap
+methods are implemented only for the comparison.
 """
 
 import itertools
@@ -35,13 +36,13 @@ Ends = tuple[float, float]
 
 
 def lognormal(cv: float) -> Noise:
-    """Factors with mean 1 and this coefficient of variation."""
+    """Return a source of lognormal factors with mean 1 and this coefficient of variation."""
     sigma = math.sqrt(math.log1p(cv * cv))
     return lambda source: source.lognormvariate(-sigma * sigma / 2, sigma)
 
 
 def skewed(source: random.Random) -> float:
-    """Mean 1, cv 10 %, skewness 2: an exponential tail, as of a latency on a machine that others use."""
+    """Return a factor with mean 1, cv 10 % and skewness 2: an exponential tail, like latencies on a shared machine."""
     return 0.9 + source.expovariate(10)
 
 
@@ -55,7 +56,10 @@ NOISES: dict[str, Noise] = {
 
 @dataclass(frozen=True)
 class Resamples:
-    """The bootstrap means of one sample and their t, each with its weight; all resamples up to n = 5, random ones beyond."""
+    """The means and t statistics of the bootstrap resamples of one sample, each with its weight.
+
+    Up to n = 5, these are all resamples; for larger n, they are random.
+    """
 
     values: Sequence[float]
     means: list[tuple[float, int]]
@@ -63,7 +67,7 @@ class Resamples:
 
 
 def index_sets(n: int) -> list[tuple[tuple[int, ...], int]]:
-    """Resamples as indexes, with the number of orders in which each can be drawn."""
+    """Return resamples as indexes, each with the number of orders in which it can be drawn."""
     if n > 5:
         source = random.Random(n)
         return [(tuple(source.choices(range(n), k=n)), 1) for _ in range(RESAMPLES)]
@@ -100,14 +104,14 @@ def percentile(drawn: Resamples) -> Ends:
 
 
 def expanded_percentile(drawn: Resamples) -> Ends:
-    """Hesterberg (2015): percentiles so far out that for the mean of normal values they would be Student's interval."""
+    """Return the expanded percentile interval (Hesterberg 2015), which equals Student's interval for normal values."""
     n = len(drawn.values)
     outer = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile(CONFIDENCE, n - 1))
     return weighted_quantile(drawn.means, outer), weighted_quantile(drawn.means, 1 - outer)
 
 
 def bca(drawn: Resamples) -> Ends:
-    """Bias-corrected and accelerated (Efron 1987); the acceleration of a mean from its jackknife."""
+    """Return the bias-corrected and accelerated interval (Efron 1987), with the jackknife acceleration of a mean."""
     normal, mean = NormalDist(), statistics.fmean(drawn.values)
     total = sum(weight for _, weight in drawn.means)
     below = sum(weight * (1.0 if value < mean else 0.5 if value == mean else 0.0) for value, weight in drawn.means)
@@ -152,7 +156,7 @@ METHODS: dict[str, Callable[[Resamples], Ends]] = {
 
 
 def interval_rows() -> Iterator[list[str]]:
-    """Coverage of the true mean, and the median half width in percent of it."""
+    """Yield the coverage of the true mean, and the median half width in % of it."""
     yield ["noise", "method", *(f"n = {n}" for n in REPEATS)]
     for noise_name, noise in NOISES.items():
         cells: dict[str, list[str]] = {name: [] for name in METHODS}
@@ -170,7 +174,7 @@ def interval_rows() -> Iterator[list[str]]:
 
 
 def compare(source: random.Random, noise: Noise, n: int, factor: float) -> dict[str, Difference]:
-    """The same repeats compared in both ways."""
+    """Compare the same repeats with the paired test and with Welch's test."""
     a, b = [noise(source) for _ in range(n)], [factor * noise(source) for _ in range(n)]
     return {
         "paired": paired(dict(enumerate(a)), dict(enumerate(b)), higher_is="faster"),
@@ -179,7 +183,7 @@ def compare(source: random.Random, noise: Noise, n: int, factor: float) -> dict[
 
 
 def comparison_rows() -> Iterator[list[str]]:
-    """How often a difference is seen where there is none, in one comparison and in any of ten; and slowdowns found."""
+    """Yield the rates of false alarms, in one comparison and in any of ten, and of detected slowdowns."""
     factors = {"A/A": 1.0, "5 % slower": 0.95, "10 % slower": 0.90, "15 % slower": 0.85}
     yield ["noise", "n", "test", *factors, "ten A/A, Holm"]
     for noise_name, noise in NOISES.items():
@@ -206,7 +210,7 @@ def comparison_rows() -> Iterator[list[str]]:
 def report_of(
     source: random.Random, noise: Noise, *, points: int, repeats: int, order: str, is_curve: bool
 ) -> MetricComparisons:
-    """The comparisons of a sweep's report, as ``judging`` makes them, of points that are all the same system."""
+    """Return the comparisons of a sweep's report for points that all measure the same system."""
     name = "load.users" if is_curve else "shape.corda"
     values = [number if is_curve else f"4.{number}" for number in range(1, points + 1)]
     plan = SweepPlan(order=order, x=name if is_curve else None, vary={name: values}, confidence=CONFIDENCE)
@@ -222,7 +226,7 @@ def report_of(
 
 
 def steps_of(source: random.Random, noise: Noise, repeats: int) -> Iterator[StepEntry]:
-    """As much of the steps of a point as comparing needs."""
+    """Yield the steps of a point, with only the fields that a comparison needs."""
     for repeat in range(1, repeats + 1):
         needed: dict[str, Any] = {
             "repeat": repeat,
@@ -235,14 +239,14 @@ def steps_of(source: random.Random, noise: Noise, repeats: int) -> Iterator[Step
 
 
 def report_alarms(noise: Noise, *, simulations: int, **about: Any) -> float:
-    """The share of reports of equal points (``report_of``) that show any difference."""
+    """Return the share of reports of equal points (``report_of``) that show any difference."""
     source = random.Random(7)
     reports = (report_of(source, noise, **about) for _ in range(simulations))
     return sum(any(report.sees_difference(stratum) for stratum in report.strata) for report in reports) / simulations
 
 
 def report_rows() -> Iterator[list[str]]:
-    """Reports of seven equal points that show any difference, in % of reports."""
+    """Yield the share of reports of seven equal points that show any difference, in % of reports."""
     yield ["noise", "n", "curve, paired", "curve, Welch", "against the first, paired", "against the first, Welch"]
     for noise_name, noise in NOISES.items():
         for repeats in (3, 5):
@@ -257,7 +261,7 @@ def report_rows() -> Iterator[list[str]]:
 
 
 def show(title: str, rows: Iterator[list[str]]) -> None:
-    """Print one table as Markdown."""
+    """Print a table as Markdown. The first row is the heading."""
     print(f"\n{title}\n")
     for number, row in enumerate(rows):
         print("| " + " | ".join(row) + " |", flush=True)

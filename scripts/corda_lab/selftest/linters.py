@@ -1,7 +1,7 @@
-"""The formatters and linters of the project, and which files each of them reads.
+"""The formatters and linters of the project, and the files that each of them checks.
 
-``scripts/lab test`` runs them all; ``.pre-commit-config.yaml`` runs the same programs before a commit. None of them uses the
-network.
+``scripts/lab test`` runs them all. ``.pre-commit-config.yaml`` runs the same programs before a commit. None of them
+uses the network.
 """
 
 import os
@@ -20,27 +20,27 @@ SCHEMA_CHECK = ("check-jsonschema", "--builtin-schema")
 
 @dataclass(frozen=True)
 class Linter:
-    """One check: a program of the virtual environment, its arguments, and the files that are named to it."""
+    """One check: a program in the virtual environment, its arguments, and the files that are passed to it."""
 
     name: str
     command: tuple[str, ...]
     reads: Callable[[PurePath], bool] | None = None
-    """Whether the program is given a file of the project. None: it is given no file, because it finds its own."""
+    """Returns whether to pass a file of the project to the program. None: pass no files; the program finds them."""
 
     def command_line(self, files: Iterable[Path]) -> list[str]:
-        """The command as it is run in the project's root."""
+        """Return the command, to be run in the root of the project."""
         program, *arguments = self.command
         given = [] if self.reads is None else [str(path) for path in files if self.reads(path)]
         return [tool(program), *arguments, *given]
 
 
 def tool(name: str) -> str:
-    """Path of a program that came with the virtual environment."""
+    """Return the path of a program in the virtual environment."""
     return str(Path(sys.executable).parent / name)
 
 
 def sources() -> Iterator[Path]:
-    """Files of the project, relative to its root; what tools made is left out."""
+    """Yield the files of the project, relative to its root. Files that tools have generated are left out."""
     for folder, folders, files in os.walk(ROOT):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and not name.endswith("_cache"))
         if Path(folder) == ROOT and "results" in folders:
@@ -50,7 +50,7 @@ def sources() -> Iterator[Path]:
 
 
 def is_shell_script(path: PurePath) -> bool:
-    """Whether a file is a script for a shell, by its name or its first line."""
+    """Return whether a file is a shell script, by its name or its first line."""
     if path.suffix in {".sh", ".bash"}:
         return True
     with (ROOT / path).open("rb") as file:
@@ -59,12 +59,12 @@ def is_shell_script(path: PurePath) -> bool:
 
 
 def has_suffix(*suffixes: str) -> Callable[[PurePath], bool]:
-    """Chooses files by the end of their names."""
+    """Return a function that selects files by the suffix of their names."""
     return lambda path: path.suffix in suffixes
 
 
 def matches(*patterns: str) -> Callable[[PurePath], bool]:
-    """Chooses files by patterns of their whole paths."""
+    """Return a function that selects files by patterns of their whole paths."""
     return lambda path: any(path.match(pattern) for pattern in patterns)
 
 
@@ -73,13 +73,13 @@ LINTERS = (
     Linter("ruff", ("ruff", "check", ".")),
     Linter("import-linter", ("lint-imports",)),
     Linter("mypy", ("mypy",)),
-    # Apart: these modules are in no package, and some have the names of others.
+    # Separate, because these modules are in no package, and some have the same names as others.
     Linter("mypy, end to end", ("mypy",), matches("tests/e2e/*.py")),
     Linter("yamllint", ("yamllint", "--strict"), has_suffix(".yaml", ".yml")),
     Linter("shellcheck", ("shellcheck",), is_shell_script),
     Linter("hadolint", ("hadolint",), matches("Dockerfile")),
-    # Markdown, with relative links and their anchors. It gets all files at once, or it cannot see another file's anchors.
-    # One wheel without dependencies does both; lychee, which checks links only, is 300 MB.
+    # Markdown, with relative links and their anchors. All files are passed at once, because rumdl checks anchors only
+    # in files that it gets. One wheel without dependencies does both; lychee, which only checks links, has 300 MB.
     Linter("rumdl", ("rumdl", "check", "--no-cache"), has_suffix(".md")),
     Linter("workflows", (*SCHEMA_CHECK, "vendor.github-workflows"), matches(".github/workflows/*")),
     Linter(
@@ -94,4 +94,4 @@ LINTERS = (
     Linter("citation", (*SCHEMA_CHECK, "vendor.citation-file-format"), matches("CITATION.cff")),
     Linter("renovate", (*SCHEMA_CHECK, "vendor.renovate"), matches("renovate.json")),
 )
-"""In the order in which they run."""
+"""All linters, in the order in which they run."""

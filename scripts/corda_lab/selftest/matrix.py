@@ -1,4 +1,4 @@
-"""``lab test --matrix``: every database with every version of Corda, each started from nothing and measured for a moment."""
+"""``lab test --matrix``: starts every database with every version of Corda from scratch, and runs a short load."""
 
 import os
 import time
@@ -27,7 +27,7 @@ WARM_UP_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination, and what was seen of it."""
+    """The result of one combination."""
 
     database: str
     version: str
@@ -38,7 +38,7 @@ class Cell:
 
 @contextmanager
 def own_project(name: str, results: Path, knobs: Mapping[str, str] | None = None) -> Iterator[Settings]:
-    """Settings of a lab of its own, on free ports, with some knobs set; the environment is put back afterwards."""
+    """Yield settings for a separate lab on free ports, with some knobs set. The environment is restored afterwards."""
     own = {"COMPOSE_PROJECT_NAME": name, "LAB_RESULTS_DIR": str(results), **(knobs or {})}
     ports = doctor.free_ports(len(doctor.PORTS))
     own.update({variable: str(port) for variable, port in zip(doctor.PORTS, ports, strict=True)})
@@ -48,7 +48,7 @@ def own_project(name: str, results: Path, knobs: Mapping[str, str] | None = None
 
 @contextmanager
 def environment(values: Mapping[str, str]) -> Iterator[None]:
-    """The process's environment with some variables set, and as it was afterwards."""
+    """Set some environment variables of this process, and restore them afterwards."""
     kept = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -62,7 +62,7 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def check(settings: Settings, images: lifecycle.ImageChoice | None) -> tuple[str, bool]:
-    """Start the shape, run the workload, and say what was seen. The lab is gone afterwards."""
+    """Start the lab, run the workload and delete the lab. Returns the result in words, and whether it passed."""
     options = LoadOptions(workload=WORKLOAD, users=USERS, duration_seconds=SECONDS, warm_up_seconds=WARM_UP_SECONDS)
     try:
         lifecycle.up(settings, images)
@@ -77,7 +77,7 @@ def check(settings: Settings, images: lifecycle.ImageChoice | None) -> tuple[str
 
 
 def run_all(images: lifecycle.ImageChoice | None) -> list[Cell]:
-    """Every combination, one after the other; each is told when it is done."""
+    """Run all combinations one after another, and print the result of each."""
     cells = []
     with own_project(PROJECT, CACHE / "matrix-results") as settings:
         lifecycle.down(settings, volumes=True)
@@ -91,8 +91,8 @@ def run_all(images: lifecycle.ImageChoice | None) -> list[Cell]:
 
 
 def show(cells: list[Cell]) -> None:
-    """Print one row per combination: how to start it, and what it came to. docs/operations.md keeps the counts."""
-    table = tables.table("database", "Corda", "command", "seen")
+    """Print one row per combination, with its command and result. docs/operations.md summarises them."""
+    table = tables.table("database", "Corda", "command", "result")
     for cell in cells:
         command = f"scripts/lab up --database {cell.database} --corda {cell.version}"
         table.add_row(cell.database, cell.version, command, cell.seen, style=None if cell.is_ok else "red")

@@ -1,10 +1,10 @@
-"""What the lab's own parts cost.
+"""Measures the overhead of the lab's own parts.
 
-``lab bench bridge``: the bridge and the generator, as a ratio to an RPC client with nothing in between. Both sides keep the
-same number of flows in flight on the same nodes, in pairs that alternate which side goes first, so that a node that still
-warms up or a machine that slows down favours neither.
+``lab bench bridge``: the throughput of generator and bridge, as a ratio to that of a direct RPC client. Both keep the
+same number of flows in flight on the same nodes. They are measured in pairs, and take turns in going first. So neither
+has an advantage if a node is still warming up or the machine becomes slower.
 
-``lab bench stages``: the timing of a flow's stages, in microseconds a flow.
+``lab bench stages``: the cost of timing a flow's stages, in microseconds per flow.
 """
 
 import json
@@ -45,7 +45,7 @@ STAGE_COST_SECONDS_MAX = 300.0
 
 @dataclass(frozen=True)
 class Ratio:
-    """Geometric mean of paired ratios, with their range and the 95 % interval of the mean (None for a single pair)."""
+    """The geometric mean of paired ratios, their range, and the 95 % interval of the mean (None for a single pair)."""
 
     mean: float
     low: float
@@ -54,7 +54,7 @@ class Ratio:
 
 
 def ratio_of(pairs: Sequence[tuple[float, float]]) -> Ratio:
-    """Ratio of the second to the first figure of each pair. Ratios multiply, so they are averaged as logarithms."""
+    """Return the mean ratio of the second to the first value of each pair, averaged as logarithms."""
     logs = [math.log(second / first) for first, second in pairs]
     mean = statistics.fmean(logs)
     interval = None
@@ -65,19 +65,19 @@ def ratio_of(pairs: Sequence[tuple[float, float]]) -> Ratio:
 
 
 def verdict(ratio: Ratio) -> str:
-    """Whether the ratio that the lab promises is reached, as far as the pairs can tell."""
+    """Say whether the ratio meets the lab's target, if there are enough pairs to tell."""
     low, high = ratio.interval or (ratio.mean, ratio.mean)
     if ratio.interval is None:
-        return f"one pair cannot tell whether it is at least {RATIO_WANTED}"
+        return f"a single pair does not show whether the ratio meets the target of {RATIO_WANTED}"
     if low >= RATIO_WANTED:
-        return f"at least {RATIO_WANTED}, as it should be"
+        return f"meets the target: at least {RATIO_WANTED}"
     if high < RATIO_WANTED:
-        return f"below the {RATIO_WANTED} that it should be"
-    return f"these pairs cannot tell whether it is at least {RATIO_WANTED}: take more --rounds or a longer --duration"
+        return f"misses the target of at least {RATIO_WANTED}"
+    return f"the interval includes the target of {RATIO_WANTED}; for a clear result, increase --rounds or --duration"
 
 
 def direct_rate(compose: Compose, plan: RunPlan, arguments: dict[str, Any]) -> float:
-    """Flows per second of the RPC client, which runs in the bridge's image and prints one line of JSON."""
+    """Measure the flows per second of the direct RPC client, which runs in the bridge's image. Raises LabError."""
     load = plan.options
     done = compose.run(
         *("run", "--rm", "--no-deps", "-T", "--entrypoint", "/opt/corda-lab/run-java", "bridge", BENCHMARK_CLASS),
@@ -92,7 +92,7 @@ def direct_rate(compose: Compose, plan: RunPlan, arguments: dict[str, Any]) -> f
     except (IndexError, ValueError):
         words = last_words(done.stderr or done.stdout)
         raise LabError(
-            f"The direct client gave no figures: {words}", "See `docker compose logs partya`.", exit_code=1
+            f"The direct RPC client printed no result: {words}", "Check `docker compose logs partya`.", exit_code=1
         ) from None
     if answer["failed"]:
         raise LabError(f"{answer['failed']} direct flows failed: {answer['first_error']}", exit_code=1)
@@ -100,7 +100,7 @@ def direct_rate(compose: Compose, plan: RunPlan, arguments: dict[str, Any]) -> f
 
 
 def bridge_rate(compose: Compose, bridge: Bridge, plan: RunPlan) -> float:
-    """Flows per second of Locust through the bridge, from its rows."""
+    """Measure the flows per second of Locust through the bridge, from its rows. Raises LabError."""
     with (
         tempfile.TemporaryDirectory(prefix="corda-lab-bench-") as scratch,
         containers.load_containers(compose, plan) as names,
@@ -111,13 +111,15 @@ def bridge_rate(compose: Compose, bridge: Bridge, plan: RunPlan) -> float:
         frame, end = containers.collect(compose, plan, names, Path(scratch))
     failed = frame.filter(pl.col("outcome") == "error").height
     if failed:
-        raise LabError(f"{failed} requests through the bridge failed", "Compare `scripts/lab run`.", exit_code=1)
+        raise LabError(
+            f"{failed} requests through the bridge failed", "`scripts/lab run` shows their errors.", exit_code=1
+        )
     window = measuring_window(end, plan.options.warm_up_seconds)
     return rows.ended_within(frame, window).height / window.seconds
 
 
 def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
-    """Measure pairs and print their ratio."""
+    """Measure alternating pairs, and print their ratios. Raises LabError."""
     settings = shape.of_running(settings)
     compose = Compose(settings)
     client, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
@@ -128,7 +130,7 @@ def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
         if len(plan.workload.parts) > 1 or plan.workload.setup:
             raise LabError(
                 f"--workload: {plan.workload.name} has several flows or a set-up",
-                "Compare a workload of one flow without.",
+                "Choose a workload with one flow and no set-up.",
             )
         to = plan.subject.parts[0].counterparty
         values = Values(
@@ -141,20 +143,22 @@ def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
         for side in ("direct", "bridge") if number % 2 else ("bridge", "direct"):
             with ui.phase(f"Round {number} of {rounds}: {side}"):
                 if not counters.await_rest(client, prometheus, since=time.time()):
-                    raise LabError("The lab does not come to rest", "See `scripts/lab status`.", exit_code=1)
+                    raise LabError(
+                        "Flows are still in flight", "Wait until `scripts/lab status` shows none.", exit_code=1
+                    )
                 if side == "direct":
                     pair[side] = direct_rate(compose, plan, arguments)
                 else:
                     pair[side] = bridge_rate(compose, client, replace(plan, identity=f"{plan.identity}-bench-{number}"))
                 ui.note(f"{pair[side]:.2f} flows/s")
         if not all(pair.values()):
-            raise LabError("No flow ended within the measuring window", "Give a longer --duration.", exit_code=1)
+            raise LabError("No flow ended within the measuring window", "Increase --duration.", exit_code=1)
         pairs.append((pair["direct"], pair["bridge"]))
     show(pairs)
 
 
 def show(pairs: Sequence[tuple[float, float]]) -> None:
-    """Print every pair and what they come to."""
+    """Print every pair, the mean ratio and the verdict."""
     ui.console.print()
     ui.console.print("[bold]round   direct   bridge   ratio[/bold]  (flows/s)")
     for number, (direct, through) in enumerate(pairs, start=1):
@@ -168,8 +172,8 @@ def show(pairs: Sequence[tuple[float, float]]) -> None:
 
 
 def stages(settings: Settings) -> None:
-    """Measure and print what timing its stages costs a flow, in a JVM of the node's image. Raises LabError."""
-    with ui.phase("Timing the timing, in a container of the node's image"):
+    """Measure the cost of timing a flow's stages in a JVM of the node's image, and print it. Raises LabError."""
+    with ui.phase("Measuring the cost of stage timing, in a container of the node's image"):
         done = Compose(settings).run(
             *("run", "--rm", "--no-deps", "-T", "--entrypoint", "java", "bootstrap"),
             *("-Xmx128m", "-classpath", STAGE_COST_CLASS_PATH, STAGE_COST_CLASS),
@@ -179,8 +183,8 @@ def stages(settings: Settings) -> None:
         batches = parse_stage_cost(done.stdout)
         if done.returncode != 0 or not batches:
             raise LabError(
-                f"The benchmark gave no figures: {last_words(done.stderr or done.stdout)}",
-                "Is the image built? `scripts/lab up` does it.",
+                f"The benchmark printed no result: {last_words(done.stderr or done.stdout)}",
+                "If the image is missing, `scripts/lab up` builds it.",
                 exit_code=1,
             )
     ui.console.print()
@@ -189,9 +193,9 @@ def stages(settings: Settings) -> None:
         ui.console.print(
             f"{batch['flows']:7,d} {batch['caller_us_per_flow']:12.1f} {batch['cpu_us_per_flow']:16.1f}", markup=False
         )
-    ui.console.print("The first lines are of a JVM that has just started, the last of one that is warm.", markup=False)
+    ui.console.print("The first lines are from a JVM that has just started, the last from a warm JVM.", markup=False)
 
 
 def parse_stage_cost(text: str) -> list[dict[str, Any]]:
-    """The batches that ``StageCost`` printed; other lines, of the container's start, are left out."""
+    """Parse the batches that ``StageCost`` printed. Other lines, from the start of the container, are ignored."""
     return [json.loads(line) for line in text.splitlines() if line.startswith('{"flows"')]

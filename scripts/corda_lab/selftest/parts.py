@@ -1,10 +1,10 @@
-"""The parts of ``lab test`` that can be run alone."""
+"""The parts of ``lab test`` that can be run separately."""
 
 from enum import Enum
 
 
 class SuitePart(Enum):
-    """A part of the suite; ``--part`` takes the values."""
+    """A part of the suite. The values are those of ``--part``."""
 
     LINT = "lint"
     PYTHON = "python"
@@ -12,10 +12,10 @@ class SuitePart(Enum):
     MONITORING = "monitoring"
     END_TO_END = "e2e"
     SLOW = "slow"
-    """End-to-end tests that take too long to be run every time."""
+    """End-to-end tests that take too long to run every time."""
 
 
 UNIT = frozenset({SuitePart.LINT, SuitePart.PYTHON, SuitePart.JAVA, SuitePart.MONITORING})
-"""What needs no running lab."""
+"""Parts that need no running lab."""
 
 EVERY_TIME = UNIT | {SuitePart.END_TO_END}

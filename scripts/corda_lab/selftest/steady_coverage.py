@@ -1,6 +1,6 @@
-"""How well the end of a warm-up is found, and how often an early end of a measurement is right, by simulation.
+"""Simulates how well the end of a warm-up is found, and how often an early end of a measurement is correct.
 
-``corda_lab.selftest.interval_coverage`` prints the tables. Nothing of it runs in the lab.
+``corda_lab.selftest.interval_coverage`` prints the tables. The lab itself does not use this code.
 """
 
 import math
@@ -13,7 +13,7 @@ from corda_lab.stats import steady
 
 
 def poisson(source: random.Random, mean: float) -> int:
-    """A Poisson count, by exponential gaps."""
+    """Return a Poisson count, by exponential gaps."""
     count, passed = -1, 0.0
     while passed < mean:
         count, passed = count + 1, passed + source.expovariate(1)
@@ -21,7 +21,7 @@ def poisson(source: random.Random, mean: float) -> int:
 
 
 def swings(memory: float, size: float) -> Callable[[random.Random, int], list[int]]:
-    """20 completions a second whose rate wanders: first-order autoregression, ``memory`` from second to second."""
+    """Return a source of 20 completions/s with a drifting rate: first-order autoregression with factor ``memory``."""
 
     def series(source: random.Random, seconds: int) -> list[int]:
         counts, state = [], source.gauss(0, size / math.sqrt(1 - memory**2))
@@ -34,7 +34,7 @@ def swings(memory: float, size: float) -> Callable[[random.Random, int], list[in
 
 
 def pauses(source: random.Random, seconds: int) -> list[int]:
-    """20 completions a second; once in 22 seconds, at random, three seconds with 4."""
+    """Return 20 completions/s with random pauses: every 22 seconds on average, three seconds with 4 completions/s."""
     counts: list[int] = []
     left = 0
     for _ in range(seconds):
@@ -56,13 +56,13 @@ PROCESSES: Mapping[str, tuple[Callable[[random.Random, int], list[int]], float]]
 
 
 def warming(mean: float, scale: float) -> Callable[[random.Random], list[int]]:
-    """Three minutes of a load that begins at 40 % of its throughput and nears it exponentially, in so many seconds."""
+    """Return a source of three minutes that begin at 40 % of the throughput and approach it with this time constant."""
     share = [1 - 0.6 * math.exp(-second / scale) if scale else 1.0 for second in range(180)]
     return lambda source: [poisson(source, mean * one) for one in share]
 
 
 def warm_up_rows(simulations: int = 300) -> Iterator[list[str]]:
-    """What MSER-5 with a floor of 10 and a ceiling of 60 seconds leaves of a slow start, against both fixed cuts."""
+    """Yield the error that a slow start leaves after the cut by MSER-5 (10 to 60 s), and after two fixed cuts."""
     yield ["flows/s", "time constant", "found", "cut", "error after it", "error after 10 s", "error after 60 s"]
     for mean, scale in ((2, 0), (20, 0), (100, 0), (2, 10), (20, 10), (100, 10), (20, 30), (100, 30), (100, 90)):
         source, make, found = random.Random(1), warming(mean, scale), 0
@@ -83,7 +83,7 @@ def warm_up_rows(simulations: int = 300) -> Iterator[list[str]]:
 
 @dataclass(frozen=True)
 class SimulatedMeasurement:
-    """One simulated measurement: when it ended, and whether the truth lay in its interval and within the precision wanted."""
+    """A simulated measurement: its length, and whether the true mean was in its interval and within the precision."""
 
     seconds: int
     early: bool
@@ -92,7 +92,7 @@ class SimulatedMeasurement:
 
 
 def in_looks(series: Sequence[float]) -> list[float]:
-    """A series of counts by seconds as one by looks."""
+    """Sum a series of counts per second to counts per ``LOOK_SECONDS``."""
     size = int(steady.LOOK_SECONDS)
     return [sum(series[start : start + size]) for start in range(0, len(series) - size + 1, size)]
 
@@ -100,7 +100,7 @@ def in_looks(series: Sequence[float]) -> list[float]:
 def early_ends(
     process: str, *, precision: float, simulations: int, seed: int, seconds_max: int = 480
 ) -> list[SimulatedMeasurement]:
-    """Measurements that are looked at every three seconds, as the lab looks, and end when they may."""
+    """Simulate measurements that are checked every ``LOOK_SECONDS``, as in the lab, and end as soon as allowed."""
     make, mean = PROCESSES[process]
     source, ended = random.Random(seed), []
     for _ in range(simulations):

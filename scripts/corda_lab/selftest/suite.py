@@ -1,4 +1,4 @@
-"""``lab test``: every check and test of the project, summed up in one closing line."""
+"""``lab test``: runs all checks and tests of the project, and prints the totals in the last line."""
 
 import hashlib
 import re
@@ -29,7 +29,7 @@ from corda_lab.text import ui
 
 TEST_PROJECT = "corda-lab-test"
 TEST_PRESET = "tuned"
-"""Preset of the lab under test. Its nodes start in half the time of ``stock`` ones; tests of another preset say so."""
+"""Preset of the lab under test. Its nodes start in half the time of ``stock``. Tests of other presets set their own."""
 
 REQUIREMENTS = ROOT / "scripts" / "requirements-dev.txt"
 CHECK_SECONDS_MAX = 1800.0
@@ -37,19 +37,19 @@ OUTPUT_LINES_MAX = 60
 REPORT_EVERY_SECONDS = 60.0
 
 ON_NODES_SECONDS_MAX = {SuitePart.END_TO_END: 2400.0, SuitePart.SLOW: 1800.0}
-"""The parts that need a running lab, and how long each may take."""
+"""Time limits of the parts that need a running lab."""
 
 JAVA_BUILDS = (
     ("network maker", "nodes/Dockerfile", "nodes-test"),
     ("CorDapps", "nodes/Dockerfile", "cordapps-test"),
     ("bridge", "loadgen/bridge/Dockerfile", "test"),
 )
-"""Java is formatted and tested inside image builds: name, Dockerfile, target. The root has the poms' parent."""
+"""The image builds that test Java: name, Dockerfile, target. Their context is the root, with the parent pom."""
 
 
 @dataclass
 class Totals:
-    """How many checks and tests passed and failed so far."""
+    """Numbers of checks and tests that passed and failed so far."""
 
     passed: int = 0
     failed: int = 0
@@ -65,7 +65,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What one command of the suite came to."""
+    """The result of one command of the suite."""
 
     passed: int
     failed: int
@@ -79,7 +79,7 @@ def run_check(command: Sequence[str], *, seconds_max: float = CHECK_SECONDS_MAX)
 
 
 def execute(command: Sequence[str], *, seconds_max: float) -> tuple[int, str]:
-    """Run a command in the project's root, showing its last line now and then, and return its status and all of its output."""
+    """Run a command in the root of the project, and show its progress. Returns its status (124: timeout) and output."""
     with tempfile.NamedTemporaryFile() as log:
         path = Path(log.name)
         process = subprocess.Popen(
@@ -93,12 +93,12 @@ def execute(command: Sequence[str], *, seconds_max: float) -> tuple[int, str]:
         )
         output = path.read_text(encoding="utf-8", errors="replace")
     if status is None:
-        return 124, output + f"\nnot done within {seconds_max:.0f} s"
+        return 124, output + f"\ndid not finish within {seconds_max:.0f} s"
     return status, output
 
 
 def parse_junit(text: str) -> tuple[int, int]:
-    """Passed and failed tests of a JUnit report; a skipped test has not passed, and this project skips none."""
+    """Return the passed and failed tests of a JUnit report. Skipped tests count as failed; this project skips none."""
     passed = failed = 0
     for testsuite in ElementTree.fromstring(text).iter("testsuite"):
         numbers = {name: int(testsuite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
@@ -109,9 +109,9 @@ def parse_junit(text: str) -> tuple[int, int]:
 
 
 def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> CommandResult:
-    """Run pytest, its report in ``<name>.xml`` of the cache, and count its tests.
+    """Run pytest and count its tests. The report is ``<name>.xml`` in the cache.
 
-    A run that breaks off counts as one failure more.
+    If pytest itself fails without a failed test, that counts as one failure.
     """
     xml = CACHE / f"{name}.xml"
     xml.unlink(missing_ok=True)
@@ -124,7 +124,7 @@ def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> Co
 
 
 def record(totals: Totals, name: str, check: Callable[[], CommandResult]) -> None:
-    """Run one part of the suite, print how it went, and add it up."""
+    """Run one part of the suite, print its result and add it to the totals."""
     started = time.monotonic()
     outcome = check()
     seconds = time.monotonic() - started
@@ -139,7 +139,7 @@ def record(totals: Totals, name: str, check: Callable[[], CommandResult]) -> Non
 
 
 def ensure_tools() -> None:
-    """Install what the tests need besides into the same virtual environment, once for each version of the list."""
+    """Install the tests' additional packages into the virtual environment, once for each version of the list."""
     marker = Path(sys.prefix) / "complete-dev"
     wanted = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
     if marker.is_file() and marker.read_text(encoding="ascii") == wanted:
@@ -151,13 +151,14 @@ def ensure_tools() -> None:
             for line in last_lines(output, 8):
                 ui.note(f"| {line}")
             raise LabError(
-                "Installing scripts/requirements-dev.txt failed", "Is the package index reachable? See the lines above."
+                "Installing scripts/requirements-dev.txt failed",
+                "See the lines above, and check that the package index is reachable.",
             )
         atomic.write_text(marker, wanted)
 
 
 def lint(totals: Totals) -> None:
-    """Formatters and linters; each counts as one check."""
+    """Run all formatters and linters. Each counts as one check."""
     files = list(sources())
     with ui.phase("Format and lint"):
         for linter in LINTERS:
@@ -165,14 +166,14 @@ def lint(totals: Totals) -> None:
 
 
 def python_tests(totals: Totals) -> None:
-    """Unit and structure tests. Many of them wait, so they run side by side."""
+    """Run the unit and structure tests, in parallel because many of them wait."""
     arguments = ["--ignore=tests/e2e", "--numprocesses=auto", "--maxprocesses=8", "--dist=worksteal"]
     with ui.phase("Python tests"):
         record(totals, "pytest", lambda: run_pytest("unit", arguments, seconds_max=CHECK_SECONDS_MAX))
 
 
 def build_command(settings: Settings, name: str, dockerfile: str, target: str) -> list[str]:
-    """``docker build`` of one test stage, with the variables of ``.env`` that its Dockerfile takes."""
+    """Return the ``docker build`` command of a test stage, with the variables of ``.env`` that its Dockerfile uses."""
     taken = re.findall(r"^ARG (\w+)", (ROOT / dockerfile).read_text(encoding="utf-8"), re.MULTILINE)
     arguments = [f"--build-arg={name}={settings[name]}" for name in dict.fromkeys(taken) if name in settings.values]
     tag = f"--tag=corda-lab/test-{name.lower().replace(' ', '-')}"
@@ -189,7 +190,7 @@ def build_command(settings: Settings, name: str, dockerfile: str, target: str) -
 
 
 def java_tests(totals: Totals, settings: Settings) -> None:
-    """Format and tests of all Java, inside the image builds."""
+    """Check the format of all Java code and run its tests, inside image builds."""
     with ui.phase("Java format and tests (inside image builds)"):
         for name, dockerfile, target in JAVA_BUILDS:
             command = build_command(settings, name, dockerfile, target)
@@ -197,7 +198,7 @@ def java_tests(totals: Totals, settings: Settings) -> None:
 
 
 def monitoring_check(totals: Totals, settings: Settings) -> None:
-    """Prometheus's own opinion of its configuration."""
+    """Check the Prometheus configuration with promtool."""
     folder = ROOT / "monitoring" / "prometheus"
     mount = f"--volume={folder}:/etc/prometheus:ro"
     command = ["docker", "run", "--rm", "--network=none", mount, "--entrypoint=promtool", settings["PROMETHEUS_IMAGE"]]
@@ -211,16 +212,15 @@ def monitoring_check(totals: Totals, settings: Settings) -> None:
 
 @contextmanager
 def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
-    """A lab of its own, on free ports and with volumes of its own, that is gone afterwards.
+    """Start a separate lab on free ports and with its own volumes, and delete it afterwards.
 
-    A user's own lab is neither stopped nor counted; both fit into memory only where there is enough of it, which the
-    checks before the start see to.
+    A lab of the user keeps running. Checks before the start make sure that there is enough memory for both.
     """
     results = CACHE / "test-results"
     shutil.rmtree(results, ignore_errors=True)
     with matrix.own_project(TEST_PROJECT, results, {"NODE_PRESET": TEST_PRESET}) as settings:
         try:
-            # What an interrupted earlier test has left would not be a fresh lab.
+            # An interrupted test may have left a lab, which would not be fresh.
             lifecycle.down(settings, volumes=True)
             lifecycle.up(settings, images)
             yield settings
@@ -229,24 +229,24 @@ def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
 
 
 def marked(parts: Collection[SuitePart]) -> list[str]:
-    """Arguments with which pytest runs the end-to-end tests of the chosen parts: all, or those with or without a marker."""
+    """Return the pytest arguments that select the end-to-end tests of the chosen parts by the marker ``slow``."""
     if SuitePart.END_TO_END not in parts:
         return ["-m", "slow"]
     return [] if SuitePart.SLOW in parts else ["-m", "not slow"]
 
 
 def keep_service_logs(settings: Settings) -> None:
-    """Write the logs of every service to the cache, before the lab and they are gone."""
+    """Write the logs of all services to the cache, before they are deleted with the lab."""
     log = CACHE / "e2e-services.log"
     try:
         Compose(lifecycle.whole(settings)).run_to_file(log, "logs", "--no-color", "--timestamps")
-        ui.note(f"The logs of the services are in {log.relative_to(ROOT)}")
+        ui.note(f"The services' logs are in {log.relative_to(ROOT)}")
     except LabError as error:
         ui.print_error(error)
 
 
 def end_to_end_tests(totals: Totals, parts: Collection[SuitePart], images: lifecycle.ImageChoice | None) -> None:
-    """Tests on real nodes. A lab that does not start is one failure."""
+    """Run the end-to-end tests on real nodes. If the lab does not start, that counts as one failure."""
     arguments = ["tests/e2e", "--tb=short", *marked(parts)]
     seconds_max = sum(seconds for part, seconds in ON_NODES_SECONDS_MAX.items() if part in parts)
     failed_before = totals.failed
@@ -261,7 +261,7 @@ def end_to_end_tests(totals: Totals, parts: Collection[SuitePart], images: lifec
 
 
 def run(settings: Settings, parts: Collection[SuitePart], images: lifecycle.ImageChoice | None) -> Totals:
-    """Run the chosen parts and return the sum. Prepares the engine and the images itself, where a part needs them."""
+    """Run the chosen parts and return the totals. Prepares the engine and the images if a part needs them."""
     totals = Totals()
     CACHE.mkdir(parents=True, exist_ok=True)
     ensure_tools()
@@ -269,7 +269,7 @@ def run(settings: Settings, parts: Collection[SuitePart], images: lifecycle.Imag
         lint(totals)
     if set(parts) == {SuitePart.LINT}:
         return totals
-    # Some of the Python tests ask a real Prometheus, so they need the engine too.
+    # Some Python tests query a real Prometheus, so they also need the engine.
     lifecycle.prepare_engine()
     lifecycle.prepare_images(settings, images)
     if SuitePart.PYTHON in parts:
@@ -284,7 +284,7 @@ def run(settings: Settings, parts: Collection[SuitePart], images: lifecycle.Imag
 
 
 def run_matrix(images: lifecycle.ImageChoice | None) -> Totals:
-    """Every database with every version of Corda; a combination counts as one test."""
+    """Test every database with every version of Corda. Each combination counts as one test."""
     lifecycle.prepare_engine()
     cells = matrix.run_all(images)
     matrix.show(cells)

@@ -51,7 +51,7 @@ def test_retry_after_is_kept_within_bounds(header: str | None, pause_seconds: fl
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b"[]", b'{"result": 1}', b'{"flowId": 7}', b"\xff"])
 def test_a_success_that_cannot_be_read_is_an_error(content: bytes) -> None:
-    assert read_answer(200, content, None).error == "unreadable-answer: HTTP 200 without the content that belongs to it"
+    assert read_answer(200, content, None).error == "unreadable-answer: HTTP 200 without the expected content"
 
 
 def test_an_error_that_is_no_problem_keeps_its_status() -> None:

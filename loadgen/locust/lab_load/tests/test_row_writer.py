@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_whole_rows_and_no_end(tmp_path: Path) -> None:
 def test_a_run_id_is_used_once(tmp_path: Path) -> None:
     RowWriter(tmp_path, "run").close()
 
-    with pytest.raises(RowsError, match="run id 'run' is taken"):
+    with pytest.raises(RowsError, match="run id 'run' is already used"):
         RowWriter(tmp_path, "run")
 
 

@@ -95,7 +95,7 @@ def test_parties_are_the_workload_s_unless_the_run_asks_for_others(read: Read) -
         (Asked("PartyB"), "own.yaml:3: counterparty: PartyB is the node itself. Choose two different parties."),
         (
             Asked("PartyC"),
-            "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab flows PartyC` lists the flows that it can start.",
+            "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab flows PartyC` lists its flows.",
         ),
     ],
 )
@@ -143,11 +143,9 @@ setup:
 """
     found = problems(read(text))
 
+    remedy = "`scripts/lab flows PartyA` lists its flows."
     assert [problem.partition(". ")[0] for problem in found] == [
-        (
-            "own.yaml:4: flows[0].flow: PartyA has no flow 'Iuo', did you mean 'Iou'? `scripts/lab flows PartyA` lists the"
-            " flows that it can start."
-        ),
+        f"own.yaml:4: flows[0].flow: PartyA has no flow 'Iuo', did you mean 'Iou'? {remedy}",
         "own.yaml:6: flows[1].args.otherParty: uses counterparty, but the run has none",
         "own.yaml:6: flows[1].args.iouValue: 'many' is not a value of type int",
         "own.yaml:7: flows[1].states.com.example.S.PartyE: unknown party 'PartyE'",

@@ -25,10 +25,10 @@ def test_the_interval_is_student_s() -> None:
 @pytest.mark.parametrize(
     ("interval", "words"),
     [
-        ((0.96, 1.01), "as it should be"),
-        ((0.5, 0.9), "below"),
-        ((0.9, 1.1), "cannot tell"),
-        (None, "one pair cannot tell"),
+        ((0.96, 1.01), "meets the target"),
+        ((0.5, 0.9), "misses the target"),
+        ((0.9, 1.1), "the interval includes the target"),
+        (None, "a single pair does not show"),
     ],
 )
 def test_says_only_what_the_pairs_show(interval: tuple[float, float] | None, words: str) -> None:

@@ -51,7 +51,7 @@ def test_a_check_is_one_and_keeps_its_output() -> None:
 def test_a_check_that_hangs_is_ended() -> None:
     outcome = suite.run_check([sys.executable, "-c", "import time; time.sleep(600)"], seconds_max=0.5)
     assert outcome.failed == 1
-    assert "not done within" in outcome.output
+    assert "did not finish within" in outcome.output
 
 
 def test_a_long_check_says_what_it_is_at(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
