@@ -108,12 +108,12 @@ def steady_window(
     change_percent_max: float,
     bin_seconds: float = 1.0,
 ) -> WarmUp:
-    """Whether the last ``window_seconds`` of a load that is known until ``stopped_at`` are steady, the rest being its warm-up.
+    """Whether the last ``window_seconds`` of a load known until ``stopped_at`` are steady; the rest is its warm-up.
 
-    They are if MSER-5 has the warm-up end before them (``warm_up_end``), and if the throughput of their second half differs
-    from that of the first by at most ``change_percent_max``. A rise that MSER-5 takes for the course of a steady load, as it does
-    while most of the load is rise, differs by more. The warm-up is not shorter than ``seconds_min`` nor longer than
-    ``seconds_max``; what is found to be steady never is.
+    They are steady if the warm-up ends before them by MSER-5 (``warm_up_end``), and if the throughput of their second
+    half differs from that of the first by at most ``change_percent_max``. While most of a load is a rise, MSER-5 takes
+    it for a steady load, but its halves differ by more. The warm-up has at least ``seconds_min`` and at most
+    ``seconds_max``.
     """
     begins = stopped_at - started_at - window_seconds
     cut = round(min(seconds_max, max(seconds_min, begins)), 1)
@@ -131,7 +131,7 @@ def steady_window(
 
 
 def _change_percent(times: Sequence[float], begin: float, end: float) -> float | None:
-    """By how much the count in the second half of a time differs from that in the first; None where that is 0."""
+    """The change from the count in the first half of a period to that in the second, in %. None if the first is 0."""
     middle = (begin + end) / 2
     first = sum(begin <= time < middle for time in times)
     second = sum(middle <= time < end for time in times)

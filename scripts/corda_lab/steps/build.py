@@ -94,15 +94,15 @@ def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: RunEnd, decide
 
 
 def warm_up_words(warm_up: WarmUpEntry) -> str:
-    """``63 s, then steady``: how long a warm-up took, and how it ended if its length was not given."""
+    """``63 s, then steady``: the length of a warm-up, and how it ended if its length was not fixed."""
     seconds = f"{warm_up.cut_seconds:.0f} s"
     if warm_up.seconds_min == warm_up.seconds_max:
         return seconds
-    return f"{seconds}, then steady" if warm_up.found else f"{seconds}, the longest allowed, and not steady by then"
+    return f"{seconds}, then steady" if warm_up.found else f"{seconds} (the longest allowed), not steady by then"
 
 
 def warm_up_found(options: LoadOptions, times: list[float], started_at: float, stopped_at: float) -> steady.WarmUp:
-    """Where a load that went on to its limit had warmed up. ``times`` are those of its completions."""
+    """The end of the warm-up of a load that ran to its limit. ``times`` has its completions, in unix seconds."""
     limits = {"seconds_min": options.warm_up_seconds_min, "seconds_max": options.warm_up_seconds}
     bin_seconds = steady.bin_seconds_for(stopped_at - started_at)
     change_percent_max = options.stopping.change_percent_max if options.stopping else None

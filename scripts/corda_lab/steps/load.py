@@ -43,8 +43,8 @@ class Stopping:
     when the mean throughput is known to ``precision`` (a share; None: never early) at ``confidence``, but not before
     ``duration_seconds_min``.
 
-    With ``change_percent_max``, the throughput of the window's halves must also not differ by more. The warm-up goes on
-    while it does, and the window has its full duration after it.
+    With ``change_percent_max``, the warm-up also lasts until the throughput of the window's halves differs by no more
+    than that. The window then has its full duration.
     """
 
     warm_up_seconds_min: float
@@ -281,7 +281,7 @@ WARM_UP_MAX = LoadOption(
     help="Longest warm-up. If given, the warm-up lasts until throughput is steady, but at least --warm-up.",
     at_least=0,
 )
-"""Makes a load one of ``until_steady``. A sweep file says this with ``warm_up``."""
+"""An option that makes the warm-up last ``until_steady``. A sweep file has ``warm_up`` for this."""
 
 RUN_OPTIONS = tuple(
     shown
@@ -291,13 +291,13 @@ RUN_OPTIONS = tuple(
 """All options of ``lab run``, in the order of its help."""
 
 STEADY_CHANGE_PERCENT_MAX = 10.0
-"""Throughput that changes by less than this between the halves of the window is steady enough to end a warm-up."""
+"""A warm-up ends when throughput changes by at most this, in %, between the halves of the window."""
 
 
 def until_steady(options: LoadOptions, warm_up_seconds_max: float) -> LoadOptions:
     """Return the load with a warm-up that lasts until throughput is steady. Raises LabError if the limit is too short.
 
-    The measuring window then has its full duration. If throughput is not steady at the limit, it is measured all the same.
+    The measuring window then has its full duration. If throughput is not steady at the limit, it is measured anyway.
     """
     if warm_up_seconds_max < options.warm_up_seconds:
         least, most = WARM_UP_MAX.text(options.warm_up_seconds), WARM_UP_MAX.text(warm_up_seconds_max)

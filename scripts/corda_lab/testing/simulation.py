@@ -44,7 +44,7 @@ def warming(seconds: float, seed: int) -> Callable[[float], float]:
 
 
 def cold(seconds: float, seed: int) -> Callable[[float], float]:
-    """A service time that scatters, and that falls from seven times its value over the first minute or so."""
+    """A random service time that falls from seven times its final value over about the first minute."""
     source = random.Random(seed)
     return lambda at: seconds * (1 + 6 * math.exp(-at / 25)) * source.lognormvariate(0, 0.4)
 

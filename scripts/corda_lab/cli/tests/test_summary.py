@@ -87,7 +87,7 @@ def test_a_run_that_was_ended_because_all_failed_says_so(failed_run: Path, capsy
         ({"cut_seconds": 63.4, "seconds_min": 30.0, "seconds_max": 180.0, "found": True}, "63 s, then steady"),
         (
             {"cut_seconds": 180.0, "seconds_min": 30.0, "seconds_max": 180.0, "found": False},
-            "180 s, the longest allowed, and not steady by then",
+            "180 s (the longest allowed), not steady by then",
         ),
     ],
 )

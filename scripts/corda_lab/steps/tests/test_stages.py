@@ -135,7 +135,7 @@ def test_a_row_that_was_cut_off_is_left_out_and_a_broken_one_refused(tmp_path: P
     assert table["node"].unique().to_list() == ["PartyA"]
     broken = {**json.loads(whole.splitlines()[0]), "stages": None}
     path.write_text(json.dumps(broken) + "\n", encoding="utf-8")
-    with pytest.raises(LabError, match="a stage row cannot be read"):
+    with pytest.raises(LabError, match="a stage row cannot be parsed"):
         stage_rows.read_stages([path], simulation.nodes())
     path.write_text("", encoding="utf-8")
     assert stage_rows.read_stages([path], simulation.nodes()) is None
