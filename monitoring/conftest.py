@@ -1,4 +1,4 @@
-"""A real Prometheus that holds known samples, for the tests of this folder."""
+"""A real Prometheus with known samples, for the tests in this folder."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def _is_ready(url: str) -> bool:
 
 @pytest.fixture(scope="session")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
-    """A throwaway Prometheus container with both stretches, the newer one ending about now."""
+    """A temporary Prometheus container with both stretches. The newer one ends about now."""
     end = int(time.time()) // SCRAPE_SECONDS * SCRAPE_SECONDS
     with_errors = Stretch(end - STRETCH_SECONDS, run_samples(failed=2))
     faultless = Stretch(end - 6 * STRETCH_SECONDS, run_samples(failed=0))

@@ -1,6 +1,6 @@
-"""Known samples of every signal, as a faultless run and a run with errors would leave them in Prometheus.
+"""Known samples of all signals, as a run without errors and a run with errors would leave them in Prometheus.
 
-All counters rise evenly, so that the answer to every query is known.
+All counters rise at a constant rate, so that the result of every query is known.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ Labels = dict[str, str]
 
 @dataclass(frozen=True)
 class Known:
-    """A series with a known course: start + rise × seconds since the stretch began."""
+    """A series with known values: start + rise × seconds since the beginning of the stretch."""
 
     name: str
     labels: Labels
@@ -30,7 +30,7 @@ class Known:
 
 
 def _histogram(name: str, labels: Labels, bounds: list[tuple[str, float]], mean: float = 1) -> list[Known]:
-    """Buckets that fill evenly; bounds are (le, observations per second up to it), the last one +Inf."""
+    """A histogram that fills at a constant rate. ``bounds`` are (le, observations/s up to it); the last is +Inf."""
     buckets = [Known(f"{name}_bucket", labels | {"le": le}, rise=rise) for le, rise in bounds]
     total = bounds[-1][1]
     return [*buckets, Known(f"{name}_count", labels, rise=total), Known(f"{name}_sum", labels, rise=total * mean)]
@@ -49,7 +49,7 @@ def _process(labels: Labels, cores: float, resident: float) -> list[Known]:
 
 
 def _node(name: str, flows: float, in_flight: float, cores: float) -> list[Known]:
-    """What every node exports, at rest or not."""
+    """The series that every node always exports."""
     on = {"job": "corda", "instance": f"{name.lower()}:9404", "node": name}
     pool = on | {"pool": "HikariPool-1"}
     inbound = {"broker": "P2P", "queue": "inbound"}
@@ -90,7 +90,7 @@ def _node(name: str, flows: float, in_flight: float, cores: float) -> list[Known
 
 
 def _flows(node: str, flow: str, succeeded: float, p95: float) -> list[Known]:
-    """What a node that takes part in flows exports beside."""
+    """The additional series of a node that takes part in flows."""
     on = {"job": "corda", "instance": f"{node.lower()}:9404", "node": node}
     return [
         Known("corda_flow_duration_seconds_count", on | {"flow": flow, "outcome": "success"}, 100, succeeded),
@@ -100,7 +100,7 @@ def _flows(node: str, flow: str, succeeded: float, p95: float) -> list[Known]:
 
 
 def _stages(node: str, flow: str, role: str, succeeded: float, last: str) -> list[Known]:
-    """What the lab's flows add: 0.1 s of signing and 0.4 s of another stage in each flow."""
+    """The series of the lab's own flows: 0.1 s of signing and 0.4 s of another stage in each flow."""
     on = {"job": "corda", "instance": f"{node.lower()}:9404", "node": node}
     stages = {"sign": (0.1, "0.1", "0.25"), last: (0.4, "0.25", "0.5"), "total": (0.5, "0.5", "1.0")}
     return [
@@ -120,7 +120,7 @@ def _stages(node: str, flow: str, role: str, succeeded: float, last: str) -> lis
 
 
 def _postgres() -> list[Known]:
-    """What the PostgreSQL exporter adds for a lab with that database."""
+    """The series of the PostgreSQL exporter."""
     on = {"job": "postgres", "instance": "172.18.0.3:9187"}
     database = on | {"datid": "16385", "datname": "corda"}
     server = on | {"server": "postgres:5432"}
@@ -148,7 +148,7 @@ def _postgres() -> list[Known]:
 
 
 def run_samples(failed: float) -> list[Known]:
-    """A run of the IOU workload: 10 answers a second, of which `failed` are errors; 11 requests a second are sent."""
+    """A run of the IOU workload with 11 requests/s and 10 answers/s, of which ``failed`` are errors."""
     ok = 10 - failed
     bridge = {"job": "bridge", "instance": "bridge:8080"}
     locust = {"job": "locust", "instance": "172.18.0.8:9646"}
@@ -211,7 +211,7 @@ def run_samples(failed: float) -> list[Known]:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Ten minutes of samples; times are unix seconds."""
+    """Ten minutes of samples. Times are in Unix seconds."""
 
     start: int
     series: list[Known]
@@ -229,7 +229,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Loaded:
-    """The Prometheus with the samples, and when they are."""
+    """A Prometheus with the samples, and their two stretches."""
 
     prometheus: Prometheus
     faultless: Stretch

@@ -1,4 +1,4 @@
-"""The table of signals (signals.yaml) and the walk that proves them on a running lab."""
+"""The table of signals (signals.yaml), and the check that all of them arrive on a running lab."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ Moment = Literal["rest", "load"]
 # Platform version of Corda 4.10.
 NEWEST_PLATFORM = 12
 
-# Set by Prometheus for every target, or part of a histogram: never in the table.
+# Set by Prometheus for every target, or part of a histogram; not in the table.
 IMPLICIT_LABELS = frozenset({"__name__", "job", "instance", "le"})
 
 
@@ -39,7 +39,7 @@ class Signal:
 
     @property
     def series(self) -> str:
-        """Name of a series that stands for the metric and counts up if it is not a gauge."""
+        """Name of a series that represents the metric. It is a counter, unless the metric is a gauge."""
         return f"{self.metric}_count" if self.kind == "histogram" else self.metric
 
     @property
@@ -48,7 +48,7 @@ class Signal:
 
 
 def load_signals(path: Path = SIGNALS_FILE) -> list[Signal]:
-    """Read the table; the labels of a job hold for each of its signals."""
+    """Read the table. The labels of a job apply to all its signals."""
     jobs: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
     return [
         Signal(
@@ -69,11 +69,11 @@ def signal_faults(
     platform: int = NEWEST_PLATFORM,
     shape: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Say what is wrong with the signals of the last `window_seconds`; an empty list means that all of them arrive.
+    """Return what is wrong with the signals of the last ``window_seconds``; empty if all of them arrive.
 
-    With the moment "load", a workload must have run for most of the window, which must span several scrapes. Signals
-    that nodes of this platform version do not have yet are left out, and those of targets that this ``shape`` (variable of
-    .env → value) does not have.
+    With the moment "load", a workload must have run for most of the window, and the window must span several scrapes.
+    Left out are signals that nodes of this platform version do not have, and those of targets that this ``shape``
+    (variable in .env → value) does not have.
     """
     settings = {f"{name}={value}" for name, value in (shape or {}).items()}
     there = [

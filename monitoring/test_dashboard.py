@@ -1,4 +1,4 @@
-"""The dashboard's structure: what Grafana needs to load it, and what a reader needs to understand it."""
+"""The structure of the dashboard: what Grafana needs to load it, and what a reader needs to understand it."""
 
 import json
 import re
@@ -14,9 +14,9 @@ HERE = Path(__file__).parent
 DASHBOARDS = sorted((HERE / "grafana" / "dashboards").glob("*.json"))
 DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 GRID_WIDTH = 24
-# Ids of Grafana's units, of which a dashboard here may use these.
+# Ids of the Grafana units that a dashboard may use.
 UNITS = {"none", "percentunit", "s", "bytes", "ops", "reqps"}
-# Panels that show a counter as it is: what has added up since the node started is the point of them.
+# Panels that show a counter itself, because its total since the node started is of interest.
 SHOWS_TOTALS = {"Flows failed since the node started"}
 
 Panel = dict[str, Any]
@@ -107,7 +107,7 @@ def test_queries_have_a_legend_and_unique_ids(panel: Panel) -> None:
 @each_panel
 def test_legend_names_every_label_that_a_query_is_split_by(panel: Panel) -> None:
     for target in panel["targets"]:
-        # A stat shows one value: what its query groups by on the way does not matter.
+        # A stat panel shows a single value, so the grouping inside its query does not matter.
         groups = re.findall(r"by \(([\w, ]+)\)", target["expr"]) if panel["type"] == "timeseries" else []
         labels = {label for group in groups for label in group.split(", ")} - {"le"}
         assert labels == set(re.findall(r"{{(\w+)}}", target["legendFormat"]))

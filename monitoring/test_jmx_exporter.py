@@ -1,4 +1,4 @@
-"""The rules of the JMX exporter in each node, against the table of signals."""
+"""The rules of the JMX exporter in each node, compared with the table of signals."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import yaml
 from signal_table import Signal, load_signals
 
 RULES_FILE = Path(__file__).parent.parent / "nodes" / "jmx-exporter.yaml"
-# Metrics that the exporter's agent makes by itself.
+# Metrics that the exporter agent creates itself.
 OWN_METRICS = ("jvm_", "process_", "up", "scrape_")
 
 
@@ -19,12 +19,12 @@ def configuration() -> dict[str, Any]:
 
 
 def exporting_rules() -> list[dict[str, Any]]:
-    """The rules that let something out; an empty name drops what its pattern matches."""
+    """Return the rules that export something. A rule with an empty name drops what its pattern matches."""
     return [rule for rule in configuration()["rules"] if rule.get("name") != ""]
 
 
 def metrics_of(rule: dict[str, Any]) -> set[str]:
-    """Names that a rule makes: one, or one for each alternative of the group that the name refers to."""
+    """Return the names that a rule creates: one, or one for each alternative of the group in the name."""
     reference = re.search(r"\$(\d)", rule["name"])
     if reference is None:
         return {rule["name"]}
@@ -33,7 +33,7 @@ def metrics_of(rule: dict[str, Any]) -> set[str]:
 
 
 def parts_of(signal: Signal) -> set[str]:
-    """Names that the exporter gives a signal: it takes _bucket off, and Prometheus puts it back."""
+    """Return the names of a signal in the exporter, which removes _bucket. Prometheus adds it again."""
     parts = ("", "_count", "_sum") if signal.kind == "histogram" else ("",)
     return {signal.metric + part for part in parts}
 

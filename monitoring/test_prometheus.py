@@ -1,4 +1,4 @@
-"""Prometheus' configuration and Grafana's provisioning, against the Compose file that runs them."""
+"""The configuration of Prometheus and the provisioning of Grafana, compared with the Compose file."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -31,7 +31,7 @@ def jobs() -> dict[str, Any]:
 
 
 def mounted_at(service: dict[str, Any], source: str) -> PurePosixPath:
-    """Where a file of the repository is found inside a service's container."""
+    """Return the path in a service's container of a file of the repository."""
     for mount in service["volumes"]:
         host, _, rest = mount.partition(":")
         if host.startswith("./") and PurePosixPath(source).is_relative_to(host.removeprefix("./")):
@@ -54,7 +54,7 @@ def test_grafana_knows_the_scrape_interval() -> None:
 
 
 def network_members(kind: str) -> list[str]:
-    """Hosts of the notaries or parties of the network, in the order in which they are made."""
+    """Return the hosts of the notaries or parties in the network, in the order of configs/network.conf."""
     text = (REPOSITORY / "configs" / "network.conf").read_text(encoding="utf-8")
     found = re.search(rf"^{kind} = \[(.*?)^\]", text, re.MULTILINE | re.DOTALL)
     assert found
@@ -62,7 +62,7 @@ def network_members(kind: str) -> list[str]:
 
 
 def started_by(services: dict[str, Any], profile: str, kind: str) -> set[str]:
-    """Services of a kind that start when this profile is on."""
+    """Return the services of a kind that start if this profile is active."""
     return {name for name in services if name.startswith(kind) and profile in services[name].get("profiles", [profile])}
 
 
@@ -98,7 +98,7 @@ def test_bridge_locust_and_prometheus_take_the_network_that_the_bootstrapper_has
 ) -> None:
     for name in ("bridge", "locust", "prometheus"):
         assert "network:/network:ro" in services[name]["volumes"]
-    # A volume belongs to whoever mounts it first.
+    # A new volume gets the owner from the container that mounts it first.
     assert services["prometheus"]["depends_on"]["bootstrap"]["condition"] == "service_completed_successfully"
     (found,) = jobs["corda"]["file_sd_configs"]
     assert found["files"] == ["/network/targets.json"]

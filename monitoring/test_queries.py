@@ -1,4 +1,4 @@
-"""Every query of the dashboard, put to a real Prometheus that holds known samples: what must each panel show?"""
+"""Every query of the dashboard, evaluated by a real Prometheus with known samples, and what each panel must show."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from known_samples import IOU, MIB, NOTARISE, RESPONDER, SCRAPE_SECONDS, STRETCH
 
 DASHBOARD = json.loads((Path(__file__).parent / "grafana/dashboards/lab-overview.json").read_text(encoding="utf-8"))
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
-# What Grafana puts in place of its variables: four scrape intervals, and the value of "All".
+# The values of Grafana's variables: four scrape intervals, and the value of "All".
 VARIABLES = {"$__rate_interval": f"{4 * SCRAPE_SECONDS}s", "$node": ".*"}
 
 
@@ -22,7 +22,7 @@ def _per_node(notary: float, partya: float, partyb: float, partyc: float) -> dic
     return {"Notary": notary, "PartyA": partya, "PartyB": partyb, "PartyC": partyc}
 
 
-# What each panel must show at the end of the run with 2 errors a second: {legend: value}.
+# What each panel must show at the end of the run with 2 errors/s: {legend: value}.
 SHOWN_WITH_ERRORS: dict[str, dict[str, float]] = {
     "Targets down": {"Targets down": 0},
     "Nodes ready": {"Nodes ready": 4},
@@ -107,7 +107,7 @@ SHOWN_WITH_ERRORS: dict[str, dict[str, float]] = {
 
 
 def _answer(prometheus: Prometheus, target: dict[str, Any], stretch: Stretch) -> dict[str, Series]:
-    """What Grafana would draw for a query: the series by their legend."""
+    """Return what Grafana would draw for a query: legend → series."""
     query = target["expr"]
     for variable, value in VARIABLES.items():
         query = query.replace(variable, value)

@@ -1,4 +1,4 @@
-"""The walk over the signal table, on a real Prometheus that holds known samples."""
+"""The check of the signal table, on a real Prometheus with known samples."""
 
 from dataclasses import replace
 

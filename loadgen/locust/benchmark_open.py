@@ -1,10 +1,10 @@
-"""How many requests per second the generator offers on time, on one core, to a bridge that costs nothing.
+"""Benchmark of the generator: the requests per second that it starts on time with one core and a stub bridge.
 
     docker run --rm --entrypoint python corda-lab/locust /opt/corda-lab/benchmark_open.py --rate 1000 --arrivals poisson
 
-Run it on a machine that does nothing else, in the generator's image or wherever Locust is installed. The bridge is a stub in a
-process of its own, so a second core is needed. Lag is how much later than intended a request started. What it must hold: at
-1,000 requests per second nothing is dropped, and p99 of the lag is below 10 ms.
+Run it on an idle machine, in the generator's image or wherever Locust is installed. The stub bridge is a separate
+process, so a second core is needed. The lag is how much later than intended a request started. The target: at 1,000
+requests per second, no arrival is dropped and p99 of the lag is below 10 ms.
 """
 
 import argparse
@@ -31,18 +31,18 @@ args:
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for on the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rate", type=float, default=1000.0, help="arrivals per second")
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--arrivals", choices=("constant", "poisson"), default="poisson")
     parser.add_argument("--pool", type=int, default=200)
-    parser.add_argument("--delay", type=float, default=0.02, help="seconds that the stub takes for an answer")
+    parser.add_argument("--delay", type=float, default=0.02, help="seconds until the stub answers")
     return parser.parse_args()
 
 
 def run(asked: argparse.Namespace, folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """One headless run against the stub: its rows and its end."""
+    """Make a headless run against the stub. Returns its rows and its end file."""
     (folder / "workloads").mkdir()
     (folder / "rows").mkdir()
     (folder / "workloads" / "iou.yaml").write_text(WORKLOAD)
@@ -73,27 +73,23 @@ def run(asked: argparse.Namespace, folder: Path) -> tuple[list[dict[str, Any]], 
 
 
 def quantile(values: list[float], share: float) -> float:
-    """The value at ``share`` of the sorted ``values``."""
+    """Return the value at ``share`` (0 to 1) of the sorted ``values``."""
     return values[min(len(values) - 1, int(share * len(values)))]
 
 
 def main() -> None:
-    """Run, print, and end with status 1 when the generator could not keep its schedule."""
+    """Run the benchmark and print the results. Exit status 1 if the generator missed the target."""
     asked = arguments()
     with tempfile.TemporaryDirectory(prefix="corda-lab-benchmark-") as folder:
         rows, end = run(asked, Path(folder))
     warm = [row for row in rows if row["intended_at"] >= end["spawned_at"] + WARM_UP_SECONDS]
     lags = sorted(1000 * (row["started_at"] - row["intended_at"]) for row in warm)
     seconds = end["stop_at"] - end["spawned_at"] - WARM_UP_SECONDS
-    print(
-        f"arrivals      {asked.arrivals}, {asked.rate:g}/s, pool of {asked.pool}, answers after {1000 * asked.delay:g} ms"
-    )
-    print(
-        f"achieved      {len(warm) / seconds:.1f} requests/s over {seconds:.1f} s, the first {WARM_UP_SECONDS:g} s left out"
-    )
+    print(f"arrivals      {asked.arrivals}, {asked.rate:g}/s, pool of {asked.pool}, delay {1000 * asked.delay:g} ms")
+    print(f"achieved      {len(warm) / seconds:.1f} requests/s over {seconds:.1f} s (warm-up {WARM_UP_SECONDS:g} s)")
     print(f"errors        {end['errors']}, offered {end['offered']}, late {end['late']}, dropped {end['dropped']}")
     print(f"schedule lag  p50 {quantile(lags, 0.5):.2f} ms, p99 {quantile(lags, 0.99):.2f} ms, max {lags[-1]:.2f} ms")
-    print(f"CPU           {end['cpu_percent_max']:.0f} % of one core at most, over five seconds")
+    print(f"CPU           at most {end['cpu_percent_max']:.0f} % of one core, over five seconds")
     sys.exit(end["errors"] > 0 or end["dropped"] > 0 or quantile(lags, 0.99) >= LAG_MS_MAX)
 
 

@@ -1,7 +1,7 @@
-"""A bridge that answers every flow start at once, as fast as Python can: what the generator is measured against.
+"""A stub of the bridge that answers every flow start immediately, to benchmark the generator.
 
-It speaks just enough HTTP/1.1 for one request at a time on a connection that is kept. ``python stub_bridge.py`` prints the
-port that it listens on; it ends with its standard input.
+It implements just enough of HTTP/1.1 for one request at a time on a persistent connection. ``python stub_bridge.py``
+prints the port on which it listens. It ends when its standard input is closed.
 """
 
 import asyncio
@@ -35,13 +35,13 @@ STARTED = {
 
 
 def http(content: object) -> bytes:
-    """A whole good answer."""
+    """Return a complete HTTP response with status 200 and this JSON content."""
     body = json.dumps(content).encode()
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 class Connection(asyncio.Protocol):
-    """One client."""
+    """The connection of one client."""
 
     started = http(STARTED)
 
@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
 
 
 async def main(delay_seconds: float) -> None:
-    """Serve until the standard input ends."""
+    """Serve until the standard input is closed."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(delay_seconds), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)

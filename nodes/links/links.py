@@ -1,7 +1,7 @@
-"""Run Toxiproxy with the proxies of ``links.json``, which the bootstrapper has made of LINKS.
+"""Runs Toxiproxy with the proxies in ``links.json``, which the bootstrapper generates from LINKS.
 
-Every entry has ``name``, ``listen``, ``upstream``, ``latency_ms``, added to the round trip by half in each direction, and
-``kilobytes_per_second``, the limit of each direction (0: none).
+Every entry has ``name``, ``listen``, ``upstream``, ``latency_ms`` and ``kilobytes_per_second``. The latency is added to
+the round-trip time, half of it in each direction. The bandwidth limit applies to each direction (0: none).
 """
 
 import json
@@ -21,13 +21,13 @@ DIRECTIONS = ("upstream", "downstream")
 
 
 def read_links(path: Path = LINKS_FILE) -> list[dict[str, Any]]:
-    """The proxies that are wanted."""
+    """Read the configured proxies."""
     links: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     return links
 
 
 def toxics_of(link: dict[str, Any]) -> list[dict[str, Any]]:
-    """What Toxiproxy has to do to one proxy. Half a round trip each way; an odd millisecond goes upstream."""
+    """Return the toxics of one proxy. Each direction gets half of the latency; an odd millisecond goes upstream."""
     half = link["latency_ms"] // 2
     delays = {"upstream": link["latency_ms"] - half, "downstream": half}
     found = []
@@ -44,7 +44,7 @@ def _toxic(kind: str, stream: str, attributes: dict[str, int]) -> dict[str, Any]
 
 
 def call(path: str, body: object = None) -> Any:
-    """Ask Toxiproxy's API. Raises OSError."""
+    """Call Toxiproxy's API: GET, or POST if there is a body. Raises OSError."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(API + path, data=data, headers={"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=5) as answer:
@@ -52,7 +52,7 @@ def call(path: str, body: object = None) -> Any:
 
 
 def await_api(process: subprocess.Popen[bytes]) -> None:
-    """Wait until Toxiproxy answers."""
+    """Wait until Toxiproxy answers. Exits if it does not answer in time."""
     deadline = time.monotonic() + START_SECONDS_MAX
     while True:
         try:
@@ -65,7 +65,7 @@ def await_api(process: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> int:
-    """Start Toxiproxy, set it up, and end with it."""
+    """Start Toxiproxy, configure it, and wait for it to end. Returns its exit status."""
     links = read_links()
     process = subprocess.Popen(["toxiproxy", "-host", "127.0.0.1", "-port", "8474"])
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,8 +1,8 @@
 """Fixtures of the end-to-end tests, and the order in which they run.
 
-They need a lab that is up: ``scripts/lab test`` starts one of its own for them. A start costs a minute or two, so tests of
-the same lab run together. Every module names the lab that it needs, ``pytestmark = pytest.mark.lab("standard")``; where that
-is another one than the standard lab, a fixture of the module makes it.
+They need a running lab. ``scripts/lab test`` starts a separate one for them. A start takes a minute or two, so tests of
+the same lab run together. Every module names the lab that it needs, ``pytestmark = pytest.mark.lab("standard")``. If it
+is not the standard lab, a fixture of the module starts it.
 """
 
 import subprocess
@@ -18,19 +18,19 @@ from labkit import Browser, Lab
 FOLDER = Path(__file__).parent
 
 LABS = (
-    "none",  # pages of simulated runs
+    "none",  # no lab: pages of simulated runs
     "standard",  # the lab that `scripts/lab test` has started: three parties on H2
-    "own-cordapp",  # its ledger, on nodes that were restarted with another CorDapp
-    "postgres",  # an older Corda on PostgreSQL
-    "more-parties",  # two parties, and three that join
+    "own-cordapp",  # the same ledger, on nodes that were restarted with another CorDapp
+    "postgres",  # an older version of Corda on PostgreSQL
+    "more-parties",  # two parties, and three that join later
     "own-image",  # nodes on an image that the lab has not built
-    "sweep",  # those that a sweep starts
+    "sweep",  # labs that a sweep starts
 )
-"""What the marker may name, in the order in which the tests run."""
+"""The names that the marker accepts, in the order in which the tests run."""
 
 
 def lab_of(item: pytest.Item) -> str:
-    """Name of the lab that a test needs. Raises UsageError when it names none."""
+    """Return the name of the lab that a test needs. Raises UsageError if it names none."""
     marker = item.get_closest_marker("lab")
     if marker is None or marker.args[0] not in LABS:
         raise pytest.UsageError(f"{item.nodeid}: mark its module with pytest.mark.lab and one of {', '.join(LABS)}")
@@ -39,7 +39,7 @@ def lab_of(item: pytest.Item) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of each lab together, after those of other folders; within a lab their order stays."""
+    """Group the tests by lab, after the tests of other folders. The order within a lab does not change."""
     items.sort(key=lambda item: LABS.index(lab_of(item)) if item.path.is_relative_to(FOLDER) else -1)
 
 
@@ -56,7 +56,7 @@ def bridge(lab: Lab) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="session")
 def browser_image(lab: Lab) -> str:
-    """The image with headless Chromium, built where it is not there yet."""
+    """The image with headless Chromium, which is built if it does not exist."""
     image = "corda-lab/browser"
     base = f"--build-arg=PYTHON_IMAGE={lab.settings['PYTHON_IMAGE']}"
     folder = FOLDER / "browser"
@@ -68,5 +68,5 @@ def browser_image(lab: Lab) -> str:
 def browser(browser_image: str, tmp_path: Path) -> Browser:
     folder = tmp_path / "shared"
     folder.mkdir()
-    folder.chmod(0o777)  # the container's user is another one
+    folder.chmod(0o777)  # the container runs as another user
     return Browser(browser_image, folder)

@@ -1,4 +1,4 @@
-"""The lab under test and a browser beside it, as the end-to-end tests use them."""
+"""The lab under test and a browser, for the end-to-end tests."""
 
 import json
 import os
@@ -16,7 +16,7 @@ BROWSER_SECONDS_MAX = 420.0
 
 
 class Lab:
-    """The lab under test as a user has it: a command line, and addresses on this machine."""
+    """The lab under test, as a user sees it: a command line, and URLs on this machine."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -29,7 +29,7 @@ class Lab:
         return [str(ROOT / "scripts" / "lab"), *arguments]
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run `scripts/lab` to its end; its output is kept apart from its errors."""
+        """Run `scripts/lab`, and return its status, stdout and stderr."""
         return subprocess.run(
             self.command(*arguments),
             stdin=subprocess.DEVNULL,
@@ -41,7 +41,7 @@ class Lab:
         )
 
     def succeed(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run `scripts/lab`, which must end with status 0."""
+        """Run `scripts/lab`, which must exit with status 0."""
         done = self.run(*arguments, **environment)
         assert done.returncode == 0, done.stdout + done.stderr
         return done
@@ -53,32 +53,32 @@ class Lab:
         return step
 
     def inside(self, service: str, script: str) -> str:
-        """What a bash script prints in the container of a service."""
+        """Run a bash script in the container of a service, and return its output."""
         return self.compose.run("exec", "-T", service, "bash", "-c", script).stdout
 
     def metrics(self, node: str) -> str:
-        """What a node's JMX exporter tells now, as text."""
+        """Return the current metrics page of a node's JMX exporter."""
         request = "exec 3<> /dev/tcp/127.0.0.1/9404 && printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3"
         return self.inside(node, request)
 
     def results(self) -> list[Path]:
-        """Folders of finished runs, oldest first."""
+        """Return the folders of finished runs, oldest first."""
         return all_runs()
 
     def conditions(self) -> dict[str, str]:
-        """How each service fares, one word each."""
+        """Return the condition of every service: name → ``Service.condition``."""
         return {service.name: service.condition for service in self.compose.services()}
 
 
 class Browser:
-    """Headless Chromium in a container; it shares `folder` with the test as /shared."""
+    """Headless Chromium in a container, which shares ``folder`` with the test as /shared."""
 
     def __init__(self, image: str, folder: Path) -> None:
         self.image = image
         self.folder = folder
 
     def run(self, script: str, *arguments: str, network: str) -> dict[str, Any]:
-        """Run a script of tests/e2e/browser/ and return what it saw."""
+        """Run a script of tests/e2e/browser/ and return the JSON object that it prints."""
         options = ["--rm", f"--network={network}", f"--volume={self.folder}:/shared"]
         done = subprocess.run(
             ["docker", "run", *options, self.image, f"/opt/browser/{script}", *arguments],

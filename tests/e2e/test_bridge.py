@@ -1,4 +1,4 @@
-"""The bridge's API on real nodes: flows run, and what is malformed never reaches a node."""
+"""The bridge's API on real nodes: flows run, and malformed requests never reach a node."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def ious(bridge: httpx.Client, node: str) -> int:
 
 
 def started(bridge: httpx.Client) -> float:
-    """Flows that the bridge has started on any node."""
+    """Return the number of flows that the bridge has started on all nodes."""
     lines = bridge.get("/metrics").text.splitlines()
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("bridge_flows_started_total"))
 

@@ -1,4 +1,4 @@
-"""A web page of another origin, in a real browser, starts nothing, stops nothing and reads nothing of the lab."""
+"""A web page of another origin, in a real browser, cannot start, stop or read anything of the lab."""
 
 import time
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def requests_of(locust: httpx.Client) -> int:
 
 
 def flows_started(bridge: httpx.Client) -> float:
-    """Flows that the bridge has started on any node."""
+    """Return the number of flows that the bridge has started on all nodes."""
     lines = bridge.get("/metrics").text.splitlines()
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("bridge_flows_started_total"))
 

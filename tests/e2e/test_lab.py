@@ -1,4 +1,4 @@
-"""The lab as a whole: every service fares well, every signal arrives, the nodes are the ones of the network."""
+"""The lab as a whole: all services are healthy, all signals arrive, and the nodes are those of the network."""
 
 import httpx
 import pytest

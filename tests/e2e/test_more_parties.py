@@ -1,4 +1,4 @@
-"""Parties that join a network that is there, and a settlement of four of them. It starts six nodes."""
+"""Parties that join an existing network, and a settlement between four of them. It starts six nodes."""
 
 import pytest
 
@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.lab("more-parties"), pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def joined(lab: Lab) -> Lab:
-    """A lab of two parties that three more have joined."""
+    """A lab with two parties, which three more have joined."""
     lab.succeed("down", "--volumes")
     for parties in ("2", "5"):
         lab.succeed("up", "--parties", parties)

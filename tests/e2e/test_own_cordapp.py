@@ -1,6 +1,6 @@
-"""A lab that was taken down and comes up again with a CorDapp that is not ours, as docs/workloads.md says.
+"""A lab that was stopped and starts again with another CorDapp, as described in docs/workloads.md.
 
-It comes up with a party less, because every node makes the CorDapp's tables first.
+It starts with one party less, because every node first creates the CorDapp's tables.
 """
 
 import json
@@ -22,7 +22,7 @@ WORKLOAD = ROOT / "configs" / "workloads" / "e2e-finance.yaml"
 FETCH_SECONDS_MAX = 600
 
 Ledger = dict[str, tuple[str, int]]
-"""Public identity and number of IOUs of each party."""
+"""Party → public identity and number of IOUs."""
 
 
 def ledger(lab: Lab) -> Ledger:
@@ -36,7 +36,7 @@ def ledger(lab: Lab) -> Ledger:
 
 
 def issue(lab: Lab) -> None:
-    """PartyB issues an IOU to PartyA, for which each has to trust the other's identity."""
+    """Let PartyB issue an IOU to PartyA. For this, each must trust the other's identity."""
     done = httpx.post(
         f"{lab.bridge_url}/v1/nodes/PartyB/flows",
         json={"flow": "org.cordalab.flows.Iou", "args": {"iouValue": 3, "otherParty": "PartyA"}},
@@ -48,14 +48,14 @@ def issue(lab: Lab) -> None:
 
 @pytest.fixture(scope="module")
 def before(lab: Lab) -> Ledger:
-    """The ledger of the lab with three parties, with one IOU at least."""
+    """The ledger of the lab with three parties, with at least one IOU."""
     issue(lab)
     return ledger(lab)
 
 
 @pytest.fixture(scope="module")
 def finance(lab: Lab, before: Ledger, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """The lab with R3's finance CorDapp of the nodes' own version."""
+    """The lab with R3's finance CorDapp in the version of the nodes."""
     version = lab.settings["CORDA_VERSION"]
     folder = tmp_path_factory.mktemp("cordapps")
     jars = [fetch(lab, folder, f"corda-finance-{part}", version) for part in ("contracts", "workflows")]
@@ -74,7 +74,7 @@ def finance(lab: Lab, before: Ledger, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def fetch(lab: Lab, folder: Path, artifact: str, version: str) -> Path:
-    """A jar of Maven Central, by the Maven that builds the node image."""
+    """Download a jar from Maven Central, with the Maven image that builds the node image."""
     folder.chmod(0o777)
     subprocess.run(
         [

@@ -1,6 +1,6 @@
-"""Nodes on an image that the lab has not built. It is made here in the layout of R3's own, from the jar that R3 ships.
+"""Nodes on an image that the lab has not built. The test builds one with the layout of R3's images, from R3's jar.
 
-Such a node unpacks itself and makes its tables anew, so the test takes four to eight minutes.
+Such a node unpacks itself and creates all its tables, so the test takes four to eight minutes.
 """
 
 import json
@@ -19,7 +19,7 @@ BUILD_SECONDS_MAX = 900
 
 @pytest.fixture(scope="module")
 def image(lab: Lab) -> str:
-    """The image, built."""
+    """Build the image, and return its name."""
     version = lab.settings["CORDA_VERSION"]
     image = f"corda-lab-test/own-corda:{version}"
     arguments = {
@@ -35,7 +35,7 @@ def image(lab: Lab) -> str:
 
 @pytest.fixture(scope="module")
 def own(lab: Lab, image: str) -> Lab:
-    """A lab on that image, as R3 ships the node."""
+    """A lab with that image and the preset ``stock``."""
     lab.succeed("down", "--volumes")
     lab.succeed("up", "--parties", "2", "--preset", "stock", CORDA_IMAGE=image)
     return lab

@@ -1,4 +1,4 @@
-"""`scripts/lab run` on real nodes: true counts, whole results, and signals that arrive while load runs."""
+"""`scripts/lab run` on real nodes: correct counts, complete results, and signals that arrive under load."""
 
 import json
 import signal

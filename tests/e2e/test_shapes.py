@@ -1,4 +1,4 @@
-"""Another shape of lab: an older Corda on PostgreSQL, another preset, links with latency."""
+"""Another shape of the lab: an older version of Corda on PostgreSQL, another preset, links with latency."""
 
 import json
 import re
@@ -31,14 +31,14 @@ FLUSH_SECONDS = {
     "stock": 0.003333333,
     "tuned": 0.003333333,
 }
-"""How long each preset lets the broker's journal wait for more to write. What a preset does not set is Artemis's own default."""
+"""Preset → seconds after which the broker's journal is flushed. Presets that do not set it have Artemis's default."""
 
 RECOVERY_SECONDS_MAX = 240.0
 
 
 @pytest.fixture(scope="module")
 def shaped(lab: Lab) -> Lab:
-    """The lab in its other shape, on volumes of its own."""
+    """The lab in its other shape, with its own volumes."""
     shape = (*SHAPE, "--preset", PRESET)
     refused = lab.run("up", *shape)
     assert refused.returncode == 2
@@ -55,13 +55,13 @@ def prometheus(shaped: Lab) -> Iterator[Prometheus]:
 
 
 def value(prometheus: Prometheus, query: str) -> dict[str, float]:
-    """Latest values of a query, by the label that tells them apart."""
+    """Return the latest values of a query: node or schema → value."""
     found = prometheus.latest(query)
     return {sample.labels.get("node") or sample.labels.get("schema") or "": sample.value for sample in found}
 
 
 def succeeds(url: str, body: object) -> bool:
-    """Whether a flow that is started now ends well."""
+    """Return whether a flow that is started now succeeds."""
     try:
         return httpx.post(url, json=body, timeout=60).status_code == 200
     except httpx.HTTPError:
@@ -114,7 +114,7 @@ def test_a_restart_of_postgresql_is_seen_and_survived(shaped: Lab) -> None:
 
 
 def assert_preset_is_on(lab: Lab, node: str, preset: str) -> None:
-    """What the node's own beans say of its broker and its collector."""
+    """Check in the node's MBeans that the preset's broker settings and garbage collector are in use."""
     metrics = lab.metrics(node)
     flush = re.search(r"^artemis_journal_buffer_timeout_seconds(?:{.*})? (\S+)$", metrics, re.MULTILINE)
     assert flush, metrics

@@ -1,4 +1,4 @@
-"""A sweep on the real lab: killed in the midst of a step, resumed, reported, compared with itself."""
+"""A sweep on the real lab: killed in the middle of a step, resumed, reported, and compared with itself."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ from labkit import Browser, Lab
 pytestmark = pytest.mark.lab("sweep")
 
 KILLS = int(os.environ.get("LAB_KILLS", "1"))
-"""How often the sweep is killed. One costs two minutes: every life starts a lab."""
+"""How often the sweep is killed. Each time takes two minutes, because every resumed sweep starts a lab."""
 
 STEPS = 4
 SECONDS_MAX = 900.0
@@ -37,7 +37,7 @@ measure: {min: 15s, max: 15s}
 
 
 def kill_after(lab: Lab, arguments: list[str], steps: int) -> None:
-    """Start a sweep and kill it, and nothing else, while the step after so many runs."""
+    """Start a sweep, and kill only its process during the step after ``steps`` steps."""
     with subprocess.Popen(
         lab.command("sweep", *arguments),
         stdin=subprocess.DEVNULL,
@@ -64,7 +64,7 @@ def kill_after(lab: Lab, arguments: list[str], steps: int) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def no_lab(lab: Lab) -> None:
-    """A sweep starts its own labs and replaces none that somebody else started."""
+    """Delete the lab first: a sweep starts its own labs, and does not replace a lab that it did not start."""
     lab.succeed("down", "--volumes")
 
 
@@ -77,7 +77,7 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
         assert len(kept.done) == number + 1
         assert "steps" in lab.run("list").stdout
     done = lab.succeed("sweep", "--resume")
-    assert f"{KILLS} of {STEPS} steps are complete already" in done.stdout
+    assert f"{KILLS} of {STEPS} steps are already complete" in done.stdout
     assert store.all_unfinished() == []
 
     run = lab.results()[-1]

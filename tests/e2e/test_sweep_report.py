@@ -1,6 +1,6 @@
-"""The report of a sweep, and a comparison, open offline in a real browser: every chart drawn, nothing on the console.
+"""The report of a sweep and a comparison open offline in a real browser, with all charts and no console errors.
 
-The sweeps are simulated and need no lab: what is tested is the page, not the network.
+The sweeps are simulated, so no lab is needed.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Locust's web UI, driven as a user drives it, in headless Chromium."""
+"""Locust's web UI, operated in the same way as by a user, in headless Chromium."""
 
 import time
 

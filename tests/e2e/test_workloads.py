@@ -1,4 +1,4 @@
-"""Every workload file on real nodes: no unexpected error, counts that agree, stages that add up."""
+"""Every workload file on real nodes: no unexpected errors, the counts agree, and the stages add up."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.lab("standard")
 WORKLOADS = ROOT / "configs" / "workloads"
 NEEDS_MORE_PARTIES = {"settlement-4", "settlement-8"}
 PREPARES_MUCH = {"attachment-send", "attachment-send-warm"}
-"""They prepare 10 MB for every flow that there may be, so they have no warm-up."""
+"""These prepare 10 MB for every possible flow, so they run without a warm-up."""
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 
 

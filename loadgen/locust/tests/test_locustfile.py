@@ -290,7 +290,7 @@ def test_a_bad_environment_is_told_at_once(locust: Locust) -> None:
         (("--counterparty", "PartyA"), "counterparty: PartyA is the node itself"),
         (("--pacing", "-1"), "pacing: must be 0 to 3600 seconds, but is -1"),
         (("--pacing", "fast"), "argument --pacing: invalid float value: 'fast'"),
-        (("--run-id", "../escape"), "run id: '../escape' is invalid; use 1 to 100 letters, digits, '.', '_' or '-'"),
+        (("--run-id", "../escape"), "run id: '../escape' is invalid; use 1 to 100 letters, digits, '.', '_', '-'"),
         (("--host", "http://127.0.0.1:1"), "to change it, set the environment variable BRIDGE_URL"),
         (("--seeed", "1"), "unrecognized arguments: --seeed"),
         (("--processes", "2"), "argument --processes: start the workers with --worker instead"),

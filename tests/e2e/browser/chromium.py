@@ -1,4 +1,4 @@
-"""One headless Chromium for the scripts beside this file."""
+"""Headless Chromium for the scripts in this folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from playwright.sync_api import Page, sync_playwright
 
 FLAGS = [
-    "--no-sandbox",  # the container is the sandbox: no capabilities, not root
+    "--no-sandbox",  # the container is the sandbox: no capabilities and no root
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
@@ -19,9 +19,9 @@ FLAGS = [
 
 @contextmanager
 def open_page(*, width: int = 1400, height: int = 1000, hosts: str = "") -> Iterator[tuple[Page, list[str]]]:
-    """A fresh page, and the list to which every console error and uncaught exception of it is added.
+    """Yield a new page, and the list to which its console errors and uncaught exceptions are added.
 
-    ``hosts`` maps host names to others, as Chromium's --host-resolver-rules has it.
+    ``hosts`` maps host names to others, in the syntax of Chromium's --host-resolver-rules.
     """
     flags = [*FLAGS, f"--host-resolver-rules={hosts}"] if hosts else FLAGS
     with sync_playwright() as playwright:

@@ -1,7 +1,7 @@
-"""Do what a hostile web page could do to the lab: cross_origin.py BRIDGE LOCUST, the addresses of both.
+"""Tries what a hostile web page could do to the lab: cross_origin.py BRIDGE LOCUST, with the URLs of both.
 
-The page is of another origin, http://evil.example, and its browser is one that reaches the lab. Prints a JSON object with
-what came of every attempt: the status that the server answered, or "blocked" where the browser let the page see nothing.
+The page has another origin, http://evil.example, and runs in a browser that can reach the lab. Prints a JSON object
+with the result of every attempt: the status of the server's answer, or "blocked" if the browser hides the answer.
 """
 
 import json
@@ -19,7 +19,7 @@ from playwright.sync_api import Page
 ANSWER_MS = 30_000
 EVIL = "evil.example"
 REBOUND = "rebound.example"
-"""A name of the attacker that first leads to its own server, and then to the lab (DNS rebinding)."""
+"""A host name of the attacker that resolves first to its own server, and then to the lab (DNS rebinding)."""
 START = json.dumps({"flow": "Empty", "args": {}})
 FORM = urlencode({"user_count": 1, "spawn_rate": 1, "workload": "empty", "node": "", "counterparty": ""})
 
@@ -57,12 +57,12 @@ class EmptyPage(BaseHTTPRequestHandler):
         self.wfile.write(b"<!doctype html><title>A page of another origin</title>")
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Print no log."""
 
 
 @contextmanager
 def attacker() -> Iterator[str]:
-    """Address of a page of another origin."""
+    """Start the attacker's server, and yield the URL of its page."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), EmptyPage)
     Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -72,39 +72,42 @@ def attacker() -> Iterator[str]:
 
 
 class HostilePage:
-    """A page of another origin, and what its attempts came to."""
+    """A page of another origin. Its methods make one attempt each, and return the result."""
 
     def __init__(self, page: Page, address: str) -> None:
         self._page = page
         self._address = address
 
     def send(self, url: str, media_type: str = "", body: str | None = None) -> int:
-        """Send without reading the answer, which needs no permission: the status of the answer."""
+        """Send a request without reading the answer, which needs no permission. Returns the status of the answer."""
         method = "GET" if body is None else "POST"
         headers = {} if body is None else {"Content-Type": media_type}
         options = {"method": method, "mode": "no-cors", "headers": headers, "body": body}
         return self._status(url, SEND, [url, options])
 
     def read(self, url: str, media_type: str = "", body: str | None = None) -> str:
-        """Send with the wish to read the answer, for which the browser asks the server: the answer, or "blocked"."""
+        """Send a request and try to read the answer, for which the browser asks the server (CORS).
+
+        Returns the answer, or "blocked".
+        """
         self._page.goto(self._address)
         method = "GET" if body is None else "POST"
         headers = {"Content-Type": media_type} if media_type else {}
         return str(self._page.evaluate(SEND, [url, {"method": method, "headers": headers, "body": body}]))
 
     def submit(self, url: str, enctype: str, name: str, value: str) -> int:
-        """Send a form, which leaves the page: the status of the answer."""
+        """Submit a form, which leaves the page. Returns the status of the answer."""
         self._page.goto(self._address)
         with self._page.expect_navigation(timeout=ANSWER_MS) as answer:
             self._page.evaluate(SUBMIT, [url, enctype, name, value])
         return answer.value.status
 
     def embed(self, tag: str, url: str) -> int:
-        """Show the address in an element of the page: the status of the answer."""
+        """Load the URL in an element of the page. Returns the status of the answer."""
         return self._status(url, EMBED, [tag, url])
 
     def visit(self, url: str) -> int:
-        """Go to the address, as by a link: the status of the answer."""
+        """Navigate to the URL. Returns the status of the answer."""
         answer = self._page.goto(url)
         return answer.status if answer else 0
 
@@ -116,11 +119,11 @@ class HostilePage:
 
 
 def attack(page: HostilePage, bridge: str, locust: str) -> dict[str, Any]:
-    """What came of every attempt."""
+    """Make all attempts, and return their results by name."""
     flows = f"{bridge}/v1/nodes/PartyA/flows"
     form_type = "application/x-www-form-urlencoded"
     rebound_bridge, rebound_locust = (f"http://{REBOUND}:{urlsplit(url).port}" for url in (bridge, locust))
-    # A form of text/plain sends NAME=VALUE, of which JSON can be made.
+    # A form with text/plain sends NAME=VALUE, which can be crafted to be JSON.
     name, value = START[:-1] + ', "clientId": "', '"}'
     return {
         "start a flow": page.send(flows, "text/plain", START),

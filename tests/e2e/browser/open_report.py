@@ -1,7 +1,7 @@
-"""Open a report from a file, offline: open_report.py FILE FOLDER.
+"""Opens a report from a file, offline: open_report.py FILE FOLDER.
 
-Leaves report.png in FOLDER; prints a JSON object with the charts that the page drew and its console errors. In a sweep's
-report another step is chosen by keyboard, in both colour schemes and at the width of a telephone.
+Writes report.png to FOLDER, and prints a JSON object with the charts on the page and its console errors. In the report
+of a sweep, it selects another step by keyboard, in both colour schemes and at the width of a phone.
 """
 
 import json

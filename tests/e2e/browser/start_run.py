@@ -1,8 +1,8 @@
-"""Start a run in Locust's web UI as a user would, see flows completed, stop it: start_run.py URL FOLDER [ARRIVALS RATE].
+"""Starts a run in Locust's web UI, waits for completed flows and stops it: start_run.py URL FOLDER [ARRIVALS RATE].
 
-With ARRIVALS (constant, poisson) the load is open, at RATE arrivals a second.
+With ARRIVALS (constant, poisson), the load is open, with RATE arrivals per second.
 
-Leaves form.png and running.png in FOLDER; prints a JSON object with what the page showed.
+Writes form.png and running.png to FOLDER, and prints a JSON object with what the page showed.
 """
 
 import json
@@ -22,7 +22,7 @@ COMPLETED = """() => {
     const row = rows.find((row) => row.cells[1]?.innerText === "Iou");
     return row ? Number(row.cells[2].innerText.replaceAll(",", "")) : 0;
 }"""
-"""Requests in the statistics table's row of the flow, as the page shows them."""
+"""Reads the number of requests from the flow's row in the statistics table."""
 
 
 def main(url: str, folder: str, arrivals: str = "", rate: str = "") -> None:
@@ -31,7 +31,7 @@ def main(url: str, folder: str, arrivals: str = "", rate: str = "") -> None:
         custom = page.get_by_role("button", name=re.compile("custom parameters", re.IGNORECASE))
         again = page.get_by_role("button", name="New", exact=True)
         expect(custom.or_(again)).to_be_visible(timeout=READY_MS)
-        if again.is_visible():  # an earlier run's figures are on the page
+        if again.is_visible():  # the page shows the values of an earlier run
             page.get_by_role("button", name="Reset", exact=True).click()
             again.click()
         custom.click()
@@ -42,7 +42,7 @@ def main(url: str, folder: str, arrivals: str = "", rate: str = "") -> None:
             page.locator("[name=rate]").fill(rate)
         fields = page.evaluate("[...document.querySelectorAll('form [name]')].map(field => field.name)")
         page.screenshot(path=f"{folder}/form{arrivals}.png", full_page=True)
-        before = page.evaluate(COMPLETED)  # an earlier run's figure stays on the page until the new run's first one
+        before = page.evaluate(COMPLETED)  # the page shows an earlier run's value until the new run has one
         page.get_by_role("button", name=re.compile("^start", re.IGNORECASE)).click()
         grown = f"([before, least]) => {{ const now = ({COMPLETED})(); return now !== before && now >= least; }}"
         page.wait_for_function(grown, arg=[before, FLOWS_MIN], timeout=FLOWS_MS)
