@@ -177,8 +177,8 @@ args: {iouValue: "{{ random_int(9, 1) }}", otherParty: "{{ counterparty }}"}
 @pytest.mark.parametrize(
     ("requires", "words"),
     [
-        ("{parties: 5}", "needs 5 parties, the network has 3"),
-        ("{platform: 13}", "needs platform version 13, PartyA has 12"),
+        ("{parties: 5}", "needs 5 parties, but the network has 3"),
+        ("{platform: 13}", "needs platform version 13, but PartyA has 12"),
     ],
 )
 def test_what_a_workload_requires_is_compared_with_the_network(tmp_path: Path, requires: str, words: str) -> None:
