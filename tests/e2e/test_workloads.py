@@ -56,7 +56,7 @@ def test_the_check_finds_an_argument_that_every_request_would_be_refused_for(lab
     finally:
         file.unlink()
     assert checked.returncode == 2, checked.stdout + checked.stderr
-    assert "e2e-wrong.yaml:6: args.iouValue: the bridge refuses it: args.iouValue must be a whole" in checked.stdout
+    assert "e2e-wrong.yaml:6: args.iouValue: the bridge rejects it: args.iouValue must be a whole" in checked.stdout
 
 
 def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 QUICKSTART = {"users": 8, "warm_up": 30.0, "warm_up_max": 180.0, "duration": 60.0}
-"""The first load of a lab. Eight users keep two cores busy, and few enough flows wait for the minute to hold many of them."""
+"""The options of the first load. Eight users saturate two cores, and each completes many flows within a minute."""
 
 
 def _ms(value: float | None) -> str:
@@ -24,12 +24,12 @@ def _ms(value: float | None) -> str:
 
 
 def line(name: str, text: str) -> None:
-    """One line of the summary; ``text`` may have markup."""
+    """Print one line of the summary. ``text`` may contain markup."""
     ui.console.print(f"[bold]{name:<12}[/bold] {text}")
 
 
 def _show_errors(step: "StepEntry") -> None:
-    """The most frequent errors, each with an example."""
+    """Print the most frequent errors, each with an example."""
     from corda_lab.steps.failures import SHOWN_MAX, error_words, further, grouped_errors
 
     kinds = grouped_errors(step.errors)
@@ -42,7 +42,7 @@ def _show_errors(step: "StepEntry") -> None:
 
 
 def _show_run(folder: Path, step: "StepEntry") -> None:
-    """The compact summary at the end of a run."""
+    """Print the summary at the end of a run."""
     from corda_lab.steps.build import warm_up_words
 
     latency, counted, requests = step.latency_ms, step.counts, step.requests
@@ -100,7 +100,10 @@ def _run(options: load.LoadOptions, settings: Settings) -> None:
 
 
 def quickstart(images: ImagesOption = None) -> None:
-    """From nothing to a first number: prepare, build, start, run the IOU workload until it is steady and a minute more, report.
+    """Go from nothing to a first result: start the lab, run the IOU workload and write a report.
+
+    Installs and builds whatever is missing. The warm-up lasts until throughput is steady, at most three minutes; then
+    the workload is measured for one minute.
 
     Example: `scripts/lab quickstart`
     """

@@ -51,11 +51,11 @@ def run_tests(
 @takes(BENCH_OPTIONS)
 def bridge(
     *,
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Number of pairs; each measures both once.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="Number of pairs. Each pair measures both once.")] = 3,
     workload: Annotated[str, typer.Option(help="Workload to compare them with.")] = "iou",
     **given: Any,
 ) -> None:
-    """Compare Locust and the bridge with a direct RPC client, in alternating pairs with the same flows in flight.
+    """Compare Locust and the bridge with a direct RPC client, in alternating pairs with equally many flows in flight.
 
     Example: `scripts/lab bench bridge --rounds 5`
     """

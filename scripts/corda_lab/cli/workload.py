@@ -9,6 +9,7 @@ from corda_lab.cli.options import JsonOption
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.text import ui
+from corda_lab.text.words import plural
 
 if TYPE_CHECKING:
     from corda_lab.clients.bridge import Bridge
@@ -85,7 +86,7 @@ def check(
         WORKLOADS, names or (), (lambda workload: resolve.lab_problems(workload, bridge)) if is_up else None
     )
     for name, problems in found.items():
-        ui.console.print(f"{name}: {'ok' if not problems else f'{len(problems)} problems'}", markup=False)
+        ui.console.print(f"{name}: {plural(len(problems), 'problem') if problems else 'ok'}", markup=False)
         for problem in problems:
             ui.console.print(f"  {problem}", style="red", markup=False)
     if not is_up:

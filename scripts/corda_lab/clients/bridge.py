@@ -17,7 +17,7 @@ from lab_workload.problems import Location, Problem
 ANSWER_SECONDS_MAX = 30.0
 START_REMEDY = "Start the lab with `scripts/lab up`. `scripts/lab status` shows the state of its services."
 WRONG_START_STATUSES = (400, 404, 413)
-"""How the bridge answers a flow start that is wrong in itself."""
+"""HTTP statuses with which the bridge rejects an invalid flow start."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ class Bridge:
         return sorted(map(Flow.of_json, entries), key=lambda flow: flow.name)
 
     def start_problem(self, node: str, flow: str, args: Mapping[str, Any]) -> Problem | None:
-        """Why the bridge would refuse this flow start, located within it; None when it would not. Nothing starts."""
+        """Let the bridge check a flow start without starting it. Returns a problem located within it, or None."""
         if not self._checks_starts:
-            text = "The running bridge is too old to check a flow start: it would start the flow"
-            raise LabError(text, "Renew it with `scripts/lab up`.", exit_code=1)
+            text = "The running bridge is too old to check a flow start without starting the flow"
+            raise LabError(text, "Update it with `scripts/lab up`.", exit_code=1)
         path = f"/v1/nodes/{node}/flows"
         answer = self._ask("POST", path, params={"check": "true"}, json={"flow": flow, "args": args})
         if answer.is_success:
@@ -91,7 +91,7 @@ class Bridge:
         if answer.status_code not in WRONG_START_STATUSES:
             raise LabError(f"The bridge cannot check {flow} on {node}: {problem_detail(answer)}", "", exit_code=1)
         problem = answer.json()
-        return Problem(f"the bridge refuses it: {problem['detail']}", field_location(problem.get("field", "")))
+        return Problem(f"the bridge rejects it: {problem['detail']}", field_location(problem.get("field", "")))
 
     @cached_property
     def _checks_starts(self) -> bool:
@@ -115,7 +115,7 @@ class Bridge:
 
 
 def field_location(field: str) -> Location:
-    """The place that a problem of the bridge names: ``args.lines[2].label`` as ``("args", "lines", 2, "label")``."""
+    """Parse the field in a problem of the bridge: ``args.lines[2].label`` → ``("args", "lines", 2, "label")``."""
     parts = re.findall(r"\[(\d+)\]|([^.\[\]]+)", field)
     return tuple(int(index) if index else name for index, name in parts)
 

@@ -215,7 +215,7 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
                 return timeline
             # Workers end with their master. Towards the end, a worker may end slightly before it.
             if elapsed < total and timeline.warm_up is None:
-                # One that ended well was told to by its master, which ends next, or reports that it has lost it.
+                # A worker with status 0 was stopped by its master, which then also ends or reports the lost worker.
                 check_workers(names, {name: code for name, code in codes.items() if code != 0})
             if elapsed > limit:
                 raise LabError(

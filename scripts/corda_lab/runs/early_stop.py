@@ -1,4 +1,4 @@
-"""Looks at a load while it runs and says when it has been seen for long enough."""
+"""Decides during a load whether it has been measured for long enough."""
 
 from corda_lab.stats import steady
 from corda_lab.stats.intervals import t_quantile
@@ -6,22 +6,22 @@ from corda_lab.steps.load import LoadOptions, Stopping
 
 
 class EarlyStop:
-    """Decides from the completions so far whether the load may end; a load of fixed times is never ended early."""
+    """Decides from the completions so far whether the load may end. A load without ``stopping`` never ends early."""
 
     def __init__(self, options: LoadOptions) -> None:
         self._options = options
         self._seen: list[tuple[float, float]] = []
         if options.stopping is not None and options.stopping.precision is not None:
-            # Imports scipy while the load warms up. The first look would otherwise do so within the measuring window.
+            # Import scipy during the warm-up. Otherwise the first check would import it within the measuring window.
             t_quantile(options.stopping.confidence, 1)
 
     def note(self, elapsed_seconds: float, completed: float) -> None:
-        """Take note of how many requests had been completed at a moment after the load's begin."""
+        """Record the number of completed requests at a time after the start of the load."""
         self._seen.append((elapsed_seconds, completed))
 
     @property
     def enough(self) -> steady.WarmUp | None:
-        """Where the warm-up ended, once it and the measuring have taken as long as they have to; None before."""
+        """The end of the warm-up, if warm-up and measuring window are long enough to end the load; otherwise None."""
         stopping = self._options.stopping
         if stopping is None or len(self._seen) < 2:
             return None
@@ -57,12 +57,12 @@ class EarlyStop:
     def _steady(
         self, times: list[float], elapsed: float, stopping: Stopping, change_percent_max: float
     ) -> steady.WarmUp | None:
-        """The warm-up, if a measuring window of the whole duration after it is steady."""
+        """Return the warm-up, if a measuring window of the full duration after it is steady; otherwise None."""
         found = steady.steady_window(
             times,
             started_at=0.0,
             stopped_at=elapsed,
-            # The load began within a look of the first one.
+            # The load began at most one interval before the first reading.
             window_seconds=self._options.duration_seconds + steady.LOOK_SECONDS,
             seconds_min=stopping.warm_up_seconds_min,
             seconds_max=self._options.warm_up_seconds,
@@ -72,7 +72,7 @@ class EarlyStop:
         return found if found.found else None
 
     def _completion_times(self) -> list[float]:
-        """When each request was completed, as far as the counter shows: evenly between two looks."""
+        """Return the completion times in seconds, evenly spaced between two readings of the counter."""
         times: list[float] = []
         for (before, counted), (after, now) in zip(self._seen, self._seen[1:], strict=False):
             count = round(now - counted)

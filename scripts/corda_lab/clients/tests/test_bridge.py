@@ -133,7 +133,7 @@ def test_checks_a_start_and_says_where_it_is_wrong(bridge: Bridge) -> None:
     problem = bridge.start_problem("PartyA", "Iou", {"iouValue": "five"})
     assert problem is not None
     assert problem.location == ("args", "iouValue")
-    assert problem.text == 'the bridge refuses it: args.iouValue must be a whole number, but is "five"'
+    assert problem.text == 'the bridge rejects it: args.iouValue must be a whole number, but is "five"'
 
 
 def test_a_start_that_cannot_be_checked_is_an_error(bridge: Bridge) -> None:

@@ -138,7 +138,7 @@ def test_reads_the_parents_of_a_class_file() -> None:
 
 
 def test_reads_a_manifest_with_lines_that_go_on() -> None:
-    text = b"Manifest-Version: 1.0\r\nCordapp-Contract-Name: A rather lo\r\n ng name\r\n\r\nName: a/Class.class\r\nX: 1\r\n"
+    text = b"Manifest-Version: 1.0\r\nCordapp-Contract-Name: A rather lo\r\n ng name\r\n\r\nName: a/A.class\r\nX: 1\r\n"
     assert parse_manifest(text) == {"Manifest-Version": "1.0", "Cordapp-Contract-Name": "A rather long name"}
 
 

@@ -87,7 +87,7 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
         ),
         (
             {"LINKS": "partya-partyd=+1ms"},
-            "LINKS: unknown node 'partyd' in partya-partyd=+1ms; choose from notary, partya, partyb, partyc, and postgres",
+            "LINKS: unknown node 'partyd' in partya-partyd=+1ms; choose from notary, partya, partyb, partyc, and",
         ),
         ({"LINKS": "partya-postgres=+1ms"}, "needs PostgreSQL; add --database postgres"),
     ],

@@ -1,6 +1,6 @@
-"""The worked examples of ``docs/methodology.md``: every number that the document calculates by hand, from the real functions.
+"""The worked examples in ``docs/methodology.md``: the real functions must give every number that it calculates by hand.
 
-A test is named after the section that it holds. Whoever changes a definition changes the example with it.
+A test is named after its section. If you change a definition, change its example as well.
 """
 
 import math

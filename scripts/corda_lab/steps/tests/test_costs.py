@@ -12,10 +12,10 @@ from corda_lab.steps.entry import PartValues, RequestCounts, RequestValues
 from corda_lab.steps.rows import Window
 
 NETWORK = """\
-Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
-    lo:  301846     400    0    0    0     0          0         0   301846     400    0    0    0     0       0          0
-  eth0:   81243     237    0    0    0     0          0         0   183590     201    0    0    0     0       0          0
+Inter-|   Receive                                               |  Transmit
+ face |bytes   packets errs drop fifo frame compressed multicast|bytes   packets errs drop fifo colls carrier compressed
+    lo:  301846    400    0    0    0     0         0         0   301846    400    0    0    0     0       0          0
+  eth0:   81243    237    0    0    0     0         0         0   183590    201    0    0    0     0       0          0
 """
 
 

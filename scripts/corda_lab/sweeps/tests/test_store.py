@@ -1,4 +1,4 @@
-"""Sweeps that are under way: whole steps, whatever ends the process, and a run that is the same as an undisturbed one."""
+"""Unfinished sweeps: steps are complete, whatever ends the process, and the run is the same as an uninterrupted one."""
 
 import json
 import multiprocessing
@@ -178,7 +178,7 @@ def structure(run: Path) -> tuple[Any, ...]:
 
 
 def left_over(folder: Path) -> set[str]:
-    """Hidden files and folders, which are of what was not ended, at the top of the results and of the unfinished sweeps."""
+    """Return the hidden files and folders, which are incomplete, in the results and among the unfinished sweeps."""
     places = (folder / "results", folder / "results" / folders.UNFINISHED)
     return {path.name for place in places for path in place.glob(".*") if path.name != ".lock"}
 

@@ -140,9 +140,9 @@ args:
   iouValue: "{{ 'five' }}"
   otherParty: "{{ counterparty }}"
 """
-    refused = {IOU: Problem("the bridge refuses it: it must be a whole number", ("args", "iouValue"))}
+    refused = {IOU: Problem("the bridge rejects it: it must be a whole number", ("args", "iouValue"))}
     (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge(refused=refused))
-    assert str(problem).endswith("own.yaml:6: args.iouValue: the bridge refuses it: it must be a whole number")
+    assert str(problem).endswith("own.yaml:6: args.iouValue: the bridge rejects it: it must be a whole number")
 
 
 def test_every_part_s_problems_are_reported_with_their_lines(tmp_path: Path) -> None:
