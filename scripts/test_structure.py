@@ -12,10 +12,8 @@ MODULE_LINES_MAX = 400
 
 LONG_FUNCTIONS: dict[str, str] = {}
 LONG_MODULES = {
-    "scripts/corda_lab/analysis/conclusions.py": "one question that a report answers after another, in the same words",
     "scripts/corda_lab/steps/entry.py": "the form of steps.json, which is looked up as a whole",
     "scripts/corda_lab/testing/sweeps.py": "one simulated sweep, from its rows to its folder",
-    "scripts/corda_lab/report/tests/test_sweep.py": "one page, part by part",
     "scripts/corda_lab/sweeps/tests/test_store.py": "one sweep, interrupted at every place",
 }
 """What may be longer, and why. What is short again has to leave the list."""

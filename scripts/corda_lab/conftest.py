@@ -11,6 +11,7 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import LoadPart
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import plan_of, store
+from corda_lab.testing.sweeps import INVALID, SimulatedSweep, store_sweep
 from lab_workload.load import ALL_FAILED
 
 
@@ -61,3 +62,16 @@ def failed_run(tmp_path: Path) -> Path:
     simulated = simulation.failing_rows(20, 11)
     end = replace(simulation.end_words(simulated, 20, 11), exit_reason=ALL_FAILED)
     return store(tmp_path, plan_of(LoadOptions("iou", 20, 60, 15)), simulated, end)
+
+
+@pytest.fixture(scope="session")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a simulated sweep of users and databases, three repeats each, of which step 4 is invalid."""
+    return store_sweep(tmp_path_factory.mktemp("sweep"), SimulatedSweep(invalid={4: INVALID}))
+
+
+@pytest.fixture(scope="session")
+def search(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a simulated search for the highest rate, for each of two databases."""
+    folder = tmp_path_factory.mktemp("search")
+    return store_sweep(folder, SimulatedSweep(vary={"shape.database": ["h2", "postgres"]}), find_max=True)

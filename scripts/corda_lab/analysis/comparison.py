@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.analysis.circumstances import EnvironmentDifference, environment_differences
-from corda_lab.analysis.conclusions import ratio_words
 from corda_lab.analysis.points import METRICS, Point, SearchResult, known_metrics, points, searched
 from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison, compare_all
+from corda_lab.analysis.wording import ratio_words
 from corda_lab.errors import LabError
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun

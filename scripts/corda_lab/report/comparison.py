@@ -9,10 +9,10 @@ from typing import Any
 from corda_lab import atomic
 from corda_lab.analysis.circumstances import fingerprint
 from corda_lab.analysis.comparison import Comparison, RateComparison, RunComparison
-from corda_lab.analysis.conclusions import ratio_words
 from corda_lab.analysis.points import METRICS, SearchResult
 from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison
 from corda_lab.analysis.values import interval_shown, shown, with_interval
+from corda_lab.analysis.wording import ratio_words
 from corda_lab.paths import RESULTS
 from corda_lab.report import page
 from corda_lab.report.chart import Chart, Trace, bounded, look_of, rounded

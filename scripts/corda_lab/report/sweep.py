@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.analysis import conclusions, saturation, values
+from corda_lab.analysis import conclusions, notes, saturation, values, wording
 from corda_lab.analysis.conclusions import Conclusion
 from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons, is_paired
@@ -228,7 +228,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
         commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
         found.append(
             {
-                "steps": conclusions.steps_words(steps) if steps else "no step",
+                "steps": wording.steps_words(steps) if steps else "no step",
                 "up_command": commands.up(environment.shape),
                 "facts": [
                     ("Shape of the lab", labels.describe(environment.shape)),
@@ -300,7 +300,7 @@ def interval_method(run: StoredRun) -> str:
     methods = {point.estimate(name).method for point in points(run) for name in METRICS}
     known = sorted(method for method in methods if method)
     return (
-        f"{conclusions.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if one is 0): "
+        f"{wording.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if one is 0): "
         f"{listed(known) or 'none, because each point has one repeat'}"
     )
 
@@ -319,7 +319,7 @@ def difference_rows(judged: MetricComparisons) -> list[dict[str, str]]:
         {
             "second": one.second.label,
             "first": one.first.label,
-            "ratio": conclusions.ratio_words(one),
+            "ratio": wording.ratio_words(one),
             "p": "–" if one.difference is None or one.difference.p_value is None else f"{one.difference.p_value:.3g}",
             "n": "–" if one.difference is None else f"{one.difference.n_b} / {one.difference.n_a}",
             "verdict": one.verdict,
@@ -331,7 +331,7 @@ def difference_rows(judged: MetricComparisons) -> list[dict[str, str]]:
 def badge(run: StoredRun) -> tuple[str, str]:
     """The state (``good``, ``warning`` or ``bad``) and the text of the badge at the top."""
     count = len(run.steps)
-    failed = sum(bool(conclusions.failures(step)) for step in run.steps)
+    failed = sum(bool(notes.failures(step)) for step in run.steps)
     if failed:
         return "bad", f"{failed} of {plural(count, 'step')} failed"
     if run.sweep.find_max and not all(found.rate for found in searched(run, points(run))):
@@ -374,10 +374,10 @@ def content(run: StoredRun) -> dict[str, Any]:
         "point_titles": [
             METRICS[name].unit if METRICS[name].unit != "ms" else name for name in known_metrics(all_points)
         ],
-        "judged_title": conclusions.metric_words(conclusion.judged),
+        "judged_title": wording.metric_words(conclusion.judged),
         "star": "the highest rate that was confirmed"
         if is_search
-        else f"the {conclusions.extreme(conclusion.judged.metric)} {METRICS[conclusion.judged.metric].title}",
+        else f"the {wording.extreme(conclusion.judged.metric)} {METRICS[conclusion.judged.metric].title}",
         "badge": badge(run),
         "difference_rows": [] if is_search else difference_rows(conclusion.judged),
         "cost_names": [title for _, title, _ in COSTS],

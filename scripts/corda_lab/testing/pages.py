@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 
@@ -16,3 +17,18 @@ def chart_data(text: str) -> dict[str, Any]:
     assert match is not None
     data: dict[str, Any] = json.loads(match[1])
     return data
+
+
+def report_html(folder: Path) -> str:
+    """The report page in a folder."""
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def report_text(folder: Path) -> str:
+    """The text of the report in a folder, without tags and scripts, in one line."""
+    return " ".join(re.sub(r"<[^>]+>", " ", without_scripts(report_html(folder))).replace("\u00a0", " ").split())
+
+
+def report_charts(folder: Path) -> dict[str, dict[str, Any]]:
+    """The charts of the report in a folder, by identifier."""
+    return {chart["id"]: chart for chart in chart_data(report_html(folder))["charts"]}

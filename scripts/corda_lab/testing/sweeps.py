@@ -51,6 +51,8 @@ GAP_SECONDS = 12.0
 """The time between two steps, for set-up and counting."""
 ENDED_SECONDS = SAME_FAILURE_SECONDS_MIN + 1
 """How long the load of a step lasts of which every request fails."""
+INVALID = "the generator was the limit: its own lag has a p99 of 34 ms"
+"""A reason for a step to be invalid, as text."""
 
 STAGE_SHARES = {"wait": 0.3, "build": 0.03, "verify": 0.05, "sign": 0.05, "collect_signatures": 0.3, "notarise": 0.1}
 

@@ -1,0 +1,64 @@
+"""The points of a sweep: their names, their intervals, and what a search found."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corda_lab.analysis import points, values
+from corda_lab.results import stored
+from corda_lab.steps.entry import VerdictEntry
+from corda_lab.steps.reasons import reason
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (1.0, 10.0, (1.0, 10.0)),
+        (1.0, 10.1, None),
+        (0.0, 5.0, None),
+        (0.0, 0.0, (0.0, 0.0)),
+        (None, None, None),
+    ],
+)
+def test_an_interval_is_shown_up_to_a_factor_of_ten(
+    low: float | None, high: float | None, shown: tuple[float, float] | None
+) -> None:
+    assert values.interval_shown(low, high) == shown
+
+
+def test_a_search_tells_the_lowest_rate_above_the_confirmed_one(search: Path) -> None:
+    run = stored.read(search)
+    for found in points.searched(run, points.points(run)):
+        assert found.rate is not None
+        assert found.failed is not None
+        assert found.rate < found.failed.x == found.high
+    # A longer run that does not hold is told too, though every probe of its rate held.
+    missed = VerdictEntry(passed=False, reasons=[reason("latency_above", name="p99", seen_ms=3000, limit_ms=2000)])
+    confirmation = next(step for step in run.steps if step.phase == "confirm")
+    steps = [step.updated(thresholds=missed) if step is confirmation else step for step in run.steps]
+    assert run.sweep.find_max is not None
+    sweep = run.sweep.model_copy(update={"find_max": run.sweep.find_max.model_copy(update={"outcomes": {}})})
+    broken_off = stored.StoredRun(run.folder, run.manifest.model_copy(update={"sweep": sweep}), steps)
+    found = points.searched(broken_off, points.points(broken_off))[0]
+    assert (found.rate, found.low) == (None, confirmation.load.rate_per_second)
+    assert found.failed is not None
+
+
+def test_points_of_a_search_are_told_apart_by_their_rate(search: Path) -> None:
+    labels = [point.label for point in points.points(stored.read(search)) if point.phase == "probe"]
+    assert len(labels) == len(set(labels))
+    assert labels[0] == "4/s, H2"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "told"),
+    [
+        ("load.users", 8, "8 users"),
+        ("shape.database", "postgres", "PostgreSQL"),
+        ("shape.heap", "2g", "heap 2g"),
+        ("shape.dev_mode", False, "production mode"),
+    ],
+)
+def test_values_are_told_with_their_parameter_where_they_need_it(parameter: str, value: Any, told: str) -> None:
+    assert points.value_words(parameter, value) == told
