@@ -1,6 +1,6 @@
 """``--set key=value``: replaces single values of a workload file for one run."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from lab_workload.names import did_you_mean
@@ -31,16 +31,18 @@ def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[Problem]:
     return problems
 
 
-def parse(settings: list[str]) -> tuple[dict[str, str], list[Problem]]:
+def parse(settings: Sequence[str]) -> tuple[dict[str, str], list[Problem]]:
     """Parse the ``key=value`` texts of ``--set``. Returns the values by key, and the problems."""
     overrides: dict[str, str] = {}
     problems = []
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
-            problems.append(Problem.of(_OPTION, f"{setting!r} is not key=value"))
+            problems.append(
+                Problem.of(_OPTION, f"{setting!r} is not key=value", "For example: --set numberOfStatesPerTx=10")
+            )
         elif key.strip() in overrides:
-            problems.append(Problem.of(_OPTION, f"{key.strip()} is given twice"))
+            problems.append(Problem.of(_OPTION, f"{key.strip()} is given twice", "Pass it only once."))
         overrides[key.strip()] = value
     return overrides, problems
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from lab_workload import overrides as settings
+from lab_workload.field_problems import field_problem
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.problems import Location, Problem, TemplateError, WorkloadError, in_file_order
 from lab_workload.schema import (
@@ -349,18 +350,9 @@ def _schema_problem(detail: Any, source: Source, data: Mapping[str, Any]) -> Pro
     location: Location = tuple(detail["loc"])
     name = str(location[-1])
     match detail["type"]:
-        case "missing":
-            return source.problem(location, "is missing")
         case "extra_forbidden" if location == (name,) and name in FlowFields.model_fields:
             return source.problem(location, "is a field of a single flow; move it into an entry of flows")
-        case "extra_forbidden":
-            known = _known_fields(location[:-1], data)
-            hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}"
-            return source.problem(location, f"unknown field{hint}")
         case "string_pattern_mismatch":
             kind = "name (letters and digits)" if name == "name" else "class name"
             return source.problem(location, f"{detail['input']!r} is not a valid {kind}")
-        case "string_too_short":
-            return source.problem(location, "must not be empty")
-    message = detail["msg"].replace("Input should be ", "must be ")
-    return source.problem(location, f"{message}, but is {detail['input']!r}")
+    return field_problem(detail, source, _known_fields(location[:-1], data))

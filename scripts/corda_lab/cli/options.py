@@ -1,12 +1,13 @@
 """Options that several verbs share."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 import typer
 
+from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.steps import load
 from corda_lab.text.durations import parse_duration
@@ -86,16 +87,21 @@ def forced_images(images: ImageSource | None) -> "ImageChoice | None":
     return None if images is None else images.value
 
 
-def load_options(workload: str, given: Mapping[str, Any], *, settings: list[str] | None = None) -> load.LoadOptions:
+def load_options(workload: str, given: Mapping[str, Any], *, settings: Sequence[str] | None = None) -> load.LoadOptions:
     """Return the requested load. ``given`` has the values by option name; None means that the option is not given.
 
     A duration is a text such as ``2m``, or a number of seconds. ``settings`` are the values of ``--set``.
+    Raises LabError for an invalid value.
     """
+    from lab_workload import overrides
+
     options = {option.name: option for option in load.RUN_OPTIONS}
     values = {name: _read(options[name], value) for name, value in given.items() if value is not None}
     warm_up_max = values.pop(load.WARM_UP_MAX.name, None)
-    overrides = load.parse_overrides(settings or [])
-    asked = load.LoadOptions(workload=workload, overrides=overrides, **load.attributes_of(values))
+    set_values, problems = overrides.parse(settings or [])
+    if problems:
+        raise LabError(problems=problems)
+    asked = load.LoadOptions(workload=workload, overrides=set_values, **load.attributes_of(values))
     return asked if warm_up_max is None else load.until_steady(asked, warm_up_max)
 
 

@@ -357,16 +357,3 @@ def _check_range(option: LoadOption, value: Any) -> None:
 
 def _bound(option: LoadOption, value: float) -> str:
     return option.text(value) if option.kind is Kind.DURATION or isinstance(value, int) else f"{value:g}"
-
-
-def parse_overrides(settings: list[str]) -> dict[str, str]:
-    """Parse the ``key=value`` texts of --set. Raises LabError for an invalid text or a repeated key."""
-    overrides: dict[str, str] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key.strip():
-            raise LabError(f"--set: {setting!r} is not key=value", "For example: --set numberOfStatesPerTx=10")
-        if key.strip() in overrides:
-            raise LabError(f"--set: {key.strip()} is given twice", "Pass it only once.")
-        overrides[key.strip()] = value
-    return overrides

@@ -17,6 +17,7 @@ from corda_lab.sweeps.schema import (
     ThresholdFields,
     Value,
 )
+from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem
 from lab_workload.schema import Text
@@ -48,20 +49,7 @@ _MODELS: Mapping[str, type[BaseModel]] = {
 def problem(detail: Any, source: Source) -> Problem:
     """Reword an error of pydantic as a problem of a sweep file."""
     location: Location = tuple(part for part in detail["loc"] if part not in ("constrained-str", "str"))
-    name = str(location[-1])
-    match detail["type"]:
-        case "missing":
-            return source.problem(location, "is missing")
-        case "extra_forbidden":
-            known = _known_fields(location[:-1])
-            hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}"
-            return source.problem(location, f"unknown field{hint}")
-        case "string_type":
-            return source.problem(location, f"must be text, but is {detail['input']!r}; put it in quotes")
-        case "string_too_short":
-            return source.problem(location, "must not be empty")
-    message = detail["msg"].replace("Input should be ", "must be ")
-    return source.problem(location, f"{message}, but is {detail['input']!r}")
+    return field_problem({**detail, "loc": location}, source, _known_fields(location[:-1]))
 
 
 _VARIED: Mapping[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}

@@ -132,7 +132,7 @@ state: 5
         "own.yaml:9: args.amounts[1]: template: unexpected 'end of template'",
         "own.yaml:10: args.pick: template: No filter named 'random'.",
         "own.yaml:11: unit: must be 'flow', 'transaction' or 'state', but is 'states'",
-        "own.yaml:12: state: must be a valid string, but is 5",
+        "own.yaml:12: state: must be text, but is 5; put it in quotes",
     ]
 
 
