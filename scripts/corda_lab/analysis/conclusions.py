@@ -15,6 +15,7 @@ from corda_lab.analysis.saturation import Utilisation
 from corda_lab.analysis.significance import MetricComparisons, judge
 from corda_lab.analysis.wording import joined, sentence, steps_words
 from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import ParameterValue
 from corda_lab.text.words import length, listed, parameter_name, plural
 
 VALUES_SHOWN_MAX = 8
@@ -60,7 +61,7 @@ def varied(run: StoredRun) -> str:
     """What was varied, with how many repeats, in which order, and how long it took."""
     names = []
     for name, values in run.sweep.vary.items():
-        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+        texts = [_plain(value) for value in values]
         if len(texts) > VALUES_SHOWN_MAX + 1:
             texts = [*texts[: VALUES_SHOWN_MAX - 1], "…", texts[-1]]
         names.append(f"{parameter_name(name)} ({', '.join(texts)})")
@@ -73,6 +74,13 @@ def varied(run: StoredRun) -> str:
     workloads = listed(list(dict.fromkeys(step.workload for step in run.steps)))
     total = f"{plural(len(run.steps), 'step')} of {workloads} in {length(last - first)}"
     return joined([what, total if run.sweep.find_max and repeats == 1 else f"{each}: {total}"])
+
+
+def _plain(value: ParameterValue) -> str:
+    """A value as it stands in a sweep file."""
+    if isinstance(value, list):
+        return " and ".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def points_first_last(run: StoredRun) -> tuple[float, float]:

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from corda_lab.steps.reasons import Reason, read_reason
 
-ParameterValue = bool | int | float | str | None
-"""A value of a parameter that a sweep varies."""
+ParameterValue = bool | int | float | str | list[str] | None
+"""A value of a parameter that a sweep varies. A list is one value: all links of a lab."""
 
 Phase = Literal["measure", "probe", "confirm"]
 """The purpose of a step: a measurement, or in a search the probe or the confirmation of a rate."""

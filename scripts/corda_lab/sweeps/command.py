@@ -139,9 +139,9 @@ def unfinished(file: str | None) -> store.Unfinished:
 def stored_sweep(kept: store.Unfinished) -> SweepFile:
     """Read the sweep file as stored when the sweep began, with its original name."""
     sweep = read_sweep(kept.folder / "sweep.yaml")
-    file = Path(kept.plan["file"])
+    file = kept.plan.file
     sweep = replace(sweep, name=file.stem, source=replace(sweep.source, path=file))
-    return quick(sweep) if kept.plan.get("quick") else sweep
+    return quick(sweep) if kept.plan.quick else sweep
 
 
 def show_plan(sweep: SweepFile, settings: Settings) -> None:

@@ -93,14 +93,13 @@ def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
     return store.create(
         folders.run_id(sweep.run_name),
         sweep.text,
-        {
-            "schema": folders.SCHEMA,
-            "file": str(sweep.source.path.resolve()),
-            "command": files.command_line(),
-            "fingerprint": store.fingerprint(sweep.text, [point.workload for point in points], settings),
-            "quick": sweep.is_quick,
-            "steps": [step.as_dict() for step in steps],
-        },
+        plan.PlanFile(
+            file=sweep.source.path.resolve(),
+            command=files.command_line(),
+            fingerprint=store.fingerprint(sweep.text, [point.workload for point in points], settings),
+            quick=sweep.is_quick,
+            steps=steps,
+        ),
     )
 
 

@@ -4,9 +4,12 @@ import hashlib
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.errors import LabError
 from corda_lab.knobs import labels
@@ -15,6 +18,7 @@ from corda_lab.knobs.shape import SIZE, variables_of
 from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
+from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, Stopping, attributes_of, check_options
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields
@@ -38,22 +42,22 @@ KEY_LENGTH_MAX = 150
 SEARCHES_MAX = 99
 
 
-@dataclass(frozen=True)
-class PlannedStep:
+class PlannedStep(BaseModel):
     """One load on one shape. It is stored in ``plan.json``. All times are in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     index: int
     """Position in the order of execution, from 1."""
     key: str
     label: str
-    point: dict[str, Any]
+    point: dict[str, ParameterValue]
     """The values of the fields in ``vary``, the same for all repeats."""
     repeat: int
-    phase: str
-    """``measure``; in a search, ``probe`` or ``confirm``."""
+    phase: Phase
     workload: str
     overrides: dict[str, str]
-    load: dict[str, Any]
+    load: dict[str, ParameterValue]
     """The fields of ``load`` that the sweep file sets."""
     variables: dict[str, str]
     """The variables of ``.env`` that define the shape."""
@@ -62,15 +66,6 @@ class PlannedStep:
     measure: tuple[float, float]
     precision: float | None
     confidence: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the form that ``plan.json`` stores."""
-        return asdict(self)
-
-    @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> "PlannedStep":
-        """Restore a step from ``plan.json``."""
-        return cls(**{**stored, "warm_up": tuple(stored["warm_up"]), "measure": tuple(stored["measure"])})
 
     def options(self, name: str) -> LoadOptions:
         """Return the options of ``lab run`` for this step, with the conditions for ending early."""
@@ -93,14 +88,31 @@ class PlannedStep:
         return (*sorted(self.variables.items()), *own[fresh])
 
 
+class PlanFile(BaseModel):
+    """The content of ``plan.json``, which has everything that a sweep needs to be resumed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_: int = Field(alias="schema", default=folders.SCHEMA)
+    file: Path
+    """The sweep file."""
+    command: str
+    """The command that started the sweep."""
+    fingerprint: dict[str, str]
+    """Everything that must not change before the sweep is resumed: name → digest. See ``store.fingerprint``."""
+    quick: bool
+    steps: list[PlannedStep]
+    """Empty for a search, which plans one step at a time."""
+
+
 @dataclass(frozen=True)
 class SweepPoint:
     """What all repeats of a point have in common."""
 
-    values: dict[str, Any]
+    values: dict[str, ParameterValue]
     workload: str
     overrides: dict[str, str]
-    load: dict[str, Any]
+    load: dict[str, ParameterValue]
     variables: dict[str, str]
     warm_up: SpanFields
     measure: MeasureFields
@@ -121,7 +133,7 @@ class SweepPoint:
         return f"{whole[: KEY_LENGTH_MAX - len(digest) - 1]}-{digest}"
 
 
-def label_of(key: str, value: Any) -> str:
+def label_of(key: str, value: ParameterValue) -> str:
     """Describe one value that varies: ``8 users``, ``PostgreSQL``, ``Corda 4.10``."""
     group, _, name = key.partition(".")
     if not name:
@@ -132,7 +144,7 @@ def label_of(key: str, value: Any) -> str:
     return label(value) if label else f"{name}={value}"
 
 
-def _word(value: Any) -> str:
+def _word(value: ParameterValue) -> str:
     text = " ".join(value) if isinstance(value, list) else str(value)
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "none"
 
@@ -248,7 +260,7 @@ def step_of(
     index: int,
     repeat: int,
     *,
-    phase: str = "measure",
+    phase: Phase = "measure",
     key: str | None = None,
     rate: float | None = None,
     measure: tuple[float, float] | None = None,

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
@@ -23,7 +22,7 @@ from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import SweepPlan
 from corda_lab.sweeps.file import QUICK_SUFFIX
-from corda_lab.sweeps.plan import PlannedStep
+from corda_lab.sweeps.plan import PlanFile, PlannedStep
 
 SHAPE_FOLDERS = ("databases", "nodes", "notaries")
 """Folders of configs/ with the files of which shapes are composed."""
@@ -67,7 +66,7 @@ class Unfinished:
     """One unfinished sweep."""
 
     folder: Path
-    plan: dict[str, Any]
+    plan: PlanFile
 
     @property
     def identity(self) -> str:
@@ -82,7 +81,7 @@ class Unfinished:
     @property
     def steps(self) -> list[PlannedStep]:
         """The planned steps. A search has none."""
-        return [PlannedStep.of(stored) for stored in self.plan["steps"]]
+        return self.plan.steps
 
     def _step_folder(self, step: PlannedStep) -> Path:
         return self.folder / "steps" / f"{step.index:04d}-{step.key}"
@@ -128,7 +127,7 @@ class Unfinished:
 
     def changes(self, now: Mapping[str, str]) -> list[str]:
         """Return the names of the parts of the fingerprint that have changed since the sweep began, sorted."""
-        before: dict[str, str] = self.plan["fingerprint"]
+        before = self.plan.fingerprint
         return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
     def finish(self, sweep: SweepPlan, phases: dict[str, float], *, grafana: str | None = None) -> Path:
@@ -151,7 +150,7 @@ class Unfinished:
                     steps,
                     sweep=sweep,
                     phases=phases,
-                    command=self.plan["command"],
+                    command=self.plan.command,
                     grafana=grafana,
                 )
                 files.write_run(folder, manifest, steps)
@@ -174,7 +173,7 @@ class Unfinished:
                     shutil.rmtree(path)
 
 
-def create(identity: str, text: str, plan: dict[str, Any], *, results_folder: Path | None = None) -> Unfinished:
+def create(identity: str, text: str, plan: PlanFile, *, results_folder: Path | None = None) -> Unfinished:
     """Create the folder of a new sweep. Raises LabError if there is one already."""
     folders.require_free(identity, results=results_folder)
     final = unfinished_folder(results_folder) / identity
@@ -182,17 +181,16 @@ def create(identity: str, text: str, plan: dict[str, Any], *, results_folder: Pa
         raise LabError(f"{final} already exists", "Start again a second later.")
     with atomic.whole_folder(final) as folder:
         (folder / "sweep.yaml").write_text(text, encoding="utf-8")
-        folders.write_json(folder / "plan.json", plan)
+        folders.write_json(folder / "plan.json", plan.model_dump(mode="json", by_alias=True))
     return Unfinished(final, plan)
 
 
-def all_unfinished(*, results_folder: Path | None = None) -> list[Unfinished]:
-    """Return all unfinished sweeps, oldest first."""
+def all_unfinished(*, results_folder: Path | None = None) -> list[Path]:
+    """Return the folders of all unfinished sweeps, oldest first."""
     folder = unfinished_folder(results_folder)
     if not folder.is_dir():
         return []
-    paths = sorted(path for path in folder.iterdir() if folders.RUN_NAME.fullmatch(path.name))
-    return [Unfinished(path, folders.read_object(path / "plan.json")) for path in paths]
+    return sorted(path for path in folder.iterdir() if folders.RUN_NAME.fullmatch(path.name))
 
 
 def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
@@ -201,22 +199,23 @@ def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
     if not found:
         raise LabError("There is no unfinished sweep", "Start one, for example: scripts/lab sweep smoke")
     if name is None:
-        return _of_this_version(found[-1])
-    matches = [one for one in found if {one.identity, folders.name_of(one.identity)} & {name, f"{name}{QUICK_SUFFIX}"}]
+        return read(found[-1])
+    matches = [one for one in found if {one.name, folders.name_of(one.name)} & {name, f"{name}{QUICK_SUFFIX}"}]
     if not matches:
-        raise LabError(
-            f"There is no unfinished sweep {name!r}", f"Choose from {', '.join(one.identity for one in found)}."
-        )
-    return _of_this_version(matches[-1])
+        raise LabError(f"There is no unfinished sweep {name!r}", f"Choose from {', '.join(one.name for one in found)}.")
+    return read(matches[-1])
 
 
-def _of_this_version(kept: Unfinished) -> Unfinished:
-    if kept.plan.get("schema") != folders.SCHEMA:
+def read(folder: Path) -> Unfinished:
+    """Read the plan of an unfinished sweep. Raises LabError if it is damaged, or by another version of the lab."""
+    file = folder / "plan.json"
+    content = folders.read_object(file)
+    if content.get("schema") != folders.SCHEMA:
         raise LabError(
-            f"{kept.identity} was started by another version of the lab",
-            f"Finish it with that version (environment.json of its steps has the commit), or delete {kept.folder}.",
+            f"{folder.name} was started by another version of the lab",
+            f"Finish it with that version (environment.json of its steps has the commit), or delete {folder}.",
         )
-    return kept
+    return Unfinished(folder, folders.as_model(file, content, PlanFile))
 
 
 @contextmanager

@@ -258,7 +258,7 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
     """One measured step, built and judged by the code of ``lab sweep`` from simulated rows and samples."""
     index, options = planned.index, planned.options(f"{fields.description}-{planned.index}")
     rate, users = options.rate, options.users
-    factor = math.prod(sweep.factors.get(value, 1.0) for value in planned.point.values())
+    factor = math.prod(sweep.factors.get(value, 1.0) for value in planned.point.values() if not isinstance(value, list))
     capacity = 24.0 * factor * sweep.speed
     achieved = capacity * users / (users + 3) if rate is None else min(rate, capacity)
     achieved *= math.exp(sweep.noise * noise(index * 31 + 5)) if rate is None else 1.0

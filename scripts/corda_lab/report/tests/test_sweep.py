@@ -220,6 +220,13 @@ def test_a_name_that_would_cover_another_is_left_to_its_point(tmp_path: Path) ->
     assert "Labels that would overlap others are shown on hover." in chart["caption"]
 
 
+def test_a_list_is_one_value_of_a_parameter(tmp_path: Path) -> None:
+    links = [["partya-partyb=+8ms"], ["partya-partyb=+8ms", "partya-notary=+4ms"]]
+    text = report_text(store_sweep(tmp_path, SimulatedSweep(vary={"shape.link": links}, x=None)))
+    assert "Link (partya-partyb=+8ms, partya-partyb=+8ms and partya-notary=+4ms)." in text
+    assert "Compared with link partya-partyb=+8ms: link partya-partyb=+8ms, link partya-notary=+4ms" in text
+
+
 @pytest.mark.parametrize(
     ("vary", "x", "words"),
     [

@@ -145,7 +145,7 @@ vary:
 
 def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:
     (step,) = plan.plan_steps(sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5}\n"), settings)
-    assert plan.PlannedStep.of(step.as_dict()) == step
+    assert plan.PlannedStep.model_validate_json(step.model_dump_json()) == step
     options = step.options("x")
     assert (options.rate, options.users, options.warm_up_seconds_min, options.warm_up_seconds) == (5, 200, 5, 15)
     assert options.stopping is not None

@@ -136,13 +136,13 @@ def begin(folder: Path, sweep: SweepFile) -> store.Unfinished:
     return store.create(
         folders.run_id(sweep.name),
         sweep.text,
-        {
-            "schema": folders.SCHEMA,
-            "command": "scripts/lab sweep twelve.yaml",
-            "file": str(sweep.source.path),
-            "fingerprint": store.fingerprint(sweep.text, ["iou"], SETTINGS),
-            "steps": [] if is_search else [step.as_dict() for step in plan.plan_steps(sweep, SETTINGS)],
-        },
+        plan.PlanFile(
+            file=sweep.source.path,
+            command="scripts/lab sweep twelve.yaml",
+            fingerprint=store.fingerprint(sweep.text, ["iou"], SETTINGS),
+            quick=sweep.is_quick,
+            steps=[] if is_search else plan.plan_steps(sweep, SETTINGS),
+        ),
         results_folder=folder / "results",
     )
 
@@ -482,7 +482,7 @@ def test_an_unfinished_sweep_is_found_by_name(tmp_path: Path) -> None:
         assert store.find(name, results_folder=tmp_path / "results").identity == kept.identity
     with pytest.raises(LabError, match="no unfinished sweep 'other'"):
         store.find("other", results_folder=tmp_path / "results")
-    folders.write_json(kept.folder / "plan.json", {**kept.plan, "schema": folders.SCHEMA - 1})
+    folders.write_json(kept.folder / "plan.json", {"schema": folders.SCHEMA - 1})
     for name in (None, "twelve"):
         with pytest.raises(LabError, match="was started by another version of the lab"):
             store.find(name, results_folder=tmp_path / "results")
