@@ -4,8 +4,6 @@ A chart is plain data: traces with x and y, and names for their colours. The pag
 can follow the light or dark mode of the reader. Times are seconds since the load began.
 """
 
-from typing import Any
-
 import polars as pl
 
 from corda_lab.report.chart import MIB, Chart, Trace, bin_seconds, histogram, rounded
@@ -302,12 +300,10 @@ def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
     )
 
 
-def all_charts(
-    rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry, consensus: pl.Series | None
-) -> list[dict[str, Any]]:
+def all_charts(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry, consensus: pl.Series | None) -> list[Chart]:
     """All charts of the report, in order. ``consensus`` has the sorted consensus latencies in ms, or is None."""
     origin = step.window.load_started_at
-    charts = [
+    return [
         throughput(rows, step),
         latency_over_time(rows, step),
         *([lag(rows, step)] if step.open_load else []),
@@ -341,4 +337,3 @@ def all_charts(
         queues(metrics, origin),
         lab_cost(metrics, origin),
     ]
-    return [chart.as_dict() for chart in charts]

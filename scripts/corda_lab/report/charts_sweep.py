@@ -337,6 +337,16 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
     )
 
 
+def searches(run: StoredRun) -> list[Chart]:
+    """The path of a search. Empty for a sweep without one."""
+    return [search_path(run)] if run.sweep.find_max else []
+
+
+def breakdowns(points: Sequence[Point]) -> list[Chart]:
+    """Where the time of a flow goes, and its CPU time, by point. Empty if neither was measured."""
+    return [chart for chart in (stage_chart(points), cost_chart(points)) if chart]
+
+
 def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
     """The curves of a sweep: throughput, latency, and latency against throughput."""
     confidence = f"{100 * float(run.sweep.confidence):g} %"

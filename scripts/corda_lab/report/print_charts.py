@@ -3,15 +3,16 @@
 matplotlib is imported only when a chart is drawn, because the import takes a second.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corda_lab.analysis.points import points
 from corda_lab.errors import LabError
-from corda_lab.report import palette, sweep
+from corda_lab.report import charts_sweep, palette
 from corda_lab.report import run as report_run
-from corda_lab.report.chart import PATTERNS
+from corda_lab.report.chart import PATTERNS, Chart, Trace
 from corda_lab.results.stored import StoredRun
 
 if TYPE_CHECKING:
@@ -53,13 +54,14 @@ STYLE = {
 }
 
 
-def charts_of(run: StoredRun) -> list[dict[str, Any]]:
+def charts_of(run: StoredRun) -> list[Chart]:
     """The charts of a run or a sweep that are drawn."""
     if not run.is_sweep:
-        drawn = report_run.content(run)["charts"]
-        return [chart for chart in drawn if chart["id"] in RUN_CHARTS and chart["traces"]]
-    content = sweep.content(run)
-    return [chart for chart in content["search"] + content["curves"] + content["breakdown"] if chart["traces"]]
+        drawn = [chart for chart in report_run.charts(run) if chart.id in RUN_CHARTS]
+    else:
+        found = points(run)
+        drawn = [*charts_sweep.searches(run), *charts_sweep.curves(run, found), *charts_sweep.breakdowns(found)]
+    return [chart for chart in drawn if chart.traces]
 
 
 def write(run: StoredRun, folder: Path) -> list[Path]:
@@ -88,13 +90,13 @@ def draw_all(run: StoredRun, folder: Path, pyplot: Any, mpl: Any) -> list[Path]:
     paths = []
     with mpl.rc_context(STYLE):
         for chart in charts_of(run):
-            is_wide = chart["width"] == "wide"
+            is_wide = chart.width == "wide"
             sheet, axes = pyplot.subplots(
                 figsize=(WIDE_INCHES if is_wide else WIDTH_INCHES, HEIGHT_INCHES), layout="constrained"
             )
             draw(axes, chart)
             for suffix in ("png", "svg"):
-                path = folder / f"{chart['id']}.{suffix}"
+                path = folder / f"{chart.id}.{suffix}"
                 # Without a date, the same run always gives the same file.
                 metadata = {"Date": None} if suffix == "svg" else None
                 sheet.savefig(path, dpi=DPI, metadata=metadata)
@@ -103,77 +105,77 @@ def draw_all(run: StoredRun, folder: Path, pyplot: Any, mpl: Any) -> list[Path]:
     return paths
 
 
-def draw(axes: "Axes", chart: Mapping[str, Any]) -> None:
-    """Draw one chart, as ``Chart.as_dict`` gives it."""
-    axes.set_xlabel(chart["x_title"])
+def draw(axes: "Axes", chart: Chart) -> None:
+    """Draw one chart."""
+    axes.set_xlabel(chart.x_title)
     # There is no title, so the axis has to name the latency.
-    axes.set_ylabel(f"{chart['title']}, ms" if chart["id"].startswith("curve-p") else chart["y_title"])
+    axes.set_ylabel(f"{chart.title}, ms" if chart.id.startswith("curve-p") else chart.y_title)
     places = categories(chart)
     bottoms: dict[Any, float] = {}
-    for trace in chart["traces"]:
-        x = [places.get(value, value) for value in trace["x"]]
-        if trace["kind"] == "bars":
+    for trace in chart.traces:
+        x: list[Any] = [places.get(value, value) for value in trace.x]
+        if trace.kind == "bars":
             bars(axes, chart, trace, x, bottoms)
-        elif trace["kind"] in ("points", "intervals"):
-            points(axes, trace, x)
-        elif trace["kind"] in ("marks", "dots", "points-only"):
-            size = 7 if trace["kind"] == "points-only" or trace.get("symbol") == "x" else 3.5
+        elif trace.kind in ("points", "intervals"):
+            points_with_intervals(axes, trace, x)
+        elif trace.kind in ("marks", "dots", "points-only"):
+            size = 7 if trace.kind == "points-only" or trace.symbol == "x" else 3.5
             axes.plot(
                 x,
-                numbers(trace["y"]),
-                MARKERS.get(trace.get("symbol", "circle"), "o"),
+                numbers(trace.y),
+                MARKERS.get(trace.symbol or "circle", "o"),
                 color=colour(trace),
                 markersize=size,
-                alpha=0.6 if trace["kind"] == "dots" else 1,
-                label=trace["name"],
+                alpha=0.6 if trace.kind == "dots" else 1,
+                label=trace.name,
                 markeredgewidth=0,
                 # A mean must not cover an invalid step.
-                zorder=5 if trace.get("symbol") in ("x", "cross") else 2,
+                zorder=5 if trace.symbol in ("x", "cross") else 2,
             )
         else:
-            drawstyle = "steps-post" if trace["kind"] == "steps" else "default"
+            drawstyle = "steps-post" if trace.kind == "steps" else "default"
             axes.plot(
                 x,
-                numbers(trace["y"]),
+                numbers(trace.y),
                 color=colour(trace),
-                linestyle=DASHES.get(trace.get("dash", "solid"), "-"),
+                linestyle=DASHES.get(trace.dash, "-"),
                 linewidth=1.4,
                 drawstyle=drawstyle,
-                label=trace["name"],
+                label=trace.name,
             )
     if places:
         turned = sum(len(str(name)) for name in places) > 60
         axes.set_xticks(
             list(places.values()), list(places), rotation=30 if turned else 0, ha="right" if turned else "center"
         )
-    elif chart["axis"] == "log":
+    elif chart.axis == "log":
         axes.set_xscale("log")
-    if chart.get("ticks") and not places:
-        axes.set_xticks(chart["ticks"], [f"{tick:g}" for tick in chart["ticks"]])
+    if chart.ticks and not places:
+        axes.set_xticks(chart.ticks, [f"{tick:g}" for tick in chart.ticks])
         axes.minorticks_off()
-    if chart["axis"] == "zero":
+    if chart.axis == "zero":
         axes.set_xlim(left=0)
-    if chart["is_y_from_zero"]:
+    if chart.is_y_from_zero:
         axes.set_ylim(bottom=0)
-    if chart["x_max"] is not None:
-        axes.set_xlim(0, chart["x_max"])
-    if chart["y_max"] is not None:
-        axes.set_ylim(0, chart["y_max"])
-    if len(chart["traces"]) > 1:
-        count = len(chart["traces"])
+    if chart.x_max is not None:
+        axes.set_xlim(0, chart.x_max)
+    if chart.y_max is not None:
+        axes.set_ylim(0, chart.y_max)
+    if len(chart.traces) > 1:
+        count = len(chart.traces)
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=min(count, 4), fontsize=8)
 
 
-def categories(chart: Mapping[str, Any]) -> dict[Any, float]:
+def categories(chart: Chart) -> dict[Any, float]:
     """The place of each category on the x axis, from 0. Empty if the axis has numbers."""
-    if chart["axis"] != "category":
+    if chart.axis != "category":
         return {}
-    return {name: float(place) for place, name in enumerate(dict.fromkeys(x for t in chart["traces"] for x in t["x"]))}
+    return {name: float(place) for place, name in enumerate(dict.fromkeys(x for t in chart.traces for x in t.x))}
 
 
-def colour(trace: Mapping[str, Any]) -> str:
+def colour(trace: Trace) -> str:
     """The colour of a trace, as a hex code of the light theme."""
-    return palette.LIGHT.get(trace["colour"], palette.LIGHT["faint"])
+    return palette.LIGHT.get(trace.colour, palette.LIGHT["faint"])
 
 
 def numbers(values: Sequence[float | None]) -> list[float]:
@@ -181,36 +183,37 @@ def numbers(values: Sequence[float | None]) -> list[float]:
     return [float("nan") if value is None else value for value in values]
 
 
-def points(axes: "Axes", trace: Mapping[str, Any], x: Sequence[Any]) -> None:
+def points_with_intervals(axes: "Axes", trace: Trace, x: Sequence[Any]) -> None:
     """Draw points with their intervals. Points without an interval are hollow."""
     axes.errorbar(
         x,
-        numbers(trace["y"]),
-        xerr=around(trace, "x", x),
-        yerr=around(trace, "y", trace["y"]),
+        numbers(trace.y),
+        xerr=around(x, trace.x_low, trace.x_high),
+        yerr=around(trace.y, trace.y_low, trace.y_high),
         color=colour(trace),
-        linestyle=DASHES.get(trace["dash"], "-") if trace["kind"] == "points" else "none",
+        linestyle=DASHES.get(trace.dash, "-") if trace.kind == "points" else "none",
         linewidth=1.4,
-        marker=MARKERS.get(trace["symbol"], "o"),
+        marker=MARKERS.get(trace.symbol or "circle", "o"),
         markersize=5,
         elinewidth=1.1,
         capsize=2.5,
-        label=trace["name"],
+        label=trace.name,
     )
-    hollow = [place for place, is_hollow in enumerate(trace["hollow"]) if is_hollow]
+    hollow = [place for place, is_hollow in enumerate(trace.hollow or ()) if is_hollow]
     axes.plot(
         [x[place] for place in hollow],
-        [trace["y"][place] for place in hollow],
-        MARKERS.get(trace["symbol"], "o"),
+        numbers([trace.y[place] for place in hollow]),
+        MARKERS.get(trace.symbol or "circle", "o"),
         color=colour(trace),
         markersize=5,
         markerfacecolor="white",
     )
 
 
-def around(trace: Mapping[str, Any], axis: str, middle: Sequence[Any]) -> list[list[float]] | None:
-    """The lengths of the intervals below and above each value, or None if the trace has no intervals."""
-    low, high = trace.get(f"{axis}_low"), trace.get(f"{axis}_high")
+def around(
+    middle: Sequence[Any], low: Sequence[float | None] | None, high: Sequence[float | None] | None
+) -> list[list[float]] | None:
+    """The lengths of the intervals below and above each value, or None if there are no intervals."""
     if low is None or high is None:
         return None
     below = [0.0 if end is None else max(0.0, value - end) for value, end in zip(middle, low, strict=True)]
@@ -218,15 +221,13 @@ def around(trace: Mapping[str, Any], axis: str, middle: Sequence[Any]) -> list[l
     return [below, above]
 
 
-def bars(
-    axes: "Axes", chart: Mapping[str, Any], trace: Mapping[str, Any], x: Sequence[Any], bottoms: dict[Any, float]
-) -> None:
+def bars(axes: "Axes", chart: Chart, trace: Trace, x: Sequence[Any], bottoms: dict[Any, float]) -> None:
     """Draw bars. If the chart is stacked, they start at ``bottoms``, which is updated."""
-    values = numbers(trace["y"])
+    values = numbers(trace.y)
     # Empty bins are left out, so the distance of two neighbours may be larger than the width of a bin.
-    width = 0.7 if chart["axis"] == "category" else min((b - a for a, b in pairwise(x)), default=1.0)
-    bottom = [bottoms.get(place, 0.0) if chart["is_stacked"] else 0.0 for place in x]
-    hatch = HATCHES.get(trace.get("pattern", PATTERNS[0]), "")
+    width = 0.7 if chart.axis == "category" else min((b - a for a, b in pairwise(x)), default=1.0)
+    bottom = [bottoms.get(place, 0.0) if chart.is_stacked else 0.0 for place in x]
+    hatch = HATCHES.get(trace.pattern or PATTERNS[0], "")
     axes.bar(
         x,
         values,
@@ -236,7 +237,7 @@ def bars(
         hatch=hatch,
         edgecolor="white",
         linewidth=0.3,
-        label=trace["name"],
+        label=trace.name,
     )
     for place, value in zip(x, values, strict=True):
         bottoms[place] = bottoms.get(place, 0.0) + value

@@ -7,6 +7,7 @@ import polars as pl
 from corda_lab.analysis import limits, points, saturation, wording
 from corda_lab.knobs import labels
 from corda_lab.report import charts_run, commands, costs
+from corda_lab.report.chart import Chart
 from corda_lab.report.facts import load_facts, machine
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
@@ -244,12 +245,18 @@ def limits_and_costs(run: StoredRun) -> dict[str, Any]:
     }
 
 
+def charts(run: StoredRun) -> list[Chart]:
+    """All charts of the report, in order."""
+    step, rows = run.steps[0], run.table("requests")
+    return charts_run.all_charts(rows, run.table("metrics"), step, consensus_latencies(rows, run.stage_rows(), step))
+
+
 def content(run: StoredRun) -> dict[str, Any]:
     """The variables of ``run.html``."""
     step = run.steps[0]
-    environment, rows, stage_rows = run.environment(step), run.table("requests"), run.stage_rows()
+    environment = run.environment(step)
     window = step.window
-    drawn = charts_run.all_charts(rows, run.table("metrics"), step, consensus_latencies(rows, stage_rows, step))
+    drawn = [chart.as_dict() for chart in charts(run)]
     span = {
         "start": 0,
         "warm_up_end": round(window.started_at - window.load_started_at, 2),
@@ -270,7 +277,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "charts": drawn,
         "data": {"charts": drawn, "spans": [span]},
         "stage_meanings": STAGE_MEANINGS,
-        "has_stage_rows": stage_rows is not None,
+        "has_stage_rows": run.stage_rows() is not None,
         "up_command": commands.up(environment.shape),
         **limits_and_costs(run),
     }

@@ -11,7 +11,6 @@ from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, poin
 from corda_lab.analysis.significance import MetricComparisons, is_paired
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
-from corda_lab.report.chart import Chart
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import load_facts, machine
 from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan, Span
@@ -351,11 +350,10 @@ def content(run: StoredRun) -> dict[str, Any]:
     conclusion = conclusions.conclude(run, all_points, samples)
     curves = charts_sweep.curves(run, all_points)
     is_search = bool(run.sweep.find_max)
-    breakdown = [
-        chart for chart in (charts_sweep.stage_chart(all_points), charts_sweep.cost_chart(all_points)) if chart
-    ]
+    breakdown = charts_sweep.breakdowns(all_points)
     over_time = charts_over_time.over_the_run(run, rows, samples)
-    drawn: list[Chart] = [*([charts_sweep.search_path(run)] if is_search else []), *curves, over_time, *breakdown]
+    searches = charts_sweep.searches(run)
+    drawn = [*searches, *curves, over_time, *breakdown]
     by_step = {part["step"][0]: part for part in rows.partition_by("step")}
     empty = rows.clear()
     steps = {str(step.index): charts_over_time.step_charts(step, by_step.get(step.index, empty)) for step in run.steps}
@@ -364,7 +362,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "errors_shown": SHOWN_MAX,
         "conclusion": conclusion,
         "tiles": tiles(run, conclusion),
-        "search": [chart.as_dict() for chart in drawn if chart.id == "search"],
+        "search": [chart.as_dict() for chart in searches],
         "curves": [chart.as_dict() for chart in curves],
         "over_time": over_time.as_dict(),
         "breakdown": [chart.as_dict() for chart in breakdown],

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.report import chart as charts_sweep
 from corda_lab.report import page, palette, print_charts
+from corda_lab.report.chart import PATTERNS, Chart, Trace
 from corda_lab.results import stored
 from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
@@ -36,7 +36,7 @@ def test_every_part_of_the_largest_lab_has_a_colour_of_its_own_on_screen_and_pap
     parts = ["notary", *(f"party{letter}" for letter in "abcdefghij"), "bridge", "locust", "prometheus", "postgresql"]
     names = [f"node-{part}" for part in parts]
     for theme in (palette.LIGHT, palette.DARK):
-        patterns = charts_sweep.PATTERNS
+        patterns = PATTERNS
         looks = {(theme[name], patterns[place % len(patterns)]) for place, name in enumerate(names)}
         assert len(looks) == len(parts)
 
@@ -53,8 +53,8 @@ def test_bars_are_as_wide_as_a_bin_where_bins_are_left_out() -> None:
     from matplotlib.patches import Rectangle
 
     axes = Figure().subplots()
-    chart = {"axis": "linear", "is_stacked": False}
-    print_charts.bars(axes, chart, {"y": [3.0, 1.0, 2.0], "name": "requests", "colour": "main"}, [0.0, 40.0, 50.0], {})
+    trace = Trace("requests", "main", [0.0, 40.0, 50.0], [3.0, 1.0, 2.0], kind="bars")
+    print_charts.bars(axes, Chart("id", "title", "caption", "requests", [trace]), trace, trace.x, {})
     assert {patch.get_bbox().width for patch in axes.patches if isinstance(patch, Rectangle)} == {10.0}
 
 
