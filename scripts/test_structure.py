@@ -1,4 +1,4 @@
-"""Code stays small enough to be read: how long functions and modules may be, and which ones are longer for a reason."""
+"""Code stays small enough to be read, and typed. What is longer, or holds data of any form, is listed with a reason."""
 
 import ast
 from collections.abc import Iterator
@@ -17,6 +17,58 @@ LONG_MODULES = {
     "scripts/corda_lab/sweeps/tests/test_store.py": "one sweep, interrupted at every place",
 }
 """What may be longer, and why. What is short again has to leave the list."""
+
+UNTYPED = "dict[str, Any]"
+EDGES: dict[str, tuple[str, ...]] = {
+    "arguments of flows and names of templates, which may be any JSON": (
+        "loadgen/locust/lab_load/process_run.py",
+        "loadgen/locust/lab_workload/overrides.py",
+        "loadgen/locust/lab_workload/schema.py",
+        "loadgen/locust/lab_workload/templates.py",
+        "loadgen/locust/lab_workload/values.py",
+        "loadgen/locust/lab_workload/workload.py",
+    ),
+    "YAML and JSON before a model has read it, or as it is written": (
+        "loadgen/locust/lab_load/answer.py",
+        "loadgen/locust/lab_workload/run_end.py",
+        "loadgen/locust/lab_workload/yaml_source.py",
+        "nodes/links/links.py",
+        "scripts/corda_lab/clients/bridge.py",
+        "scripts/corda_lab/results/folders.py",
+        "scripts/corda_lab/workloads/flows.py",
+    ),
+    "what Docker and Compose print": (
+        "scripts/corda_lab/host/dockerd.py",
+        "scripts/corda_lab/host/probe.py",
+        "scripts/corda_lab/lab/compose.py",
+        "scripts/corda_lab/lab/progress.py",
+    ),
+    "the environment of a WSGI request": (
+        "loadgen/locust/lab_load/metrics.py",
+        "loadgen/locust/lab_load/origins.py",
+    ),
+    "rows on their way into a table": (
+        "loadgen/locust/benchmark_open.py",
+        "scripts/corda_lab/clients/prometheus.py",
+    ),
+    "variables of a template, and JSON that a page embeds": (
+        "scripts/corda_lab/report/chart.py",
+        "scripts/corda_lab/report/charts_over_time.py",
+        "scripts/corda_lab/report/comparison.py",
+        "scripts/corda_lab/report/costs.py",
+        "scripts/corda_lab/report/run.py",
+        "scripts/corda_lab/report/summaries.py",
+        "scripts/corda_lab/report/sweep.py",
+    ),
+    "fields of a model by name, where a model is made from declarations or only in part": (
+        "scripts/corda_lab/results/manifest.py",
+        "scripts/corda_lab/selftest/interval_coverage.py",
+        "scripts/corda_lab/steps/entry.py",
+        "scripts/corda_lab/steps/load.py",
+        "scripts/corda_lab/sweeps/schema.py",
+    ),
+}
+"""The modules at the edges of the lab, where data has any form. Everywhere else it has a type."""
 
 
 def python_files() -> list[Path]:
@@ -42,3 +94,14 @@ def test_no_module_is_longer_than_its_subject_needs() -> None:
         if len((ROOT / path).read_text(encoding="utf-8").splitlines()) > MODULE_LINES_MAX
     }
     assert found == LONG_MODULES.keys()
+
+
+def test_data_of_any_form_stays_at_the_edges() -> None:
+    found = {
+        path.as_posix()
+        for path in python_files()
+        if UNTYPED in (ROOT / path).read_text(encoding="utf-8")
+        and not {"tests", "testing", "monitoring"} & set(path.parts)
+        and not path.name.startswith(("test_", "conftest"))
+    }
+    assert found == {path for paths in EDGES.values() for path in paths}

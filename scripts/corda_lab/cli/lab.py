@@ -1,6 +1,7 @@
 """The verbs that manage the lab: ``doctor``, ``up``, ``down``, ``status``."""
 
 import json
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -80,8 +81,8 @@ def status(as_json: JsonOption = False) -> None:
 
     state = status_module.gather(load_settings())
     if as_json:
-        print(json.dumps(state, indent=2))
+        print(json.dumps(asdict(state), indent=2))
     else:
         status_module.show(state)
-    if not state["ready"]:
+    if not state.ready:
         raise typer.Exit(1)

@@ -1,6 +1,6 @@
 """``lab status``: the state of every service, flows in flight, URLs and runs in progress."""
 
-from typing import Any
+from dataclasses import dataclass
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
@@ -13,47 +13,71 @@ from corda_lab.text import tables, ui
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
 
 
-def gather(settings: Settings) -> dict[str, Any]:
-    """Return the state of the lab, in the form that ``--json`` prints."""
+@dataclass(frozen=True)
+class NodeState:
+    """The state of a node, as the bridge sees it."""
+
+    ready: bool
+    outstanding_flows: int
+
+
+@dataclass(frozen=True)
+class LabState:
+    """The state of the lab. ``--json`` prints its fields."""
+
+    ready: bool
+    project: str
+    """The name of the Compose project."""
+    services: dict[str, str]
+    """The state of each service: ``healthy``, ``starting``, ``not started``."""
+    nodes: dict[str, NodeState]
+    """Empty as long as the bridge does not answer."""
+    load_containers: list[str]
+    """The containers of the runs in progress."""
+    urls: dict[str, str]
+
+
+def gather(settings: Settings) -> LabState:
+    """Return the state of the lab. Raises LabError if no engine is running."""
     if probe.probe().state is not probe.EngineState.READY:
         lifecycle.require_engine()
     compose = Compose(settings)
     services = {service.name: service.condition for service in compose.services()}
     settings = shape.of_running(settings)
     expected = lifecycle.services_of(settings)
-    nodes: dict[str, dict[str, Any]] = {}
+    nodes: dict[str, NodeState] = {}
     if services.get("bridge") == "healthy":
         try:
             nodes = {
-                node.name: {"ready": node.is_ready, "outstanding_flows": node.outstanding_flows}
+                node.name: NodeState(node.is_ready, node.outstanding_flows)
                 for node in Bridge(settings.url("BRIDGE_PORT")).nodes().values()
             }
         except LabError as error:
             ui.error_console.print(error.message, markup=False)
     absent = [name for name in expected if name not in services]
-    return {
-        "ready": bool(nodes) and all(node["ready"] for node in nodes.values()),
-        "project": settings.project,
-        "services": {name: services.get(name, "not started") for name in expected},
-        "nodes": nodes,
-        "load_containers": compose.load_containers(),
-        "urls": addresses.urls(settings, without=absent) if services else {},
-    }
+    return LabState(
+        ready=bool(nodes) and all(node.ready for node in nodes.values()),
+        project=settings.project,
+        services={name: services.get(name, "not started") for name in expected},
+        nodes=nodes,
+        load_containers=compose.load_containers(),
+        urls=addresses.urls(settings, without=absent) if services else {},
+    )
 
 
-def show(state: dict[str, Any]) -> None:
+def show(state: LabState) -> None:
     """Print the state as a table, with URLs and runs in progress."""
-    if not state["urls"]:
+    if not state.urls:
         ui.console.print("The lab is not up. Start it with `scripts/lab up`.", markup=False)
         return
     table = tables.table("service", "state", "flows in flight")
-    in_flight = {name.lower(): str(node["outstanding_flows"]) for name, node in state["nodes"].items()}
-    for name, condition in state["services"].items():
+    in_flight = {name.lower(): str(node.outstanding_flows) for name, node in state.nodes.items()}
+    for name, condition in state.services.items():
         colour = COLOURS.get(condition, "yellow" if condition == "not started" else "red")
         table.add_row(name, f"[{colour}]{condition}[/{colour}]", in_flight.get(name, ""))
     tables.show(table)
     ui.console.print()
-    for name, address in state["urls"].items():
+    for name, address in state.urls.items():
         ui.console.print(f"{name:<11} {address}", markup=False)
-    for container in state["load_containers"]:
+    for container in state.load_containers:
         ui.console.print(f"A run is in progress: {container}", markup=False)

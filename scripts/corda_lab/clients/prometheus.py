@@ -45,13 +45,15 @@ SERIES: dict[str, str] = {
 }
 """The series that are stored with a run: name in ``metrics.parquet`` → query."""
 
-METRICS_SCHEMA: dict[str, Any] = {
-    "name": pl.String,
-    "node": pl.String,
-    "labels": pl.String,
-    "time": pl.Float64,
-    "value": pl.Float64,
-}
+METRICS_SCHEMA = pl.Schema(
+    {
+        "name": pl.String,
+        "node": pl.String,
+        "labels": pl.String,
+        "time": pl.Float64,
+        "value": pl.Float64,
+    }
+)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -102,12 +101,11 @@ def cores() -> int | None:
     return psutil.cpu_count()
 
 
-def describe() -> dict[str, Any]:
-    """Return the facts about the host for the manifest of a run."""
-    return {
-        "cpu_model": cpu_model(),
-        "cpu_count": cores(),
-        "memory_bytes": memory_total_bytes(),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "architecture": platform.machine(),
-    }
+def kernel() -> str:
+    """Return the name and the release of the operating system's kernel."""
+    return f"{platform.system()} {platform.release()}"
+
+
+def architecture() -> str:
+    """Return the architecture of the processor, such as ``x86_64``."""
+    return platform.machine()

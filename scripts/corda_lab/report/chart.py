@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypedDict
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypedDict
 
 import polars as pl
 
@@ -83,6 +83,15 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A line across a chart, with a text: at a quantile of x, at the mean of y in the window, or at a level of y."""
+
+    kind: Literal["quantile", "mean", "level"]
+    value: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Chart:
     """One chart. The page has everything that it needs to draw it.
 
@@ -99,7 +108,7 @@ class Chart:
     x_title: str = "seconds since the load began"
     is_over_time: bool = True
     width: str = ""
-    marks: list[dict[str, Any]] = field(default_factory=list)
+    marks: Sequence[Mark] = ()
     axis: str = "linear"
     ticks: Sequence[float] | None = None
     is_stacked: bool = False
@@ -161,7 +170,7 @@ def histogram(latency: pl.Series, name: str, title: str, caption: str, unit: str
         x = [round(low + (place + 0.5) * width, 3) for place in counts[index.name]]
         traces.append(Trace(unit, "main", x, [float(count) for count in counts["count"]], kind="bars"))
     marks = [
-        {"kind": "quantile", "value": round(nearest_rank(latency, QUANTILES[quantile]), 1), "text": quantile}
+        Mark("quantile", round(nearest_rank(latency, QUANTILES[quantile]), 1), quantile)
         for quantile in ("p50", "p95", "p99")
         if not latency.is_empty()
     ]

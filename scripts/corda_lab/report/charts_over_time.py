@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.report.chart import BIN_SECONDS, DASHES, MIB, Chart, Trace, bin_seconds, histogram
+from corda_lab.report.chart import BIN_SECONDS, DASHES, MIB, Chart, Mark, Trace, bin_seconds, histogram
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import Window, ended_within, is_done
@@ -197,7 +197,7 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
             "",
             "flows/s",
             [flows],
-            marks=[{"kind": "mean", "value": round(mean_rate, 3), "text": f"mean {mean_rate:.2f}"}],
+            marks=[Mark("mean", round(mean_rate, 3), f"mean {mean_rate:.2f}")],
         ),
         histogram(measured, "step-latency", "Latency distribution", "", "requests"),
     ]

@@ -6,7 +6,7 @@ can follow the light or dark mode of the reader. Times are seconds since the loa
 
 import polars as pl
 
-from corda_lab.report.chart import MIB, Chart, Trace, bin_seconds, histogram, rounded
+from corda_lab.report.chart import MIB, Chart, Mark, Trace, bin_seconds, histogram, rounded
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import with_lag
 from corda_lab.steps.rows import QUANTILES, Window, ended_within, is_done, nearest_rank
@@ -66,7 +66,7 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
         "flows/s",
         traces,
         width="wide",
-        marks=[{"kind": "mean", "value": round(mean, 3), "text": f"mean {mean:.2f}"}],
+        marks=[Mark("mean", round(mean, 3), f"mean {mean:.2f}")],
     )
 
 

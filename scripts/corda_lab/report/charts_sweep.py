@@ -5,7 +5,7 @@ colour, dash and marker.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from corda_lab.analysis.points import METRICS, Estimate, Point, grouped, judged_metric, x_name
 from corda_lab.analysis.values import costs_of, interval_shown, shown, stage_means, step_holds, why, with_interval
@@ -30,19 +30,19 @@ LETTER_WIDTH, LINE_HEIGHT = 0.014, 0.06
 share of its height."""
 
 
-def x_axis(run: StoredRun, points: Sequence[Point]) -> dict[str, Any]:
-    """The fields of ``Chart`` for the x axis of all curves: title, kind and ticks."""
+def over_x(chart: Chart, run: StoredRun, points: Sequence[Point]) -> Chart:
+    """The chart of a curve with its x axis: title, kind and ticks."""
     name = x_name(run)
     if name is None:
-        return {"x_title": "", "axis": "category"}
+        return replace(chart, x_title="", axis="category")
     title = "offered rate (arrivals per second)" if name == "load.rate" else parameter_name(name)
     values = list(dict.fromkeys(point.x for point in points))
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        return {"x_title": title, "axis": "category"}
+        return replace(chart, x_title=title, axis="category")
     ticks = sorted(values) if len(values) <= 12 and not run.sweep.find_max else None
     if min(values) > 0 and max(values) / min(values) >= LOG_RATIO_MIN:
-        return {"x_title": f"{title} (logarithmic)", "axis": "log", "ticks": ticks}
-    return {"x_title": title, "ticks": ticks}
+        return replace(chart, x_title=f"{title} (logarithmic)", axis="log", ticks=ticks)
+    return replace(chart, x_title=title, ticks=ticks)
 
 
 def is_numeric(point: Point) -> bool:
@@ -120,9 +120,8 @@ def metric_chart(
         rates = sorted({float(point.x) for point in points})
         traces.insert(0, Trace("offered rate", "faint", rates, list(rates), dash="dot"))
     unit = METRICS[metric].unit
-    return bounded(
-        Chart(f"curve-{metric}", title, caption, unit, traces, is_over_time=False, width=width, **x_axis(run, points))
-    )
+    chart = Chart(f"curve-{metric}", title, caption, unit, traces, is_over_time=False, width=width)
+    return bounded(over_x(chart, run, points))
 
 
 def is_rate(run: StoredRun) -> bool:

@@ -15,7 +15,7 @@ from corda_lab.analysis.values import interval_shown, shown, with_interval
 from corda_lab.analysis.wording import ratio_words
 from corda_lab.paths import RESULTS
 from corda_lab.report import page
-from corda_lab.report.chart import Chart, Trace, bounded, look_of, rounded
+from corda_lab.report.chart import Chart, Mark, Trace, bounded, look_of, rounded
 from corda_lab.report.summaries import cell
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
@@ -194,7 +194,7 @@ def chart(one: RunComparison, metric: str, number: int) -> Chart:
         is_over_time=False,
         width="wide" if metric == "throughput" else "third",
         axis="category",
-        marks=[{"kind": "level", "value": 1, "text": "equal"}],
+        marks=[Mark("level", 1, "equal")],
         is_y_from_zero=False,
     )
     return bounded(drawn)

@@ -12,7 +12,7 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ def verdict(ratio: Ratio) -> str:
     return f"the interval includes the target of {RATIO_WANTED}; for a clear result, increase --rounds or --duration"
 
 
-def direct_rate(compose: Compose, plan: RunPlan, arguments: dict[str, Any]) -> float:
+def direct_rate(compose: Compose, plan: RunPlan, arguments: Mapping[str, Any]) -> float:
     """Measure the flows per second of the direct RPC client, which runs in the bridge's image. Raises LabError."""
     load = plan.options
     done = compose.run(
@@ -171,6 +171,18 @@ def show(pairs: Sequence[tuple[float, float]]) -> None:
     ui.console.print(verdict(ratio), markup=False)
 
 
+@dataclass(frozen=True)
+class StageCost:
+    """The cost of timing the stages of a flow, in µs: of the thread that waits for it, and of all of the JVM's CPU."""
+
+    flows: int
+    """The number of flows over which the costs are means."""
+    caller_us_per_flow: float
+    cpu_us_per_flow: float
+    rows_dropped: int
+    """Stage rows that were lost so far."""
+
+
 def stages(settings: Settings) -> None:
     """Measure the cost of timing a flow's stages in a JVM of the node's image, and print it. Raises LabError."""
     with ui.phase("Measuring the cost of stage timing, in a container of the node's image"):
@@ -191,11 +203,11 @@ def stages(settings: Settings) -> None:
     ui.console.print("[bold]  flows   flow waits   CPU of the JVM[/bold]  (µs per flow)")
     for batch in batches:
         ui.console.print(
-            f"{batch['flows']:7,d} {batch['caller_us_per_flow']:12.1f} {batch['cpu_us_per_flow']:16.1f}", markup=False
+            f"{batch.flows:7,d} {batch.caller_us_per_flow:12.1f} {batch.cpu_us_per_flow:16.1f}", markup=False
         )
     ui.console.print("The first lines are from a JVM that has just started, the last from a warm JVM.", markup=False)
 
 
-def parse_stage_cost(text: str) -> list[dict[str, Any]]:
+def parse_stage_cost(text: str) -> list[StageCost]:
     """Parse the batches that ``StageCost`` printed. Other lines, from the start of the container, are ignored."""
-    return [json.loads(line) for line in text.splitlines() if line.startswith('{"flows"')]
+    return [StageCost(**json.loads(line)) for line in text.splitlines() if line.startswith('{"flows"')]

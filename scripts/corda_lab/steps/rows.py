@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -25,28 +24,30 @@ from corda_lab.steps.entry import (
 from corda_lab.steps.failures import grouped_errors
 from lab_workload.load import OUTCOMES, Outcome
 
-ROW_SCHEMA: dict[str, Any] = {
-    "request_id": pl.Int64,
-    "user_id": pl.Int64,
-    "workload": pl.String,
-    "part": pl.String,
-    "node": pl.String,
-    "flow": pl.String,
-    "worker": pl.Int64,
-    "intended_at": pl.Float64,
-    "started_at": pl.Float64,
-    "ended_at": pl.Float64,
-    "latency_ms": pl.Float64,
-    "latency_intended_ms": pl.Float64,
-    "outcome": pl.String,
-    "status": pl.Int64,
-    "error": pl.String,
-    "flow_id": pl.String,
-    "tx_id": pl.String,
-    "client_id": pl.String,
-    "bridge_rpc_ms": pl.Float64,
-    "bridge_flow_ms": pl.Float64,
-}
+ROW_SCHEMA = pl.Schema(
+    {
+        "request_id": pl.Int64,
+        "user_id": pl.Int64,
+        "workload": pl.String,
+        "part": pl.String,
+        "node": pl.String,
+        "flow": pl.String,
+        "worker": pl.Int64,
+        "intended_at": pl.Float64,
+        "started_at": pl.Float64,
+        "ended_at": pl.Float64,
+        "latency_ms": pl.Float64,
+        "latency_intended_ms": pl.Float64,
+        "outcome": pl.String,
+        "status": pl.Int64,
+        "error": pl.String,
+        "flow_id": pl.String,
+        "tx_id": pl.String,
+        "client_id": pl.String,
+        "bridge_rpc_ms": pl.Float64,
+        "bridge_flow_ms": pl.Float64,
+    }
+)
 
 DONE: tuple[Outcome, ...] = ("ok", "expected")
 """Outcomes that the workload expects. They count in throughput and latency, and are not errors."""

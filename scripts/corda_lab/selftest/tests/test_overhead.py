@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from corda_lab.selftest.overhead import Ratio, parse_stage_cost, ratio_of, verdict
+from corda_lab.selftest.overhead import Ratio, StageCost, parse_stage_cost, ratio_of, verdict
 
 
 def test_ratios_are_averaged_as_factors() -> None:
@@ -37,6 +37,4 @@ def test_says_only_what_the_pairs_show(interval: tuple[float, float] | None, wor
 
 def test_reads_the_batches_among_other_lines() -> None:
     text = 'Container started\n{"flows":100,"caller_us_per_flow":9.5,"cpu_us_per_flow":80.25,"rows_dropped":0}\n'
-    assert parse_stage_cost(text) == [
-        {"flows": 100, "caller_us_per_flow": 9.5, "cpu_us_per_flow": 80.25, "rows_dropped": 0}
-    ]
+    assert parse_stage_cost(text) == [StageCost(100, 9.5, 80.25, 0)]
