@@ -1,6 +1,8 @@
 """Code stays small enough to be read, and typed. What is longer, or holds data of any form, is listed with a reason."""
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,3 +107,16 @@ def test_data_of_any_form_stays_at_the_edges() -> None:
         and not path.name.startswith(("test_", "conftest"))
     }
     assert found == {path for paths in EDGES.values() for path in paths}
+
+
+def test_the_guide_draws_the_layers_that_are_held() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    # A name in parentheses is a place that is kept free.
+    held = [names for layer in layers if (names := {name for name in layer.split(" | ") if "(" not in name})]
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    picture = re.search(r"```text\n(10 .*?)```", guide, re.DOTALL)
+    assert picture is not None
+    rows = re.split(r"(?m)^ ?\d+ ", picture[1])[1:]
+    drawn = [set(re.findall(r"(?m)(?:^ +|  )(\w+)(?=  )", row)) & set().union(*held) for row in rows]
+    assert drawn == held
