@@ -77,13 +77,12 @@ def check_request(environ: Mapping[str, Any], allowed_hosts: Collection[str]) ->
 def _check_host(authority: str, allowed_hosts: Collection[str]) -> None:
     host = re.sub(r":[0-9]*$", "", authority)
     if not LOOPBACK.fullmatch(host) and host not in allowed_hosts:
-        remedy = "use localhost, or add the host to ALLOWED_HOSTS in .env"
-        detail = f"Locust does not answer for the host {host!r}: {remedy}."
-        raise OriginError("unknown-host", 421, "The request is for another host", detail)
+        detail = f"The host {host!r} is not allowed. Use localhost, or add the host to ALLOWED_HOSTS in .env."
+        raise OriginError("unknown-host", 421, "The request is addressed to another host", detail)
 
 
 def _foreign_origin(detail: str) -> OriginError:
-    return OriginError("foreign-origin", 403, "Web pages of other origins are not let in", detail)
+    return OriginError("foreign-origin", 403, "Requests from other origins are not allowed", detail)
 
 
 def _follows_link(environ: Mapping[str, Any]) -> bool:

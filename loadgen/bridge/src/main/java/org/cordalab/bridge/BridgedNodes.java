@@ -33,7 +33,7 @@ public final class BridgedNodes {
         if (node == null) {
             String names = byName.values().stream().map(BridgedNode::name).collect(Collectors.joining(", "));
             throw new Problem(
-                            ProblemType.UNKNOWN_NODE, "No node is called \"%s\". There are: %s.".formatted(name, names))
+                            ProblemType.UNKNOWN_NODE, "Unknown node \"%s\". The nodes are: %s.".formatted(name, names))
                     .field("node");
         }
         return node;

@@ -121,7 +121,7 @@ public record BridgeConfig(
                 if (HOST.matcher(host).matches()) {
                     hosts.add(host);
                 } else if (!host.isEmpty()) {
-                    mistakes.add("%s has an entry \"%s\" that is not a host without scheme and port"
+                    mistakes.add("%s: \"%s\" must be a host name without scheme and port"
                             .formatted(variable, entry.strip()));
                 }
             }
@@ -166,8 +166,7 @@ public record BridgeConfig(
                     // Falls through to the same message: the example says what is wanted.
                 }
             }
-            mistakes.add(
-                    "%s has an entry \"%s\" that is not of the form PartyA=partya:10003".formatted(variable, entry));
+            mistakes.add("%s: \"%s\" must have the form PartyA=partya:10003".formatted(variable, entry));
             return null;
         }
     }

@@ -127,7 +127,7 @@ public final class ArgumentParser {
         if (flow.constructors().isEmpty()) {
             return new Problem(
                             ProblemType.UNKNOWN_FLOW,
-                            "%s has no public constructor with known parameter names: compile it with -parameters."
+                            "%s has no public constructor with known parameter names. Compile the CorDapp with -parameters."
                                     .formatted(flow.flowClass().getName()))
                     .field("flow");
         }
@@ -145,7 +145,7 @@ public final class ArgumentParser {
         String unknown = firstUnknown(flow, given);
         return new Problem(
                         ProblemType.UNKNOWN_ARGUMENT,
-                        "args.%s is not an argument, or not together with the others: %s"
+                        "args.%s is not an argument, or cannot be combined with the others: %s"
                                 .formatted(unknown, flow.signatures()))
                 .field("args." + unknown);
     }

@@ -109,14 +109,15 @@ public final class FlowCatalog {
                 .collect(Collectors.joining(", "));
         return new Problem(
                         ProblemType.UNKNOWN_FLOW,
-                        "No startable flow of this node is called \"%s\". There are: %s.".formatted(name, known))
+                        "The node has no startable flow \"%s\". Its startable flows are: %s.".formatted(name, known))
                 .field("flow");
     }
 
     private static Problem ambiguous(String name, List<String> matches) {
         return new Problem(
                         ProblemType.UNKNOWN_FLOW,
-                        "\"%s\" could be any of: %s. Give the class name.".formatted(name, String.join(", ", matches)))
+                        "\"%s\" matches several flows: %s. Give the class name."
+                                .formatted(name, String.join(", ", matches)))
                 .field("flow");
     }
 

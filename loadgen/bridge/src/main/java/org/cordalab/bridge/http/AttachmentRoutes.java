@@ -53,7 +53,7 @@ final class AttachmentRoutes {
         if (!uploads.tryAcquire(MAX_WAIT.toMillis(), TimeUnit.MILLISECONDS)) {
             throw new Problem(
                             ProblemType.TOO_MANY_UPLOADS,
-                            "One attachment is uploaded at a time, and none of those before it has ended for %d s."
+                            "Only one attachment is uploaded at a time, and no earlier upload has ended within %d s."
                                     .formatted(MAX_WAIT.toSeconds()))
                     .retryAfter(RETRY_AFTER);
         }
@@ -67,7 +67,7 @@ final class AttachmentRoutes {
     private void upload(Exchange exchange, BridgedNode node, String name) {
         byte[] content = exchange.bytes(MEDIA_TYPE, maxBytes);
         if (!Arrays.equals(Arrays.copyOf(content, ZIP_START.length), ZIP_START)) {
-            throw new Problem(ProblemType.INVALID_REQUEST, "The body is not a zip or jar file, which attachments are.");
+            throw new Problem(ProblemType.INVALID_REQUEST, "An attachment must be a zip or jar file.");
         }
         NodeSession session = session(node);
         try {
@@ -82,7 +82,7 @@ final class AttachmentRoutes {
         } catch (RuntimeException e) {
             throw new Problem(
                     ProblemType.INVALID_REQUEST,
-                    "%s does not take the attachment: %s".formatted(node.name(), e.getMessage()));
+                    "%s rejected the attachment: %s".formatted(node.name(), e.getMessage()));
         }
     }
 
@@ -91,7 +91,8 @@ final class AttachmentRoutes {
         BridgedNode node = nodes.get(exchange.path("node"));
         String id = exchange.path("id");
         if (!id.matches(HASH_PATTERN)) {
-            throw new Problem(ProblemType.INVALID_REQUEST, "An attachment's id is 64 hexadecimal digits.").field("id");
+            throw new Problem(ProblemType.INVALID_REQUEST, "An attachment's id must have 64 hexadecimal digits.")
+                    .field("id");
         }
         try {
             if (!session(node).hasAttachment(SecureHash.parse(id))) {

@@ -96,7 +96,7 @@ public final class BridgeServer implements AutoCloseable {
         routing.route(Method.POST, flowsPath, handler(flowsPath, flows::post));
         routing.any(flowsPath, methodNotAllowed(flowsPath, "GET, POST"));
         routing.any(handler(UNMATCHED, exchange -> {
-            throw new Problem(ProblemType.NOT_FOUND, "There is no such path; /openapi.json lists those there are.");
+            throw new Problem(ProblemType.NOT_FOUND, "Unknown path; /openapi.json lists all paths.");
         }));
         return routing;
     }
@@ -109,7 +109,7 @@ public final class BridgeServer implements AutoCloseable {
     private Handler methodNotAllowed(String path, String allowed) {
         return handler(path, exchange -> {
             exchange.allow(allowed);
-            throw new Problem(ProblemType.METHOD_NOT_ALLOWED, "This path takes %s.".formatted(allowed));
+            throw new Problem(ProblemType.METHOD_NOT_ALLOWED, "This path accepts only %s.".formatted(allowed));
         });
     }
 
@@ -165,7 +165,7 @@ public final class BridgeServer implements AutoCloseable {
     private static Problem transportProblem(Status status, String message) {
         String detail = message == null || message.isBlank() ? status.reasonPhrase() : message;
         if (status.code() == ProblemType.BODY_TOO_LARGE.status()) {
-            return new Problem(ProblemType.BODY_TOO_LARGE, "The body is far too long.");
+            return new Problem(ProblemType.BODY_TOO_LARGE, "The body is too long.");
         }
         return new Problem(status.code() >= 500 ? ProblemType.INTERNAL_ERROR : ProblemType.INVALID_REQUEST, detail);
     }

@@ -96,7 +96,7 @@ final class Exchange {
             throw new Problem(
                             ProblemType.UNSUPPORTED_MEDIA_TYPE,
                             "The Content-Type must be %s, but %s."
-                                    .formatted(mediaType, given.isEmpty() ? "there is none" : "is " + given))
+                                    .formatted(mediaType, given.isEmpty() ? "is missing" : "is " + given))
                     .field("Content-Type");
         }
         return RequestBody.read(request, response, maxBytes);

@@ -34,7 +34,8 @@ record FlowRequest(String flow, ObjectNode arguments, Optional<String> clientId)
             String name = names.next();
             if (!FIELDS.contains(name)) {
                 throw invalid(
-                        "There is no field \"%s\": a flow start has flow, args and clientId.".formatted(name), name);
+                        "Unknown field \"%s\". A flow start has the fields flow, args and clientId.".formatted(name),
+                        name);
             }
         }
         return new FlowRequest(flow(body), arguments(body), clientId(body));

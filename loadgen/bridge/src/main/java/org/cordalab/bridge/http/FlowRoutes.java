@@ -172,7 +172,7 @@ final class FlowRoutes {
             case FlowOutcome.NeverStarted neverStarted ->
                 throw new Problem(
                                 ProblemType.NODE_UNAVAILABLE,
-                                "The connection broke before the node had the flow. Nothing was started.")
+                                "The connection broke before the node received the flow. Nothing was started.")
                         .clientId(run.clientId());
             case FlowOutcome.Lost lost -> throw unknown(lost.why(), run);
         };
@@ -237,7 +237,7 @@ final class FlowRoutes {
     private static Problem unknown(String why, FlowRun run) {
         return new Problem(
                         ProblemType.OUTCOME_UNKNOWN,
-                        why + " Ask again by the client id, or repeat the start with the same client id.")
+                        why + " Ask again with the client id, or repeat the start with the same client id.")
                 .clientId(run.clientId())
                 .flowId(run.flowId().orElse(null));
     }
@@ -245,7 +245,8 @@ final class FlowRoutes {
     private static Problem noSuchClientId(BridgedNode node, String clientId) {
         return new Problem(
                         ProblemType.NOT_FOUND,
-                        "Neither the bridge nor %s knows a flow of client id %s.".formatted(node.name(), clientId))
+                        "Neither the bridge nor %s knows a flow with the client id %s."
+                                .formatted(node.name(), clientId))
                 .clientId(clientId);
     }
 

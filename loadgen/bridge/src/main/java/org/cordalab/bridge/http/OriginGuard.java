@@ -52,8 +52,7 @@ final class OriginGuard {
         if (!LOOPBACK.matcher(host).matches() && !allowedHosts.contains(host)) {
             throw new Problem(
                             ProblemType.UNKNOWN_HOST,
-                            ("The bridge does not answer for the host \"%s\": use localhost, or add the host to"
-                                            + " ALLOWED_HOSTS in .env.")
+                            "The host \"%s\" is not allowed. Use localhost, or add the host to ALLOWED_HOSTS in .env."
                                     .formatted(host))
                     .field("Host");
         }

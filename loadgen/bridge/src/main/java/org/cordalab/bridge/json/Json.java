@@ -90,13 +90,13 @@ public final class Json {
                 return null;
             }
             if (token.isStructStart() && ++depth > MAX_DEPTH) {
-                throw _constructError("More than %d levels of nesting".formatted(MAX_DEPTH));
+                throw _constructError("The nesting is deeper than %d levels".formatted(MAX_DEPTH));
             }
             if (token.isStructEnd()) {
                 depth--;
             }
             if (token.isNumeric() && getTextLength() > MAX_NUMBER_CHARS) {
-                throw _constructError("A number of more than %d characters".formatted(MAX_NUMBER_CHARS));
+                throw _constructError("The number has more than %d characters".formatted(MAX_NUMBER_CHARS));
             }
             return token;
         }

@@ -41,16 +41,16 @@ public final class BridgeMetrics {
 
     private final Counter started = counter("bridge_flows_started", "Flows handed to the node.", NODE, FLOW);
     private final Counter completed =
-            counter("bridge_flows_completed", "Flows whose result came back from the node.", NODE, FLOW);
+            counter("bridge_flows_completed", "Flows whose result arrived from the node.", NODE, FLOW);
     private final Counter failed = counter(
             "bridge_flows_failed",
-            "Flows that ended otherwise: flow_exception (the flow threw), rejected (the node did not start it),"
+            "Flows that did not complete: flow_exception (the flow threw), rejected (the node did not start it),"
                     + " never_started (the connection broke before the node had it), lost (outcome unknown).",
             NODE,
             FLOW,
             "reason");
-    private final Counter rejected = counter(
-            "bridge_flows_rejected", "Flow starts refused before the node saw them, by problem slug.", NODE, "reason");
+    private final Counter rejected =
+            counter("bridge_flows_rejected", "Flow starts that the bridge rejected, by problem slug.", NODE, "reason");
     private final Counter httpRequests =
             counter("bridge_http_requests", "HTTP requests answered, by status and route.", "status", "route");
     private final Histogram flowDuration = histogram(
@@ -61,15 +61,15 @@ public final class BridgeMetrics {
             histogram("bridge_rpc_duration_seconds", "Round trip of the RPC that starts a flow.", RPC_SECONDS);
 
     public BridgeMetrics() {
-        gauge("bridge_flows_in_flight", "Flows handed to the node whose outcome is not known yet.", inFlight);
+        gauge("bridge_flows_in_flight", "Flows that were handed to the node and have no outcome yet.", inFlight);
         gauge(
                 "bridge_flows_in_flight_limit",
-                "Flows that may be in flight at once; the next one is answered with 429.",
+                "Maximum number of flows in flight. Further starts are answered with 429.",
                 inFlightLimit);
         gauge("bridge_node_ready", "1 when the node has answered an RPC within the last seconds.", ready);
         gauge(
                 "bridge_client_ids_to_remove",
-                "Ended flows whose outcome the node still keeps and the bridge is about to clear.",
+                "Ended flows whose outcome the node keeps until the bridge removes it.",
                 clientIdsToRemove);
         JvmMetrics.builder().register(registry);
     }

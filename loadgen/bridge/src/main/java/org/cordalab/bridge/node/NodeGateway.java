@@ -9,7 +9,7 @@ public interface NodeGateway extends AutoCloseable {
     /** The node's name in the API. */
     String name();
 
-    /** Whether the node has answered an RPC within the last seconds. */
+    /** Whether the node has answered an RPC within the last few seconds. */
     boolean ready();
 
     /** What the node said at the last connection; nothing until it was reached once. */

@@ -6,21 +6,21 @@ public enum ProblemType {
     INVALID_REQUEST("invalid-request", 400, "The request is not valid"),
     UNKNOWN_ARGUMENT("unknown-argument", 400, "The flow has no such argument"),
     MISSING_ARGUMENT("missing-argument", 400, "An argument is missing"),
-    INVALID_ARGUMENT("invalid-argument", 400, "An argument has a wrong value"),
-    FOREIGN_ORIGIN("foreign-origin", 403, "Web pages of other origins are not let in"),
+    INVALID_ARGUMENT("invalid-argument", 400, "An argument has an invalid value"),
+    FOREIGN_ORIGIN("foreign-origin", 403, "Requests from other origins are not allowed"),
     UNKNOWN_NODE("unknown-node", 404, "There is no such node"),
     UNKNOWN_FLOW("unknown-flow", 404, "The node has no such flow"),
-    NOT_FOUND("not-found", 404, "There is nothing here"),
-    METHOD_NOT_ALLOWED("method-not-allowed", 405, "The method is not allowed here"),
+    NOT_FOUND("not-found", 404, "Not found"),
+    METHOD_NOT_ALLOWED("method-not-allowed", 405, "Method not allowed"),
     BODY_TOO_LARGE("body-too-large", 413, "The body is too large"),
-    UNSUPPORTED_MEDIA_TYPE("unsupported-media-type", 415, "The body is of another media type"),
-    UNKNOWN_HOST("unknown-host", 421, "The request is for another host"),
+    UNSUPPORTED_MEDIA_TYPE("unsupported-media-type", 415, "The media type of the body is not supported"),
+    UNKNOWN_HOST("unknown-host", 421, "The request is addressed to another host"),
     TOO_MANY_OUTSTANDING_FLOWS("too-many-outstanding-flows", 429, "The node has too many outstanding flows"),
     TOO_MANY_UPLOADS("too-many-uploads", 429, "Other attachments are being uploaded"),
     INTERNAL_ERROR("internal-error", 500, "The bridge failed"),
     FLOW_FAILED("flow-failed", 502, "The flow failed"),
     NODE_UNAVAILABLE("node-unavailable", 503, "The node cannot be reached"),
-    OUTCOME_UNKNOWN("outcome-unknown", 504, "The outcome of the flow is not known");
+    OUTCOME_UNKNOWN("outcome-unknown", 504, "The outcome of the flow is unknown");
 
     private static final String URN_PREFIX = "urn:corda-lab:problem:";
 

@@ -177,11 +177,11 @@ public final class FlowRun {
     }
 
     private static FlowOutcome forgotten() {
-        return new FlowOutcome.Lost("The connection broke, and after it the node did not know the client id any more.");
+        return new FlowOutcome.Lost("After the connection broke, the node no longer knew the client id.");
     }
 
     private static FlowOutcome withoutClientId() {
         return new FlowOutcome.Lost(
-                "The connection broke, and this version of Corda has no client ids to ask again by.");
+                "The connection broke, and without client ids (Corda before 4.6) the outcome cannot be asked for.");
     }
 }

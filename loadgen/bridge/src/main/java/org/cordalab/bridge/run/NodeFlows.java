@@ -89,7 +89,7 @@ public final class NodeFlows implements AutoCloseable {
         cleaner.start();
     }
 
-    /** Flows handed to the node whose outcome is not known yet. */
+    /** Flows that were handed to the node and have no outcome yet. */
     public int outstanding() {
         return maxOutstanding - permits.availablePermits();
     }

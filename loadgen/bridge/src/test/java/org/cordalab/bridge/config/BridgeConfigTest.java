@@ -52,13 +52,12 @@ class BridgeConfigTest {
 
         assertThat(mistakes())
                 .containsExactlyInAnyOrder(
-                        "BRIDGE_NODES has an entry \"PartyB\" that is not of the form PartyA=partya:10003",
+                        "BRIDGE_NODES: \"PartyB\" must have the form PartyA=partya:10003",
                         "BRIDGE_NODES names the node \"partya\" twice",
-                        "BRIDGE_NODES has an entry \"PartyC=c:99999\" that is not of the form PartyA=partya:10003",
+                        "BRIDGE_NODES: \"PartyC=c:99999\" must have the form PartyA=partya:10003",
                         "BRIDGE_RPC_PASSWORD is not set",
                         "BRIDGE_PORT must be a whole number from 0 to 65535, but is \"http\"",
-                        "BRIDGE_ALLOWED_HOSTS has an entry \"http://Lab:8080\" that is not a host without scheme"
-                                + " and port",
+                        "BRIDGE_ALLOWED_HOSTS: \"http://Lab:8080\" must be a host name without scheme and port",
                         "BRIDGE_MAX_OUTSTANDING_FLOWS must be a whole number from 1 to 100000, but is \"0\"");
     }
 

@@ -150,7 +150,7 @@ class OriginGuardTest {
                 "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n" + lines(headers) + "\r\n");
     }
 
-    /** A flow start; it is let in when it starts a flow, which then does not end in time. */
+    /** A flow start. If it is allowed, the flow starts and does not end in time. */
     private String post(String... headers) throws IOException {
         return bridge.sendRaw("POST " + FLOWS + " HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n"
                 + "Content-Length: " + EMPTY.length() + "\r\n" + lines(headers) + "\r\n" + EMPTY);

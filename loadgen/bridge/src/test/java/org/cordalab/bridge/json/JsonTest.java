@@ -51,7 +51,7 @@ class JsonTest {
         var problem = catchThrowableOfType(Problem.class, () -> read("[".repeat(500_000)));
 
         assertThat(problem.type()).isEqualTo(ProblemType.MALFORMED_JSON);
-        assertThat(problem).hasMessageContaining("64 levels of nesting");
+        assertThat(problem).hasMessageContaining("deeper than 64 levels");
     }
 
     @Test
