@@ -8,9 +8,9 @@ import org.cordalab.bridge.node.NodeGateway;
 import org.cordalab.bridge.run.NodeFlows;
 
 /**
- * All that the bridge has for one node.
+ * Everything that the bridge holds for one node.
  *
- * @param arguments reads arguments with the parties that this node knows
+ * @param arguments converts arguments with the parties that this node knows
  */
 public record BridgedNode(NodeGateway gateway, NodeFlows flows, ArgumentParser arguments) implements AutoCloseable {
 

@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
-/** The configured nodes, by name; upper and lower case are one. */
+/** The configured nodes by name. Names are case-insensitive. */
 public final class BridgedNodes {
 
     private final Map<String, BridgedNode> byName = new LinkedHashMap<>();
@@ -18,13 +18,13 @@ public final class BridgedNodes {
         nodes.forEach(node -> byName.put(key(node.name()), node));
     }
 
-    /** All nodes in the order of the configuration. */
+    /** Returns all nodes in the order of the configuration. */
     public Collection<BridgedNode> all() {
         return byName.values();
     }
 
     /**
-     * Finds a node.
+     * Finds a node by name.
      *
      * @throws Problem unknown-node
      */

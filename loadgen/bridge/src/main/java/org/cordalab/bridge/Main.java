@@ -11,12 +11,12 @@ import org.cordalab.bridge.node.RpcConnector;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Starts the bridge, and ends it on SIGTERM within ten seconds. */
+/** Starts the bridge, and stops it within ten seconds of SIGTERM. */
 public final class Main {
 
     private static final int EXIT_BAD_CONFIG = 2;
 
-    /** How long flows under way may still take when the bridge is told to stop. */
+    /** Longest time that outstanding flows may still take when the bridge is stopped. */
     private static final Duration DRAIN_LIMIT = Duration.ofSeconds(6);
 
     private static final Logger LOG = LoggerFactory.getLogger(Main.class);

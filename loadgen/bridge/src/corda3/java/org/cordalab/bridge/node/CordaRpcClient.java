@@ -11,9 +11,10 @@ import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.flow.FlowCall;
 
 /**
- * The RPC client of Corda 3, which knows neither client ids nor what a node has installed, and speaks Kryo, not AMQP.
+ * The RPC client of Corda 3. It supports neither client ids nor a list of installed CorDapps, and uses Kryo, not AMQP.
  *
- * <p>It cannot be told not to reconnect. That does no harm: {@link NodeConnection} closes it at the first failure.
+ * <p>It cannot be configured not to reconnect. This does no harm, because {@link NodeConnection} closes it at the first
+ * failure.
  */
 final class CordaRpcClient implements RpcClient {
 
@@ -48,6 +49,6 @@ final class CordaRpcClient implements RpcClient {
     }
 
     private static UnsupportedOperationException noClientIds() {
-        return new UnsupportedOperationException("Corda 3 has no client ids");
+        return new UnsupportedOperationException("Corda 3 does not support client ids");
     }
 }

@@ -16,13 +16,13 @@ import org.cordalab.bridge.flow.FlowCall;
 /**
  * The RPC client of Corda 4.
  *
- * <p>Corda's own {@code GracefulReconnect} is not used: while it reconnects it holds every caller inside a
- * {@code synchronized} block without a time limit, which with virtual threads also holds their carriers, and it cannot
- * tell a caller that there is no connection. {@link NodeConnection} reconnects instead.
+ * <p>Corda's own {@code GracefulReconnect} is not used. While it reconnects, every caller waits without a time limit
+ * inside a {@code synchronized} block, which also holds the carriers of virtual threads. It also cannot report to a
+ * caller that there is no connection. {@link NodeConnection} reconnects instead.
  */
 final class CordaRpcClient implements RpcClient {
 
-    /** Corda 4.0; the default would refuse every node older than the client library. */
+    /** Corda 4.0. The default would reject every node older than the client library. */
     private static final int MINIMUM_PLATFORM_VERSION = 4;
 
     private final Set<SerializationCustomSerializer<?, ?>> serializers =
@@ -73,7 +73,7 @@ final class CordaRpcClient implements RpcClient {
             return MINIMUM_PLATFORM_VERSION;
         }
 
-        /** None: a broken connection is replaced as a whole. */
+        /** Returns 0, because a broken connection is replaced as a whole. */
         @Override
         public int getMaxReconnectAttempts() {
             return 0;

@@ -13,19 +13,19 @@ import net.corda.core.internal.ClassLoadingUtilsKt;
 import net.corda.core.serialization.SerializationCustomSerializer;
 
 /**
- * Finds the serialisers that CorDapps bring for their own types.
+ * Finds the serialisers that CorDapps provide for their own types.
  *
- * <p>Left to itself the RPC client looks for them in the whole class path, which takes over two seconds of processor time;
- * only CorDapps have any.
+ * <p>By default, the RPC client searches the whole class path, which takes over two seconds of CPU time. Only CorDapps
+ * have such serialisers.
  */
 final class CordappSerializers {
 
-    /** The folder that CorDapps are in, here as on a node. */
+    /** The folder of the CorDapps, the same as on a node. */
     private static final Path FOLDER = Path.of("cordapps");
 
     private CordappSerializers() {}
 
-    /** Makes one of each that the CorDapps in this class path have. */
+    /** Creates one instance of every serialiser in the CorDapps on this class path. */
     @SuppressWarnings({"unchecked", "rawtypes"})
     static Set<SerializationCustomSerializer<?, ?>> find(String classPath) {
         URL[] cordapps = Arrays.stream(classPath.split(File.pathSeparator))
@@ -34,7 +34,7 @@ final class CordappSerializers {
                         && FOLDER.equals(path.getParent().getFileName()))
                 .map(CordappSerializers::url)
                 .toArray(URL[]::new);
-        // The classes themselves come from its parent, the class loader of everything else.
+        // The classes themselves are loaded by its parent, the class loader of everything else.
         try (var loader = new URLClassLoader(cordapps, CordappSerializers.class.getClassLoader())) {
             return (Set) ClassLoadingUtilsKt.createInstancesOfClassesImplementing(
                     loader, SerializationCustomSerializer.class, null);

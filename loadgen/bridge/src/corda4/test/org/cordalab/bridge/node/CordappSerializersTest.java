@@ -13,7 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 class CordappSerializersTest {
 
-    /** A type that Corda cannot serialise by itself. */
+    /** A type that Corda cannot serialise without help. */
     public static final class Odd {}
 
     public static final class Proxy {}

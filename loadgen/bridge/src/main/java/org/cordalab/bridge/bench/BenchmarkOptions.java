@@ -7,11 +7,11 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What the benchmark is asked to do.
+ * The options of the benchmark.
  *
- * @param warmUp same load before the clock starts
- * @param duration of the measurement, unless a count is given
- * @param count flows to measure, instead of a duration
+ * @param warmUp time under the same load before the measurement
+ * @param duration length of the measurement, unless a count is given
+ * @param count number of flows to measure, instead of a duration
  */
 record BenchmarkOptions(
         String node,
@@ -36,16 +36,16 @@ record BenchmarkOptions(
     /**
      * Reads the command line.
      *
-     * @throws IllegalArgumentException with a sentence for the user
+     * @throws IllegalArgumentException with a message for the user
      */
     static BenchmarkOptions of(String[] commandLine) {
         Map<String, String> values = new HashMap<>();
         for (int i = 0; i < commandLine.length; i += 2) {
             if (!NAMES.contains(commandLine[i])) {
-                throw new IllegalArgumentException("There is no option " + commandLine[i]);
+                throw new IllegalArgumentException("Unknown option " + commandLine[i]);
             }
             if (i + 1 == commandLine.length) {
-                throw new IllegalArgumentException(commandLine[i] + " wants a value");
+                throw new IllegalArgumentException(commandLine[i] + " needs a value");
             }
             values.put(commandLine[i], commandLine[i + 1]);
         }

@@ -10,7 +10,7 @@ import java.util.stream.Stream;
 import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.node.NodeSession;
 
-/** N workers, each with one flow in flight: it starts the next when the last has ended. */
+/** N workers, each with one flow in flight. A worker starts its next flow when the last one has ended. */
 final class ClosedLoop {
 
     private final NodeSession session;
@@ -23,7 +23,7 @@ final class ClosedLoop {
         this.inFlight = inFlight;
     }
 
-    /** Runs until {@code goOn}, which is asked before each start, says no and all flows have ended. */
+    /** Runs until {@code goOn}, which is called before each start, returns false and all flows have ended. */
     Result run(BooleanSupplier goOn) throws InterruptedException {
         var started = new AtomicLong();
         var failed = new AtomicLong();
@@ -58,14 +58,14 @@ final class ClosedLoop {
     /**
      * One flow that returned.
      *
-     * @param endedAfterNanos from the beginning of the run
+     * @param endedAfterNanos time from the beginning of the run to the end of the flow
      */
     record Completion(long latencyNanos, long endedAfterNanos) {}
 
     /**
-     * All that came of a run.
+     * The result of a run.
      *
-     * @param firstError null when nothing failed
+     * @param firstError null if no flow failed
      */
     record Result(long started, long failed, String firstError, List<Completion> completions) {}
 }

@@ -23,10 +23,10 @@ import org.cordalab.bridge.node.RpcConnector;
 import org.cordalab.bridge.problem.Problem;
 
 /**
- * Starts flows over RPC with nothing in between: what the bridge and the load generator are compared with.
+ * Starts flows over RPC with nothing in between, as the reference for the bridge and the load generator.
  *
  * <p>It uses the bridge's RPC client and configuration (the same {@code BRIDGE_…} variables), but no HTTP and no client
- * ids, which is how a plain Corda client starts flows. It prints one line of JSON.
+ * ids, like a plain Corda client. It prints one line of JSON.
  */
 public final class DirectRpcBenchmark {
 
@@ -101,10 +101,10 @@ public final class DirectRpcBenchmark {
     }
 
     /**
-     * The rate counts what ended inside the window, the latencies are those of the flows that did.
+     * Reports the rate and the latencies of the flows that ended inside the window.
      *
-     * <p>With a duration, load runs without a break through warm-up and window, as a Locust run does: a window that began
-     * with nothing in flight would understate the rate by the first flows' latency.
+     * <p>With a duration, load runs through warm-up and window without a break, as in a Locust run. A window that began
+     * with nothing in flight would understate the rate by the latency of the first flows.
      */
     private static JsonNode report(
             BenchmarkOptions options, FlowCall call, ClosedLoop.Result result, long windowBegin, long windowNanos) {
@@ -134,7 +134,10 @@ public final class DirectRpcBenchmark {
         return json;
     }
 
-    /** The smallest latency that at least this share of flows did not exceed (nearest rank); 0 without flows. */
+    /**
+     * Returns the smallest latency, in milliseconds, that at least this share of flows did not exceed (nearest rank); 0
+     * without flows.
+     */
     private static double percentile(long[] sortedNanos, double share) {
         if (sortedNanos.length == 0) {
             return 0;

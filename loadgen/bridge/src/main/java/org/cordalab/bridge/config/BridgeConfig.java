@@ -10,13 +10,14 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * Everything the bridge is told from outside, read from {@code BRIDGE_…} environment variables.
+ * The configuration of the bridge, read from {@code BRIDGE_…} environment variables.
  *
- * @param allowedHosts hosts that requests may be addressed to, beside those of the loopback interface; in lower case
- * @param maxOutstandingFlows flows that may be outstanding at one node at a time
+ * @param allowedHosts hosts to which requests may be addressed, in addition to the loopback hosts; in lower case
+ * @param maxOutstandingFlows maximum number of outstanding flows per node
  * @param maxBodyBytes largest request body that is read into memory
- * @param maxAttachmentBytes largest attachment that is uploaded; Corda's RPC client holds several copies of it in memory
- * @param flowTimeout longest a request waits for its flow; the flow itself goes on
+ * @param maxAttachmentBytes largest attachment that can be uploaded; Corda's RPC client holds several copies of it in
+ *     memory
+ * @param flowTimeout longest time that a request waits for its flow; the flow itself continues
  */
 public record BridgeConfig(
         List<NodeAddress> nodes,
@@ -30,7 +31,7 @@ public record BridgeConfig(
         Duration flowTimeout) {
 
     private static final int MAX_NODES = 64;
-    /** A name or an IPv4 address, or an IPv6 address in brackets. */
+    /** A host name, an IPv4 address, or an IPv6 address in brackets. */
     private static final Pattern HOST = Pattern.compile("[a-z0-9._-]+|\\[[0-9a-f:.]+]");
 
     public BridgeConfig {
@@ -41,13 +42,13 @@ public record BridgeConfig(
     /**
      * Reads and checks the whole environment.
      *
-     * @throws ConfigException naming every variable that is wrong, not only the first
+     * @throws ConfigException naming every invalid variable, not only the first
      */
     public static BridgeConfig fromEnvironment(Map<String, String> environment) {
         return new Reader(environment).read();
     }
 
-    /** Leaves the password out. */
+    /** Omits the password. */
     @Override
     public String toString() {
         return ("BridgeConfig[nodes=%s, rpcUser=%s, port=%d, allowedHosts=%s, maxOutstandingFlows=%d, maxBodyBytes=%d,"
@@ -107,7 +108,7 @@ public record BridgeConfig(
                     return number;
                 }
             } catch (NumberFormatException e) {
-                // Falls through to the same message: the range says what is wanted.
+                // Falls through to the same message, which gives the valid range.
             }
             mistakes.add(
                     "%s must be a whole number from %d to %d, but is \"%s\"".formatted(variable, least, most, value));
@@ -163,7 +164,7 @@ public record BridgeConfig(
                         return new NodeAddress(name, host, port);
                     }
                 } catch (NumberFormatException e) {
-                    // Falls through to the same message: the example says what is wanted.
+                    // Falls through to the same message, which gives a valid example.
                 }
             }
             mistakes.add("%s: \"%s\" must have the form PartyA=partya:10003".formatted(variable, entry));

@@ -2,7 +2,7 @@ package org.cordalab.bridge.config;
 
 import java.util.List;
 
-/** The environment does not make a configuration; holds every mistake that was found. */
+/** Thrown if the environment is not a valid configuration. Holds every mistake that was found. */
 public final class ConfigException extends RuntimeException {
 
     private final List<String> mistakes;
@@ -12,7 +12,7 @@ public final class ConfigException extends RuntimeException {
         this.mistakes = List.copyOf(mistakes);
     }
 
-    /** One sentence per mistake. */
+    /** Returns one sentence per mistake. */
     public List<String> mistakes() {
         return mistakes;
     }

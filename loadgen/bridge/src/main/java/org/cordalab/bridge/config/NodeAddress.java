@@ -1,7 +1,7 @@
 package org.cordalab.bridge.config;
 
 /**
- * Where one node's RPC interface listens.
+ * The address of one node's RPC interface.
  *
  * @param name the node's name in the API, in metrics and in messages, such as {@code PartyA}
  */

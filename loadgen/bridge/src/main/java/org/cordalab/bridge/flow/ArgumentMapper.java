@@ -21,15 +21,15 @@ import net.corda.client.jackson.JacksonSupport;
 import net.corda.core.identity.CordaX500Name;
 import net.corda.core.node.services.IdentityService;
 
-/** Makes the mapper that turns JSON into Corda's types the way Corda's own shell does, but takes nothing doubtful. */
+/** Creates the mapper that converts JSON to Corda's types as Corda's shell does, but accepts no doubtful values. */
 public final class ArgumentMapper {
 
     private ArgumentMapper() {}
 
     /**
-     * @param parties where names of parties are looked up; no RPC is made for them
+     * @param parties used to look up parties by name, without an RPC
      */
-    // Deprecated in Corda 3 alone.
+    // Deprecated only in Corda 3.
     @SuppressWarnings("deprecation")
     public static ObjectMapper create(PartyDirectory parties) {
         ObjectMapper mapper = JacksonSupport.createInMemoryMapper(identityService(parties), new JsonFactory(), true);
@@ -44,7 +44,7 @@ public final class ArgumentMapper {
         forbid(mapper, LogicalType.Integer, CoercionInputShape.String, CoercionInputShape.Float);
         forbid(mapper, LogicalType.Float, CoercionInputShape.String);
         forbid(mapper, LogicalType.Boolean, CoercionInputShape.String, CoercionInputShape.Integer);
-        // Decimals as strings are how JSON keeps them exact.
+        // In JSON, only strings keep decimals exact.
         mapper.coercionConfigFor(BigDecimal.class)
                 .setCoercion(CoercionInputShape.String, CoercionAction.TryConvert)
                 .setCoercion(CoercionInputShape.EmptyString, CoercionAction.Fail);
@@ -59,7 +59,7 @@ public final class ArgumentMapper {
         mapper.coercionConfigFor(target).setCoercion(CoercionInputShape.EmptyString, CoercionAction.Fail);
     }
 
-    /** Corda's mapper wants a whole {@link IdentityService}, of which it calls three methods. */
+    /** Corda's mapper needs an {@link IdentityService}, but calls only three of its methods. */
     private static IdentityService identityService(PartyDirectory parties) {
         return (IdentityService) Proxy.newProxyInstance(
                 IdentityService.class.getClassLoader(),
@@ -74,7 +74,7 @@ public final class ArgumentMapper {
                 });
     }
 
-    /** This version of Jackson takes any scalar for a string, whatever its coercion settings say. */
+    /** Rejects scalars, which this version of Jackson accepts as strings whatever its coercion settings are. */
     private static final class StrictString extends StdScalarDeserializer<String> {
         StrictString() {
             super(String.class);

@@ -16,7 +16,7 @@ import java.util.Set;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
-/** Turns named JSON arguments into the constructor arguments of a flow. */
+/** Converts named JSON arguments to the constructor arguments of a flow. */
 public final class ArgumentParser {
 
     private static final int MAX_VALUE_CHARS = 120;
@@ -24,16 +24,16 @@ public final class ArgumentParser {
     private final ObjectMapper mapper;
 
     /**
-     * @param mapper one of {@link ArgumentMapper}
+     * @param mapper created by {@link ArgumentMapper}
      */
     public ArgumentParser(ObjectMapper mapper) {
         this.mapper = mapper;
     }
 
     /**
-     * Chooses the constructor that has exactly the given names and reads each value as its parameter's type.
+     * Selects the constructor with exactly the given parameter names, and converts each value to its parameter's type.
      *
-     * @throws Problem unknown-argument, missing-argument or invalid-argument, naming the field and what is wanted
+     * @throws Problem unknown-argument, missing-argument or invalid-argument, with the field and the expected value
      */
     public FlowCall parse(FlowDefinition flow, ObjectNode arguments) {
         Set<String> given = new HashSet<>();
@@ -45,7 +45,7 @@ public final class ArgumentParser {
             throw noConstructor(flow, given);
         }
         Problem first = null;
-        // Overloads with the same names and other types: the first that can take the values.
+        // Overloads may have the same names and other types. The first one that accepts the values is used.
         for (FlowConstructor constructor : matching) {
             try {
                 return FlowCall.of(flow, constructor, values(constructor, arguments), arguments);
@@ -78,14 +78,14 @@ public final class ArgumentParser {
             return value;
         } catch (MismatchedInputException e) {
             String path = path(e);
-            // At the top, what is wanted says it all; Jackson's own words are about Jackson.
+            // At the top level, the expected value is explanation enough; Jackson's message is about Jackson.
             throw invalid(parameter, json, path, path.isEmpty() ? "" : e.getOriginalMessage());
         } catch (JsonMappingException e) {
             throw invalid(parameter, json, path(e), e.getOriginalMessage());
         } catch (JsonProcessingException e) {
             throw invalid(parameter, json, "", e.getOriginalMessage());
         } catch (IOException | IllegalArgumentException | IllegalStateException | ArithmeticException e) {
-            // Corda's types check themselves with exceptions of their own.
+            // Corda's types validate themselves, with exceptions of their own.
             throw invalid(parameter, json, "", String.valueOf(e.getMessage()));
         }
     }
@@ -105,7 +105,7 @@ public final class ArgumentParser {
                 .field(field);
     }
 
-    /** Where in a nested value the mistake is: {@code [2].name}, or nothing. */
+    /** Returns the path of the invalid part of a nested value, such as {@code [2].name}, or an empty string. */
     private static String path(JsonMappingException e) {
         StringBuilder path = new StringBuilder();
         for (JsonMappingException.Reference reference : e.getPath()) {
@@ -158,7 +158,7 @@ public final class ArgumentParser {
                 .orElseThrow();
     }
 
-    /** The first name, in the alphabet, that the nearest constructor does not have. */
+    /** Returns the alphabetically first name that the closest constructor does not have. */
     private static String firstUnknown(FlowDefinition flow, Set<String> given) {
         FlowConstructor nearest = flow.constructors().stream()
                 .max(Comparator.comparingLong(constructor ->

@@ -18,7 +18,7 @@ import net.corda.core.identity.AbstractParty;
 import net.corda.core.identity.CordaX500Name;
 import net.corda.core.utilities.OpaqueBytes;
 
-/** Says in words which JSON value a parameter wants. */
+/** Describes the JSON value that a parameter expects. */
 final class ExpectedValue {
 
     private static final Map<Class<?>, String> WORDS = Map.ofEntries(

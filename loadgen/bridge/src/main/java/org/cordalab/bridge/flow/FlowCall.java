@@ -11,10 +11,10 @@ import java.util.TreeMap;
 import net.corda.core.flows.FlowLogic;
 
 /**
- * A flow start that has been checked: the class and the constructor arguments in their order.
+ * A checked flow start: the class and the constructor arguments in order.
  *
  * @param shortName the flow's name in metrics
- * @param constructor the one that takes the arguments
+ * @param constructor the constructor that accepts the arguments
  * @param fingerprint equal for starts of the same flow with the same JSON arguments
  */
 public record FlowCall(
@@ -29,7 +29,7 @@ public record FlowCall(
                 flow.flowClass(),
                 flow.shortName(),
                 constructor,
-                // Arguments may be null, so this is no List.of.
+                // Arguments may be null, which List.of does not allow.
                 Arrays.asList(arguments.clone()),
                 fingerprint(flow.flowClass().getName(), json));
     }
@@ -46,7 +46,7 @@ public record FlowCall(
                     MessageDigest.getInstance("SHA-256").digest((className + sorted).getBytes(StandardCharsets.UTF_8));
             return HexFormat.of().formatHex(digest);
         } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("Every Java platform has SHA-256", e);
+            throw new IllegalStateException("Every Java platform must support SHA-256", e);
         }
     }
 }

@@ -15,10 +15,10 @@ import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
 /**
- * The flows that one node lets its RPC users start.
+ * The flows of one node that RPC users may start.
  *
- * <p>A flow is found by its class name, or by the end of it ({@code Iou}, {@code ExampleFlow$Initiator},
- * {@code Initiator}) where that means one flow only.
+ * <p>A flow is found by its class name, or by the end of its class name ({@code Iou}, {@code ExampleFlow$Initiator},
+ * {@code Initiator}) if only one flow matches.
  */
 public final class FlowCatalog {
 
@@ -26,14 +26,14 @@ public final class FlowCatalog {
 
     private final TreeSet<String> classNames;
     private final ClassLoader classLoader;
-    /** Class names by every short form they have. */
+    /** Class names by each of their short forms. */
     private final Map<String, List<String>> byShortForm = new HashMap<>();
 
     private final Map<String, FlowDefinition> definitions = new ConcurrentHashMap<>();
 
     /**
-     * @param classNames what the node registers for RPC
-     * @param classLoader has the CorDapps, for their constructors
+     * @param classNames the flows that the node registers for RPC
+     * @param classLoader the class loader of the CorDapps, from which constructors are read
      */
     public FlowCatalog(Collection<String> classNames, ClassLoader classLoader) {
         this.classNames = new TreeSet<>(classNames);
@@ -45,12 +45,12 @@ public final class FlowCatalog {
         }
     }
 
-    /** Class names of all flows, sorted. */
+    /** Returns the class names of all flows, sorted. */
     public Collection<String> classNames() {
         return Collections.unmodifiableSortedSet(classNames);
     }
 
-    /** The name of a flow in metrics and in lists. */
+    /** Returns the flow's name in metrics and lists. */
     public String shortName(String className) {
         String withoutPackage = withoutPackage(className);
         return byShortForm.get(withoutPackage).size() == 1 ? withoutPackage : className;
@@ -59,7 +59,8 @@ public final class FlowCatalog {
     /**
      * Finds a flow by class name or short name.
      *
-     * @throws Problem unknown-flow, when there is none, more than one, or its class is not on the bridge's class path
+     * @throws Problem unknown-flow if no flow or more than one matches, or if the class is not on the bridge's class
+     *     path
      */
     public FlowDefinition find(String name) {
         if (classNames.contains(name)) {
@@ -72,7 +73,7 @@ public final class FlowCatalog {
         throw matches.isEmpty() ? unknown(name) : ambiguous(name, matches);
     }
 
-    /** Like {@link #find} for a class name of {@link #classNames()}, or nothing where the bridge lacks the class. */
+    /** Finds a flow by a class name from {@link #classNames()}; returns empty if the bridge lacks the class. */
     public Optional<FlowDefinition> loadable(String className) {
         try {
             return Optional.of(definition(className));

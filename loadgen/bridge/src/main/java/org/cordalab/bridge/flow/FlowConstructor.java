@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** One way to start a flow: the parameters of one of its constructors, in their order. */
+/** One way to start a flow: the parameters of one constructor, in order. */
 public record FlowConstructor(List<FlowParameter> parameters) {
 
     public FlowConstructor {
@@ -15,7 +15,7 @@ public record FlowConstructor(List<FlowParameter> parameters) {
         return parameters.stream().map(FlowParameter::name).collect(Collectors.toUnmodifiableSet());
     }
 
-    /** The parameters as in a signature: {@code (iouValue: int, otherParty: Party)}. */
+    /** Returns the parameters as in a signature: {@code (iouValue: int, otherParty: Party)}. */
     @Override
     public String toString() {
         return parameters.stream()

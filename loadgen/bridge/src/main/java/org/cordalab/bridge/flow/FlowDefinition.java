@@ -17,13 +17,13 @@ import net.corda.core.flows.FlowLogic;
 /**
  * A flow class and the ways to start it.
  *
- * @param shortName the name that people and metrics use: the class name without its package, or with it where two flows
- *     of the node would share it
+ * @param shortName the flow's name for people and in metrics: the class name without its package, or with it if two
+ *     flows of the node would otherwise have the same name
  */
 public record FlowDefinition(
         Class<? extends FlowLogic<?>> flowClass, String shortName, List<FlowConstructor> constructors) {
 
-    /** Only its reading of parameter names is used, so what it is a parser of does not matter. */
+    /** Used only to read parameter names, so its target type does not matter. */
     private static final StringToMethodCallParser<ParserTarget> NAMES =
             new StringToMethodCallParser<>(ParserTarget.class);
 
@@ -31,7 +31,7 @@ public record FlowDefinition(
         constructors = List.copyOf(constructors);
     }
 
-    /** Reads the constructors of a flow class; one whose parameter names are not in the class file is left out. */
+    /** Reads the constructors of a flow class. Omits those whose parameter names are not in the class file. */
     static FlowDefinition of(Class<? extends FlowLogic<?>> flowClass, String shortName) {
         List<FlowConstructor> constructors = Arrays.stream(flowClass.getConstructors())
                 .filter(constructor -> !constructor.isSynthetic())
@@ -43,7 +43,7 @@ public record FlowDefinition(
         return new FlowDefinition(flowClass, shortName, constructors);
     }
 
-    /** Every way to start the flow, for a message. */
+    /** Returns every way to start the flow, for an error message. */
     String signatures() {
         return constructors.stream().map(constructor -> shortName + constructor).collect(Collectors.joining(" or "));
     }
@@ -66,12 +66,12 @@ public record FlowDefinition(
         return Optional.of(new FlowConstructor(parameters));
     }
 
-    /** Kotlin does not declare what it throws. */
+    /** Declares the exception, which the Kotlin method throws but does not declare. */
     private static List<String> names(Constructor<?> constructor) throws UnparseableCallException {
         return NAMES.paramNamesFromConstructor(constructor);
     }
 
-    /** Java has no one annotation for this, so any of that name will do. */
+    /** Accepts any annotation with the name {@code Nullable}, because Java has no standard one. */
     private static boolean isAnnotatedNullable(Parameter parameter) {
         return Arrays.stream(parameter.getAnnotations())
                 .anyMatch(annotation ->

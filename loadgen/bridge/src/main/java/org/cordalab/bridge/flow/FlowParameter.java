@@ -9,11 +9,11 @@ import java.util.stream.Collectors;
 /**
  * One constructor parameter of a flow.
  *
- * @param nullable whether JSON {@code null} is a value of it
+ * @param nullable whether JSON {@code null} is accepted
  */
 public record FlowParameter(String name, Type type, boolean nullable) {
 
-    /** The type as a person would write it: {@code int}, {@code Party}, {@code Amount<Currency>}. */
+    /** Returns the type as in source code: {@code int}, {@code Party}, {@code Amount<Currency>}. */
     public String typeName() {
         return nullable ? simpleName(type) + "?" : simpleName(type);
     }

@@ -13,12 +13,12 @@ import java.util.stream.Collectors;
 import net.corda.core.identity.CordaX500Name;
 import net.corda.core.identity.Party;
 
-/** The parties that one node's network map has, kept here so that naming a party costs no RPC. */
+/** The parties in one node's network map, cached so that a lookup needs no RPC. */
 public final class PartyDirectory {
 
     private final Map<CordaX500Name, Party> byName = new ConcurrentHashMap<>();
 
-    /** Takes the network map as it is now. */
+    /** Replaces the parties with those of the current network map. */
     public void replaceAll(Collection<Party> parties) {
         Map<CordaX500Name, Party> current =
                 parties.stream().collect(Collectors.toMap(Party::getName, party -> party, (first, second) -> second));
@@ -34,19 +34,19 @@ public final class PartyDirectory {
         parties.forEach(party -> byName.remove(party.getName(), party));
     }
 
-    /** All parties, by name. */
+    /** Returns all parties, sorted by name. */
     public List<Party> all() {
         return byName.values().stream()
                 .sorted(Comparator.comparing(party -> party.getName().toString()))
                 .toList();
     }
 
-    /** The party of exactly this name, or null. */
+    /** Returns the party with exactly this name, or null. */
     Party byName(CordaX500Name name) {
         return byName.get(name);
     }
 
-    /** The party with this key, or null. */
+    /** Returns the party with this key, or null. */
     Party byKey(PublicKey key) {
         return byName.values().stream()
                 .filter(party -> party.getOwningKey().equals(key))
@@ -54,7 +54,7 @@ public final class PartyDirectory {
                 .orElse(null);
     }
 
-    /** The parties whose organisation is this, or else those whose name contains it; upper and lower case are one. */
+    /** Returns the parties with this organisation, or else those whose name contains it. Ignores case. */
     Set<Party> like(String query) {
         String wanted = query.strip().toLowerCase(Locale.ROOT);
         if (wanted.isEmpty()) {

@@ -17,10 +17,11 @@ import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
 /**
- * Stores attachments in nodes and tells which there are.
+ * Stores attachments in nodes and reports whether a node has one.
  *
- * <p>Corda's RPC client serialises an attachment whole, several copies of it, whatever stream it is given. So it is read
- * whole here too, and there is one upload at a time; the next one's body is left on the wire until then.
+ * <p>Corda's RPC client serialises a whole attachment in memory, in several copies, even if it is given a stream. So
+ * the bridge also reads it as a whole and allows one upload at a time. The body of the next upload stays unread until
+ * the current one has ended.
  */
 final class AttachmentRoutes {
 

@@ -24,12 +24,12 @@ import org.cordalab.bridge.problem.ProblemType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The HTTP server: routes, errors, limits. Each request has a virtual thread that may block. */
+/** The HTTP server: routes, errors, limits. Each request runs on its own virtual thread, which may block. */
 public final class BridgeServer implements AutoCloseable {
 
     private static final int MAX_CONNECTIONS = 8192;
     private static final Duration IDLE_CONNECTION_TIMEOUT = Duration.ofMinutes(5);
-    /** By now requests have been answered; this is for what still writes. */
+    /** All requests have been answered by now. This is for responses that are still being written. */
     private static final Duration STOP_GRACE = Duration.ofSeconds(1);
 
     private static final String UNMATCHED = "unmatched";
@@ -45,7 +45,7 @@ public final class BridgeServer implements AutoCloseable {
         this.guard = new OriginGuard(config.allowedHosts());
         this.server = WebServer.builder()
                 .port(config.port())
-                // Main stops it, after the flows under way.
+                // Main stops the server after it has drained the outstanding flows.
                 .shutdownHook(false)
                 .shutdownGracePeriod(STOP_GRACE)
                 .maxTcpConnections(MAX_CONNECTIONS)
@@ -58,13 +58,13 @@ public final class BridgeServer implements AutoCloseable {
                 .build();
     }
 
-    /** Opens the port; from now on requests are served. */
+    /** Opens the port and starts to serve requests. */
     public BridgeServer start() {
         server.start();
         return this;
     }
 
-    /** The port it listens on. */
+    /** Returns the port that the server listens on. */
     public int port() {
         return server.port();
     }
@@ -122,8 +122,9 @@ public final class BridgeServer implements AutoCloseable {
                 metrics.httpRequest(exchange.status(), path);
             }
             if (exchange.endsConnection()) {
-                // Helidon leaves the closing to the caller; one that sends a body nobody reads would not.
-                throw new CloseConnectionException("The answer said so");
+                // Helidon leaves it to the client to close the connection. A client that is sending a body that no one
+                // reads would not close it.
+                throw new CloseConnectionException("The response closes the connection");
             }
         };
     }
@@ -135,15 +136,15 @@ public final class BridgeServer implements AutoCloseable {
         } catch (Problem problem) {
             exchange.send(problem);
         } catch (RequestException | CloseConnectionException | UncheckedIOException transportFailure) {
-            // The caller has gone, or broke the protocol: Helidon's to deal with.
+            // The client disconnected or violated the protocol, which Helidon handles.
             throw transportFailure;
         } catch (RuntimeException | StackOverflowError e) {
-            LOG.error("Answering {}", path, e);
+            LOG.error("Failed to answer {}", path, e);
             exchange.send(new Problem(ProblemType.INTERNAL_ERROR, "The bridge failed: " + e));
         }
     }
 
-    /** Errors that Helidon finds before a route is chosen, in the same form as all others. */
+    /** Gives errors that Helidon finds before routing the same form as all other errors. */
     private static DirectHandlers problemHandlers() {
         var handlers = DirectHandlers.builder();
         for (DirectHandler.EventType event : DirectHandler.EventType.values()) {

@@ -12,7 +12,7 @@ import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
-/** One request and its answer. */
+/** One request and its response. */
 final class Exchange {
 
     private static final String JSON_MEDIA_TYPE = "application/json";
@@ -26,20 +26,20 @@ final class Exchange {
         this.response = response;
     }
 
-    /** Nanoseconds since the request arrived. */
+    /** Returns the time since the request arrived, in nanoseconds. */
     long ageNanos() {
         return System.nanoTime() - receivedAt;
     }
 
-    /** A part of the path by its name in the route. */
+    /** Returns a path parameter by its name in the route. */
     String path(String name) {
         return request.path().pathParameters().get(name);
     }
 
     /**
-     * A query parameter.
+     * Returns a query parameter.
      *
-     * @throws Problem invalid-request when it is not there
+     * @throws Problem invalid-request if it is missing
      */
     String query(String name) {
         String value = request.query().first(name).orElse("");
@@ -51,9 +51,9 @@ final class Exchange {
     }
 
     /**
-     * A query parameter that is true or false; false when it is not there.
+     * Returns a boolean query parameter; false if it is missing.
      *
-     * @throws Problem invalid-request for any other value
+     * @throws Problem invalid-request if it is neither true nor false
      */
     boolean flag(String name) {
         String value = request.query().first(name).orElse("false");
@@ -66,7 +66,7 @@ final class Exchange {
         return value.equals("true");
     }
 
-    /** The method in capital letters. */
+    /** Returns the method in capital letters. */
     String method() {
         return request.prologue().method().text();
     }
@@ -76,7 +76,7 @@ final class Exchange {
     }
 
     /**
-     * The body, which has to be JSON and to say so.
+     * Reads the body, whose Content-Type must be that of JSON.
      *
      * @throws Problem unsupported-media-type, body-too-large, malformed-json
      */
@@ -85,8 +85,8 @@ final class Exchange {
     }
 
     /**
-     * The body, which has to say that it is of this media type: the types that a web page may send without asking first
-     * are refused by that.
+     * Reads the body, whose Content-Type must be the given media type. This rejects the types that a web page may send
+     * without a preflight request.
      *
      * @throws Problem unsupported-media-type, body-too-large
      */
@@ -121,17 +121,17 @@ final class Exchange {
                 Json.write(problem.toJson(request.path().rawPath())));
     }
 
-    /** Says which methods there are, as a 405 must. */
+    /** Sets the Allow header, which a 405 response must have. */
     void allow(String methods) {
         response.header(HeaderNames.ALLOW, methods);
     }
 
-    /** Whether the answer says that it is the last on its connection. */
+    /** Returns whether the response closes its connection. */
     boolean endsConnection() {
         return response.headers().containsToken(HeaderValues.CONNECTION_CLOSE);
     }
 
-    /** The status that was sent, or would be. */
+    /** Returns the status that was sent or would be sent. */
     int status() {
         return response.status().code();
     }

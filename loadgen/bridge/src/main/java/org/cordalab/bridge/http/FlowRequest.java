@@ -14,7 +14,7 @@ import org.cordalab.bridge.problem.ProblemType;
  * The body of a flow start.
  *
  * @param flow class name or short name
- * @param arguments by name
+ * @param arguments arguments by name
  */
 record FlowRequest(String flow, ObjectNode arguments, Optional<String> clientId) {
 
@@ -24,7 +24,7 @@ record FlowRequest(String flow, ObjectNode arguments, Optional<String> clientId)
     /**
      * Reads a body.
      *
-     * @throws Problem invalid-request, naming the field
+     * @throws Problem invalid-request, with the field
      */
     static FlowRequest of(JsonNode body) {
         if (!body.isObject()) {
@@ -69,7 +69,7 @@ record FlowRequest(String flow, ObjectNode arguments, Optional<String> clientId)
     }
 
     /**
-     * Checks a client id from wherever it came.
+     * Checks a client id from the body or the path, and returns it.
      *
      * @throws Problem invalid-request
      */

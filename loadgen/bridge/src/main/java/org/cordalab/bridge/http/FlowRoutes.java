@@ -27,13 +27,13 @@ import org.cordalab.bridge.run.FlowOutcome;
 import org.cordalab.bridge.run.FlowRun;
 import org.cordalab.bridge.run.ResultSummary;
 
-/** Starts flows and tells what became of them. */
+/** Starts flows and reports their outcomes. */
 final class FlowRoutes {
 
-    /** Label of requests for nodes that do not exist; their names are the caller's and must not become labels. */
+    /** Label of requests for unknown nodes. Their names come from the caller and must not become labels. */
     private static final String UNKNOWN_NODE = "unknown";
 
-    /** How long the node may take to hand over the outcome of an ended flow; a running one is not waited for. */
+    /** Longest time to wait for the node to return the outcome of an ended flow. Running flows are not awaited. */
     private static final Duration REATTACH_LIMIT = Duration.ofSeconds(2);
 
     private final BridgedNodes nodes;
@@ -46,7 +46,7 @@ final class FlowRoutes {
         this.metrics = metrics;
     }
 
-    /** {@code POST /v1/nodes/{node}/flows}: starts a flow, or with {@code ?check=true} only says what would start. */
+    /** {@code POST /v1/nodes/{node}/flows}: starts a flow, or with {@code ?check=true} only checks the start. */
     void post(Exchange exchange) throws InterruptedException {
         if (exchange.flag("check")) {
             check(exchange);
@@ -55,7 +55,10 @@ final class FlowRoutes {
         }
     }
 
-    /** Reads the request as a start does and answers what it would start, or with the problem that a start would have. */
+    /**
+     * Reads the request like a start. Answers with the flow that would start, or with the problem that the start would
+     * have.
+     */
     private void check(Exchange exchange) {
         BridgedNode node = nodes.get(exchange.path("node"));
         FlowRequest request = FlowRequest.of(exchange.json(config.maxBodyBytes()));
@@ -83,7 +86,7 @@ final class FlowRoutes {
         exchange.send(200, completed(exchange, node, run, outcome));
     }
 
-    /** The flow and the converted arguments of a request. */
+    /** Returns the flow and the converted arguments of a request. */
     private static FlowCall call(BridgedNode node, FlowRequest request) {
         FlowDefinition flow = NodeRoutes.profile(node).flows().find(request.flow());
         return node.arguments().parse(flow, request.arguments());
@@ -178,7 +181,7 @@ final class FlowRoutes {
         };
     }
 
-    /** Asks the node itself, for a start that this bridge has forgotten or never knew. */
+    /** Asks the node about a start that this bridge has forgotten or never knew. */
     private static void outcomeFromNode(Exchange exchange, BridgedNode node, String clientId)
             throws InterruptedException {
         var session = node.gateway().session().orElseThrow(() -> NodeRoutes.unavailable(node));
@@ -250,7 +253,7 @@ final class FlowRoutes {
                 .clientId(clientId);
     }
 
-    /** Milliseconds with microseconds behind the point. */
+    /** Converts to milliseconds, rounded to microseconds. */
     private static double millis(long nanos) {
         return Math.round(nanos / 1e3) / 1e3;
     }

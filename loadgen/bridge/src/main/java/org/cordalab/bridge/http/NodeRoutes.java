@@ -14,7 +14,7 @@ import org.cordalab.bridge.node.NodeUnavailableException;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
-/** Tells about nodes, parties and vaults. */
+/** Reports on nodes, parties and vaults. */
 final class NodeRoutes {
 
     private final BridgedNodes nodes;
@@ -51,7 +51,7 @@ final class NodeRoutes {
         });
     }
 
-    /** {@code GET /v1/nodes/{node}/parties}: the network as this node knows it. */
+    /** {@code GET /v1/nodes/{node}/parties}: the parties in the node's network map. */
     void parties(Exchange exchange) {
         BridgedNode node = nodes.get(exchange.path("node"));
         NodeProfile profile = profile(node);
@@ -74,7 +74,8 @@ final class NodeRoutes {
         Class<? extends ContractState> stateType = stateType(className);
         NodeSession session = node.gateway().session().orElseThrow(() -> unavailable(node));
         try {
-            // Consumed states come first, so that one consumed between the two queries is missed rather than doubled.
+            // Consumed states are counted first. A state that is consumed between the two queries is then missed, not
+            // counted twice.
             long consumed = session.count(stateType, StateStatus.CONSUMED);
             long unconsumed = session.count(stateType, StateStatus.UNCONSUMED);
             exchange.send(
@@ -102,7 +103,7 @@ final class NodeRoutes {
         }
     }
 
-    /** What the node said about itself, now or at an earlier connection. */
+    /** Returns what the node reported about itself, on this or an earlier connection. */
     static NodeProfile profile(BridgedNode node) {
         return node.gateway().profile().orElseThrow(() -> unavailable(node));
     }

@@ -11,7 +11,7 @@ import org.cordalab.bridge.flow.FlowCatalog;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 
-/** Health, metrics and the description of the API. */
+/** Serves health checks, metrics and the API description. */
 final class OperationsRoutes {
 
     private final BridgedNodes nodes;
@@ -23,12 +23,12 @@ final class OperationsRoutes {
         this.metrics = metrics;
     }
 
-    /** {@code GET /health/live}: the process serves requests. */
+    /** {@code GET /health/live}: succeeds if the process serves requests. */
     void live(Exchange exchange) {
         exchange.send(200, Json.object().put("status", "live"));
     }
 
-    /** {@code GET /health/ready}: every configured node answers RPCs. */
+    /** {@code GET /health/ready}: succeeds if every configured node answers RPCs. */
     void ready(Exchange exchange) {
         boolean ready = nodes.all().stream().allMatch(node -> node.gateway().ready());
         ObjectNode json = Json.object().put("status", ready ? "ready" : "not ready");

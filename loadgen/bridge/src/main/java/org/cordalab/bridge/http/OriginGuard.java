@@ -9,12 +9,12 @@ import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
 /**
- * Refuses what web pages of other origins send to the bridge.
+ * Rejects requests from web pages of other origins.
  *
  * <p>A browser lets every page send requests to this machine, but sets three of their headers itself. {@code Host} is
- * the name that the page used, which shows a foreign name that was pointed at this machine (DNS rebinding).
- * {@code Origin} is the origin of the page, and {@code Sec-Fetch-Site} says how that is related to the bridge. Clients
- * other than browsers send neither of the last two.
+ * the name that the page used, which exposes a foreign name that points to this machine (DNS rebinding). {@code Origin}
+ * is the page's origin, and {@code Sec-Fetch-Site} is its relation to the bridge. Clients other than browsers send
+ * neither of the last two.
  */
 final class OriginGuard {
 
@@ -29,16 +29,16 @@ final class OriginGuard {
     private final Set<String> allowedHosts;
 
     /**
-     * @param allowedHosts hosts beside those of the loopback interface, in lower case and without a port
+     * @param allowedHosts hosts allowed in addition to the loopback hosts, in lower case and without a port
      */
     OriginGuard(Set<String> allowedHosts) {
         this.allowedHosts = allowedHosts;
     }
 
     /**
-     * Lets a request pass.
+     * Checks that a request is allowed.
      *
-     * @throws Problem unknown-host or foreign-origin
+     * @throws Problem unknown-host or foreign-origin if it is not
      */
     void check(Exchange exchange) {
         String authority = exchange.header(HeaderNames.HOST).orElse("").toLowerCase(Locale.ROOT);
@@ -58,7 +58,7 @@ final class OriginGuard {
         }
     }
 
-    /** The port is compared too: another server on this machine is another origin. */
+    /** Compares the port too, because another server on this machine is another origin. */
     private static void checkOrigin(String origin, String authority) {
         String lowerCase = origin.toLowerCase(Locale.ROOT);
         if (!lowerCase.equals("http://" + authority) && !lowerCase.equals("https://" + authority)) {
@@ -69,7 +69,10 @@ final class OriginGuard {
         }
     }
 
-    /** A user may follow a link of any page: that changes nothing, and the page does not see the answer. */
+    /**
+     * Rejects requests of other sites, unless a user follows a link. A followed link changes nothing, and the page with
+     * the link does not see the answer.
+     */
     private static void checkSite(Exchange exchange) {
         String site = exchange.header(SEC_FETCH_SITE).orElse("none");
         boolean followsLink = READING_METHODS.contains(exchange.method())

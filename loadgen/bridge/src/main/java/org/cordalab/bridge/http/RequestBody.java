@@ -15,8 +15,8 @@ import org.cordalab.bridge.problem.ProblemType;
 final class RequestBody {
 
     /**
-     * Longest body that is still taken off the wire, and thrown away, so that its sender gets to read the answer. Most
-     * clients send the whole body before they look; closing on them would show as a reset instead of a 413.
+     * Longest body that is still read and discarded, so that its sender can read the answer. Most clients send the
+     * whole body before they read anything. If the connection were closed, they would see a reset instead of a 413.
      */
     static final long MAX_DISCARDED_BYTES = 64L * 1024 * 1024;
 
@@ -27,13 +27,14 @@ final class RequestBody {
     /**
      * Reads the whole body.
      *
-     * @throws Problem body-too-large; by then the sender can read the answer
+     * @throws Problem body-too-large; by then, the sender can read the answer
      */
     static byte[] read(ServerRequest request, ServerResponse response, int maxBytes) {
         OptionalLong length = request.headers().contentLength();
         if (length.orElse(0) > maxBytes) {
             if (request.headers().containsToken(HeaderValues.EXPECT_100)) {
-                // The sender waits to be told to go on and will not be. The connection ends: it may send all the same.
+                // The sender waits for permission to continue and does not get it. It may send the body anyway, so the
+                // connection is closed.
                 response.header(HeaderValues.CONNECTION_CLOSE);
             } else {
                 discard(request.content().inputStream());

@@ -16,11 +16,11 @@ import java.io.UncheckedIOException;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
-/** Reads JSON strictly and writes it. */
+/** Writes JSON, and reads it strictly. */
 public final class Json {
 
     private static final int MAX_DEPTH = 64;
-    /** Far more digits than any number of Corda has; reading millions of them takes quadratic time. */
+    /** Far more digits than any number in Corda has. Reading millions of digits takes quadratic time. */
     private static final int MAX_NUMBER_CHARS = 1000;
 
     private static final JsonMapper MAPPER = JsonMapper.builder(JsonFactory.builder()
@@ -38,9 +38,9 @@ public final class Json {
     }
 
     /**
-     * Reads one JSON value that is the whole body.
+     * Reads the whole body as one JSON value.
      *
-     * @throws Problem malformed-json with line and column
+     * @throws Problem malformed-json, with line and column
      */
     public static JsonNode read(byte[] body) {
         if (body.length == 0) {
@@ -68,7 +68,7 @@ public final class Json {
                 ? ""
                 : "Line %d, column %d: "
                         .formatted(e.getLocation().getLineNr(), e.getLocation().getColumnNr());
-        // What follows the first line repeats the location in the parser's own words.
+        // The lines after the first repeat the location in the parser's own words.
         String what = e.getOriginalMessage().lines().findFirst().orElse("not JSON");
         return new Problem(ProblemType.MALFORMED_JSON, where + what);
     }

@@ -17,10 +17,10 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.DoubleSupplier;
 
-/** Everything the bridge counts, in one registry of its own. */
+/** All metrics of the bridge, in its own registry. */
 public final class BridgeMetrics {
 
-    /** From a flow without a peer on an idle node to one that waits for its whole time limit. */
+    /** From a flow without a peer on an idle node to a flow that waits for its whole time limit. */
     private static final double[] FLOW_SECONDS = {
         0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 300
     };
@@ -74,7 +74,7 @@ public final class BridgeMetrics {
         JvmMetrics.builder().register(registry);
     }
 
-    /** Begins to show a node's gauges. */
+    /** Starts to export a node's gauges. */
     public void watchNode(
             String node,
             int inFlightLimit,
@@ -87,7 +87,7 @@ public final class BridgeMetrics {
         this.clientIdsToRemove.put(node, clientIdsToRemove);
     }
 
-    /** The counts of one flow on one node; they show 0 from now on. */
+    /** Returns the metrics of one flow on one node. Its counters are exported as 0 from now on. */
     public FlowMetrics flow(String node, String flow) {
         return new FlowMetrics(node, flow);
     }
@@ -101,9 +101,9 @@ public final class BridgeMetrics {
     }
 
     /**
-     * The metrics page.
+     * Returns the metrics page.
      *
-     * @param accept the request's Accept header, or null; chooses between Prometheus text and OpenMetrics
+     * @param accept the request's Accept header, or null; selects Prometheus text or OpenMetrics
      */
     public Page page(String accept) {
         ExpositionFormatWriter writer = formats.findWriter(accept);
@@ -119,7 +119,7 @@ public final class BridgeMetrics {
     /** A metrics page and its media type. */
     public record Page(String contentType, byte[] body) {}
 
-    /** The counts of one flow on one node. */
+    /** The metrics of one flow on one node. */
     public final class FlowMetrics {
         private final String node;
         private final String flow;
@@ -174,7 +174,7 @@ public final class BridgeMetrics {
                 .register(registry);
     }
 
-    /** Shows the flows of a node with 0 before their first start, so that a rate sees the first one too. */
+    /** Exports the flows of a node as 0 before their first start, so that a rate includes the first start. */
     public void showFlows(String node, Collection<String> flows) {
         flows.forEach(flow -> flow(node, flow));
     }

@@ -17,10 +17,10 @@ import org.slf4j.LoggerFactory;
 /**
  * The connection to one node, shared by all requests and replaced in the background whenever it breaks.
  *
- * <p>One platform thread per node connects, probes and reconnects. It is no virtual thread because the client library
- * blocks inside {@code synchronized} while it connects, which would hold a carrier.
+ * <p>One platform thread per node connects, probes and reconnects. It is not a virtual thread, because the client
+ * library blocks inside {@code synchronized} while it connects, which would hold a carrier.
  *
- * <p>The bridge may start long before the nodes do. It then only checks whether the node's port accepts connections,
+ * <p>The bridge may start long before the nodes. At first, it only checks whether the node's port accepts connections,
  * which costs almost nothing, and uses the client library once it does. A node accepts connections before it answers
  * RPCs, and the login waits for the answer.
  */
@@ -28,14 +28,14 @@ public final class NodeConnection implements NodeGateway {
 
     private static final Duration PORT_CHECK_INTERVAL = Duration.ofSeconds(1);
     private static final Duration PORT_CHECK_TIMEOUT = Duration.ofSeconds(5);
-    /** After this time an absent node is logged. Eleven nodes on two cores start in half of it. */
+    /** Time after which an absent node is logged. Eleven nodes on two cores start in half of it. */
     private static final Duration PATIENCE = Duration.ofMinutes(7);
 
     private static final Duration FIRST_BACKOFF = Duration.ofMillis(500);
     private static final Duration MAX_BACKOFF = Duration.ofSeconds(5);
     private static final Duration PROBE_INTERVAL = Duration.ofSeconds(2);
     private static final Duration PROBE_TIMEOUT = Duration.ofSeconds(5);
-    /** A node that is silent for this long gets a new connection; a loaded node may well be silent for seconds. */
+    /** Time after which a silent node gets a new connection. A node under load may be silent for seconds. */
     private static final Duration SILENCE_LIMIT = Duration.ofSeconds(60);
 
     private static final Logger LOG = LoggerFactory.getLogger(NodeConnection.class);
@@ -61,7 +61,7 @@ public final class NodeConnection implements NodeGateway {
                 .unstarted(this::supervise);
     }
 
-    /** Begins to connect, in the background. */
+    /** Starts to connect in the background. */
     public NodeConnection start() {
         supervisor.start();
         return this;
@@ -124,26 +124,26 @@ public final class NodeConnection implements NodeGateway {
             while (awaitListening()) {
                 try (var current = new Attempt()) {
                     if (reported) {
-                        LOG.warn("{}: connected again", name());
+                        LOG.warn("{}: reconnected", name());
                     }
                     backoff = FIRST_BACKOFF;
                     reported = false;
                     watch(current.session);
-                    LOG.warn("{}: the connection broke, reconnecting", name());
+                    LOG.warn("{}: connection lost, reconnecting", name());
                     reported = true;
                 } catch (InterruptedException e) {
                     throw e;
                 } catch (Exception | LinkageError e) {
-                    // The client library is Kotlin: it throws checked exceptions that it does not declare.
+                    // The client library is written in Kotlin and throws checked exceptions that it does not declare.
                     if (!reported && !isClosed()) {
                         LOG.warn(
-                                "{}: cannot connect to {}:{}, trying on: {}",
+                                "{}: cannot connect to {}:{}, retrying: {}",
                                 name(),
                                 address.host(),
                                 address.port(),
                                 e.toString());
                     }
-                    LOG.debug("{}: connection attempt", name(), e);
+                    LOG.debug("{}: connection attempt failed", name(), e);
                     reported = true;
                 }
                 closed.await(backoff.toMillis(), TimeUnit.MILLISECONDS);
@@ -156,7 +156,7 @@ public final class NodeConnection implements NodeGateway {
         }
     }
 
-    /** Waits until the node accepts connections; false if this connection was closed meanwhile. */
+    /** Waits until the node accepts connections. Returns false if this connection was closed meanwhile. */
     private boolean awaitListening() throws InterruptedException {
         long since = System.nanoTime();
         boolean reported = false;
@@ -165,7 +165,7 @@ public final class NodeConnection implements NodeGateway {
                 return true;
             }
             if (!reported && System.nanoTime() - since > PATIENCE.toNanos()) {
-                LOG.warn("{}: nothing listens on {}:{}, still waiting", name(), address.host(), address.port());
+                LOG.warn("{}: nothing is listening on {}:{}, still waiting", name(), address.host(), address.port());
                 reported = true;
             }
             closed.await(PORT_CHECK_INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
@@ -182,7 +182,7 @@ public final class NodeConnection implements NodeGateway {
         }
     }
 
-    /** Returns when the connection is broken. */
+    /** Probes the node regularly. Returns when the connection is broken. */
     private void watch(RpcSession current) throws InterruptedException {
         long answeredAt = System.nanoTime();
         while (!current.awaitBroken(PROBE_INTERVAL)) {
@@ -210,7 +210,7 @@ public final class NodeConnection implements NodeGateway {
         return a.compareTo(b) <= 0 ? a : b;
     }
 
-    /** A connection from its login until it is given up, published only once the node has answered about itself. */
+    /** A connection from login until it is given up, published only after the node has answered about itself. */
     private final class Attempt implements AutoCloseable {
         private final RpcSession session;
 

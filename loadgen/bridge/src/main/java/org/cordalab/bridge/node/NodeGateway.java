@@ -6,22 +6,22 @@ import org.cordalab.bridge.flow.PartyDirectory;
 /** One node as the rest of the bridge sees it, connected or not. */
 public interface NodeGateway extends AutoCloseable {
 
-    /** The node's name in the API. */
+    /** Returns the node's name in the API. */
     String name();
 
-    /** Whether the node has answered an RPC within the last few seconds. */
+    /** Returns whether the node has answered an RPC within the last few seconds. */
     boolean ready();
 
-    /** What the node said at the last connection; nothing until it was reached once. */
+    /** Returns what the node reported when it was last connected; empty if it was never reached. */
     Optional<NodeProfile> profile();
 
-    /** The parties that the node knows; empty until it was reached once. */
+    /** Returns the parties that the node knows; an empty directory if the node was never reached. */
     PartyDirectory parties();
 
-    /** The connection, if there is one now. */
+    /** Returns the current connection, if there is one. */
     Optional<NodeSession> session();
 
-    /** Waits for a connection; nothing only when the gateway is closed. */
+    /** Waits for a connection. Returns empty only if the gateway is closed. */
     Optional<NodeSession> awaitSession() throws InterruptedException;
 
     @Override

@@ -6,10 +6,10 @@ import net.corda.core.identity.CordaX500Name;
 import org.cordalab.bridge.flow.FlowCatalog;
 
 /**
- * What a node says about itself, asked once per connection.
+ * What a node reports about itself. It is queried once per connection.
  *
- * @param notaries the names that transactions name as their notary
- * @param notaryNodes the names of all nodes behind those, which are others where several nodes are one notary
+ * @param notaries the names that transactions use for their notary
+ * @param notaryNodes the names of all nodes that run these notaries; they differ if a notary is a cluster of nodes
  */
 public record NodeProfile(
         CordaX500Name x500Name,

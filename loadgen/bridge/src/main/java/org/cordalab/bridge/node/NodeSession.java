@@ -10,31 +10,31 @@ import org.cordalab.bridge.flow.FlowCall;
 /**
  * One connection to a node, from login until it breaks.
  *
- * <p>Every method blocks for one RPC round trip, throws {@link NodeUnavailableException} when the connection breaks under
- * it, and passes on whatever exception the node answers with.
+ * <p>Every method blocks for one RPC round trip, throws {@link NodeUnavailableException} if the connection breaks
+ * during the call, and passes on any exception that the node answers with.
  */
 public interface NodeSession {
 
-    /** Whether the node knows client ids (Corda 4.6 and later); without them a start cannot be repeated safely. */
+    /** Returns whether the node supports client ids (Corda ≥ 4.6). Without them, a start cannot be repeated safely. */
     boolean supportsClientIds();
 
     /**
-     * Starts a flow, or attaches to the one that was started under this client id before.
+     * Starts a flow, or attaches to the flow that was started earlier with this client id.
      *
-     * @param clientId not used where the node does not support client ids
+     * @param clientId ignored if the node does not support client ids
      */
     StartedFlow start(String clientId, FlowCall call);
 
-    /** Starts a flow that cannot be asked for again: all that versions without client ids can do. */
+    /** Starts a flow to which no one can reattach. Versions without client ids can do nothing else. */
     StartedFlow startWithoutClientId(FlowCall call);
 
-    /** Attaches to the flow of this client id, running or ended, if the node knows it. */
+    /** Attaches to the flow with this client id, running or ended, if the node knows it. */
     Optional<StartedFlow> reattach(String clientId);
 
-    /** Lets the node forget the outcome of an ended flow. */
+    /** Removes the outcome of an ended flow from the node. */
     void removeClientId(String clientId);
 
-    /** Client ids of all ended flows of this RPC user that the node still keeps the outcome of. */
+    /** Returns the client ids of all ended flows of this RPC user whose outcome the node still keeps. */
     Set<String> endedClientIds();
 
     /** Counts the states of one contract state class in the vault. */
@@ -43,14 +43,14 @@ public interface NodeSession {
     /**
      * Stores an attachment.
      *
-     * @param content a whole jar or zip
-     * @return its id; nothing when the node has it already
+     * @param content a whole jar or zip file
+     * @return the attachment's id, or empty if the node already has it
      */
     Optional<SecureHash> upload(byte[] content, String fileName);
 
-    /** Whether the node has this attachment. */
+    /** Returns whether the node has this attachment. */
     boolean hasAttachment(SecureHash id);
 
-    /** Declares the connection broken: calls and flows under way fail, and the node is connected to anew. */
+    /** Declares the connection broken. Pending calls and flows fail, and the node gets a new connection. */
     void discard(Throwable cause);
 }

@@ -1,6 +1,6 @@
 package org.cordalab.bridge.node;
 
-/** The connection to the node broke, or there is none, so that it is not known what became of a call. */
+/** Thrown if there is no connection to the node or if it broke, so that the outcome of a call is unknown. */
 public final class NodeUnavailableException extends RuntimeException {
 
     public NodeUnavailableException(String message, Throwable cause) {

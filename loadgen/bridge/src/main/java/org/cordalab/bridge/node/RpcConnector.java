@@ -2,7 +2,7 @@ package org.cordalab.bridge.node;
 
 import org.cordalab.bridge.config.NodeAddress;
 
-/** Logs in to nodes, for the bridge and for its benchmark alike. */
+/** Logs in to nodes, for both the bridge and its benchmark. */
 public final class RpcConnector {
 
     private final String user;
@@ -17,7 +17,8 @@ public final class RpcConnector {
     /**
      * Connects and logs in. Blocks while the node is starting.
      *
-     * Throws whatever the client library throws, undeclared checked exceptions too: connection refused, wrong password …
+     * <p>Throws whatever the client library throws, including undeclared checked exceptions: connection refused, wrong
+     * password …
      */
     RpcSession connect(NodeAddress node) {
         return new RpcSession(node.name(), client, client.connect(node, user, password));

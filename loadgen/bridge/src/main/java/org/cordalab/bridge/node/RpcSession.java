@@ -42,14 +42,17 @@ import org.slf4j.LoggerFactory;
 /** A session over Corda RPC. */
 final class RpcSession implements NodeSession {
 
-    /** Platform version of Corda 4.6, which brought client ids. */
+    /** Platform version of Corda 4.6, which introduced client ids. */
     private static final int CLIENT_ID_PLATFORM_VERSION = 8;
 
     private static final String ATTACHMENT_UPLOADER = "corda-lab";
 
     private static final Logger LOG = LoggerFactory.getLogger(RpcSession.class);
 
-    /** What the client library itself says of a broken connection; versions differ in the class, not in the words. */
+    /**
+     * Messages of the client library itself about a broken connection. Its versions differ in the exception class, not
+     * in the message.
+     */
     private static final Set<String> CONNECTION_FAILURES =
             Set.of("Connection failure detected.", "RPC server is not available.", "RPC Proxy is closed");
 
@@ -58,7 +61,7 @@ final class RpcSession implements NodeSession {
     private final CordaRPCConnection connection;
     private final CordaRPCOps ops;
     private final CountDownLatch broken = new CountDownLatch(1);
-    /** Results under way; the client library does not promise to end them all when a connection is closed. */
+    /** Pending results. The client library does not promise to complete all of them when a connection is closed. */
     private final Set<CompletableFuture<Object>> results = ConcurrentHashMap.newKeySet();
 
     private final Callers callers = new Callers();
@@ -102,13 +105,15 @@ final class RpcSession implements NodeSession {
             if (isConnectionFailure(e)) {
                 throw e;
             }
-            // Corda before 4.4 does not have the call.
-            LOG.debug("{}: no diagnostic info", node, e);
+            // Corda before 4.4 does not have this call.
+            LOG.debug("{}: diagnostic info is not available", node, e);
             return List.of();
         }
     }
 
-    /** Fills the directory and keeps it true; the feed's end is also the first sign of a broken connection. */
+    /**
+     * Fills the directory and keeps it up to date. The end of the feed is also the first sign of a broken connection.
+     */
     void follow(PartyDirectory parties) {
         var feed = call(ops::networkMapFeed);
         parties.replaceAll(partiesOf(feed.getSnapshot()));
@@ -124,7 +129,7 @@ final class RpcSession implements NodeSession {
                 parties.remove(partiesOf(List.of(modified.getPreviousNode())));
                 parties.add(current);
             }
-            default -> LOG.warn("Unknown change of the network map: {}", change);
+            default -> LOG.warn("Unknown network map change: {}", change);
         }
     }
 
@@ -134,7 +139,10 @@ final class RpcSession implements NodeSession {
                 .toList();
     }
 
-    /** Whether the node answers its cheapest RPC, which it handles outside its RPC threads, in time. */
+    /**
+     * Returns whether the node answers its cheapest RPC within the limit. The node handles this RPC outside its RPC
+     * threads.
+     */
     boolean answersWithin(Duration limit) throws InterruptedException {
         var answer = new CompletableFuture<Object>();
         Thread.ofVirtual().start(() -> {
@@ -208,9 +216,9 @@ final class RpcSession implements NodeSession {
 
     @Override
     public long count(Class<? extends ContractState> stateType, StateStatus status) {
-        // The vault counts only when it is asked for a page; the smallest will do.
+        // The vault counts only if a page is requested. The smallest page is enough.
         var onePage = new PageSpecification(1, 1);
-        // Of the empty sets a Corda 3 node knows only those of Java 8.
+        // Not Set.of(), because a Corda 3 node knows only the empty sets of Java 8.
         var unsorted = new Sort(Collections.emptySet());
         return call(() -> ops.vaultQueryBy(new VaultQueryCriteria(status), onePage, unsorted, stateType)
                 .getTotalStatesAvailable());
@@ -223,7 +231,7 @@ final class RpcSession implements NodeSession {
         } catch (NodeUnavailableException e) {
             throw e;
         } catch (RuntimeException e) {
-            // Versions and modes of the node differ in how they say that they have it.
+            // How a node reports that it already has the attachment depends on its version and mode.
             if (hasAttachment(SecureHash.sha256(content))) {
                 return Optional.empty();
             }
@@ -239,7 +247,7 @@ final class RpcSession implements NodeSession {
         }
     }
 
-    /** Declares what Corda 3 throws too, but does not declare. */
+    /** Declares an exception that Corda 3 also throws, but does not declare. */
     private SecureHash uploadOrRefuse(byte[] content, String fileName) throws FileAlreadyExistsException {
         return ops.uploadAttachmentWithMetadata(new ByteArrayInputStream(content), ATTACHMENT_UPLOADER, fileName);
     }
@@ -267,13 +275,13 @@ final class RpcSession implements NodeSession {
         return broken.await(limit.toMillis(), TimeUnit.MILLISECONDS);
     }
 
-    /** Frees the connection's threads and sockets without waiting for the node. */
+    /** Releases the connection's threads and sockets without waiting for the node. */
     void close() {
         discard(null);
         try {
             connection.forceClose();
         } catch (RuntimeException e) {
-            LOG.debug("{}: closing a broken connection", node, e);
+            LOG.debug("{}: failed to close the connection cleanly", node, e);
         }
         callers.interruptAll();
     }
@@ -297,7 +305,10 @@ final class RpcSession implements NodeSession {
         return new NodeUnavailableException("The connection to " + node + " broke", cause);
     }
 
-    /** An {@link RPCException} may also be the node's answer; these are the client library's own. */
+    /**
+     * Returns whether the client library itself raised the error. An {@link RPCException} may also be the node's
+     * answer.
+     */
     private static boolean isConnectionFailure(Throwable error) {
         return error instanceof RPCException
                 && (error.getCause() instanceof ActiveMQException
@@ -305,8 +316,8 @@ final class RpcSession implements NodeSession {
     }
 
     /**
-     * The threads inside an RPC. When a connection is closed the client library forgets those whose request it had not
-     * sent yet; they would wait for ever.
+     * The threads inside an RPC. When a connection is closed, the client library forgets threads whose request it has
+     * not sent yet. Without an interrupt, they would wait forever.
      */
     private static final class Callers {
         private final ReentrantLock lock = new ReentrantLock();
@@ -325,7 +336,7 @@ final class RpcSession implements NodeSession {
             }
         }
 
-        /** After this the thread is not interrupted any more, nor does it look as if it had been. */
+        /** Removes the current thread. From then on, it is not interrupted, and an earlier interrupt is cleared. */
         void leave() {
             lock.lock();
             try {

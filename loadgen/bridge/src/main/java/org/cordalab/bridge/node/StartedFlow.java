@@ -5,8 +5,8 @@ import java.util.concurrent.CompletableFuture;
 /**
  * A flow that the node has accepted.
  *
- * @param flowId the node's own id of it
- * @param result what the flow returns; ends with the flow's exception, or with {@link NodeUnavailableException} when the
+ * @param flowId the node's id of the flow
+ * @param result completes with the flow's return value or exception, or with {@link NodeUnavailableException} if the
  *     connection breaks first
  */
 public record StartedFlow(String flowId, CompletableFuture<Object> result) {}

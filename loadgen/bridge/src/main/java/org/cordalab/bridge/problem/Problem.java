@@ -8,16 +8,16 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * An error that goes to the caller as an {@code application/problem+json} document (RFC 9457).
+ * An error that is sent to the caller as an {@code application/problem+json} document (RFC 9457).
  *
- * <p>Thrown wherever the mistake is seen. It has no stack trace: it tells the caller about the request, not us about the
- * bridge, and under overload thousands of them are made.
+ * <p>Thrown where the mistake is found. It has no stack trace, because it describes the request to the caller, not the
+ * bridge to its developers, and under overload thousands of them are created.
  */
 public final class Problem extends RuntimeException {
 
     public static final String MEDIA_TYPE = "application/problem+json";
 
-    /** Longer details, such as a flow's exception message, are cut. */
+    /** Longer details, such as a flow's exception message, are truncated. */
     private static final int MAX_DETAIL_CHARS = 2000;
 
     private final ProblemType type;
@@ -33,17 +33,17 @@ public final class Problem extends RuntimeException {
         return type;
     }
 
-    /** Names the field of the request that is wrong, such as {@code args.iouValue}. */
+    /** Sets the invalid field of the request, such as {@code args.iouValue}. */
     public Problem field(String field) {
         return with("field", field);
     }
 
-    /** Gives the class of the exception that the flow ended with. */
+    /** Sets the class of the exception with which the flow ended. */
     public Problem exception(String className) {
         return with("exception", className);
     }
 
-    /** Gives the client id by which the outcome can be asked for. */
+    /** Sets the client id with which the outcome can be queried. */
     public Problem clientId(String clientId) {
         return with("clientId", clientId);
     }
@@ -52,7 +52,7 @@ public final class Problem extends RuntimeException {
         return with("flowId", flowId);
     }
 
-    /** Asks the caller to come back after this long. */
+    /** Sets the time after which the caller should try again. */
     public Problem retryAfter(Duration delay) {
         retryAfter = Optional.of(delay);
         return this;
@@ -63,7 +63,7 @@ public final class Problem extends RuntimeException {
     }
 
     /**
-     * The document itself.
+     * Returns the problem document.
      *
      * @param instance the path of the request that failed
      */

@@ -1,6 +1,6 @@
 package org.cordalab.bridge.problem;
 
-/** Every kind of error that the API answers with; the slug is part of the API's contract. */
+/** The kinds of errors that the API answers with. The slug is part of the API's contract. */
 public enum ProblemType {
     MALFORMED_JSON("malformed-json", 400, "The body is not valid JSON"),
     INVALID_REQUEST("invalid-request", 400, "The request is not valid"),
@@ -46,7 +46,7 @@ public enum ProblemType {
         return title;
     }
 
-    /** The {@code type} member of the problem document. */
+    /** Returns the {@code type} member of the problem document. */
     public String urn() {
         return URN_PREFIX + slug;
     }

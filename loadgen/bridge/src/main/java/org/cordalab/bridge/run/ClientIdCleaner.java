@@ -14,18 +14,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets one node forget the outcomes that nobody will ask it for, one at a time, so that its database does not grow.
+ * Makes one node forget the outcomes that no one will ask for, one at a time, so that its database does not grow.
  *
- * <p>One removal is under way at most: it takes one of the node's four RPC threads and a database transaction. While flows
- * are outstanding there is a pause after each, and the rest waits until the node is idle: removing at full speed took 20 %
- * from the rate of flows that do nothing (about 150/s on two cores). The node itself is asked for what is left when a
- * connection is new (an earlier bridge may have been killed) and when the queue had been full.
+ * <p>At most one removal is in progress, because it takes one of the node's four RPC threads and a database
+ * transaction. While flows are outstanding, a pause follows each removal, and the rest waits until the node is idle.
+ * Removal at full speed lowered the rate of flows that do nothing (about 150/s on two cores) by 20 %. The cleaner asks
+ * the node for remaining client ids when a connection is new, because an earlier bridge may have been killed, and after
+ * the queue was full.
  */
 final class ClientIdCleaner implements AutoCloseable {
 
     private static final int MAX_QUEUED = 20_000;
     private static final long NEW_SESSION_CHECK_SECONDS = 5;
-    /** Keeps up with 10 flows a second, more than two-party flows reach, at a few percent of one core. */
+    /** Keeps up with 10 flows per second, more than two-party flows reach, at a few percent of one core. */
     private static final Duration PAUSE_UNDER_LOAD = Duration.ofMillis(100);
 
     private static final Logger LOG = LoggerFactory.getLogger(ClientIdCleaner.class);
@@ -39,7 +40,7 @@ final class ClientIdCleaner implements AutoCloseable {
 
     /**
      * @param nodeIsBusy whether flows are outstanding
-     * @param leftOver whether an id that the node still has is one that no run of this bridge needs
+     * @param leftOver whether no run of this bridge needs a client id that the node still has
      */
     ClientIdCleaner(NodeGateway gateway, BooleanSupplier nodeIsBusy, Predicate<String> leftOver) {
         this.gateway = gateway;

@@ -7,17 +7,17 @@ public sealed interface FlowOutcome {
     record Completed(ResultSummary result, long flowNanos) implements FlowOutcome {}
 
     /**
-     * The flow threw, or the node refused to start it.
+     * The flow threw an exception, or the node rejected the start.
      *
      * @param exception class name
      */
     record Failed(String exception, String message, boolean accepted) implements FlowOutcome {}
 
-    /** The connection broke before the node had the flow: nothing has happened there. */
+    /** The connection broke before the node received the flow. Nothing has happened there. */
     record NeverStarted() implements FlowOutcome {}
 
     /**
-     * Nobody can say whether the flow ran.
+     * It is unknown whether the flow ran.
      *
      * @param why a sentence
      */

@@ -16,10 +16,10 @@ import org.cordalab.bridge.node.NodeUnavailableException;
 import org.cordalab.bridge.node.StartedFlow;
 
 /**
- * One flow start, followed from the RPC until its outcome is known, over as many connections as that takes.
+ * One flow start, followed from the RPC until its outcome is known, over as many connections as necessary.
  *
- * <p>It goes on when the request that began it is over: a caller that hangs up or runs out of time changes nothing for the
- * node, so it must change nothing in what is counted as outstanding.
+ * <p>The run continues after the request that started it. A caller that disconnects or times out changes nothing for
+ * the node, so it must not change the number of outstanding flows either.
  */
 public final class FlowRun {
 
@@ -35,15 +35,15 @@ public final class FlowRun {
     private final long startUntil;
     private final CompletableFuture<FlowOutcome> outcome = new CompletableFuture<>();
 
-    /** Given up at the end: arguments may be large, and ended runs are kept for minutes. */
+    /** Released at the end, because arguments may be large and ended runs are kept for minutes. */
     private volatile FlowCall call;
 
     private volatile String flowId;
     private volatile long rpcNanos;
 
     /**
-     * @param startWithin for how long the start is tried again when the connection breaks under it; later the run only
-     *     looks whether the node has the flow
+     * @param startWithin how long the start is retried if the connection breaks during it; after that, the run only
+     *     checks whether the node has the flow
      */
     FlowRun(
             NodeGateway gateway,
@@ -67,48 +67,48 @@ public final class FlowRun {
         return clientId;
     }
 
-    /** The flow's name in metrics and messages. */
+    /** Returns the flow's name in metrics and messages. */
     public String shortName() {
         return shortName;
     }
 
-    /** Whether this is the run of such a call. */
+    /** Returns whether this run has the same flow and arguments as the call. */
     public boolean isOf(FlowCall other) {
         return fingerprint.equals(other.fingerprint());
     }
 
-    /** The node's id of the flow, once it has accepted it. */
+    /** Returns the node's id of the flow; empty until the node has accepted it. */
     public Optional<String> flowId() {
         return Optional.ofNullable(flowId);
     }
 
-    /** How long the RPC took that started the flow; not known when the run had to attach to it later. */
+    /** Returns the duration of the RPC that started the flow; empty if the run had to attach to the flow later. */
     public Optional<Duration> rpcTime() {
         return rpcNanos == 0 ? Optional.empty() : Optional.of(Duration.ofNanos(rpcNanos));
     }
 
-    /** The outcome, if it is known by now. */
+    /** Returns the outcome, if it is already known. */
     public Optional<FlowOutcome> outcome() {
         return Optional.ofNullable(outcome.getNow(null));
     }
 
-    /** The outcome, or nothing when it is not known within the limit. */
+    /** Waits for the outcome. Returns empty if it is not known within the limit. */
     public Optional<FlowOutcome> await(Duration limit) throws InterruptedException {
         try {
             return Optional.of(outcome.get(Math.max(0, limit.toNanos()), TimeUnit.NANOSECONDS));
         } catch (TimeoutException e) {
             return Optional.empty();
         } catch (ExecutionException e) {
-            throw new IllegalStateException("A run ends with an outcome", e);
+            throw new IllegalStateException("A run must end with an outcome", e);
         }
     }
 
-    /** Ends when the run does. */
+    /** Returns a future that completes when the run ends. */
     CompletableFuture<FlowOutcome> ended() {
         return outcome;
     }
 
-    /** Lets everyone who waits go; whoever is first, this or {@link #end}, decides. */
+    /** Releases all waiting callers. The first call of this method or {@link #end} decides the outcome. */
     void abandon(String why) {
         outcome.complete(new FlowOutcome.Lost(why));
     }
@@ -118,7 +118,7 @@ public final class FlowRun {
         outcome.complete(result);
     }
 
-    /** Starts the flow and waits for its outcome, however long that takes. */
+    /** Starts the flow and waits for its outcome, without a time limit. */
     FlowOutcome follow() throws InterruptedException {
         while (true) {
             Optional<NodeSession> session = gateway.awaitSession();
@@ -167,7 +167,7 @@ public final class FlowRun {
     }
 
     private FlowOutcome failed(Throwable answer) {
-        // The RPC client wraps checked exceptions, which most of Corda's are.
+        // The RPC client wraps checked exceptions, and most of Corda's exceptions are checked.
         Throwable error = answer instanceof RPCException && answer.getCause() != null ? answer.getCause() : answer;
         String message = error.getMessage() == null ? "no message" : error.getMessage();
         return new FlowOutcome.Failed(

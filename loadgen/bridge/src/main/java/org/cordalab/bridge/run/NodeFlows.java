@@ -26,18 +26,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The flows of one node: those outstanding, which are limited in number, and the outcomes of those that ended lately.
+ * The flows of one node: the outstanding flows, whose number is limited, and the outcomes of recently ended flows.
  *
- * <p>An outcome is kept for {@link #OUTCOME_RETENTION}, at most {@link #MAX_OUTCOMES} of them. An id that the caller
- * chose stays known to the node for as long, so that a retry cannot run the flow twice even when the bridge was restarted
- * in between; one that the bridge made is removed from the node as soon as the flow has ended, because nobody else has it.
+ * <p>An outcome is kept for {@link #OUTCOME_RETENTION}, and at most {@link #MAX_OUTCOMES} are kept. The node keeps a
+ * client id that the caller chose for the same time, so that a retry cannot run the flow twice, even if the bridge was
+ * restarted in between. A client id that the bridge created is removed from the node as soon as the flow has ended,
+ * because no one else has it.
  */
 public final class NodeFlows implements AutoCloseable {
 
     static final Duration OUTCOME_RETENTION = Duration.ofMinutes(5);
     static final int MAX_OUTCOMES = 10_000;
 
-    /** Marks ids made here; what is left of them on a node after a crash of the bridge can be cleared. */
+    /**
+     * Marks client ids created by the bridge, so that those left on a node after a crash of the bridge can be removed.
+     */
     private static final String OWN_ID_PREFIX = "bridge-";
 
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
@@ -58,7 +61,7 @@ public final class NodeFlows implements AutoCloseable {
     private volatile boolean stopping;
 
     /**
-     * @param timeLimit longest that a caller waits for an outcome, and that a start is tried again for
+     * @param timeLimit longest time that a caller waits for an outcome, and that a start is retried
      */
     public NodeFlows(NodeGateway gateway, int maxOutstanding, Duration timeLimit, BridgeMetrics metrics) {
         this(gateway, maxOutstanding, timeLimit, metrics, System::nanoTime);
@@ -89,22 +92,22 @@ public final class NodeFlows implements AutoCloseable {
         cleaner.start();
     }
 
-    /** Flows that were handed to the node and have no outcome yet. */
+    /** Returns the number of flows that were handed to the node and have no outcome yet. */
     public int outstanding() {
         return maxOutstanding - permits.availablePermits();
     }
 
-    /** The run of this client id, outstanding or ended lately. */
+    /** Returns the run with this client id, outstanding or recently ended. */
     public Optional<FlowRun> find(String clientId) {
         FlowRun run = active.get(clientId);
         return Optional.ofNullable(run != null ? run : ended.getIfPresent(clientId));
     }
 
     /**
-     * Starts a flow, or finds the one that was started under the same client id.
+     * Starts a flow, or finds the run that was started with the same client id.
      *
      * @throws Problem node-unavailable without a connection, too-many-outstanding-flows at the limit, invalid-request
-     *     when the client id belongs to another start
+     *     if the client id belongs to another start
      */
     public FlowRun start(FlowCall call, Optional<String> requestedId) {
         Optional<FlowRun> known = requestedId.flatMap(this::find);
@@ -137,15 +140,18 @@ public final class NodeFlows implements AutoCloseable {
     }
 
     /**
-     * Checks that a client id does not belong to another start; starts nothing.
+     * Checks that a client id does not belong to another start. Starts nothing.
      *
-     * @throws Problem invalid-request when it does
+     * @throws Problem invalid-request if it does
      */
     public void check(FlowCall call, Optional<String> requestedId) {
         requestedId.flatMap(this::find).ifPresent(run -> same(run, call));
     }
 
-    /** Enters a run, unless another of its client id was entered, or even ended, since it was looked for. */
+    /**
+     * Enters a run, unless another run with its client id was entered, or has even ended, since the lookup. Returns the
+     * other run, if any.
+     */
     private Optional<FlowRun> enter(FlowRun run) {
         FlowRun other = active.putIfAbsent(run.clientId(), run);
         if (other == null) {
@@ -164,12 +170,12 @@ public final class NodeFlows implements AutoCloseable {
         } catch (InterruptedException e) {
             outcome = new FlowOutcome.Lost("The bridge is stopping.");
         } catch (RuntimeException | Error e) {
-            LOG.error("{}: following flow start {}", gateway.name(), run.clientId(), e);
+            LOG.error("{}: failed to follow flow start {}", gateway.name(), run.clientId(), e);
             outcome = new FlowOutcome.Lost("The bridge failed: " + e);
         }
         count(outcome, flowMetrics);
-        // In this order the run can always be found; it is counted, and its place free, before anyone is told of its
-        // end.
+        // This order ensures that the run can always be found. The run is counted, and its permit is released, before
+        // any caller learns of its end.
         ended.put(run.clientId(), run);
         active.remove(run.clientId());
         permits.release();
@@ -208,12 +214,14 @@ public final class NodeFlows implements AutoCloseable {
         return clientId.startsWith(OWN_ID_PREFIX);
     }
 
-    /** Takes no more starts. */
+    /** Rejects further starts. */
     public void refuse() {
         stopping = true;
     }
 
-    /** Waits for outstanding flows until they have ended or the time is over, then lets all who wait for them go. */
+    /**
+     * Waits until the outstanding flows have ended. At the time limit, releases all callers that still wait for one.
+     */
     public void drain(Duration limit) throws InterruptedException {
         List<FlowRun> runs = List.copyOf(active.values());
         try {
@@ -222,7 +230,7 @@ public final class NodeFlows implements AutoCloseable {
         } catch (TimeoutException e) {
             runs.forEach(run -> run.abandon("The bridge was stopped while the flow ran."));
         } catch (ExecutionException e) {
-            throw new IllegalStateException("A run ends with an outcome", e);
+            throw new IllegalStateException("A run must end with an outcome", e);
         }
     }
 

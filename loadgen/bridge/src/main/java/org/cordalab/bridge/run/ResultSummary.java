@@ -12,18 +12,18 @@ import java.util.Optional;
 import net.corda.core.transactions.SignedTransaction;
 
 /**
- * What the bridge tells of a flow's return value.
+ * The summary of a flow's return value.
  *
- * <p>It is small on purpose: writing out a whole transaction would cost more than some flows do. A transaction gives its
- * id and the number of its signatures; nulls, booleans, numbers, texts, and lists and maps of these are given as they
- * are; anything else gives the beginning of its {@code toString}.
+ * <p>It is small on purpose: serialising a whole transaction would cost more than some flows do. A transaction is
+ * summarised as its id and the number of its signatures. Nulls, booleans, numbers, strings, and lists and maps of these
+ * are kept as they are. Any other value is summarised as the beginning of its {@code toString}.
  *
- * @param transactionId of a returned transaction
+ * @param transactionId the id of a returned transaction
  */
 public record ResultSummary(JsonNode value, Optional<String> transactionId) {
 
     private static final int MAX_TEXT_CHARS = 1000;
-    /** Most values in a list or a map, those nested in it included; a longer one ends with an ellipsis. */
+    /** Maximum number of values in a list or map, including nested values. A longer one ends with an ellipsis. */
     static final int MAX_VALUES = 100_000;
 
     private static final int MAX_DEPTH = 20;
@@ -45,7 +45,7 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId) {
         return new ResultSummary(value, Optional.of(id));
     }
 
-    /** A {@code toString} is code of someone else's CorDapp. */
+    /** Returns the value's {@code toString}, which is CorDapp code, or its class name if that throws. */
     private static String text(Object value) {
         try {
             return String.valueOf(value.toString());
@@ -58,7 +58,7 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId) {
         return text.length() <= MAX_TEXT_CHARS ? text : text.substring(0, MAX_TEXT_CHARS) + "…";
     }
 
-    /** Turns one value into JSON, counting what it holds. */
+    /** Converts one value to JSON and counts the values in it. */
     private static final class Tree {
         private int values;
 

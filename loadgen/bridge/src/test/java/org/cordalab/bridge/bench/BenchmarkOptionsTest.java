@@ -26,8 +26,8 @@ class BenchmarkOptionsTest {
     @Test
     void saysWhatIsWrong() {
         assertThatThrownBy(() -> of("--flow Iou")).hasMessage("--node is missing");
-        assertThatThrownBy(() -> of("--nodes PartyA")).hasMessage("There is no option --nodes");
-        assertThatThrownBy(() -> of("--node")).hasMessage("--node wants a value");
+        assertThatThrownBy(() -> of("--nodes PartyA")).hasMessage("Unknown option --nodes");
+        assertThatThrownBy(() -> of("--node")).hasMessage("--node needs a value");
         assertThatThrownBy(() -> of("--node A --flow B --in-flight 0"))
                 .hasMessage("--in-flight must be a whole number of at least 1, but is \"0\"");
     }

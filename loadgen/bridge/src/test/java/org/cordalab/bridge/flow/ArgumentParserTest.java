@@ -238,7 +238,7 @@ class ArgumentParserTest {
         return FlowDefinition.of(flow, flow.getSimpleName());
     }
 
-    /** Apostrophes for quotes make JSON in Java readable. */
+    /** Parses JSON with apostrophes for quotes, which is more readable in Java. */
     private static ObjectNode json(String text) {
         return (ObjectNode) Json.read(text.replace('\'', '"').getBytes(StandardCharsets.UTF_8));
     }

@@ -11,7 +11,7 @@ import net.corda.core.crypto.SecureHash;
 import net.corda.core.flows.FlowLogic;
 import net.corda.core.identity.Party;
 
-/** Flows whose constructors show what arguments may look like. None of them is ever run. */
+/** Flows whose constructors show the possible kinds of arguments. None of them ever runs. */
 public final class SampleFlows {
 
     private SampleFlows() {}

@@ -5,7 +5,7 @@ import net.corda.core.crypto.Crypto;
 import net.corda.core.identity.CordaX500Name;
 import net.corda.core.identity.Party;
 
-/** A network of three with real keys. */
+/** A network of three parties with real keys. */
 public final class TestParties {
 
     public static final Party NOTARY = party("O=Notary,L=London,C=GB");

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The real server on a port of its own; only the node is not real. */
+/** Tests the real server on its own port. Only the node is fake. */
 @Timeout(60)
 class BridgeServerTest {
 
@@ -439,7 +439,7 @@ class BridgeServerTest {
         return client.sendAsync(request, BodyHandlers.ofString());
     }
 
-    /** Without a length the client sends chunks. */
+    /** Creates a body without a length, which the client sends in chunks. */
     private static BodyPublisher chunked(byte[] body) {
         return BodyPublishers.fromPublisher(BodyPublishers.ofByteArray(body));
     }

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Requests as browsers and other clients send them, to the real server. */
+/** Sends requests to the real server as browsers and other clients do. */
 @Timeout(60)
 class OriginGuardTest {
 
@@ -150,7 +150,7 @@ class OriginGuardTest {
                 "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n" + lines(headers) + "\r\n");
     }
 
-    /** A flow start. If it is allowed, the flow starts and does not end in time. */
+    /** Sends a flow start. If it is allowed, the flow starts and does not end in time. */
     private String post(String... headers) throws IOException {
         return bridge.sendRaw("POST " + FLOWS + " HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n"
                 + "Content-Length: " + EMPTY.length() + "\r\n" + lines(headers) + "\r\n" + EMPTY);

@@ -13,13 +13,13 @@ import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.run.FakeNode;
 
-/** The real server on a port of its own, with PartyA behind it; only the node is not real. */
+/** The real server on its own port, with PartyA behind it. Only the node is fake. */
 final class TestBridge implements AutoCloseable {
 
     static final int MAX_BODY_BYTES = 2048;
     static final int MAX_ATTACHMENT_BYTES = 4096;
     static final int MAX_OUTSTANDING = 2;
-    /** A host that the configuration allows beside those of the loopback interface. */
+    /** A host that the configuration allows in addition to the loopback hosts. */
     static final String ALLOWED_HOST = "bridge";
 
     private final FakeNode node = new FakeNode().connect();
@@ -50,7 +50,7 @@ final class TestBridge implements AutoCloseable {
         return server.port();
     }
 
-    /** Sends a request byte by byte as given, for what HTTP clients do not let through, and reads all of the answer. */
+    /** Sends the exact bytes of a request, even if HTTP clients would not allow them, and reads the whole answer. */
     String sendRaw(String request) throws IOException {
         try (var socket = new Socket("localhost", port())) {
             socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));

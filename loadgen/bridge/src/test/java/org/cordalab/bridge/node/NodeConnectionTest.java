@@ -30,7 +30,7 @@ class NodeConnectionTest {
         int port = closedPort();
         try (var connection = new NodeConnection(new NodeAddress("PartyA", "localhost", port), connector).start();
                 var node = new ServerSocket(port, 1, InetAddress.getByName("localhost"))) {
-            assertThat(bytesSent(node)).as("the check of the port").isZero();
+            assertThat(bytesSent(node)).as("the port check").isZero();
             assertThat(bytesSent(node)).as("the login").isPositive();
 
             assertThat(connection.ready()).isFalse();
@@ -54,7 +54,7 @@ class NodeConnectionTest {
         assertThat(waiting.get()).isEmpty();
     }
 
-    /** Accepts one connection and returns how many bytes it sends, at most one. */
+    /** Accepts one connection and returns the number of bytes it sends, at most one. */
     private static int bytesSent(ServerSocket node) throws Exception {
         try (var client = node.accept()) {
             return client.getInputStream().readNBytes(1).length;

@@ -29,8 +29,8 @@ import org.cordalab.bridge.node.NodeUnavailableException;
 import org.cordalab.bridge.node.StartedFlow;
 
 /**
- * Stands where a real node would: keeps flows by client id as Corda does, ends them when the test says so, and breaks its
- * connection when the test says so.
+ * Stands in for a real node. Keeps flows by client id as Corda does, and ends flows and breaks its connection on
+ * request of the test.
  */
 public final class FakeNode implements NodeGateway {
 
@@ -46,7 +46,7 @@ public final class FakeNode implements NodeGateway {
     private Session session;
     private boolean closed;
 
-    /** A flow on the node; its result outlives connections. */
+    /** A flow on the node. Its result outlives connections. */
     private record Flow(String flowId, CompletableFuture<Object> result) {}
 
     public FakeNode connect() {
@@ -54,7 +54,7 @@ public final class FakeNode implements NodeGateway {
         return this;
     }
 
-    /** Breaks the connection; flows run on. */
+    /** Breaks the connection. Flows continue. */
     public void disconnect() {
         Session broken = replaceSession(null);
         if (broken != null) {
@@ -67,13 +67,13 @@ public final class FakeNode implements NodeGateway {
         return this;
     }
 
-    /** Outcomes that an earlier bridge left on the node. */
+    /** Adds outcomes that an earlier bridge left on the node. */
     FakeNode withEndedFlows(String... clientIds) {
         leftOver.addAll(List.of(clientIds));
         return this;
     }
 
-    /** What the next start RPCs do before the node sees them: null lets them through. */
+    /** Sets which exception further start RPCs throw before the node sees them. Null lets them through. */
     public void onStart(BiFunction<String, FlowCall, RuntimeException> behaviour) {
         onStart = behaviour;
     }
@@ -86,24 +86,24 @@ public final class FakeNode implements NodeGateway {
         flows.get(clientId).result().completeExceptionally(error);
     }
 
-    /** Forgets a flow, as a node does whose database was lost. */
+    /** Forgets a flow, like a node whose database was lost. */
     void forget(String clientId) {
         flows.remove(clientId);
     }
 
-    /** Returns once the node has the flow: the bridge starts it on a thread of its own. */
+    /** Waits until the node has the flow, which the bridge starts on its own thread. */
     public synchronized void awaitStarted(String clientId) throws InterruptedException {
         while (!startedIds.contains(clientId)) {
             wait();
         }
     }
 
-    /** Client ids of flows that really were started, each once per start. */
+    /** Returns the client ids of flows that were actually started, once per start. */
     public synchronized List<String> startedIds() {
         return List.copyOf(startedIds);
     }
 
-    /** Client ids that were removed, in order; waits for the next. */
+    /** Returns a queue of the removed client ids, in order, on which a test can wait for the next. */
     BlockingQueue<String> removed() {
         return removed;
     }
