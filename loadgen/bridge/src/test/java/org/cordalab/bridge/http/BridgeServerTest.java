@@ -392,7 +392,7 @@ class BridgeServerTest {
             HttpResponse<String> response = send(method.toUpperCase(Locale.ROOT), url, BodyPublishers.ofString("{"))
                     .get();
             return response.statusCode() != ProblemType.METHOD_NOT_ALLOWED.status()
-                    && !response.body().contains("There is no such path");
+                    && !response.body().contains("Unknown path");
         } catch (Exception e) {
             throw new AssertionError(e);
         }
