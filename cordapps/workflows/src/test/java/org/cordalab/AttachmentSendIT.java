@@ -22,7 +22,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Attachments on their way from one node to another. */
+/** Tests how attachments are sent from one node to another. */
 class AttachmentSendIT {
     private static MockNetwork network;
     private static StartedMockNode sender;
@@ -76,14 +76,14 @@ class AttachmentSendIT {
     void whatTheSenderDoesNotHaveIsRefused() {
         SecureHash unknown = SecureHash.zeroHash;
         MockParties.assertFailure(
-                "attachmentId must be of an attachment that this node has, but it is " + unknown + ".",
+                "attachmentId must be the id of an attachment on this node, but it is " + unknown + ".",
                 send(unknown, party(recipient)));
     }
 
     @Test
     void sendingToOneselfIsRefused() throws Exception {
         MockParties.assertFailure(
-                "otherPartyName must be another party than this node, O=Lender, L=London, C=GB.",
+                "otherPartyName must be a party other than this node, O=Lender, L=London, C=GB.",
                 send(upload("own"), party(sender)));
     }
 

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The cash flows, each on a new network so that its coins are the only ones. */
+/** Tests the cash flows, each on a new network, so that there are no other coins. */
 class CashFlowsIT {
     private static final Currency POUND = Currency.getInstance("GBP");
 
@@ -181,10 +181,10 @@ class CashFlowsIT {
         assertRefused("count must be 1 to 10000, but it is 0.", new CashPrepare(pounds(1), 0));
         assertRefused("numberOfStatesPerTx must be 1 to 1000, but it is 0.", new CashRepeatedPay(party(payee), 0));
         assertRefused(
-                "otherPartyName must be another party than this node, O=Lender, L=London, C=GB.",
+                "otherPartyName must be a party other than this node, O=Lender, L=London, C=GB.",
                 new CashRepeatedPay(party(payer), 1));
         assertRefused(
-                "otherPartyName must be another party than this node, O=Lender, L=London, C=GB.",
+                "otherPartyName must be a party other than this node, O=Lender, L=London, C=GB.",
                 new DoubleSpend(party(payer)));
         assertRefused(
                 "coin must be a state reference, <transaction id>(<index>), but it is x.",
@@ -219,7 +219,7 @@ class CashFlowsIT {
         MockParties.assertFailure(message, outcome);
     }
 
-    /** Quantities of the unspent coins of a node, sorted. */
+    /** Returns the quantities of a node's unspent coins, sorted. */
     private static List<Long> coins(StartedMockNode node) {
         List<Long> quantities = new ArrayList<>();
         states(node).forEach(each -> quantities.add(each.getQuantity()));

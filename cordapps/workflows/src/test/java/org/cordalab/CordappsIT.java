@@ -35,7 +35,7 @@ import org.cordalab.schema.IouSchemaV1;
 import org.cordalab.services.Coins;
 import org.junit.jupiter.api.Test;
 
-/** What a node reads from the packed jars. */
+/** Tests what a node reads from the packed jars. */
 class CordappsIT {
     private final CordappImpl contracts = load(IouContract.class);
     private final CordappImpl workflows = load(Iou.class);

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The flows on nodes that are real but for their messaging, with the CorDapps as they are packed. */
+/** Tests the flows with the packed CorDapps, on nodes that are real except for their messaging. */
 class FlowsIT {
     private static MockNetwork network;
     private static StartedMockNode lender;
@@ -88,13 +88,13 @@ class FlowsIT {
     @Test
     void theLenderRefusesToLendToItself() {
         assertRefused(
-                "otherParty must be another party than this node, O=Lender, L=London, C=GB.",
+                "otherParty must be a party other than this node, O=Lender, L=London, C=GB.",
                 new Iou(1, party(lender)));
     }
 
     @Test
     void theBorrowerSignsNothingButAnIou() {
-        assertRefused("This is not a transaction with one IOU.", new SomethingElse(party(borrower)));
+        assertRefused("The transaction's only output must be an IOU.", new SomethingElse(party(borrower)));
     }
 
     @Test
@@ -162,7 +162,7 @@ class FlowsIT {
         assertRefused("linearId must be a UUID, but it is x.", new IouUpdate("x", 1));
         String unknown = "00000000-0000-0000-0000-000000000000";
         assertRefused(
-                "linearId must be of an IOU in this node's vault, but " + unknown + " is not.",
+                "linearId must be the id of an IOU in this node's vault, but " + unknown + " is not.",
                 new IouUpdate(unknown, 1));
     }
 
@@ -200,7 +200,7 @@ class FlowsIT {
                 node.getServices().getVaultService().queryBy(IouState.class).getStates());
     }
 
-    /** Raw, because Corda's types of a column and of a criterion do not meet in Java. */
+    /** Uses raw types, because Corda's types of a column and of a criterion are incompatible in Java. */
     @SuppressWarnings({"rawtypes", "unchecked"})
     private static QueryCriteria valueEquals(int value) throws NoSuchFieldException {
         FieldInfo column = QueryCriteriaUtils.getField("value", IouSchemaV1.PersistentIou.class);
@@ -216,7 +216,7 @@ class FlowsIT {
         return node.getInfo().getLegalIdentities().get(0);
     }
 
-    /** What a lender with other flows than ours could ask of the borrower's responder. */
+    /** A request that a lender with flows other than the lab's could send to the borrower's responder. */
     private static final class SomethingElse extends Iou {
         private final Party victim;
 

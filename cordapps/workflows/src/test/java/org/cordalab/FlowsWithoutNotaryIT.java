@@ -12,7 +12,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Apart from {@link FlowsIT}, because a JVM can have only one mock network at a time. */
+/** Separate from {@link FlowsIT}, because a JVM can have only one mock network at a time. */
 class FlowsWithoutNotaryIT {
     private static MockNetwork network;
 

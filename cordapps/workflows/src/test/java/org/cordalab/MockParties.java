@@ -27,7 +27,7 @@ final class MockParties {
                         TestCordapp.findCordapp("net.corda.testing.contracts")));
     }
 
-    /** A {@link FlowException}, because a node in production passes the message of no other on to its client. */
+    /** Expects a {@link FlowException}, because a production node passes no other exception's message to its client. */
     static void assertFailure(String message, CordaFuture<?> outcome) {
         Throwable failure = assertThrows(ExecutionException.class, outcome::get).getCause();
         assertInstanceOf(FlowException.class, failure);

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Settlements between two pairs of parties, coordinated by a fifth. */
+/** Tests settlements between two pairs of parties, coordinated by a fifth party. */
 class SettlementIT {
     private MockNetwork network;
     private StartedMockNode exchange;
@@ -103,14 +103,14 @@ class SettlementIT {
     void argumentsThatMakeNoSenseAreRefused() {
         Party first = party(nodes.get(0));
         assertRefused(
-                "otherPartiesNames must be an even number of parties, but they are 1.",
+                "otherPartiesNames must be an even number of parties, not 1.",
                 new Settlement(Collections.singletonList(first)));
         assertRefused("otherPartiesNames must be different parties.", new Settlement(asList(first, first)));
         assertRefused(
-                "otherPartiesNames must be another party than this node, O=Exchange, L=London, C=GB.",
+                "otherPartiesNames must be a party other than this node, O=Exchange, L=London, C=GB.",
                 new Settlement(asList(first, party(exchange))));
         assertRefused(
-                "states must be one for each of the 2 parties, but they are 1.",
+                "states must have one entry for each of the 2 parties, not 1.",
                 new Settlement(asList(first, party(nodes.get(1))), Collections.singletonList("x")));
         assertRefused("asset must be cash or stock, but it is gold.", new AssetPrepare("gold", first, 0, 1));
         assertRefused("count must be 1 to 10000, but it is 0.", new AssetPrepare("cash", first, 0, 0));
@@ -146,7 +146,7 @@ class SettlementIT {
         return nodes.stream().map(SettlementIT::party).collect(Collectors.toList());
     }
 
-    /** Transactions that a state rests on, its own included; every one has one input at most. */
+    /** Returns the length of a state's backchain, including its own transaction. No transaction has two inputs. */
     private static int historyOf(StartedMockNode node, String state) {
         return node.transaction(() -> {
             int length = 0;

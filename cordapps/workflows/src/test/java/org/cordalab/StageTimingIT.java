@@ -20,7 +20,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** What the flows tell of their stages, read as the JMX exporter reads it. The statistics are of the whole JVM. */
+/** Tests the stage statistics of flows, read in the same way as by the JMX exporter. They cover the whole JVM. */
 class StageTimingIT {
     private static final MBeanServer MBEANS = ManagementFactory.getPlatformMBeanServer();
 
@@ -91,7 +91,7 @@ class StageTimingIT {
         return found;
     }
 
-    /** Seconds in one stage, or in all but {@code total} when it is null. */
+    /** Returns the seconds in one stage; if {@code stage} is null, in all stages except {@code total}. */
     private static double sum(String flow, String role, String stage) throws Exception {
         double seconds = 0;
         for (ObjectName each : MBEANS.queryNames(name(flow, role, stage == null ? "*" : stage), null)) {

@@ -1,6 +1,6 @@
 package org.cordalab.nodes;
 
-/** Where something listens. */
+/** A host and a port. */
 final class Address {
     final String host;
     final int port;

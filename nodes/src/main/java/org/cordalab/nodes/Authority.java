@@ -21,8 +21,8 @@ import net.corda.nodeapi.internal.crypto.X509KeyStore;
 import net.corda.nodeapi.internal.crypto.X509Utilities;
 
 /**
- * Who certifies the nodes of a network: a root, the intermediate that certifies nodes, and the passwords of the key stores
- * that they get.
+ * The certificate authority of a network: its root, the intermediate that certifies nodes, and the passwords of the
+ * nodes' key stores.
  */
 final class Authority {
     private static final String KEY_STORE = "authority.jks";
@@ -34,7 +34,7 @@ final class Authority {
     final CertificateAndKeyPair intermediate;
     final String keyStorePassword;
     final String trustStorePassword;
-    /** Whether this is the authority that Corda ships, whose keys everybody has: nodes take it in development mode only. */
+    /** Whether Corda ships this authority. Everybody has its keys, so nodes accept it only in development mode. */
     final boolean isDevelopment;
 
     private Authority(
@@ -50,7 +50,7 @@ final class Authority {
         this.isDevelopment = isDevelopment;
     }
 
-    /** The one that Corda ships, with the passwords that a node in development mode expects. */
+    /** Returns the authority that Corda ships, with the passwords that a node in development mode expects. */
     static Authority development() {
         return new Authority(
                 KeyStoreConfigHelpersKt.getDEV_ROOT_CA(),
@@ -60,12 +60,12 @@ final class Authority {
                 true);
     }
 
-    /** Whether an authority of the lab's own is kept in {@code directory}. */
+    /** Returns whether {@code directory} contains an authority of the lab's own. */
     static boolean isIn(Path directory) {
         return Files.exists(directory.resolve(PASSWORD));
     }
 
-    /** One of the lab's own, kept in {@code directory}, where it is made if it is not there yet. */
+    /** Returns the lab's own authority in {@code directory}. Creates it if it does not exist. */
     static Authority own(Path directory) throws IOException {
         if (!isIn(directory)) {
             make(directory);
@@ -102,13 +102,13 @@ final class Authority {
                 intermediateKeys.getPrivate(),
                 Arrays.asList(intermediate, root),
                 password);
-        // Last, and whole: with it the authority is complete.
+        // Written last and atomically, because this file marks the authority as complete.
         Path unfinished = directory.resolve(PASSWORD + ".unfinished");
         Files.write(unfinished, password.getBytes(StandardCharsets.UTF_8));
         Files.move(unfinished, directory.resolve(PASSWORD));
     }
 
-    /** The certificate that signs network parameters and its keys; nobody needs it again. */
+    /** Creates the certificate and keys that sign the network parameters. They are not needed again. */
     CertificateAndKeyPair networkMap() {
         if (isDevelopment) {
             return KeyStoreConfigHelpersKt.createDevNetworkMapCa(root);
@@ -123,7 +123,7 @@ final class Authority {
                 keys);
     }
 
-    /** A certificate, and those above it, for the key of a service that several nodes run together. */
+    /** Returns the certificate chain for the key of a service that several nodes run together. */
     List<X509Certificate> serviceChain(CordaX500Name name, PublicKey key) {
         X509Certificate certificate =
                 certify(CertificateType.SERVICE_IDENTITY, intermediate, name.getX500Principal(), key);

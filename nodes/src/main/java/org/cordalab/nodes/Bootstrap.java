@@ -24,25 +24,27 @@ import java.util.stream.Stream;
 import net.corda.core.identity.CordaX500Name;
 
 /**
- * Makes the Corda network of the lab: identities, node infos, network parameters and each node's settings.
+ * Creates the lab's Corda network: identities, node infos, network parameters and each node's settings.
  *
- * <p>Identities and network parameters are made once and kept: a later run adds what a new party needs and rewrites the
- * rest; a party that is no longer wanted keeps its files. R3's own bootstrapper starts every node twice for this; the same
- * files come out of one JVM here.
+ * <p>Identities and network parameters are created once and kept. A later run adds the files of new parties and
+ * rewrites the rest; a party that is no longer in the network keeps its files. R3's own bootstrapper starts every node
+ * twice to create the same files. This one needs only one JVM.
  *
- * <p>Usage: {@code Bootstrap <configs> <directory> <authority>}, with the {@link Shape} in the environment; in {@code <authority>},
- * which no node sees, is the network's own root, unless in development mode. A node's settings are, the
- * first that has one wins: what follows from its place in the network, its notary's, the preset's {@code nodes/<preset>.conf}, the
- * database's {@code databases/<database>.conf}, and those of all nodes in {@code network.conf}. Leaves in {@code <directory>}:
+ * <p>Usage: {@code Bootstrap <configs> <directory> <authority>}, with the {@link Shape} in the environment. {@code
+ * <authority>} contains the network's own root, except in development mode; no node has access to it. A node's settings
+ * come from these sources, in order of precedence: its place in the network, the notary, the preset {@code
+ * nodes/<preset>.conf}, the database {@code databases/<database>.conf}, and {@code network.conf} for all nodes.
+ *
+ * <p>Creates in {@code <directory>}:
  *
  * <pre>
  * nodes/&lt;name&gt;/certificates/*.jks   key stores of one node
  * nodes/&lt;name&gt;/node.conf            its settings
- * nodes/&lt;name&gt;/jvm.args             its JVM flags, one a line
- * nodes/&lt;name&gt;/node-infos/*         the signed node infos of all, with the addresses by which this one reaches them
- * network-parameters                signed, for all
+ * nodes/&lt;name&gt;/jvm.args             its JVM flags, one per line
+ * nodes/&lt;name&gt;/node-infos/*         the signed node infos of all nodes, with the addresses that this node uses
+ * network-parameters                signed, for all nodes
  * bridge.env, parties, targets.json the nodes for the bridge, Locust and Prometheus
- * links.json                        the proxies that stand between nodes, and how they behave
+ * links.json                        the proxies between nodes, with their latency and bandwidth
  * </pre>
  */
 public final class Bootstrap {
@@ -50,9 +52,12 @@ public final class Bootstrap {
     static final int RPC_PORT = 10003;
     private static final int RPC_ADMIN_PORT = 10043;
     private static final int METRICS_PORT = 9404;
-    /** From Corda 4.6 on a command of its own makes the tables; an older node makes them when it starts. */
+    /** Since Corda 4.6, a separate command creates the tables. An older node creates them when it starts. */
     private static final int MIGRATION_COMMAND_PLATFORM_VERSION = 8;
-    /** Corda 3 has its defaults of the database under quoted names; beside a path that reads the same, either could count. */
+    /**
+     * Corda 3 has its database defaults under quoted names. If a path has the same name, it is undefined which value is
+     * used.
+     */
     private static final int DATABASE_PATHS_PLATFORM_VERSION = 4;
 
     private static final String BROKER_PROPERTY = "-Dbrokerconfig.";
@@ -80,9 +85,8 @@ public final class Bootstrap {
                 .subList(0, notary.getConfigList("members").size());
         List<Member> known = Member.allOf(network.getConfigList("parties"));
         if (shape.parties > known.size()) {
-            throw new ConfigException.Generic("PARTIES: " + shape.parties
-                    + " parties are wanted, and configs/network.conf has " + known.size() + "; set it to at most "
-                    + known.size());
+            throw new ConfigException.Generic("PARTIES=" + shape.parties + " is more than the " + known.size()
+                    + " parties in configs/network.conf; set it to at most " + known.size());
         }
         parties = known.subList(0, shape.parties);
         proxies = new Proxies(shape.links, names(members()), shape.database);
@@ -96,8 +100,8 @@ public final class Bootstrap {
         try {
             new Bootstrap(new Shape(System.getenv()), Paths.get(args[0]), Paths.get(args[1]), Paths.get(args[2])).run();
         } catch (ConfigException | IllegalArgumentException | ArithmeticException e) {
-            // The message of a ConfigException names file, line and key; the others are of names and numbers that Corda
-            // refuses.
+            // The message of a ConfigException gives file, line and key. The others are about names and numbers that
+            // Corda refuses.
             System.err.println("bootstrap: " + e.getMessage());
             System.exit(2);
         }
@@ -110,8 +114,8 @@ public final class Bootstrap {
     private static Config named(Path configs, String folder, String variable, String name) {
         Path file = configs.resolve(folder).resolve(name + ".conf");
         if (!Files.exists(file)) {
-            throw new ConfigException.Generic(variable + "=" + name + " names no file in configs/" + folder
-                    + "/; there are: " + filesOf(configs.resolve(folder)));
+            throw new ConfigException.Generic(variable + "=" + name + " does not exist in configs/" + folder
+                    + "/; available: " + filesOf(configs.resolve(folder)));
         }
         return parse(file);
     }
@@ -131,21 +135,21 @@ public final class Bootstrap {
     void run() throws IOException {
         int platformMin = notary.hasPath("platformVersionMin") ? notary.getInt("platformVersionMin") : 0;
         if (shape.platformVersion < platformMin) {
-            throw new ConfigException.Generic("NOTARY=" + shape.notary + " needs a Corda of platform version "
-                    + platformMin + " or newer, and this one has " + shape.platformVersion);
+            throw new ConfigException.Generic("NOTARY=" + shape.notary + " needs platform version " + platformMin
+                    + " or newer, but this version of Corda has " + shape.platformVersion);
         }
         if (notary.hasPath("database") && !notary.getString("database").equals(shape.database)) {
             throw new ConfigException.Generic("NOTARY=" + shape.notary + " keeps its records in "
                     + notary.getString("database") + "; set DATABASE=" + notary.getString("database"));
         }
         if (preset.hasPath("enterprise") && preset.getBoolean("enterprise") && !shape.ownImage) {
-            throw new ConfigException.Generic("NODE_PRESET=" + shape.preset
-                    + " sets what only Corda Enterprise has; it needs a CORDA_IMAGE of your own");
+            throw new ConfigException.Generic(
+                    "NODE_PRESET=" + shape.preset + " needs Corda Enterprise; set CORDA_IMAGE to an image of your own");
         }
         if (!shape.devMode && Files.exists(directory.resolve("network-parameters")) && !Authority.isIn(authority)) {
             throw new ConfigException.Generic(
-                    "the keys of the authority that made this network are gone: its volume was"
-                            + " removed, or an older lab made the network; start anew with `scripts/lab down --volumes`");
+                    "the keys of the network's authority are missing: their volume was removed, or an older"
+                            + " lab created the network; delete it with `scripts/lab down --volumes`");
         }
         Authority signer = shape.devMode ? Authority.development() : Authority.own(authority);
         try (NetworkMaker maker = new NetworkMaker(signer)) {
@@ -175,7 +179,7 @@ public final class Bootstrap {
         return directory.resolve("nodes").resolve(member.name);
     }
 
-    /** The identities of all the notary's nodes, then the network parameters that name it: with them it is complete. */
+    /** Creates the identities of all nodes of the notary, and then the network parameters, which complete it. */
     private void makeNotary(NetworkMaker maker) throws IOException {
         List<ServiceKey> keys = serviceKeys();
         for (int index = 0; index < notaries.size(); index++) {
@@ -190,7 +194,7 @@ public final class Bootstrap {
                 Math.min(parameters.getInt("minimumPlatformVersion"), shape.platformVersion),
                 of(notaries.get(0)),
                 notary.getBoolean("notary.validating"));
-        System.out.println("made the network parameters");
+        System.out.println("created the network parameters");
     }
 
     private List<ServiceKey> serviceKeys() {
@@ -204,14 +208,14 @@ public final class Bootstrap {
     }
 
     private void makeKeyStores(NetworkMaker maker, Member member, List<ServiceKey> services) throws IOException {
-        // Made beside and renamed, so that an interrupted run leaves no half identity.
+        // Created elsewhere and then renamed, so that an interrupted run leaves no incomplete identity.
         Path unfinished = directory.resolve("unfinished");
         deleteRecursively(unfinished);
         maker.createKeyStores(unfinished, member.legalName, services);
         Files.createDirectories(of(member));
         Files.move(unfinished.resolve("certificates"), of(member).resolve("certificates"));
         deleteRecursively(unfinished);
-        System.out.println("made the identity of " + member.legalName);
+        System.out.println("created the identity of " + member.legalName);
     }
 
     private void writeSettings(Member member, int index, Authority signer) throws IOException {
@@ -229,7 +233,7 @@ public final class Bootstrap {
             own = own.withValue("notary", one.root());
         }
         if (shape.platformVersion < MIGRATION_COMMAND_PLATFORM_VERSION) {
-            // In development mode it would be so without being told.
+            // In development mode, this is the default.
             own = own.withValue("database.initialiseSchema", ConfigValueFactory.fromAnyRef(true));
         }
         Map<String, String> values = new HashMap<>(shape.environment());
@@ -260,7 +264,7 @@ public final class Bootstrap {
         write(of(member).resolve("jvm.args"), String.join("\n", flags) + "\n");
     }
 
-    /** The same settings without nesting, {@code "dataSource.url"} in the place of {@code dataSource { url }}. */
+    /** Returns the same settings without nesting: {@code "dataSource.url"} instead of {@code dataSource { url }}. */
     private ConfigObject ofCorda3(Config database) {
         Map<String, Object> flat = new HashMap<>();
         database.entrySet()
@@ -268,7 +272,7 @@ public final class Bootstrap {
                         String.join(".", ConfigUtil.splitPath(entry.getKey())),
                         entry.getValue().unwrapped()));
         if (shape.database.equals("postgres")) {
-            // When it makes its tables the node takes the sequence in another node's schema for its own.
+            // Otherwise, a node that creates its tables mistakes the sequence in another node's schema for its own.
             flat.put("connectionInitSql", "CREATE SEQUENCE IF NOT EXISTS hibernate_sequence");
         }
         return ConfigValueFactory.fromMap(flat);
@@ -278,7 +282,7 @@ public final class Bootstrap {
         return config.hasPath("node") ? config.getConfig("node") : ConfigFactory.empty();
     }
 
-    /** To every node the infos of all, newer than those it may have had before. */
+    /** Writes the infos of all nodes for every node, newer than those that it may already have. */
     private void writeNodeInfos(NetworkMaker maker) throws IOException {
         long serial = System.currentTimeMillis();
         for (Member reader : members()) {
@@ -322,7 +326,7 @@ public final class Bootstrap {
         return members.stream().map(member -> member.name).collect(Collectors.toList());
     }
 
-    /** Writes a file whole or not at all. */
+    /** Writes a file atomically. */
     private static void write(Path file, String content) throws IOException {
         Path unfinished = file.resolveSibling(file.getFileName() + ".unfinished");
         Files.write(unfinished, content.getBytes(StandardCharsets.UTF_8));
@@ -358,7 +362,7 @@ public final class Bootstrap {
                     .collect(Collectors.toList());
         }
 
-        /** The organisation, by which people call the node. */
+        /** Returns the organisation, which is the node's name in the lab. */
         String label() {
             return CordaX500Name.parse(legalName).getOrganisation();
         }

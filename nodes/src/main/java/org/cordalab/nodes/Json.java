@@ -3,7 +3,7 @@ package org.cordalab.nodes;
 import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigValueFactory;
 
-/** JSON of maps, lists, texts and numbers. */
+/** Renders maps, lists, strings and numbers as JSON. */
 final class Json {
     private Json() {}
 

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The condition of the way between two ends: two nodes, or a node and its database. */
+/** The latency and bandwidth between two nodes, or between a node and its database. */
 final class Link {
     private static final Pattern FORM = Pattern.compile(
             "([a-z][a-z0-9]*)-([a-z][a-z0-9]*)=(?:\\+(\\d{1,5})ms)?,?(?:(\\d{1,6}(?:\\.\\d+)?)(k|m)bit)?");
@@ -15,9 +15,9 @@ final class Link {
 
     final String from;
     final String to;
-    /** Added to the round trip. */
+    /** Milliseconds added to the round-trip time. */
     final int latencyMillis;
-    /** In each direction; 0 for no limit. */
+    /** The limit in each direction; 0 for none. */
     final int kilobytesPerSecond;
 
     private Link(String from, String to, int latencyMillis, int kilobytesPerSecond) {
@@ -27,7 +27,7 @@ final class Link {
         this.kilobytesPerSecond = kilobytesPerSecond;
     }
 
-    /** Reads {@code partya-partyb=+40ms partya-postgres=+8ms,10mbit}. */
+    /** Parses links such as {@code partya-partyb=+40ms partya-postgres=+8ms,10mbit}. */
     static List<Link> parse(String text) {
         List<Link> links = new ArrayList<>();
         for (String word : text.trim().split("\\s+")) {

@@ -40,7 +40,7 @@ import net.corda.serialization.internal.SharedContexts;
 import net.corda.serialization.internal.amqp.AbstractAMQPSerializationScheme;
 import net.corda.serialization.internal.amqp.SerializerFactory;
 
-/** Makes the signed files of a network with Corda's own classes. */
+/** Creates the signed files of a network with Corda's own classes. */
 final class NetworkMaker implements AutoCloseable {
     private static final String IDENTITY_ALIAS = X509Utilities.NODE_IDENTITY_KEY_ALIAS;
 
@@ -61,9 +61,9 @@ final class NetworkMaker implements AutoCloseable {
     }
 
     /**
-     * Makes the key stores of a node in {@code <nodeDirectory>/certificates}.
+     * Creates the key stores of a node in {@code <nodeDirectory>/certificates}.
      *
-     * @param services keys of the services that the node runs together with others, none for most
+     * @param services the keys of the services that the node runs together with other nodes; usually empty
      */
     void createKeyStores(Path nodeDirectory, String legalName, List<ServiceKey> services) throws IOException {
         CordaX500Name name = CordaX500Name.parse(legalName);
@@ -91,10 +91,10 @@ final class NetworkMaker implements AutoCloseable {
     }
 
     /**
-     * The serialised, signed node info that other nodes find a node by.
+     * Returns the serialised, signed node info by which other nodes find the node.
      *
-     * @param platformVersion of the node, which may be older than the classes used here
-     * @param serial the one with the largest counts
+     * @param platformVersion the platform version of the node, which may be older than the classes used here
+     * @param serial the serial number; of several node infos, the one with the largest is used
      */
     byte[] nodeInfo(Path nodeDirectory, String host, int p2pPort, int platformVersion, long serial) {
         X509KeyStore keyStore = nodeKeyStore(nodeDirectory);
@@ -124,7 +124,7 @@ final class NetworkMaker implements AutoCloseable {
     /**
      * Writes {@code <directory>/network-parameters}, signed by a network map certificate of the authority.
      *
-     * @param notaryDirectory of a node that is the notary, or one of those that are it together
+     * @param notaryDirectory the directory of the notary's node, or of one of them
      */
     void createNetworkParameters(
             Path directory, Config parameters, int minimumPlatformVersion, Path notaryDirectory, boolean validating) {
@@ -146,7 +146,7 @@ final class NetworkMaker implements AutoCloseable {
         try {
             return new DigitalSignature(Crypto.doSign(key, bytes));
         } catch (GeneralSecurityException e) {
-            throw new IllegalStateException("cannot sign a node info with the key just made", e);
+            throw new IllegalStateException("cannot sign a node info with its new key", e);
         }
     }
 
@@ -159,7 +159,7 @@ final class NetworkMaker implements AutoCloseable {
         return new PartyAndCertificate(X509Utilities.INSTANCE.buildCertPath(keyStore.getCertificateChain(alias)));
     }
 
-    /** The identity that the notary's nodes have in common: of one key, or of the composite of their keys. */
+    /** Returns the identity that the notary's nodes share: a single key, or the composite of their keys. */
     private static PartyAndCertificate serviceIdentity(X509KeyStore keyStore) {
         if (!keyStore.contains(ServiceKey.COMPOSITE_ALIAS)) {
             return identity(keyStore, ServiceKey.ALIAS);
@@ -169,7 +169,7 @@ final class NetworkMaker implements AutoCloseable {
         return new PartyAndCertificate(X509Utilities.INSTANCE.buildCertPath(chain));
     }
 
-    /** AMQP for the files of the network; nothing here speaks RPC. */
+    /** AMQP for the files of the network. RPC is not needed. */
     private static final class ParametersScheme extends AbstractAMQPSerializationScheme {
         ParametersScheme() {
             super(Collections.emptyList());

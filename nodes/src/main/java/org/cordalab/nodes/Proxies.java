@@ -8,14 +8,14 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The proxies of the service {@code links}: one for each direction in which the two ends of a link connect to each other.
- * Nodes are told the proxy's address instead of the other end's.
+ * The proxies of the service {@code links}: one for each direction in which the two ends of a link connect to each
+ * other. Nodes get the address of the proxy instead of the other end's.
  */
 final class Proxies {
     static final String HOST = "links";
     private static final String DATABASE_HOST = "postgres";
     private static final int DATABASE_PORT = 5432;
-    /** How the names of the notary and of its cluster's members begin. */
+    /** The prefix of the names of the notary and of its cluster's members. */
     private static final String NOTARY = "notary";
 
     private static final int FIRST_PORT = 20000;
@@ -31,14 +31,14 @@ final class Proxies {
             if (link.to.equals(DATABASE_HOST)) {
                 if (!database.equals(DATABASE_HOST)) {
                     throw new ConfigException.Generic(
-                            "LINKS: " + ends + " is a link to PostgreSQL, and DATABASE=" + database);
+                            "LINKS: " + ends + " is a link to PostgreSQL, but DATABASE=" + database);
                 }
                 add(link, link.from, new Address(DATABASE_HOST, DATABASE_PORT));
             } else if (!nodes.contains(link.to) || link.to.equals(link.from)) {
                 throw unknown(ends, link.to, nodes);
             } else if (link.from.startsWith(NOTARY) && link.to.startsWith(NOTARY)) {
                 throw new ConfigException.Generic(
-                        "LINKS: " + ends + " is between members of the notary, whose consensus goes another way");
+                        "LINKS: " + ends + " is between members of the notary, whose consensus does not use links");
             } else {
                 add(link, link.from, new Address(link.to, Bootstrap.P2P_PORT));
                 add(link, link.to, new Address(link.from, Bootstrap.P2P_PORT));
@@ -47,13 +47,14 @@ final class Proxies {
     }
 
     private static ConfigException unknown(String ends, String end, List<String> nodes) {
-        return new ConfigException.Generic("LINKS: " + ends + " has the end " + end + "; a link goes from one of "
-                + String.join(", ", nodes) + " to another or to " + DATABASE_HOST);
+        return new ConfigException.Generic("LINKS: " + ends + " cannot have the end " + end
+                + "; a link connects one of " + String.join(", ", nodes) + " with another one or with "
+                + DATABASE_HOST);
     }
 
     private void add(Link link, String from, Address to) {
         if (find(from, to.host).isPresent()) {
-            throw new ConfigException.Generic("LINKS: " + link.from + "-" + link.to + " is there twice");
+            throw new ConfigException.Generic("LINKS: " + link.from + "-" + link.to + " is listed twice");
         }
         proxies.add(new Proxy(link, from, to, FIRST_PORT + proxies.size()));
     }
@@ -77,7 +78,7 @@ final class Proxies {
                 .toString();
     }
 
-    /** What the service {@code links} reads: name, port, upstream and condition of every proxy. */
+    /** Returns the file for the service {@code links}: name, port, upstream, latency and bandwidth of every proxy. */
     String toJson() {
         List<Map<String, Object>> entries = new ArrayList<>();
         for (Proxy proxy : proxies) {

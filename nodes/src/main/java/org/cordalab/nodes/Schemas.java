@@ -12,14 +12,15 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
 /**
- * Lists the Liquibase files of CorDapps, which make the tables of their schemas: {@code <sha256> <name>}, a line each.
+ * Lists the Liquibase files of CorDapps, which create the tables of their schemas: {@code <sha256> <name>}, one per
+ * line.
  *
- * <p>A node whose database has been through all of them needs no migration, whatever else has changed in the jars.
+ * <p>If all of them have run on a node's database, it needs no migration, whatever else has changed in the jars.
  *
  * <p>Usage: {@code Schemas <jar> …}
  */
 public final class Schemas {
-    /** Where Corda looks for them. */
+    /** The folder in which Corda looks for them. */
     private static final String FOLDER = "migration/";
 
     private static final int BUFFER_BYTES = 64 * 1024;

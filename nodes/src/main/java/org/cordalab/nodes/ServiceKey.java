@@ -11,7 +11,7 @@ import net.corda.core.identity.CordaX500Name;
 import net.corda.nodeapi.internal.crypto.X509KeyStore;
 import net.corda.nodeapi.internal.crypto.X509Utilities;
 
-/** One node's key of a service that several nodes run together: a notary cluster. */
+/** One node's key for a service that several nodes run together: a notary cluster. */
 final class ServiceKey {
     static final String ALIAS = X509Utilities.DISTRIBUTED_NOTARY_KEY_ALIAS;
     static final String COMPOSITE_ALIAS = X509Utilities.DISTRIBUTED_NOTARY_COMPOSITE_KEY_ALIAS;
@@ -26,13 +26,13 @@ final class ServiceKey {
         this.composite = composite;
     }
 
-    /** The same key for each of {@code count} nodes: any one of them signs for all. */
+    /** Returns the same key for each of {@code count} nodes. Any one of them signs for all. */
     static List<ServiceKey> shared(String legalName, int count) {
         return Collections.nCopies(
                 count, new ServiceKey(CordaX500Name.parse(legalName), Crypto.generateKeyPair(), null));
     }
 
-    /** A key for each of {@code count} nodes, of which {@code threshold} together sign for all. */
+    /** Returns one key for each of {@code count} nodes. Any {@code threshold} of them together sign for all. */
     static List<ServiceKey> composite(String legalName, int count, int threshold) {
         List<KeyPair> pairs = new ArrayList<>();
         CompositeKey.Builder builder = new CompositeKey.Builder();

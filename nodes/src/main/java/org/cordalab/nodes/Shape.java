@@ -4,7 +4,7 @@ import com.typesafe.config.ConfigException;
 import java.util.List;
 import java.util.Map;
 
-/** What network is wanted, as the environment says it. */
+/** The shape of the network, from environment variables. */
 final class Shape {
     private static final String LAB_IMAGE = "corda-lab/node:";
 
@@ -15,7 +15,7 @@ final class Shape {
     final boolean devMode;
     final List<Link> links;
     final int platformVersion;
-    /** Whether the nodes run on an image that the lab has not built. */
+    /** Whether the nodes run in an image that the lab has not built. */
     final boolean ownImage;
 
     private final Map<String, String> environment;
@@ -32,7 +32,7 @@ final class Shape {
         ownImage = !environment.getOrDefault("CORDA_IMAGE", LAB_IMAGE).startsWith(LAB_IMAGE);
     }
 
-    /** Everything that the settings of nodes may refer to as {@code ${NAME}}. */
+    /** Returns the variables that node settings may refer to as {@code ${NAME}}. */
     Map<String, String> environment() {
         return environment;
     }
@@ -40,7 +40,7 @@ final class Shape {
     private String text(String name) {
         String value = environment.getOrDefault(name, "").trim();
         if (value.isEmpty()) {
-            throw new ConfigException.Generic(name + " is not set; .env has its default");
+            throw new ConfigException.Generic(name + " is not set; its default is in .env");
         }
         return value;
     }

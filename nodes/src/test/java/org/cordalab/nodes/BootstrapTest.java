@@ -21,7 +21,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Networks of real key stores and signed files, in a directory of their own. */
+/** Tests networks with real key stores and signed files, each in its own directory. */
 class BootstrapTest {
     @TempDir
     Path folder;
@@ -211,20 +211,20 @@ class BootstrapTest {
 
     @Test
     void whatCannotBeIsRefusedByItsName() {
-        assertRefused("PARTIES: 4 parties are wanted, and configs/network.conf has 3", "PARTIES", "4");
+        assertRefused("PARTIES=4 is more than the 3 parties in configs/network.conf", "PARTIES", "4");
         assertRefused("PARTIES=many is not a whole number", "PARTIES", "many");
         assertRefused(
-                "NODE_PRESET=fast names no file in configs/nodes/; there are: paid, quick, stock",
+                "NODE_PRESET=fast does not exist in configs/nodes/; available: paid, quick, stock",
                 "NODE_PRESET",
                 "fast");
-        assertRefused("NODE_PRESET=paid sets what only Corda Enterprise has", "NODE_PRESET", "paid");
+        assertRefused("NODE_PRESET=paid needs Corda Enterprise", "NODE_PRESET", "paid");
         assertRefused("DEV_MODE=yes is neither true nor false", "DEV_MODE", "yes");
-        assertRefused("NOTARY=late needs a Corda of platform version 5", "NOTARY", "late");
+        assertRefused("NOTARY=late needs platform version 5", "NOTARY", "late");
         assertRefused("NOTARY=jpa keeps its records in postgres; set DATABASE=postgres", "NOTARY", "jpa");
         assertRefused("\"partya-partyb\" is not of the form", "LINKS", "partya-partyb");
-        assertRefused("has the end partyx", "LINKS", "partya-partyx=+1ms");
-        assertRefused("is a link to PostgreSQL, and DATABASE=h2", "LINKS", "partya-postgres=+1ms");
-        assertRefused("is there twice", "LINKS", "partya-partyb=+1ms partyb-partya=+2ms");
+        assertRefused("cannot have the end partyx", "LINKS", "partya-partyx=+1ms");
+        assertRefused("is a link to PostgreSQL, but DATABASE=h2", "LINKS", "partya-postgres=+1ms");
+        assertRefused("is listed twice", "LINKS", "partya-partyb=+1ms partyb-partya=+2ms");
     }
 
     private void assertRefused(String words, String... values) {

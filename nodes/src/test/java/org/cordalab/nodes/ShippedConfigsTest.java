@@ -15,7 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The files of configs/ make a network, each of them. */
+/** Tests that each file in configs/ gives a network. */
 class ShippedConfigsTest {
     private static final Path CONFIGS = Paths.get("..", "configs");
 

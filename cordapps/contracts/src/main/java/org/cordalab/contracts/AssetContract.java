@@ -16,9 +16,9 @@ import net.corda.core.transactions.LedgerTransaction;
 import org.cordalab.states.Asset;
 
 /**
- * What every node checks of a transaction with cash or stock: an issue is signed by the issuers, a move keeps the sum of
- * every issuer's every product and is signed by all who owned the inputs. Several products may move at once, which makes
- * an exchange of one for another atomic.
+ * The rules for transactions with cash or stock. The issuers sign an issue. A move preserves the total of each product
+ * of each issuer, and all owners of the inputs sign it. One transaction may move several products, so parties can
+ * exchange one product for another atomically.
  */
 public class AssetContract implements Contract {
     /** The name under which transactions refer to this contract. */
@@ -57,7 +57,7 @@ public class AssetContract implements Contract {
         return assets.stream().map(key).distinct().collect(Collectors.toList());
     }
 
-    /** Total quantity by kind of state, issuer and product. An overflow is a refusal too. */
+    /** Returns the total quantity by state class, issuer and product. On overflow, the transaction is invalid too. */
     private static Map<List<Object>, Long> sums(List<Asset> assets) {
         return assets.stream()
                 .collect(Collectors.toMap(
@@ -66,12 +66,12 @@ public class AssetContract implements Contract {
                         Math::addExact));
     }
 
-    /** What a transaction may do with assets. */
+    /** The commands for assets. */
     public interface Commands extends CommandData {
-        /** Makes assets out of nothing. */
+        /** Creates assets without consuming any. */
         class Issue implements Commands {}
 
-        /** Gives assets to other owners, or splits and merges them. */
+        /** Transfers assets to other owners, or splits or merges them. */
         class Move implements Commands {}
     }
 }

@@ -13,7 +13,7 @@ import net.corda.core.identity.AbstractParty;
 import net.corda.core.transactions.LedgerTransaction;
 import org.cordalab.states.AttachmentState;
 
-/** What every node checks of a transaction that sends an attachment: the attachment is in it and both parties sign. */
+/** The rules for sending an attachment: the transaction contains it, and the sender and the recipient sign. */
 public class AttachmentContract implements Contract {
     /** The name under which transactions refer to this contract. */
     public static final String ID = AttachmentContract.class.getName();
@@ -43,9 +43,9 @@ public class AttachmentContract implements Contract {
         });
     }
 
-    /** What a transaction may do with attachments. */
+    /** The commands for attachments. */
     public interface Commands extends CommandData {
-        /** Sends one. */
+        /** Sends one attachment. */
         class Send implements Commands {}
     }
 }

@@ -14,11 +14,11 @@ import net.corda.core.transactions.LedgerTransaction;
 import org.cordalab.states.IouState;
 
 /**
- * What every node checks of a transaction with an {@link IouState}: an IOU comes into being alone, or takes the place of
- * the one before it; its value is positive, its parties are two and both sign.
+ * The rules for transactions with an {@link IouState}. A transaction issues one new IOU or replaces an existing one.
+ * Its value is positive, the lender and the borrower are different parties, and both sign.
  *
- * <p>The limit of the published benchmark (the acceptor signs only below 100) is the acceptor's own will and not a rule
- * of the ledger, so it is checked by the responder flow and not here.
+ * <p>The limit of the published benchmark (the acceptor signs only below 100) is a policy of the acceptor, not a rule
+ * of the ledger. Therefore the responder flow checks it, and the contract does not.
  */
 public class IouContract implements Contract {
     /** The name under which transactions refer to this contract. */
@@ -63,12 +63,12 @@ public class IouContract implements Contract {
         return iou.getParticipants().stream().map(AbstractParty::getOwningKey).collect(Collectors.toList());
     }
 
-    /** What a transaction may do with an IOU. */
+    /** The commands for IOUs. */
     public interface Commands extends CommandData {
         /** Issues one IOU. */
         class Create implements Commands {}
 
-        /** Replaces one IOU by another of the same parties, usually with another value. */
+        /** Replaces an IOU with one between the same parties, usually with a different value. */
         class Update implements Commands {}
     }
 }

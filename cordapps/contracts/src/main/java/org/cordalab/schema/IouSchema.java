@@ -1,6 +1,6 @@
 package org.cordalab.schema;
 
-/** The family of database schemas for IOUs; its versions are {@link IouSchemaV1} and what may follow. */
+/** The family of database schemas for IOUs. {@link IouSchemaV1} is its first version. */
 public final class IouSchema {
     private IouSchema() {}
 }

@@ -8,15 +8,15 @@ import net.corda.core.schemas.MappedSchema;
 import net.corda.core.schemas.PersistentState;
 
 /**
- * The table in which each party's vault keeps the IOUs it takes part in. The table itself is made by {@code
- * migration/iou.changelog-master.xml}, which must say the same.
+ * The table in which a party's vault stores its IOUs. {@code migration/iou.changelog-master.xml} creates the table and
+ * must define the same columns.
  */
 public class IouSchemaV1 extends MappedSchema {
     public IouSchemaV1() {
         super(IouSchema.class, 1, Collections.singletonList(PersistentIou.class));
     }
 
-    /** Overrides nothing in Corda 3, which makes the table from the class below. */
+    /** Returns the Liquibase file's name. Corda 3 does not call this: it creates the table from the class below. */
     public String getMigrationResource() {
         return "iou.changelog-master";
     }
@@ -31,7 +31,7 @@ public class IouSchemaV1 extends MappedSchema {
         @Column(name = "borrower", nullable = false)
         private final String borrower;
 
-        /** Not called {@code value}, which SQL reserves. */
+        /** The column is not called {@code value}, which is a reserved word in SQL. */
         @Column(name = "iou_value", nullable = false)
         private final int value;
 
@@ -45,7 +45,7 @@ public class IouSchemaV1 extends MappedSchema {
             this.linearId = linearId;
         }
 
-        /** For Hibernate, which then sets the fields. */
+        /** Called by Hibernate, which then sets the fields. */
         public PersistentIou() {
             this("", "", 0, "");
         }

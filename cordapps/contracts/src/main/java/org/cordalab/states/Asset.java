@@ -4,20 +4,20 @@ import net.corda.core.contracts.ContractState;
 import net.corda.core.identity.AbstractParty;
 import net.corda.core.identity.Party;
 
-/** A quantity of something that an issuer stands for and an owner holds: cash or stock. Only the owner takes part. */
+/** A quantity of cash or stock, guaranteed by an issuer and held by an owner, who is the only participant. */
 public interface Asset extends ContractState {
-    /** Who stands for it. */
+    /** Returns the party that guarantees the asset. */
     Party getIssuer();
 
-    /** Who may spend it; anonymous where the payment asked for that. */
+    /** Returns the party that may spend the asset. It is anonymous if the payment requested that. */
     AbstractParty getOwner();
 
-    /** Smallest units, such as cents or shares. */
+    /** Returns the quantity in the smallest units, such as cents or shares. */
     long getQuantity();
 
-    /** What it is a quantity of: a currency code or a ticker. Only equal products of one issuer can be exchanged for one another. */
+    /** Returns the currency code or ticker. Assets are interchangeable only if issuer and product are the same. */
     String getProduct();
 
-    /** As much of the same, held by {@code owner}. */
+    /** Returns {@code quantity} of the same product of the same issuer, held by {@code owner}. */
     Asset withOwner(AbstractParty owner, long quantity);
 }

@@ -5,7 +5,7 @@ import java.util.List;
 import net.corda.core.identity.AbstractParty;
 import net.corda.core.identity.Party;
 
-/** What cash and stock have in common. */
+/** The common base class of cash and stock. */
 public abstract class AssetState implements Asset {
     private final Party issuer;
     private final AbstractParty owner;

@@ -9,7 +9,7 @@ import net.corda.core.identity.AbstractParty;
 import net.corda.core.identity.Party;
 import org.cordalab.contracts.AttachmentContract;
 
-/** That an attachment was sent from one party to another. Both keep it in their vaults. */
+/** A record that one party sent an attachment to another. Both parties store it in their vaults. */
 @BelongsToContract(AttachmentContract.class)
 public class AttachmentState implements ContractState {
     private final SecureHash attachmentId;

@@ -5,13 +5,13 @@ import net.corda.core.identity.AbstractParty;
 import net.corda.core.identity.Party;
 import org.cordalab.contracts.AssetContract;
 
-/** Lean cash: what {@code corda-finance} has, without tables of its own in the vault. */
-// Names Asset itself, because the vault knows a state only by the interfaces that its own class names.
+/** Lightweight cash: like that of {@code corda-finance}, but without its own tables in the vault. */
+// Implements Asset directly, because the vault finds a state only by the interfaces that its own class declares.
 @BelongsToContract(AssetContract.class)
 public class CashState extends AssetState implements Asset {
     /**
      * @param quantity in the currency's smallest unit
-     * @param product the currency's code
+     * @param product the currency code
      */
     public CashState(Party issuer, AbstractParty owner, long quantity, String product) {
         super(issuer, owner, quantity, product);

@@ -14,7 +14,7 @@ import net.corda.core.schemas.QueryableState;
 import org.cordalab.contracts.IouContract;
 import org.cordalab.schema.IouSchemaV1;
 
-/** A promise of the borrower to pay the lender {@code value} units. Both keep it in their vaults. */
+/** A promise by the borrower to pay the lender {@code value} units. Both parties store it in their vaults. */
 @BelongsToContract(IouContract.class)
 public class IouState implements LinearState, QueryableState {
     private final int value;
@@ -22,7 +22,7 @@ public class IouState implements LinearState, QueryableState {
     private final Party borrower;
     private final UniqueIdentifier linearId;
 
-    /** Corda's serialisation calls this by the parameters' names, each of which has a getter of the same name. */
+    /** Called by Corda's serialisation, which matches every parameter with the getter of the same name. */
     public IouState(int value, Party lender, Party borrower, UniqueIdentifier linearId) {
         this.value = value;
         this.lender = lender;
@@ -42,7 +42,7 @@ public class IouState implements LinearState, QueryableState {
         return borrower;
     }
 
-    /** The same IOU over another number of units. */
+    /** Returns the same IOU with a different value. */
     public IouState withValue(int newValue) {
         return new IouState(newValue, lender, borrower, linearId);
     }

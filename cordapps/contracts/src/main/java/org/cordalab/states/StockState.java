@@ -5,12 +5,12 @@ import net.corda.core.identity.AbstractParty;
 import net.corda.core.identity.Party;
 import org.cordalab.contracts.AssetContract;
 
-/** Shares of a company: the other half of a settlement. */
-// Names Asset itself, because the vault knows a state only by the interfaces that its own class names.
+/** Shares of a company, which a settlement exchanges for cash. */
+// Implements Asset directly, because the vault finds a state only by the interfaces that its own class declares.
 @BelongsToContract(AssetContract.class)
 public class StockState extends AssetState implements Asset {
     /**
-     * @param quantity shares
+     * @param quantity the number of shares
      * @param product the ticker
      */
     public StockState(Party issuer, AbstractParty owner, long quantity, String product) {

@@ -15,7 +15,7 @@ import org.cordalab.states.StockState;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** The rules of {@link AssetContract}, each with a transaction that breaks only that one. */
+/** Tests each rule of {@link AssetContract} with a transaction that breaks only that rule. */
 class AssetContractTest {
     private static final TestIdentity ALICE = new TestIdentity(new CordaX500Name("Alice", "London", "GB"));
     private static final TestIdentity BOB = new TestIdentity(new CordaX500Name("Bob", "New York", "US"));

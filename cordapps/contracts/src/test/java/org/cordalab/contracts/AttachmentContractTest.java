@@ -19,7 +19,7 @@ import org.cordalab.states.AttachmentState;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** The rules of {@link AttachmentContract}, each with a transaction that breaks only that one. */
+/** Tests each rule of {@link AttachmentContract} with a transaction that breaks only that rule. */
 class AttachmentContractTest {
     private static final TestIdentity SENDER = new TestIdentity(new CordaX500Name("Sender", "London", "GB"));
     private static final TestIdentity RECIPIENT = new TestIdentity(new CordaX500Name("Recipient", "Paris", "FR"));

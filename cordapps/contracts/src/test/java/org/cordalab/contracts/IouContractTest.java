@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The rules of {@link IouContract}, each with a transaction that breaks only that one. */
+/** Tests each rule of {@link IouContract} with a transaction that breaks only that rule. */
 class IouContractTest {
     private static final TestIdentity LENDER = new TestIdentity(new CordaX500Name("Lender", "London", "GB"));
     private static final TestIdentity BORROWER = new TestIdentity(new CordaX500Name("Borrower", "New York", "US"));

@@ -10,8 +10,8 @@ import net.corda.core.flows.FlowSession;
 import net.corda.core.transactions.SignedTransaction;
 
 /**
- * Finality as Corda 3 has it: FinalityFlow itself finds the parties, who are those of the states, and a flow of Corda's own
- * records the transaction at their nodes, which a responder can only wait for.
+ * Finality in Corda 3. FinalityFlow itself sends the transaction to the participants of the states, where one of
+ * Corda's own flows records it. A responder can only wait for that.
  */
 final class Finality {
     private Finality() {}

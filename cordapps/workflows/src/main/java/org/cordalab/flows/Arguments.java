@@ -6,11 +6,11 @@ import net.corda.core.identity.Party;
 import net.corda.core.node.ServiceHub;
 
 /**
- * Checks of a flow's arguments. What is wrong becomes a {@link FlowException}, the one kind of exception that a node
- * passes on to an RPC client unchanged, whose message begins with the argument's name.
+ * Checks the arguments of flows. An invalid argument causes a {@link FlowException}, because that is the only kind of
+ * exception that a node passes to an RPC client unchanged. Its message begins with the name of the argument.
  */
 final class Arguments {
-    /** Most states that one flow makes ready. */
+    /** The maximum number of states that one flow prepares. */
     static final int COUNT_MAX = 10_000;
 
     private Arguments() {}
@@ -29,11 +29,11 @@ final class Arguments {
 
     static void requireOther(String name, Party party, ServiceHub services) throws FlowException {
         if (services.getMyInfo().isLegalIdentity(party)) {
-            throw new FlowException(name + " must be another party than this node, " + party.getName() + ".");
+            throw new FlowException(name + " must be a party other than this node, " + party.getName() + ".");
         }
     }
 
-    /** The notary of that name, or the first of the network where none is named. */
+    /** Returns {@code named}, or the first notary of the network if it is null. */
     static Party notary(Party named, ServiceHub services) throws FlowException {
         List<Party> notaries = services.getNetworkMapCache().getNotaryIdentities();
         if (notaries.isEmpty()) {

@@ -8,7 +8,7 @@ import org.cordalab.states.Asset;
 import org.cordalab.states.CashState;
 import org.cordalab.states.StockState;
 
-/** The two sides of a settlement: what each delivers. */
+/** The asset that each side of a settlement delivers. */
 @CordaSerializable
 enum AssetKind {
     CASH(CashState.class),
@@ -23,12 +23,12 @@ enum AssetKind {
         this.state = state;
     }
 
-    /** The kind that the other side of a settlement delivers. */
+    /** Returns the kind that the other side of a settlement delivers. */
     AssetKind other() {
         return this == CASH ? STOCK : CASH;
     }
 
-    /** One asset of this kind: a dollar or a share. */
+    /** Returns one asset of this kind: a dollar or a share. */
     Asset make(Party issuer, AbstractParty owner) {
         return this == CASH
                 ? new CashState(issuer, owner, CASH_QUANTITY, "USD")

@@ -19,13 +19,13 @@ import org.cordalab.states.Asset;
 import org.cordalab.timing.TimedFlow;
 
 /**
- * Makes assets of this node that a settlement will exchange, each with a history: it was issued and then handed to and
- * fro between this node and another one. Parties who see such an asset for the first time fetch all of that.
+ * Prepares assets of this node for a settlement. Each asset has a backchain: it is issued and then transferred back
+ * and forth between this node and another one. A party that has not seen the asset fetches its whole backchain.
  */
 @InitiatingFlow
 @StartableByRPC
 public class AssetPrepare extends TimedFlow<List<String>> {
-    /** Longest history. */
+    /** The maximum length of a backchain. */
     static final int BACKCHAIN_MAX = 10_000;
 
     private static final int ASSETS_PER_ISSUE = 100;
@@ -37,9 +37,9 @@ public class AssetPrepare extends TimedFlow<List<String>> {
 
     /**
      * @param asset {@code cash} or {@code stock}
-     * @param otherPartyName with whom the assets are handed to and fro
-     * @param backchainSize how many times, before the asset ends at this node; 0 to {@value #BACKCHAIN_MAX}
-     * @param count how many assets
+     * @param otherPartyName the party with which the assets are transferred back and forth
+     * @param backchainSize the number of transfers, of which the last is to this node; 0 to {@value #BACKCHAIN_MAX}
+     * @param count the number of assets
      */
     public AssetPrepare(String asset, Party otherPartyName, int backchainSize, int count) {
         this.asset = asset;
@@ -79,7 +79,7 @@ public class AssetPrepare extends TimedFlow<List<String>> {
         return StateRefs.ofOutputs(finalise(getServiceHub().signInitialTransaction(builder), Collections.emptyList()));
     }
 
-    /** One asset that is issued to whichever side makes it end here. */
+    /** Prepares one asset. Its first owner is chosen such that the last transfer is to this node. */
     @Suspendable
     private String chain(AssetKind kind) throws FlowException {
         Party owner = backchainSize % 2 == 0 ? getOurIdentity() : otherPartyName;
@@ -99,7 +99,7 @@ public class AssetPrepare extends TimedFlow<List<String>> {
         return StateRefs.ofOutputs(last).get(0);
     }
 
-    /** Both sign every transfer, so that this node can build those of the other one too. */
+    /** Returns both keys. Both parties sign every transfer, so that this node can also build the other one's. */
     private List<PublicKey> bothKeys() {
         return Arrays.asList(getOurIdentity().getOwningKey(), otherPartyName.getOwningKey());
     }

@@ -5,7 +5,7 @@ import net.corda.core.flows.InitiatedBy;
 import net.corda.core.flows.SignTransactionFlow;
 import org.cordalab.states.Asset;
 
-/** The other side of {@link AssetPrepare}: signs one transfer and records it. */
+/** The responder to {@link AssetPrepare}: signs and records one transfer. */
 @InitiatedBy(AssetPrepare.class)
 public class AssetPrepareResponder extends SigningResponder {
     public AssetPrepareResponder(FlowSession ownerSession) {

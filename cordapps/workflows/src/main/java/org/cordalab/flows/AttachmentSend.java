@@ -19,8 +19,8 @@ import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
- * Sends an attachment of this node to another party, in a transaction that both sign and record. A recipient that does
- * not have it fetches it before it signs, and keeps it.
+ * Sends an attachment from this node to another party, in a transaction that both sign and record. A recipient without
+ * the attachment fetches and stores it before it signs.
  */
 @InitiatingFlow
 @StartableByRPC
@@ -29,7 +29,7 @@ public class AttachmentSend extends TimedFlow<SignedTransaction> {
     private final Party otherPartyName;
 
     /**
-     * @param attachmentId the attachment, which this node has
+     * @param attachmentId the id of an attachment on this node
      * @param otherPartyName the recipient
      */
     public AttachmentSend(SecureHash attachmentId, Party otherPartyName) {
@@ -44,7 +44,7 @@ public class AttachmentSend extends TimedFlow<SignedTransaction> {
         Arguments.requireOther("otherPartyName", otherPartyName, getServiceHub());
         if (!getServiceHub().getAttachments().hasAttachment(attachmentId)) {
             throw new FlowException(
-                    "attachmentId must be of an attachment that this node has, but it is " + attachmentId + ".");
+                    "attachmentId must be the id of an attachment on this node, but it is " + attachmentId + ".");
         }
 
         stages().enter(Stage.BUILD);

@@ -5,7 +5,7 @@ import net.corda.core.flows.InitiatedBy;
 import net.corda.core.flows.SignTransactionFlow;
 import org.cordalab.states.AttachmentState;
 
-/** The recipient's side of {@link AttachmentSend}: fetches what it does not have, signs and records. */
+/** The recipient's side of {@link AttachmentSend}: fetches the attachment if it is missing, signs and records. */
 @InitiatedBy(AttachmentSend.class)
 public class AttachmentSendResponder extends SigningResponder {
     public AttachmentSendResponder(FlowSession senderSession) {

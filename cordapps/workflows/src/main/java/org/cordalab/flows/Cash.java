@@ -13,11 +13,11 @@ import org.cordalab.contracts.AssetContract;
 import org.cordalab.states.Asset;
 import org.cordalab.states.CashState;
 
-/** The transactions that the cash flows make. */
+/** Builds the transactions of the cash flows. */
 final class Cash {
     private Cash() {}
 
-    /** An issue of {@code count} coins of {@code amount} each, to the issuer itself. */
+    /** Returns an issue of {@code count} coins of {@code amount} each to the issuer itself. */
     static TransactionBuilder issue(Amount<Currency> amount, int count, Party issuer, Party notary) {
         CashState coin = new CashState(
                 issuer, issuer, amount.getQuantity(), amount.getToken().getCurrencyCode());
@@ -29,7 +29,7 @@ final class Cash {
         return builder;
     }
 
-    /** A payment of {@code count} times {@code quantity} out of {@code coin}, with what remains going back to its owner. */
+    /** Returns {@code count} payments of {@code quantity} from {@code coin}. The change goes back to its owner. */
     static TransactionBuilder pay(StateAndRef<CashState> coin, AbstractParty payee, long quantity, int count) {
         CashState spent = coin.getState().getData();
         List<PublicKey> signers = Collections.singletonList(spent.getOwner().getOwningKey());

@@ -12,20 +12,20 @@ import net.corda.core.transactions.TransactionBuilder;
 import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
-/** R3's <em>Issue</em>: one coin into the own vault, in a transaction that no other party and no notary sees. */
+/** R3's <em>Issue</em>: issues one coin to this node. No other party and no notary takes part. */
 @StartableByRPC
 public class CashIssue extends TimedFlow<SignedTransaction> {
     private final Amount<Currency> amount;
     private final Party notaryName;
 
-    /** @param amount how much, more than nothing */
+    /** @param amount the positive amount to issue */
     public CashIssue(Amount<Currency> amount) {
         this(amount, null);
     }
 
     /**
-     * @param amount how much, more than nothing
-     * @param notaryName the notary that a payment of this coin will need
+     * @param amount the positive amount to issue
+     * @param notaryName the notary for a later payment of this coin; null for the first of the network
      */
     public CashIssue(Amount<Currency> amount, Party notaryName) {
         this.amount = amount;

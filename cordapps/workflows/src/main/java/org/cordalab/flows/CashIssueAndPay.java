@@ -15,7 +15,7 @@ import org.cordalab.services.Coins;
 import org.cordalab.states.CashState;
 import org.cordalab.timing.Stage;
 
-/** R3's <em>Issue + Pay</em>: issues a coin to this node and pays it to another party, which takes the notary. */
+/** R3's <em>Issue + Pay</em>: issues a coin to this node and pays it to another party. The payment needs the notary. */
 @InitiatingFlow
 @StartableByRPC
 public class CashIssueAndPay extends CoinFlow {
@@ -26,18 +26,18 @@ public class CashIssueAndPay extends CoinFlow {
     private final Party notaryName;
 
     /**
-     * @param amount how much, more than nothing
-     * @param otherPartyName who is paid
+     * @param amount the positive amount to issue and pay
+     * @param otherPartyName the payee
      */
     public CashIssueAndPay(Amount<Currency> amount, Party otherPartyName) {
         this(amount, otherPartyName, false, false, null);
     }
 
     /**
-     * @param amount how much, more than nothing
-     * @param otherPartyName who is paid
-     * @param useCoinSelection whether any coin of this node may be spent; otherwise it is the one just issued
-     * @param anonymousIdentities whether the payee is a fresh key instead of a name
+     * @param amount the positive amount to issue and pay
+     * @param otherPartyName the payee
+     * @param useCoinSelection whether any coin of this node may be spent, instead of the one just issued
+     * @param anonymousIdentities whether the payee is identified by a fresh key instead of its name
      */
     public CashIssueAndPay(
             Amount<Currency> amount, Party otherPartyName, boolean useCoinSelection, boolean anonymousIdentities) {
@@ -45,11 +45,11 @@ public class CashIssueAndPay extends CoinFlow {
     }
 
     /**
-     * @param amount how much, more than nothing
-     * @param otherPartyName who is paid
-     * @param useCoinSelection whether any coin of this node may be spent; otherwise it is the one just issued
-     * @param anonymousIdentities whether the payee is a fresh key instead of a name
-     * @param notaryName the notary of both transactions
+     * @param amount the positive amount to issue and pay
+     * @param otherPartyName the payee
+     * @param useCoinSelection whether any coin of this node may be spent, instead of the one just issued
+     * @param anonymousIdentities whether the payee is identified by a fresh key instead of its name
+     * @param notaryName the notary of both transactions; null for the first of the network
      */
     public CashIssueAndPay(
             Amount<Currency> amount,

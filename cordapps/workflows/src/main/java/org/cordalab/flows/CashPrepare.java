@@ -13,7 +13,7 @@ import net.corda.core.transactions.SignedTransaction;
 import net.corda.core.transactions.TransactionBuilder;
 import org.cordalab.timing.TimedFlow;
 
-/** Makes coins that a measurement will spend: the set-up of {@link CashRepeatedPay}. */
+/** Prepares coins for a measurement to spend: the set-up of {@link CashRepeatedPay}. */
 @StartableByRPC
 public class CashPrepare extends TimedFlow<List<String>> {
     private static final int COINS_PER_TRANSACTION = 100;
@@ -23,17 +23,17 @@ public class CashPrepare extends TimedFlow<List<String>> {
     private final Party notaryName;
 
     /**
-     * @param amount of each coin, more than nothing
-     * @param count how many coins
+     * @param amount the positive amount of each coin
+     * @param count the number of coins
      */
     public CashPrepare(Amount<Currency> amount, int count) {
         this(amount, count, null);
     }
 
     /**
-     * @param amount of each coin, more than nothing
-     * @param count how many coins
-     * @param notaryName the notary that payments of these coins will need
+     * @param amount the positive amount of each coin
+     * @param count the number of coins
+     * @param notaryName the notary for later payments of these coins; null for the first of the network
      */
     public CashPrepare(Amount<Currency> amount, int count, Party notaryName) {
         this.amount = amount;

@@ -15,16 +15,16 @@ import org.cordalab.states.CashState;
 import org.cordalab.timing.Stage;
 
 /**
- * R3's <em>Issue + Repeated Pay</em>, the paying half: several payments of one unit each to another party, and the
- * change, in one transaction. The coin that is spent is made beforehand, by {@link CashPrepare}.
+ * The paying half of R3's <em>Issue + Repeated Pay</em>: one transaction with several payments of one unit each to
+ * another party, and the change. {@link CashPrepare} issues the coin beforehand.
  */
 @InitiatingFlow
 @StartableByRPC
 public class CashRepeatedPay extends CoinFlow {
-    /** Most payments in one transaction. */
+    /** The maximum number of payments in one transaction. */
     static final int STATES_MAX = 1_000;
 
-    /** What one payment is worth, in the currency's smallest unit. */
+    /** The value of one payment, in the currency's smallest unit. */
     static final long PAYMENT =
             Amount.fromDecimal(BigDecimal.ONE, Currency.getInstance("USD")).getQuantity();
 
@@ -34,27 +34,27 @@ public class CashRepeatedPay extends CoinFlow {
     private final boolean anonymousIdentities;
 
     /**
-     * @param otherPartyName who is paid
-     * @param numberOfStatesPerTx how many payments of one unit
+     * @param otherPartyName the payee
+     * @param numberOfStatesPerTx the number of payments of one unit
      */
     public CashRepeatedPay(Party otherPartyName, int numberOfStatesPerTx) {
         this(otherPartyName, numberOfStatesPerTx, null, false);
     }
 
     /**
-     * @param otherPartyName who is paid
-     * @param numberOfStatesPerTx how many payments of one unit
-     * @param coin reference to the coin to spend, as {@link CashPrepare} gives it
+     * @param otherPartyName the payee
+     * @param numberOfStatesPerTx the number of payments of one unit
+     * @param coin a reference to the coin to spend, as returned by {@link CashPrepare}
      */
     public CashRepeatedPay(Party otherPartyName, int numberOfStatesPerTx, String coin) {
         this(otherPartyName, numberOfStatesPerTx, coin, false);
     }
 
     /**
-     * @param otherPartyName who is paid
-     * @param numberOfStatesPerTx how many payments of one unit
-     * @param coin reference to the coin to spend, as {@link CashPrepare} gives it; null for whichever this node has
-     * @param anonymousIdentities whether the payee is a fresh key instead of a name
+     * @param otherPartyName the payee
+     * @param numberOfStatesPerTx the number of payments of one unit
+     * @param coin a reference to the coin to spend, as returned by {@link CashPrepare}; null for any coin of this node
+     * @param anonymousIdentities whether the payee is identified by a fresh key instead of its name
      */
     public CashRepeatedPay(Party otherPartyName, int numberOfStatesPerTx, String coin, boolean anonymousIdentities) {
         this.otherPartyName = otherPartyName;

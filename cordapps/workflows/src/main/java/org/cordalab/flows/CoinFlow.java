@@ -14,11 +14,11 @@ import org.cordalab.states.CashState;
 import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
-/** A flow that pays with a coin of this node; its responder is a {@link CoinResponder}. */
+/** A flow that pays with a coin of this node. Its responder is a {@link CoinResponder}. */
 abstract class CoinFlow extends TimedFlow<SignedTransaction> {
     /**
-     * Pays {@code count} times {@code quantity} out of a coin that was taken from {@link Coins}. A coin that is not
-     * spent because something fails goes back there.
+     * Makes {@code count} payments of {@code quantity} from a coin that was taken from {@link Coins}. If the payment
+     * fails, the coin is returned there.
      */
     @Suspendable
     final SignedTransaction pay(StateRef coin, Party payee, long quantity, int count, boolean anonymous)

@@ -7,7 +7,7 @@ import net.corda.core.flows.InitiatedBy;
 import net.corda.core.transactions.SignedTransaction;
 import org.cordalab.timing.TimedFlow;
 
-/** The payee's side of a {@link CoinFlow}: records the payment, which needs no signature of its own. */
+/** The payee's side of a {@link CoinFlow}: records the payment, which the payee does not need to sign. */
 abstract class CoinResponder extends TimedFlow<SignedTransaction> {
     private final FlowSession payerSession;
 

@@ -25,9 +25,9 @@ import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
- * Tries to spend one coin twice at once, to see that the notary refuses it: this node and another one ask the notary at
- * the same time to sign two different transactions that consume the same state. The flow succeeds when one of them was
- * refused for that reason, and fails in every other case.
+ * Tries to spend one coin twice, to check that the notary refuses it. At the same time, this node and another one ask
+ * the notary to sign two different transactions that consume the same state. The flow succeeds if the notary refuses
+ * exactly one of them because of the conflict, and fails otherwise.
  */
 @InitiatingFlow
 @StartableByRPC
@@ -36,12 +36,12 @@ public class DoubleSpend extends TimedFlow<SignedTransaction> {
 
     private final Party otherPartyName;
 
-    /** @param otherPartyName who asks for the second transaction, and is paid by the one that wins */
+    /** @param otherPartyName the party that has the second transaction notarised, and the payee of both */
     public DoubleSpend(Party otherPartyName) {
         this.otherPartyName = otherPartyName;
     }
 
-    /** Returns the transaction that won, recorded by both parties. */
+    /** Returns the notarised transaction, recorded by both parties. */
     @Override
     @Suspendable
     protected SignedTransaction run() throws FlowException {
@@ -77,14 +77,14 @@ public class DoubleSpend extends TimedFlow<SignedTransaction> {
         return finalise(winner, Collections.singletonList(session));
     }
 
-    /** Pays the whole coin in {@code parts}, so that different numbers make different transactions. */
+    /** Returns a payment of the whole coin in {@code parts}. Different numbers of parts give different transactions. */
     private SignedTransaction payment(StateAndRef<CashState> coin, int parts) {
         AbstractParty payee = otherPartyName;
         TransactionBuilder builder = Cash.pay(coin, payee, AMOUNT.getQuantity() / parts, parts);
         return getServiceHub().signInitialTransaction(builder);
     }
 
-    /** Returns the notary's signatures, none when it refused because the input is spent. */
+    /** Returns the notary's signatures; empty if the notary refused because the input is already spent. */
     @Suspendable
     static List<TransactionSignature> notarise(TimedFlow<?> flow, SignedTransaction transaction) throws FlowException {
         try {

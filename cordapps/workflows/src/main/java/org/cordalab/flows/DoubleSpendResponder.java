@@ -10,7 +10,7 @@ import net.corda.core.transactions.SignedTransaction;
 import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
-/** The accomplice of {@link DoubleSpend}: has its transaction notarised at the moment when the other side does. */
+/** The responder to {@link DoubleSpend}: has its transaction notarised at the same time as the other side. */
 @InitiatedBy(DoubleSpend.class)
 public class DoubleSpendResponder extends TimedFlow<SignedTransaction> {
     private final FlowSession session;

@@ -4,7 +4,7 @@ import co.paralleluniverse.fibers.Suspendable;
 import net.corda.core.flows.StartableByRPC;
 import org.cordalab.timing.TimedFlow;
 
-/** Does nothing: what remains of its time is the cost of starting and ending any flow. */
+/** Does nothing. Its duration is the cost of starting and ending a flow. */
 @StartableByRPC
 public class Empty extends TimedFlow<Void> {
     @Override

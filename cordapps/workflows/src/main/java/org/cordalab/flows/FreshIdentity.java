@@ -11,7 +11,7 @@ import net.corda.core.identity.AnonymousParty;
 import net.corda.core.identity.Party;
 import net.corda.core.identity.PartyAndCertificate;
 
-/** Asks another party for a new key of its own, so that who is paid is known to the payer alone. */
+/** Asks another party for a new key, so that only the payer knows who is paid. */
 @InitiatingFlow
 public class FreshIdentity extends FlowLogic<AnonymousParty> {
     private final Party otherParty;
@@ -27,17 +27,17 @@ public class FreshIdentity extends FlowLogic<AnonymousParty> {
                 .sendAndReceive(PartyAndCertificate.class, true)
                 .unwrap(answer -> answer);
         if (!fresh.getName().equals(otherParty.getName())) {
-            throw new FlowException(otherParty.getName() + " answered with an identity of " + fresh.getName() + ".");
+            throw new FlowException(otherParty.getName() + " returned an identity of " + fresh.getName() + ".");
         }
         try {
             getServiceHub().getIdentityService().verifyAndRegisterIdentity(fresh);
         } catch (GeneralSecurityException e) {
-            throw new FlowException(otherParty.getName() + " answered with an identity that is not valid.", e);
+            throw new FlowException(otherParty.getName() + " returned an invalid identity.", e);
         }
         return fresh.getParty().anonymise();
     }
 
-    /** The other party's side: a new key, certified by the own identity. */
+    /** The other party's side: creates a new key, certified by its own identity. */
     @InitiatedBy(FreshIdentity.class)
     public static class Responder extends FlowLogic<Void> {
         private final FlowSession session;

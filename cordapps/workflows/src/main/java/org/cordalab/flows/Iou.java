@@ -23,20 +23,20 @@ import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
- * Issues an IOU from this node, the lender, to another party, the borrower: the application of R3's {@code
+ * Issues an IOU from this node, the lender, to another party, the borrower. It is the application of R3's {@code
  * cordapp-example}, which the published benchmarks measured. The lender builds and signs the transaction, the borrower
- * adds a signature, and both finalise it with the notary.
+ * adds a signature, and both finalise it, with the notary if there is a time window.
  *
- * <p>What ends the flow early is a {@link FlowException}, the one kind of exception that a node passes on to an RPC
- * client unchanged: a value that is not positive, a borrower that is this node, a network without a notary, and the
- * borrower's refusal ({@link IouResponder}).
+ * <p>The flow fails with a {@link FlowException} if the value is not positive, the borrower is this node, the network
+ * has no notary, or the borrower refuses ({@link IouResponder}). That is the only kind of exception that a node passes
+ * to an RPC client unchanged.
  */
 @InitiatingFlow
 @StartableByRPC
 public class Iou extends TimedFlow<SignedTransaction> {
     private static final Duration TIME_WINDOW = Duration.ofMinutes(5);
 
-    // Static, because a step costs a stack trace to make; after a restore from a checkpoint it is found by equality.
+    // Static, because creating a step costs a stack trace. After a checkpoint restore, it is found by equality.
     private static final Step GENERATING_TRANSACTION = new Step("Generating the transaction for a new IOU.");
     private static final Step VERIFYING_TRANSACTION = new Step("Verifying the contract's constraints.");
     private static final Step SIGNING_TRANSACTION = new Step("Signing the transaction with our private key.");
@@ -64,8 +64,8 @@ public class Iou extends TimedFlow<SignedTransaction> {
     /**
      * @param iouValue the number of units owed, 1 or more
      * @param otherParty the borrower
-     * @param timeWindow whether the transaction has a time window: then the notary signs it, else it has no part in it,
-     *     because an IOU that is issued consumes nothing
+     * @param timeWindow whether the transaction has a time window. Only then does the notary sign it, because an
+     *     issue consumes no state
      */
     public Iou(int iouValue, Party otherParty, boolean timeWindow) {
         this.iouValue = iouValue;
@@ -78,7 +78,7 @@ public class Iou extends TimedFlow<SignedTransaction> {
         return progressTracker;
     }
 
-    /** Returns the transaction, signed by both parties, by the notary if there is a time window, and recorded by both. */
+    /** Returns the transaction, recorded by both parties. The notary has signed it if there is a time window. */
     @Override
     @Suspendable
     protected SignedTransaction run() throws FlowException {

@@ -10,7 +10,7 @@ import net.corda.core.transactions.SignedTransaction;
 import org.cordalab.states.IouState;
 import org.cordalab.timing.TimedFlow;
 
-/** Makes IOUs that a measurement will update: the set-up of {@link IouUpdate}. */
+/** Prepares IOUs for a measurement to update: the set-up of {@link IouUpdate}. */
 @StartableByRPC
 public class IouPrepare extends TimedFlow<List<String>> {
     private final int iouValue;
@@ -20,7 +20,7 @@ public class IouPrepare extends TimedFlow<List<String>> {
     /**
      * @param iouValue the number of units owed, 1 or more
      * @param otherParty the borrower
-     * @param count how many IOUs, each in a transaction of its own
+     * @param count the number of IOUs, each in its own transaction
      */
     public IouPrepare(int iouValue, Party otherParty, int count) {
         this.iouValue = iouValue;

@@ -23,8 +23,8 @@ import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
- * Replaces an IOU of which this node is the lender by one with another value. The old state is consumed, so the notary
- * signs, and the transactions about one IOU form a chain.
+ * Replaces an IOU whose lender is this node with one of a different value. The transaction consumes the old state, so
+ * the notary signs it, and the updates of one IOU form a chain.
  */
 @InitiatingFlow
 @StartableByRPC
@@ -33,7 +33,7 @@ public class IouUpdate extends TimedFlow<SignedTransaction> {
     private final int iouValue;
 
     /**
-     * @param linearId which IOU, as {@link IouPrepare} has it
+     * @param linearId the linear id of the IOU, as returned by {@link IouPrepare}
      * @param iouValue the new number of units owed, 1 or more
      */
     public IouUpdate(String linearId, int iouValue) {
@@ -83,7 +83,8 @@ public class IouUpdate extends TimedFlow<SignedTransaction> {
                 .queryBy(IouState.class, criteria)
                 .getStates();
         if (found.isEmpty()) {
-            throw new FlowException("linearId must be of an IOU in this node's vault, but " + linearId + " is not.");
+            throw new FlowException(
+                    "linearId must be the id of an IOU in this node's vault, but " + linearId + " is not.");
         }
         return found.get(0);
     }

@@ -21,10 +21,10 @@ import net.corda.core.utilities.UntrustworthyData;
 import org.cordalab.timing.Stage;
 
 /**
- * Signatures and finality with all parties at once. Each party gets the transaction together with everything that it
- * rests on, because answering each one's questions about the past would make them wait for one another again.
+ * Collects the signatures of all parties in parallel, and finalises in parallel. Each party gets the transaction
+ * together with its backchain. If the parties requested the backchain, they would have to wait for one another again.
  *
- * <p>A class of its own, because nodes before Corda 4.5 cannot link it.
+ * <p>A separate class, because nodes before Corda 4.5 cannot link it.
  */
 final class ParallelCompletion extends FlowLogic<SignedTransaction> {
     private final SettlementParallel settlement;
@@ -68,7 +68,7 @@ final class ParallelCompletion extends FlowLogic<SignedTransaction> {
         }
     }
 
-    /** All transactions that this one rests on, oldest first. */
+    /** Returns the transaction's backchain, oldest first. */
     private List<SignedTransaction> history() {
         List<SignedTransaction> found = new ArrayList<>();
         Set<SecureHash> seen = new HashSet<>();

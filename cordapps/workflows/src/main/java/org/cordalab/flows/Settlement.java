@@ -10,20 +10,20 @@ import net.corda.core.identity.Party;
 import net.corda.core.transactions.SignedTransaction;
 
 /**
- * R3's settlement of stock against cash with Corda's own CollectSignaturesFlow and FinalityFlow, which in open-source
- * Corda go through the parties one after the other.
+ * R3's settlement of stock against cash, with Corda's own CollectSignaturesFlow and FinalityFlow. In open-source Corda,
+ * these flows process the parties one after the other.
  */
 @InitiatingFlow
 @StartableByRPC
 public class Settlement extends SettlementFlow {
-    /** @param otherPartiesNames an even number of parties: those who pay, then those who deliver */
+    /** @param otherPartiesNames an even number of parties: first those that pay, then those that deliver */
     public Settlement(List<Party> otherPartiesNames) {
         this(otherPartiesNames, null);
     }
 
     /**
-     * @param otherPartiesNames an even number of parties: those who pay, then those who deliver
-     * @param states the assets, in the parties' order; without them each party takes any of its own
+     * @param otherPartiesNames an even number of parties: first those that pay, then those that deliver
+     * @param states references to the assets, in the order of the parties; if null, each party offers any of its assets
      */
     public Settlement(List<Party> otherPartiesNames, List<String> states) {
         super(otherPartiesNames, states);

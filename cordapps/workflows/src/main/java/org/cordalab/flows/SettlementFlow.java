@@ -19,9 +19,9 @@ import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
- * The exchange's side of an atomic settlement: N parties, of which the first half pays cash and the second half delivers
- * stock, exchange N assets in one transaction. The exchange owns none of them; it builds the transaction, signs it too
- * and has it finalised. How signatures are collected and the transaction is finalised, the subclasses decide.
+ * The exchange's side of an atomic settlement. N parties exchange N assets in one transaction: the first half of the
+ * parties pays cash, and the second half delivers stock. The exchange owns none of the assets; it builds and signs the
+ * transaction. The subclasses define how signatures are collected and how the transaction is finalised.
  */
 abstract class SettlementFlow extends TimedFlow<SignedTransaction> {
     private final List<Party> otherPartiesNames;
@@ -32,7 +32,7 @@ abstract class SettlementFlow extends TimedFlow<SignedTransaction> {
         this.states = states;
     }
 
-    /** Has every party sign and record. */
+    /** Collects the signatures of all parties, and has the transaction notarised and recorded. */
     @Suspendable
     abstract SignedTransaction complete(SignedTransaction signed, List<FlowSession> sessions) throws FlowException;
 
@@ -69,7 +69,7 @@ abstract class SettlementFlow extends TimedFlow<SignedTransaction> {
     private void checkArguments() throws FlowException {
         int count = otherPartiesNames.size();
         if (count < 2 || count % 2 != 0) {
-            throw new FlowException("otherPartiesNames must be an even number of parties, but they are " + count + ".");
+            throw new FlowException("otherPartiesNames must be an even number of parties, not " + count + ".");
         }
         if (new HashSet<>(otherPartiesNames).size() != count) {
             throw new FlowException("otherPartiesNames must be different parties.");
@@ -79,7 +79,7 @@ abstract class SettlementFlow extends TimedFlow<SignedTransaction> {
         }
         if (states != null && states.size() != count) {
             throw new FlowException(
-                    "states must be one for each of the " + count + " parties, but they are " + states.size() + ".");
+                    "states must have one entry for each of the " + count + " parties, not " + states.size() + ".");
         }
     }
 
@@ -96,7 +96,7 @@ abstract class SettlementFlow extends TimedFlow<SignedTransaction> {
         stages().recorded();
     }
 
-    /** Every asset goes to the owner of its partner's, half the list away. */
+    /** Builds the exchange. Each asset goes to the owner of the asset half the list away. */
     private TransactionBuilder exchange(List<StateAndRef<Asset>> assets) throws FlowException {
         int count = otherPartiesNames.size();
         if (assets.size() != count) {

@@ -10,23 +10,23 @@ import net.corda.core.identity.Party;
 import net.corda.core.transactions.SignedTransaction;
 
 /**
- * The same settlement as {@link Settlement}, with every message to all parties sent at once and all answers awaited
- * together: what the stock flows cost is the difference between the two. Needs Corda 4.5.
+ * The same settlement as {@link Settlement}, but every message is sent to all parties at once, and all answers are
+ * awaited together. The difference between the two is the cost of Corda's own flows. Needs Corda 4.5.
  */
 @InitiatingFlow
 @StartableByRPC
 public class SettlementParallel extends SettlementFlow {
-    /** The first platform version whose flows can send to many at once: Corda 4.5. */
+    /** The first platform version whose flows can send to several parties at once: Corda 4.5. */
     static final int PLATFORM_MIN = 7;
 
-    /** @param otherPartiesNames an even number of parties: those who pay, then those who deliver */
+    /** @param otherPartiesNames an even number of parties: first those that pay, then those that deliver */
     public SettlementParallel(List<Party> otherPartiesNames) {
         this(otherPartiesNames, null);
     }
 
     /**
-     * @param otherPartiesNames an even number of parties: those who pay, then those who deliver
-     * @param states the assets, in the parties' order; without them each party takes any of its own
+     * @param otherPartiesNames an even number of parties: first those that pay, then those that deliver
+     * @param states references to the assets, in the order of the parties; if null, each party offers any of its assets
      */
     public SettlementParallel(List<Party> otherPartiesNames, List<String> states) {
         super(otherPartiesNames, states);

@@ -12,7 +12,7 @@ import net.corda.core.node.StatesToRecord;
 import net.corda.core.transactions.SignedTransaction;
 import org.cordalab.timing.Stage;
 
-/** A party of {@link SettlementParallel}. */
+/** The side of one party of {@link SettlementParallel}. */
 @InitiatedBy(SettlementParallel.class)
 public class SettlementParallelResponder extends SettlementParty {
     public SettlementParallelResponder(FlowSession exchangeSession) {
@@ -38,7 +38,7 @@ public class SettlementParallelResponder extends SettlementParty {
         stages().enter(Stage.RECORD);
         SignedTransaction recorded = exchange().receive(SignedTransaction.class).unwrap(received -> received);
         if (!recorded.getId().equals(proposed.getId())) {
-            throw new FlowException("The exchange sent another transaction than the one signed.");
+            throw new FlowException("The exchange sent a different transaction from the one signed.");
         }
         verify(recorded, true);
         getServiceHub().recordTransactions(StatesToRecord.ONLY_RELEVANT, Collections.singletonList(recorded));
@@ -51,7 +51,7 @@ public class SettlementParallelResponder extends SettlementParty {
         try {
             transaction.verify(getServiceHub(), checkSufficientSignatures);
         } catch (SignatureException | TransactionVerificationException e) {
-            throw new FlowException("The exchange sent a transaction that is not valid: " + e.getMessage(), e);
+            throw new FlowException("The exchange sent an invalid transaction: " + e.getMessage(), e);
         }
     }
 }

@@ -15,8 +15,8 @@ import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
- * A party's side of a settlement: offers one asset and signs when it gets one of the other kind for it. An asset that is
- * not exchanged because something fails is free again.
+ * A party's side of a settlement: offers one asset, and signs if it gets one of the other kind in return. If the
+ * settlement fails, the asset is free again.
  */
 abstract class SettlementParty extends TimedFlow<SignedTransaction> {
     private final FlowSession exchangeSession;
@@ -29,7 +29,7 @@ abstract class SettlementParty extends TimedFlow<SignedTransaction> {
         return exchangeSession;
     }
 
-    /** Signs and records what the exchange has built; {@link #check} decides over the signature. */
+    /** Signs the exchange's transaction if {@link #check} accepts it, and records it. */
     @Suspendable
     abstract SignedTransaction complete(StateRef offered, AssetKind kind) throws FlowException;
 
@@ -63,7 +63,7 @@ abstract class SettlementParty extends TimedFlow<SignedTransaction> {
         }
     }
 
-    /** What the contract cannot know: that this party gives what it offered and gets something of the other kind. */
+    /** Checks what the contract cannot: that this party gives what it offered, and gets an asset of the other kind. */
     final void check(SignedTransaction transaction, StateRef offered, AssetKind kind) throws FlowException {
         if (!transaction.getTx().getInputs().contains(offered)) {
             throw new FlowException("The settlement does not consume the asset offered, " + offered + ".");

@@ -4,7 +4,7 @@ import java.util.List;
 import net.corda.core.serialization.CordaSerializable;
 import net.corda.core.transactions.SignedTransaction;
 
-/** A transaction to sign, with all that it rests on, oldest first. */
+/** A transaction to sign, with its backchain, oldest first. */
 @CordaSerializable
 public final class SettlementProposal {
     private final SignedTransaction transaction;

@@ -3,15 +3,15 @@ package org.cordalab.flows;
 import net.corda.core.contracts.StateRef;
 import net.corda.core.serialization.CordaSerializable;
 
-/** What an exchange asks of one party of a settlement. */
+/** The exchange's request to one party of a settlement. */
 @CordaSerializable
 public final class SettlementRequest {
     private final boolean cash;
     private final StateRef state;
 
     /**
-     * @param cash whether the party pays cash and gets stock; otherwise the other way round
-     * @param state what it delivers; null for whatever it has
+     * @param cash whether the party pays cash and gets stock, and not vice versa
+     * @param state the reference to the asset to deliver; null for any asset of the party
      */
     public SettlementRequest(boolean cash, StateRef state) {
         this.cash = cash;

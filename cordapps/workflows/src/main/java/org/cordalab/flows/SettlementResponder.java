@@ -8,7 +8,7 @@ import net.corda.core.flows.InitiatedBy;
 import net.corda.core.flows.SignTransactionFlow;
 import net.corda.core.transactions.SignedTransaction;
 
-/** A party of {@link Settlement}. */
+/** The side of one party of {@link Settlement}. */
 @InitiatedBy(Settlement.class)
 public class SettlementResponder extends SettlementParty {
     public SettlementResponder(FlowSession exchangeSession) {

@@ -5,7 +5,7 @@ import net.corda.core.flows.FlowSession;
 import net.corda.core.flows.SignTransactionFlow;
 import net.corda.core.transactions.SignedTransaction;
 
-/** Signs every transaction with one output of a certain kind. */
+/** Signs every transaction whose only output is of a certain class. */
 final class SignAs extends SignTransactionFlow {
     private final Class<?> kind;
 
@@ -18,7 +18,7 @@ final class SignAs extends SignTransactionFlow {
     protected void checkTransaction(SignedTransaction transaction) throws FlowException {
         if (transaction.getTx().getOutputStates().size() != 1
                 || !kind.isInstance(transaction.getTx().getOutputStates().get(0))) {
-            throw new FlowException("This is not a transaction with one " + kind.getSimpleName() + ".");
+            throw new FlowException("The transaction's only output must be of type " + kind.getSimpleName() + ".");
         }
     }
 }

@@ -8,9 +8,9 @@ import net.corda.core.flows.SignTransactionFlow;
 import net.corda.core.transactions.SignedTransaction;
 import org.cordalab.states.IouState;
 
-/** Signs what the contract allows, but only an IOU below {@value #VALUE_LIMIT}. */
+/** Signs valid IOUs with a value below {@value #VALUE_LIMIT}. */
 final class SignIou extends SignTransactionFlow {
-    /** The first value that is refused; 100 as in the published benchmark. */
+    /** The lowest value that is refused: 100, as in the published benchmark. */
     static final int VALUE_LIMIT = 100;
 
     SignIou(FlowSession session) {
@@ -22,7 +22,7 @@ final class SignIou extends SignTransactionFlow {
     protected void checkTransaction(SignedTransaction transaction) throws FlowException {
         List<ContractState> outputs = transaction.getTx().getOutputStates();
         if (outputs.size() != 1 || !(outputs.get(0) instanceof IouState)) {
-            throw new FlowException("This is not a transaction with one IOU.");
+            throw new FlowException("The transaction's only output must be an IOU.");
         }
         int value = ((IouState) outputs.get(0)).getValue();
         if (value >= VALUE_LIMIT) {

@@ -8,7 +8,7 @@ import net.corda.core.transactions.SignedTransaction;
 import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
-/** The other side of a flow that needs its signature: checks and signs one transaction, and records it. */
+/** The responder to a flow that needs a signature: checks, signs and records one transaction. */
 abstract class SigningResponder extends TimedFlow<SignedTransaction> {
     private final FlowSession session;
 
@@ -16,7 +16,7 @@ abstract class SigningResponder extends TimedFlow<SignedTransaction> {
         this.session = session;
     }
 
-    /** What checks and signs the transaction that comes over the session. */
+    /** Returns the flow that checks and signs the transaction from the session. */
     abstract SignTransactionFlow signer(FlowSession session);
 
     @Override

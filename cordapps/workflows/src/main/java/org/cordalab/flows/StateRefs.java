@@ -15,13 +15,13 @@ import net.corda.core.node.ServiceHub;
 import net.corda.core.transactions.SignedTransaction;
 import org.cordalab.states.Asset;
 
-/** References to states as text, {@code <transaction id>(<index>)}, in arguments and results of flows. */
+/** State references as text, {@code <transaction id>(<index>)}, in the arguments and results of flows. */
 final class StateRefs {
     private static final Pattern TEXT = Pattern.compile("([0-9A-Fa-f]{64})\\((\\d{1,9})\\)");
 
     private StateRefs() {}
 
-    /** References to all outputs of a transaction. */
+    /** Returns references to all outputs of a transaction. */
     static List<String> ofOutputs(SignedTransaction transaction) {
         int count = transaction.getTx().getOutputStates().size();
         return IntStream.range(0, count)
@@ -38,7 +38,7 @@ final class StateRefs {
         return new StateRef(SecureHash.parse(matcher.group(1)), Integer.parseInt(matcher.group(2)));
     }
 
-    /** The asset that {@code ref} refers to, which must be of this kind and owned by this node. */
+    /** Returns the asset that {@code ref} refers to. It must be of this kind, and this node must own it. */
     static <T extends Asset> StateAndRef<T> own(String argument, StateRef ref, Class<T> kind, ServiceHub services)
             throws FlowException {
         StateAndRef<Asset> found;

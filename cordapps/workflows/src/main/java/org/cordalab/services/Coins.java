@@ -17,16 +17,17 @@ import net.corda.core.serialization.SingletonSerializeAsToken;
 import org.cordalab.states.Asset;
 
 /**
- * This node's unspent assets, kept in memory so that choosing what to spend is never what a benchmark measures: taking
- * one costs a look into a sorted map and no query, and no asset is given to two flows. The largest comes first.
+ * Keeps this node's unspent assets in memory, so that benchmarks do not measure coin selection. Taking an asset is a
+ * lookup in a sorted map, not a query. Each asset is given to only one flow, and the largest is taken first.
  *
- * <p>The vault decides what there is: it is read once, at first use, and followed from then on. Of a kind at most {@value
- * #ASSETS_MAX} are kept; the vault may hold more. What a flow took and did not spend must be given back. A node that
- * starts again knows nothing of what flows had taken, so a flow restored from a checkpoint may find its asset spent.
+ * <p>The assets are read from the vault at first use, and then follow its updates. At most {@value #ASSETS_MAX} assets
+ * of a kind are kept; the vault may hold more. A flow must give back an asset that it took and did not spend. After a
+ * restart, the node does not know which assets flows had taken, so a flow restored from a checkpoint may find its asset
+ * spent.
  */
 @CordaService
 public class Coins extends SingletonSerializeAsToken {
-    /** Most assets kept of one kind of state. */
+    /** The maximum number of assets of one kind that are kept. */
     public static final int ASSETS_MAX = 100_000;
 
     private static final int PAGE_SIZE = 1_000;
@@ -39,20 +40,20 @@ public class Coins extends SingletonSerializeAsToken {
     }
 
     /**
-     * Takes an asset of at least {@code quantity} that no other flow has.
+     * Takes an asset of at least {@code quantity} that no other flow has taken.
      *
-     * @return its reference, or null when there is none
+     * @return its reference, or null if there is none
      */
     public StateRef take(Class<? extends Asset> kind, long quantity) {
         return pool(kind).take(quantity);
     }
 
-    /** Puts back what was taken and not spent; what has been spent meanwhile stays out. */
+    /** Gives back an asset that was taken but not spent. Has no effect if it has been spent in the meantime. */
     public void giveBack(Class<? extends Asset> kind, StateRef asset) {
         pool(kind).giveBack(asset);
     }
 
-    /** Takes this very asset, so that no other flow gets it; nothing happens when it is not here. */
+    /** Takes a specific asset, so that no other flow gets it. Has no effect if the asset is not known. */
     public void reserve(Class<? extends Asset> kind, StateRef asset) {
         pool(kind).reserve(asset);
     }
@@ -64,7 +65,7 @@ public class Coins extends SingletonSerializeAsToken {
                 return known;
             }
             Pool pool = new Pool();
-            // Followed before it is read: what comes in between is seen twice and kept once.
+            // Subscribes before reading the vault: an asset that arrives in between is seen twice, but kept once.
             services.getVaultService().getUpdates().subscribe(update -> follow(kind, pool, update), error -> {});
             load(kind, pool);
             pools.put(kind, pool);
@@ -98,7 +99,7 @@ public class Coins extends SingletonSerializeAsToken {
         } while (page.size() == PAGE_SIZE && number <= ASSETS_MAX / PAGE_SIZE);
     }
 
-    /** The unspent assets of one kind: all that are known, and by quantity those that are free. */
+    /** The unspent assets of one kind: all known ones, and the free ones by quantity. */
     private static final class Pool {
         private final Map<StateRef, Long> known = new HashMap<>();
         private final TreeMap<Long, Deque<StateRef>> free = new TreeMap<>();

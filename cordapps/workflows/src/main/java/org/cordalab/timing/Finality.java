@@ -10,7 +10,7 @@ import net.corda.core.flows.FlowSession;
 import net.corda.core.flows.ReceiveFinalityFlow;
 import net.corda.core.transactions.SignedTransaction;
 
-/** Finality as Corda 4 has it. {@code cordapps/iou-3.3} has the one of Corda 3, and shares the rest of this package. */
+/** Finality in Corda 4. {@code cordapps/iou-3.3} has the version for Corda 3 and shares the rest of this package. */
 final class Finality {
     private Finality() {}
 

@@ -9,11 +9,12 @@ import java.util.Locale;
 import net.corda.core.crypto.SecureHash;
 
 /**
- * What the timing of its stages costs a flow: everything that a {@link TimedFlow} does beside its work, over and over, with
- * the row written to a file and the histograms kept. {@code scripts/lab bench stages} runs it in the JVM of a node's image.
+ * Measures the cost of timing the stages of a flow. It repeats everything that a {@link TimedFlow} does in addition to
+ * its work, including the row in a file and the histograms. {@code scripts/lab bench stages} runs it in the JVM of a
+ * node's image.
  *
- * <p>Prints one line of JSON per batch. {@code cpu_us_per_flow} is processor time of the whole JVM, its compiler and the
- * writing thread included; {@code caller_us_per_flow} is what the flow itself would wait for.
+ * <p>Prints one line of JSON per batch. {@code cpu_us_per_flow} is the CPU time of the whole JVM, including its
+ * compiler and the writer thread. {@code caller_us_per_flow} is the time by which the timing delays the flow itself.
  */
 public final class StageCost {
     private static final int[] BATCHES = {100, 1_000, 10_000, 10_000, 10_000};
@@ -26,7 +27,7 @@ public final class StageCost {
         try {
             StageRows rows = new StageRows(file);
             SecureHash transaction = SecureHash.sha256("a transaction");
-            // The histograms are registered once for each flow class; a node has done that before it is measured.
+            // The histograms are registered once for each flow class. A node has done so before it is measured.
             time(rows, transaction);
             long expected = 1;
             for (int flows : BATCHES) {
@@ -50,7 +51,7 @@ public final class StageCost {
         long deadline = System.nanoTime() + WRITTEN_SECONDS_MAX * 1_000_000_000L;
         while (rows.getWritten() + rows.getDropped() < expected) {
             if (System.nanoTime() > deadline) {
-                throw new IllegalStateException("the rows are not written within " + WRITTEN_SECONDS_MAX + " s");
+                throw new IllegalStateException("the rows were not written within " + WRITTEN_SECONDS_MAX + " s");
             }
             Thread.sleep(1);
         }
@@ -64,7 +65,7 @@ public final class StageCost {
                 rows.getDropped()));
     }
 
-    /** The timing of a notarised flow of two parties, which goes through more stages than most. */
+    /** Times a notarised flow of two parties, which has more stages than most. */
     private static void time(StageRows rows, SecureHash transaction) {
         StageTimer stages = new StageTimer();
         stages.start();

@@ -12,8 +12,9 @@ import javax.management.MBeanAttributeInfo;
 import javax.management.MBeanInfo;
 
 /**
- * The durations of one stage as a cumulative histogram, readable by JMX: {@code Count}, {@code Sum} in seconds, and for
- * every bound b in seconds {@code le_b}, the number of durations of at most b, with an underscore for the decimal point.
+ * A cumulative histogram of the durations of one stage, for JMX. Its attributes are {@code Count}, {@code Sum} in
+ * seconds, and for every bound b in seconds {@code le_b}, the number of durations of at most b. The decimal point of b
+ * is an underscore.
  */
 final class StageHistogram implements DynamicMBean {
     private static final double[] BOUNDS_SECONDS = {
@@ -58,7 +59,7 @@ final class StageHistogram implements DynamicMBean {
             try {
                 found.add(new Attribute(name, getAttribute(name)));
             } catch (AttributeNotFoundException e) {
-                // As JMX has it: what is not there is missing from the answer.
+                // As JMX specifies: the answer leaves out unknown attributes.
                 continue;
             }
         }

@@ -17,9 +17,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One line of JSON for every flow that has ended, in the file that the environment variable {@value #FILE_VARIABLE}
- * names; without it there are no rows. A flow only puts its row into a bounded queue and never waits: a single thread
- * encodes and writes.
+ * Writes one line of JSON for every flow that has ended, to the file in the environment variable {@value
+ * #FILE_VARIABLE}. Without the variable, there are no rows. A flow only puts its row into a bounded queue and never
+ * waits; a single thread encodes and writes the rows.
  */
 public final class StageRows implements StageRowsMBean {
     static final String FILE_VARIABLE = "LAB_STAGES_FILE";
@@ -42,7 +42,7 @@ public final class StageRows implements StageRowsMBean {
         writer.start();
     }
 
-    /** Takes a row, to be encoded later, unless there is no file or the queue is full. */
+    /** Queues a row, which is encoded later. Drops it if there is no file or the queue is full. */
     static void write(Supplier<String> row) {
         if (INSTANCE != null) {
             INSTANCE.offer(row);
@@ -98,14 +98,14 @@ public final class StageRows implements StageRowsMBean {
                 }
             }
         } catch (IOException e) {
-            LOG.warn("cannot write the rows of stages to {}: from here on they are dropped", file, e);
+            LOG.warn("cannot write stage rows to {}; all further rows are dropped", file, e);
             dropAll();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
     }
 
-    /** Fills the queue no further: what is in it and what comes is counted as dropped. */
+    /** Counts all rows as dropped, those in the queue and those still to come. */
     private void dropAll() {
         try {
             while (true) {

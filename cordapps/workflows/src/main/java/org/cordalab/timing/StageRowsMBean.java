@@ -1,10 +1,10 @@
 package org.cordalab.timing;
 
-/** How the rows of {@link StageRows} fare. */
+/** Counts of the rows of {@link StageRows}. */
 public interface StageRowsMBean {
-    /** Rows written since the node started. */
+    /** Returns the number of rows written since the node started. */
     long getWritten();
 
-    /** Rows given up: the queue or the file was full, or the file could not be written. */
+    /** Returns the number of rows dropped: the queue or the file was full, or the file could not be written. */
     long getDropped();
 }

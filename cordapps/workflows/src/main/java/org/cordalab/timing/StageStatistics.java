@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The histograms of all stages of all flows in this JVM, as MBeans {@code
- * org.cordalab:type=Stages,flow=…,role=…,stage=…}; the stage {@code total} is the whole flow.
+ * org.cordalab:type=Stages,flow=…,role=…,stage=…}. The stage {@code total} is the whole flow.
  */
 final class StageStatistics {
     private static final Logger LOG = LoggerFactory.getLogger(StageStatistics.class);
@@ -33,7 +33,7 @@ final class StageStatistics {
         });
     }
 
-    /** Registration that never ends a flow: without its MBean a measurement is only not seen. */
+    /** Registers MBeans. A failure never ends a flow; only the values cannot be read. */
     static final class Mbeans {
         private Mbeans() {}
 
@@ -41,7 +41,7 @@ final class StageStatistics {
             try {
                 ManagementFactory.getPlatformMBeanServer().registerMBean(bean, new ObjectName(name));
             } catch (InstanceAlreadyExistsException e) {
-                LOG.debug("{} is there already, of another class loader", name);
+                LOG.debug("{} is already registered by another class loader", name);
             } catch (JMException e) {
                 LOG.warn("cannot register {}", name, e);
             }

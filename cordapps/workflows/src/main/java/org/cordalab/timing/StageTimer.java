@@ -10,8 +10,8 @@ import net.corda.core.flows.NotaryFlow.Client.Companion.VALIDATING;
 import net.corda.core.utilities.ProgressTracker;
 
 /**
- * Where the time of one flow goes. It belongs to the flow's state: a checkpoint keeps it, so that a flow that is restored
- * after a restart goes on counting. Not for two threads at a time; a flow has one.
+ * Measures how long one flow spends in each stage. It is part of the flow's checkpoints, so a flow that is restored
+ * after a restart continues to count. It is not thread-safe: a flow runs on one thread at a time.
  */
 public final class StageTimer {
     private static final int UNSET = 0;
@@ -25,35 +25,35 @@ public final class StageTimer {
     private Stage stage = Stage.WAIT;
     private String transactionId;
 
-    /** Starts with {@link Stage#WAIT}: make it where the flow is made. */
+    /** Starts with {@link Stage#WAIT}. Must be created together with the flow. */
     StageTimer() {
         createdMicros = WallClock.micros();
         enteredMicros = createdMicros;
     }
 
-    /** Ends the stage before and begins this one; one entered again goes on. */
+    /** Ends the current stage and begins {@code next}. The time of a stage that is entered again accumulates. */
     public void enter(Stage next) {
         enter(next, WallClock.micros());
     }
 
-    /** Names the transaction that the flow is about; the last one named counts. */
+    /** Sets the flow's transaction. The last call counts. */
     public void transaction(SecureHash id) {
         transactionId = id.toString();
     }
 
-    /** The notary's signature is there. */
+    /** Records that the notary's signature has arrived. */
     public void notarised() {
         notarisedMicros = WallClock.micros();
     }
 
-    /** This node has committed the transaction. */
+    /** Records that this node has committed the transaction. */
     public void recorded() {
         recordedMicros = WallClock.micros();
     }
 
     /**
-     * Tells {@link Stage#NOTARISE} from {@link Stage#FINALISE} by the steps that Corda's own FinalityFlow reports. The
-     * observer is not part of a checkpoint: of a flow restored in the midst of it all is counted as finalising.
+     * Distinguishes {@link Stage#NOTARISE} from {@link Stage#FINALISE} by the progress of Corda's own FinalityFlow. The
+     * observer is not part of a checkpoint. If a flow is restored during finality, the rest counts as finalising.
      */
     public void observe(FinalityFlow finality) {
         finality.getProgressTracker().getChanges().subscribe(this::onChange, error -> {});
@@ -79,13 +79,13 @@ public final class StageTimer {
         enter(Stage.OTHER, startedMicros);
     }
 
-    /** Ends the last stage and gives the whole, with times in microseconds since 1970 and durations in microseconds. */
+    /** Ends the last stage and returns the times in microseconds since 1970, and the durations in microseconds. */
     Timing end(String outcome) {
         long ended = WallClock.micros();
         enter(stage, ended);
         Map<Stage, Long> durations = new EnumMap<>(Stage.class);
         for (Stage each : Stage.values()) {
-            // Most flows know most stages; those a flow never entered are left out.
+            // Stages that the flow never entered are left out.
             if (microsOfStage[each.ordinal()] > 0) {
                 durations.put(each, microsOfStage[each.ordinal()]);
             }

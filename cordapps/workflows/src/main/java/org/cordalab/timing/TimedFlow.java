@@ -12,14 +12,14 @@ import net.corda.core.flows.InitiatedBy;
 import net.corda.core.transactions.SignedTransaction;
 
 /**
- * A flow that records how long each of its stages took ({@link StageStatistics}, {@link StageRows}). What it does on the
- * ledger is what it would do without: no message, checkpoint or check is added.
+ * A flow that records how long each of its stages took ({@link StageStatistics}, {@link StageRows}). The timing adds no
+ * message, checkpoint or check to the flow.
  */
 public abstract class TimedFlow<T> extends FlowLogic<T> {
-    // Made with the flow, on the thread of the RPC, so that the wait for the flow thread is seen.
+    // Created with the flow, on the RPC thread, so that the wait for the flow thread is included.
     private final StageTimer stages = new StageTimer();
 
-    /** What the flow does. */
+    /** Does the work of the flow. */
     @Suspendable
     protected abstract T run() throws FlowException;
 
@@ -37,12 +37,12 @@ public abstract class TimedFlow<T> extends FlowLogic<T> {
         }
     }
 
-    /** Where the flow tells which stage it is in. */
+    /** Returns the timer, to which the flow reports its stages. */
     protected final StageTimer stages() {
         return stages;
     }
 
-    /** Corda's own signature collection, as {@link Stage#COLLECT_SIGNATURES}. */
+    /** Runs Corda's own signature collection, as {@link Stage#COLLECT_SIGNATURES}. */
     @Suspendable
     protected final SignedTransaction collectSignatures(SignedTransaction signed, Collection<FlowSession> sessions)
             throws FlowException {
@@ -51,7 +51,7 @@ public abstract class TimedFlow<T> extends FlowLogic<T> {
         return subFlow(new CollectSignaturesFlow(signed, sessions));
     }
 
-    /** Corda's own finality, as {@link Stage#NOTARISE} and {@link Stage#FINALISE}. */
+    /** Runs Corda's own finality, as {@link Stage#NOTARISE} and {@link Stage#FINALISE}. */
     @Suspendable
     protected final SignedTransaction finalise(SignedTransaction signed, Collection<FlowSession> sessions)
             throws FlowException {
@@ -63,9 +63,9 @@ public abstract class TimedFlow<T> extends FlowLogic<T> {
     }
 
     /**
-     * A responder's part in finality, as {@link Stage#RECORD}.
+     * Runs a responder's part of finality, as {@link Stage#RECORD}.
      *
-     * @param expected the transaction that this node has signed; null when its signature was not needed
+     * @param expected the transaction that this node has signed; null if its signature was not needed
      */
     @Suspendable
     protected final SignedTransaction receiveFinality(FlowSession session, SignedTransaction expected)
@@ -82,7 +82,7 @@ public abstract class TimedFlow<T> extends FlowLogic<T> {
         Timing timing = stages.end(outcome);
         String role = getClass().isAnnotationPresent(InitiatedBy.class) ? "responder" : "initiator";
         StageStatistics.record(getClass().getSimpleName(), role, timing);
-        // Read here, for the row is encoded when the flow is long gone.
+        // Read here, because the row is encoded after the flow has ended.
         String flowId = getRunId().getUuid().toString();
         String flow = getClass().getName();
         String node = getOurIdentity().getName().toString();

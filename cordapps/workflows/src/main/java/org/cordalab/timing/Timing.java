@@ -4,7 +4,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** What was measured of one flow that has ended: times in microseconds since 1970, durations in microseconds. */
+/** The measurements of one flow that has ended. Times are in microseconds since 1970, durations in microseconds. */
 final class Timing {
     final String outcome;
     final String transactionId;
@@ -34,7 +34,10 @@ final class Timing {
         this.durations = durations;
     }
 
-    /** One line of JSON; times become unix seconds, durations milliseconds. None of the names needs escaping but {@code node}. */
+    /**
+     * Returns one line of JSON, with times in Unix seconds and durations in milliseconds. Only {@code node} may need
+     * escaping.
+     */
     String toJson(String flowId, String flow, String role, String node) {
         String stages = durations.entrySet().stream()
                 .map(entry -> quoted(entry.getKey().label()) + ":" + milliseconds(entry.getValue()))

@@ -3,8 +3,8 @@ package org.cordalab.timing;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The wall clock in microseconds, read from the monotonic clock that was aligned with it once: a step of the wall clock
- * cannot bend a duration, and processes of one machine agree to within a millisecond.
+ * The wall clock in microseconds, read from the monotonic clock, which is aligned with it once. Adjustments of the wall
+ * clock therefore do not distort durations, and processes on one machine agree to within a millisecond.
  */
 final class WallClock {
     private static final long OFFSET_MICROS =
@@ -12,7 +12,7 @@ final class WallClock {
 
     private WallClock() {}
 
-    /** Microseconds since 1970. */
+    /** Returns the microseconds since 1970. */
     static long micros() {
         return OFFSET_MICROS + monotonicMicros();
     }
