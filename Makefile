@@ -35,5 +35,5 @@ lint: ## Run formatters and linters.
 unit: ## Run every test that needs no running lab.
 	$(LAB) test --unit
 
-test: ## Run every check and test, those on real nodes included.
+test: ## Run every check and test, including those on real nodes.
 	$(LAB) test

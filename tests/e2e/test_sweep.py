@@ -31,8 +31,8 @@ vary: {load.users: [1, 2]}
 repeats: 2
 fresh: shape
 retries: 0
-warm_up: {min: 15s, max: 15s}
-measure: {min: 15s, max: 15s}
+warm_up: {min: 4s, max: 4s}
+measure: {min: 8s, max: 8s}
 """
 
 

@@ -5,9 +5,10 @@ the set-up, writes ``<run id>.ready.json`` and waits for ``<run id>.go``, so tha
 """
 
 import json
+import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -206,7 +207,7 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
     total = plan.options.total_seconds
     limit = LOAD_START_SECONDS_MAX + total + plan.flow_timeout_seconds
     limit += WORKERS_CONNECT_SECONDS_MAX if names.workers else 0
-    with ui.Ticker(every_seconds=15) as ticker:
+    with ui.Ticker(every_seconds=15) as ticker, end_of(names.driver) as ended:
         while True:
             codes = exit_codes(names.all)
             elapsed = time.monotonic() - started
@@ -230,11 +231,44 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
             if timeline.warm_up is None and (enough := watch.enough):
                 timeline.warm_up = enough
                 end_early(compose, plan)
-            time.sleep(POLL_SECONDS)
+            ended.wait(POLL_SECONDS)
+
+
+class ContainerEnd:
+    """The end of a container, for which one Docker client waits. It takes no CPU time meanwhile."""
+
+    def __init__(self, waiting: subprocess.Popen[bytes]) -> None:
+        self._waiting = waiting
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the container ends, or until ``seconds`` have passed."""
+        if self._waiting.poll() is not None:
+            # The client ended before the container: only time is left to wait for.
+            time.sleep(seconds)
+            return
+        with suppress(subprocess.TimeoutExpired):
+            self._waiting.wait(timeout=seconds)
+
+
+@contextmanager
+def end_of(container: str) -> Iterator[ContainerEnd]:
+    """Watch for the end of a container."""
+    process = subprocess.Popen(
+        ["docker", "wait", container],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield ContainerEnd(process)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def stage_of(options: LoadOptions, elapsed_seconds: float) -> str:
-    """What a load that goes on is doing so long after its begin."""
+    """Return the stage of a load: ``warm-up``, ``measuring`` or ``not steady yet``."""
     if elapsed_seconds < options.warm_up_seconds_min:
         return "warm-up"
     stopping = options.stopping
@@ -269,7 +303,7 @@ def rows_files(plan: RunPlan) -> dict[int, str]:
 
 
 def collect(compose: Compose, plan: RunPlan, names: LoadContainers, directory: Path) -> tuple[pl.DataFrame, RunEnd]:
-    """The generator's rows, of all workers, and its closing words. Raises LabError when it did not end well."""
+    """Read the rows of all workers, and the end file. Raises LabError if the generator failed."""
     files = rows_files(plan)
     for name in (f"{plan.identity}.end.json", *files.values()):
         copied = compose.run("cp", f"locust:{ROWS_DIRECTORY}/{name}", str(directory / name), check=False)
@@ -283,11 +317,11 @@ def collect(compose: Compose, plan: RunPlan, names: LoadContainers, directory: P
 
 
 def check_row_counts(frame: pl.DataFrame, end: RunEnd) -> None:
-    """Every row that a worker says it wrote has to be there, once. Raises LabError."""
+    """Check that every row that a worker has written was read exactly once. Raises LabError."""
     found = {str(worker): int(count) for worker, count in frame.group_by("worker").len().iter_rows()}
     for worker, written in end.rows.items():
         if found.get(worker, 0) != written:
-            who = "the generator" if worker == "0" else f"worker {worker}"
+            who = "The generator" if worker == "0" else f"Worker {worker}"
             raise LabError(
-                f"{who} wrote {written} rows, and {found.get(worker, 0)} were found", "Run again.", exit_code=1
+                f"{who} wrote {written} rows, but {found.get(worker, 0)} were found", "Run again.", exit_code=1
             )

@@ -183,7 +183,7 @@ def test_every_worker_s_rows_have_to_be_there(tmp_path: Path) -> None:
     content = [simulation.row(number, number, number + 1, worker=1 + number % 2) for number in range(6)]
     frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
     containers.check_row_counts(frame, run_end(rows={"1": 3, "2": 3}))
-    with pytest.raises(LabError, match="worker 2 wrote 4 rows, and 3 were found"):
+    with pytest.raises(LabError, match="Worker 2 wrote 4 rows, but 3 were found"):
         containers.check_row_counts(frame, run_end(rows={"1": 3, "2": 4}))
 
 
