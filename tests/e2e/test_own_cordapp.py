@@ -116,7 +116,7 @@ def test_a_workload_is_written_filled_in_and_measured(finance: Lab) -> None:
         "notary": "O=Notary,L=London,C=GB",
     }
     WORKLOAD.write_text(yaml.safe_dump(draft, sort_keys=False))
-    step = finance.measure("e2e-finance", "--users", "2", "--duration", "12s", "--warm-up", "4s")
+    step = finance.measure("e2e-finance", "--users", "2", "--duration", "8s", "--warm-up", "2s")
 
     assert step["requests"]["errors"] == 0
     assert step["requests"]["ok"] > 0

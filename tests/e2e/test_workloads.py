@@ -29,8 +29,8 @@ args:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
-    warm_up = "0s" if name in PREPARES_MUCH else "4s"
-    step = lab.measure(name, "--users", "2", "--duration", "8s", "--warm-up", warm_up, "--name", f"e2e-{name}")
+    warm_up = "0s" if name in PREPARES_MUCH else "2s"
+    step = lab.measure(name, "--users", "2", "--duration", "6s", "--warm-up", warm_up, "--name", f"e2e-{name}")
 
     assert step["requests"]["errors"] == 0
     assert step["counts"]["agree"], step["counts"]["disagreements"]
@@ -62,7 +62,7 @@ def test_the_check_finds_an_argument_that_every_request_would_be_refused_for(lab
 def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:
     step = lab.measure(
         *("iou", "--arrivals", "poisson", "--rate", "2", "--users", "20"),
-        *("--duration", "20s", "--warm-up", "5s", "--name", "e2e-open"),
+        *("--duration", "12s", "--warm-up", "3s", "--name", "e2e-open"),
     )
 
     assert step["counts"]["agree"], step["counts"]["disagreements"]
@@ -73,7 +73,7 @@ def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:
 def test_workers_share_the_load_and_count_nothing_twice(lab: Lab) -> None:
     step = lab.measure(
         *("cash-repeated-pay", "--workers", "2", "--users", "4"),
-        *("--duration", "12s", "--warm-up", "4s", "--name", "e2e-workers"),
+        *("--duration", "8s", "--warm-up", "2s", "--name", "e2e-workers"),
     )
 
     assert step["counts"]["agree"], step["counts"]["disagreements"]
