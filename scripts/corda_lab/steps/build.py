@@ -151,20 +151,19 @@ def measuring_window(end: RunEnd, warm_up_seconds: float) -> Window:
     return window
 
 
-def mean_in_window(metrics: pl.DataFrame, name: str, window: Window, *, label: str | None = None) -> dict[str, float]:
-    """The mean of a metric over the window, by node or by the label ``label``."""
+def mean_in_window(metrics: pl.DataFrame, name: str, window: Window) -> dict[str, float]:
+    """The mean of a metric over the window, by node."""
     samples = metrics.filter(
         (pl.col("name") == name) & (pl.col("time") >= window.started_at) & (pl.col("time") <= window.ended_at)
     )
-    key = pl.col("labels").str.json_path_match(f"$.{label}") if label else pl.col("node")
-    means = samples.group_by(key.alias("key")).agg(pl.col("value").mean()).drop_nulls("key").sort("key")
-    return {str(found): float(value) for found, value in means.iter_rows()}
+    means = samples.group_by("node").agg(pl.col("value").mean()).drop_nulls("node").sort("node")
+    return {str(node): float(value) for node, value in means.iter_rows()}
 
 
 def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, throughput: float) -> float | None:
     """The cores of the machine that processes outside the lab used; None if this is not known."""
     busy, stolen, cores = resources.host_busy_percent, resources.host_stolen_percent, resources.host_cores
-    if busy is None or stolen is None or cores is None:
+    if busy is None or stolen is None or cores is None or not resources.node_cpu_cores:
         return None
     own = sum(resources.node_cpu_cores.values()) + sum(resources.lab_cpu_cores.values())
     database = costs_entry.cpu_seconds_per_flow.get(costs.DATABASE, 0.0) * throughput
@@ -207,16 +206,19 @@ def window_entry(end: RunEnd, window: Window, warm_up: WarmUpEntry) -> WindowEnt
 
 
 def resources_entry(metrics: pl.DataFrame, window: Window, machine: MachineUse) -> ResourcesEntry:
-    """The entry ``resources`` of a step: means over the window, without ``others_cpu_cores``."""
+    """The entry ``resources`` of a step: means over the window, without ``others_cpu_cores``.
+
+    The CPU cores come from counters. The rates that Prometheus computes reach back to before a short window.
+    """
     return ResourcesEntry(
         host_busy_percent=machine.busy_percent,
         host_stolen_percent=machine.stolen_percent,
         host_swapped_pages=machine.swapped_pages,
         host_cores=machine.cores,
-        node_cpu_cores=mean_in_window(metrics, "node_cpu_cores", window),
+        node_cpu_cores=costs.counter_rise(metrics, "node_cpu_seconds_total", window),
         node_heap_used_bytes=mean_in_window(metrics, "node_heap_used_bytes", window),
         node_gc_share=mean_in_window(metrics, "node_gc_share", window),
-        lab_cpu_cores=mean_in_window(metrics, "lab_cpu_cores", window, label="job"),
+        lab_cpu_cores=costs.counter_rise(metrics, "lab_cpu_seconds_total", window, label="job"),
     )
 
 

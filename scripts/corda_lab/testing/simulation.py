@@ -9,6 +9,7 @@ import heapq
 import json
 import math
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -284,6 +285,7 @@ def metric_rows(rows: list[dict[str, Any]], end: RunEnd) -> Iterator[dict[str, A
     """Samples every five seconds of all metrics that the report draws, with values like those of a real lab."""
     source = random.Random(7)
     scale = {"Notary": 0.25, "PartyA": 1.0, "PartyB": 0.6, "PartyC": 0.02}
+    cpu_seconds: defaultdict[str, float] = defaultdict(float)
     at = ORIGIN - 15
     while at <= end.ended_at + 10:
         loaded = ORIGIN <= at <= end.ended_at
@@ -301,7 +303,10 @@ def metric_rows(rows: list[dict[str, Any]], end: RunEnd) -> Iterator[dict[str, A
         yield sample("bridge_flows_in_flight", "PartyA", float(flying))
         for node in NODES:
             share = scale[node] if loaded else 0.01
-            yield sample("node_cpu_cores", node, share * source.uniform(0.8, 1.0))
+            cores = share * source.uniform(0.8, 1.0)
+            cpu_seconds[node] += 5 * cores
+            yield sample("node_cpu_cores", node, cores)
+            yield sample("node_cpu_seconds_total", node, cpu_seconds[node])
             yield sample("node_heap_used_bytes", node, (250 + 300 * share + 120 * math.sin(at / 6 + share)) * 1024**2)
             yield sample("node_gc_share", node, 0.06 * share * source.uniform(0.5, 1.5))
             yield sample("node_flows_in_flight", node, round(flying * scale[node]))
@@ -311,8 +316,11 @@ def metric_rows(rows: list[dict[str, Any]], end: RunEnd) -> Iterator[dict[str, A
             yield sample(
                 "artemis_queue_messages", node, float(round(source.random() * share)), broker="P2P", queue="peer"
             )
-        for job, cores in (("bridge", 0.11), ("locust", 0.05), ("prometheus", 0.02)):
-            yield sample("lab_cpu_cores", None, cores * source.uniform(0.8, 1.2) * (1 if loaded else 0.3), job=job)
+        for job, loaded_cores in (("bridge", 0.11), ("locust", 0.05), ("prometheus", 0.02)):
+            cores = loaded_cores * source.uniform(0.8, 1.2) * (1 if loaded else 0.3)
+            cpu_seconds[job] += 5 * cores
+            yield sample("lab_cpu_cores", None, cores, job=job)
+            yield sample("lab_cpu_seconds_total", None, cpu_seconds[job], job=job)
         at += 5
 
 

@@ -8,6 +8,7 @@ second: it saturates as real systems do.
 import json
 import math
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -169,6 +170,7 @@ def series(index: int, origin: float, seconds: float, load: float, *, queue_grow
     """Samples every five seconds during one step. ``load`` is the utilisation of the system, from 0 to 1."""
     scale = {"Notary": 0.25, "PartyA": 1.0, "PartyB": 0.6, "PartyC": 0.02}
     at, number = origin - 10, index * 1000
+    cpu_seconds: defaultdict[str, float] = defaultdict(float)
     while at <= origin + seconds + 5:
         number += 1
         is_loaded = origin <= at <= origin + seconds
@@ -180,14 +182,19 @@ def series(index: int, origin: float, seconds: float, load: float, *, queue_grow
 
         for node, share in scale.items():
             used = share * load if is_loaded else 0.01
+            cpu_seconds[node] += 5 * used * wobble
             yield sample("node_cpu_cores", node, used * wobble)
+            yield sample("node_cpu_seconds_total", node, cpu_seconds[node])
             yield sample("node_heap_used_bytes", node, (250 + 300 * used + 120 * math.sin(at / 6 + share)) * 1024**2)
             yield sample("node_gc_share", node, 0.06 * used * wobble)
             yield sample("hikari_connections_pending", node, 0.0)
             grown = queue_growth * (at - origin) / seconds if is_loaded and node == "PartyB" else 0.0
             yield sample("artemis_queue_messages", node, max(0.0, grown + 3 * used), broker="P2P", queue="inbound")
         for job, cores in (("bridge", 0.11), ("locust", 0.05), ("prometheus", 0.02)):
-            yield sample("lab_cpu_cores", None, cores * (load if is_loaded else 0.3), job=job)
+            used = cores * (load if is_loaded else 0.3)
+            cpu_seconds[job] += 5 * used
+            yield sample("lab_cpu_cores", None, used, job=job)
+            yield sample("lab_cpu_seconds_total", None, cpu_seconds[job], job=job)
         at += 5
 
 
