@@ -52,7 +52,7 @@ class LoadPlan:
             users=self.extent.places,
             needed=self.needed,
             run_id=self.choice.run_id,
-            prepared=Prepared(self.results, share, self.workload.rate_max),
+            prepared=Prepared(self.results, share, None if self.choice.is_open else self.workload.rate_max),
         )
 
     def node_of(self, step: SetupStep, item: object = None) -> str:
@@ -103,7 +103,7 @@ def check_prepared(plan: LoadPlan) -> None:
             if len(items) < wanted:
                 text = f"{len(items)} items of {name} are prepared, but the load may take {wanted}"
                 remedy = (
-                    "Increase the step's count (needed is the number of requests), or reduce rate_max, rate or run"
+                    "Increase the step's count, for example to {{ needed }}, or reduce rate_max, the rate or the run"
                     " time."
                 )
                 raise SetupError(source.problem(_location(plan.workload, step), text, remedy))

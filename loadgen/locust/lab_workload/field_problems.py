@@ -1,4 +1,4 @@
-"""Rewords what pydantic finds wrong with the fields of a file, so that every file is told about in the same way."""
+"""Rewords pydantic's errors about the fields of a file, so that all files have the same messages."""
 
 from collections.abc import Collection
 from typing import Any

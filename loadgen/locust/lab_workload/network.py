@@ -161,7 +161,8 @@ def _of_run_or_file(field: str, problem: Problem, chosen: str | None, workload: 
 
 
 def _same_party_problems(workload: Workload, asked: Asked, roles: Roles) -> Iterator[Problem]:
-    problem = Problem(f"{roles.node.name} is the node itself", remedy="Choose two different parties.")
+    message = f"{roles.node.name} is also the node that starts the flows"
+    problem = Problem(message, remedy="Choose two different parties.")
     for part in workload.parts:
         if roles.counterparty_of(part) != roles.node:
             continue

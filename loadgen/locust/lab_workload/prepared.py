@@ -94,5 +94,8 @@ def _named(step: str, item: str | None) -> str:
 
 
 def _none_left(step: str, item: str | None, count: int, rate_max: float | None) -> str:
-    reason = f"rate_max={rate_max:g} requests/s is too low" if rate_max else "requests took more than expected"
-    return f"take({_named(step, item)}): all {count} prepared items are taken: {reason}; increase rate_max"
+    if rate_max is None:
+        reason = "requests took more than expected; increase the count of the step"
+    else:
+        reason = f"rate_max={rate_max:g} requests/s is too low; increase rate_max"
+    return f"take({_named(step, item)}): all {count} prepared items are taken: {reason}"

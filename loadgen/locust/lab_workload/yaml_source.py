@@ -65,7 +65,7 @@ def _fields(path: Path, loader: "_Loader") -> tuple[dict[str, Any], Source]:
     if root is None:
         raise WorkloadError(Problem("is empty", path=path, line=1))
     if not isinstance(root, yaml.MappingNode):
-        raise WorkloadError(Problem("must be a list of 'field: value' lines", path=path, line=_line(root)))
+        raise WorkloadError(Problem("must consist of 'field: value' lines", path=path, line=_line(root)))
     walk = _Walk(path, {(): _line(root)}, [])
     data = _plain(root, loader, walk, ())
     if walk.problems:

@@ -287,7 +287,7 @@ def test_a_bad_environment_is_told_at_once(locust: Locust) -> None:
         (("--workload", "iuo"), "argument --workload: unknown workload 'iuo', did you mean 'iou'?"),
         (("--node", "PartyX"), "argument --node: unknown node 'PartyX'; choose from PartyA, PartyB, PartyC"),
         (("--counterparty", "nobody"), "argument --counterparty: unknown node 'nobody'; choose from PartyA, PartyB, P"),
-        (("--counterparty", "PartyA"), "counterparty: PartyA is the node itself"),
+        (("--counterparty", "PartyA"), "counterparty: PartyA is also the node that starts the flows"),
         (("--pacing", "-1"), "pacing: must be 0 to 3600 seconds, but is -1"),
         (("--pacing", "fast"), "argument --pacing: invalid float value: 'fast'"),
         (("--run-id", "../escape"), "run id: '../escape' is invalid; use 1 to 100 letters, digits, '.', '_', '-'"),

@@ -61,7 +61,7 @@ def test_the_web_ui_runs_a_workload_from_its_form(locust: Locust, bridge: StubBr
     [
         ({"workload": "iuo"}, "unknown workload 'iuo', did you mean 'iou'?"),
         ({"node": "PartyX"}, "node: unknown node 'PartyX'; choose from PartyA, PartyB, PartyC"),
-        ({"node": "PartyB"}, "counterparty: PartyB is the node itself"),
+        ({"node": "PartyB"}, "counterparty: PartyB is also the node that starts the flows"),
         ({"pacing": "fast"}, "pacing: 'fast' is not a number of seconds"),
         ({"arrivals": "poisson", "rate": "many"}, "rate: 'many' is not a number of arrivals per second"),
         ({"arrivals": "poisson", "rate": "0"}, "rate: must be above 0"),

@@ -70,7 +70,7 @@ def evidence(uses: Sequence[Utilisation]) -> str:
     """What was saturated. If nothing was: the utilisation of CPU and heap, and what flows may have waited for."""
     if saturated := [use.evidence for use in uses if use.is_saturated]:
         return "; ".join(saturated)
-    seen = [use.evidence for use in uses if use.evidence and use.resource in ("machine", "node CPU", "GC")]
+    seen = [use.evidence for use in uses if use.evidence and use.resource in ("host CPU", "node CPU", "GC")]
     waiting = "flows may have waited for one another, for a disk or for the network"
     return f"no monitored resource was saturated. {joined(['; '.join(seen), waiting] if seen else [waiting])}"
 

@@ -97,7 +97,7 @@ def machine(steps: Sequence[StepEntry], environment: Environment) -> Utilisation
     """The CPU of the machine in %, with the three processes that used most of it."""
     busy = mean([step.resources.host_busy_percent for step in steps])
     if busy is None:
-        return Utilisation("machine", None, "–", False, "")
+        return Utilisation("host CPU", None, "–", False, "")
     cores = by_node([{**step.resources.node_cpu_cores, **step.resources.lab_cpu_cores} for step in steps])
     first = sorted(cores, key=lambda name: -cores[name])[:3]
     count = environment.host.cpu_count
@@ -107,7 +107,7 @@ def machine(steps: Sequence[StepEntry], environment: Environment) -> Utilisation
     stolen = mean([step.resources.host_stolen_percent for step in steps])
     if stolen is not None and stolen > STOLEN_PERCENT_MAX:
         evidence += f" with {percent(stolen)} CPU steal"
-    return Utilisation("machine", busy, percent(busy), busy >= BUSY_PERCENT_MIN, evidence)
+    return Utilisation("host CPU", busy, percent(busy), busy >= BUSY_PERCENT_MIN, evidence)
 
 
 def collecting(steps: Sequence[StepEntry]) -> Utilisation:
@@ -177,11 +177,11 @@ def connections(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Utilisatio
             means.setdefault(node, []).append(value)
     waiting = {node: sum(values) / len(values) for node, values in means.items()}
     if not waiting:
-        return Utilisation("DB connections", None, "–", False, "")
+        return Utilisation("database connections", None, "–", False, "")
     node = max(waiting, key=lambda name: waiting[name])
     evidence = f"on average {waiting[node]:.1f} threads of {node} waited for a database connection"
     text = f"{node} {waiting[node]:.1f} waiting" if waiting[node] >= 0.05 else "none waiting"
-    return Utilisation("DB connections", waiting[node], text, waiting[node] >= PENDING_MIN, evidence)
+    return Utilisation("database connections", waiting[node], text, waiting[node] >= PENDING_MIN, evidence)
 
 
 def uses(run: StoredRun, point: Point, samples: pl.DataFrame) -> list[Utilisation]:

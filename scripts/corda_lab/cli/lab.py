@@ -71,7 +71,7 @@ def down(
 
 
 def status(as_json: JsonOption = False) -> None:
-    """Show the state of every service, the flows in flight and the URLs.
+    """Show the state of every service, the outstanding flows and the URLs.
 
     Exit status 1 if the lab is not ready.
 

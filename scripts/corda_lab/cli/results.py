@@ -52,12 +52,15 @@ def report(
 def compare(
     run_names: Annotated[
         list[str],
-        typer.Argument(metavar="A B [C]...", help="Runs or sweeps. A is the baseline; the others are the contenders."),
+        typer.Argument(
+            metavar="BASELINE CONTENDER...",
+            help="Names of runs or sweeps. Every contender is compared with the baseline.",
+        ),
     ],
     threshold: Annotated[
         str | None,
         typer.Option(
-            help="Exit with status 1 if a point is shown to be worse by more than this (5%), or lost its value."
+            help="Exit with status 1 if a point is missing, or is shown to be worse by more than this, such as 5%."
         ),
     ] = None,
     metric: Annotated[MetricName, typer.Option(help="The metric that is judged.")] = MetricName.THROUGHPUT,
@@ -74,7 +77,7 @@ def compare(
     from corda_lab.report import comparison
 
     if len(run_names) < 2:
-        raise LabError("A B: two runs are needed", "`scripts/lab list` shows all runs.")
+        raise LabError("CONTENDER: is missing; two runs are needed", "`scripts/lab list` shows all runs.")
     limit = None if threshold is None else parse_threshold(threshold)
     folders = [results.find_run(name) for name in run_names]
     found = compare_runs(folders, metric=metric.value, threshold=limit)

@@ -83,6 +83,8 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
     consensus = step.stages.consensus_latency_ms
     if consensus.count:
         line("consensus", f"latency p50 {_ms(consensus.p50)}, p95 {_ms(consensus.p95)}, from notary to last commit")
+    for reason in step.validity.reasons:
+        ui.console.print(f"invalid: {reason}", style="red", markup=False)
     for flag in step.flags:
         ui.console.print(f"warning: {flag}", style="yellow", markup=False)
     for reason in step.verdict.reasons:

@@ -51,8 +51,8 @@ def run_tests(
 @takes(BENCH_OPTIONS)
 def bridge(
     *,
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Number of pairs. Each pair measures both once.")] = 3,
-    workload: Annotated[str, typer.Option(help="Workload to compare them with.")] = "iou",
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="Number of pairs. Each pair measures each side once.")] = 3,
+    workload: Annotated[str, typer.Option(help="Workload that both sides run.")] = "iou",
     **given: Any,
 ) -> None:
     """Compare Locust and the bridge with a direct RPC client, in alternating pairs with equally many flows in flight.

@@ -70,7 +70,7 @@ def show(state: LabState) -> None:
     if not state.urls:
         ui.console.print("The lab is not up. Start it with `scripts/lab up`.", markup=False)
         return
-    table = tables.table("service", "state", "flows in flight")
+    table = tables.table("service", "state", "outstanding flows")
     in_flight = {name.lower(): str(node.outstanding_flows) for name, node in state.nodes.items()}
     for name, condition in state.services.items():
         colour = COLOURS.get(condition, "yellow" if condition == "not started" else "red")

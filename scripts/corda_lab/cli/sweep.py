@@ -34,7 +34,7 @@ def sweep(
     ] = False,
     images: ImagesOption = None,
 ) -> None:
-    """Start a lab, run every step of a sweep file on it and write one report.
+    """Run every step of a sweep file, each on a lab of the shape that it needs, and write one report.
 
     Every step is stored as soon as it ends. After Ctrl-C, a crash or a power cut, only the current step is lost;
     continue with --resume.

@@ -126,7 +126,7 @@ KNOBS = (
         help=f"Number of parties in addition to the notary, {PARTIES_MIN} to {PARTIES_MAX}.",
         note="They are named PartyA to PartyJ. You can add parties to an existing network. Parties that you remove keep"
         " their data; with plain Compose they keep running until `docker compose --profile '*' down`. Each party takes"
-        " 0.7 to 1.4 GB of memory.",
+        " 0.5 to 0.9 GiB of memory.",
         label="{} parties".format,
     ),
     Knob(

@@ -247,7 +247,7 @@ def search_path(run: StoredRun) -> Chart:
         "Search for the highest rate",
         "The search doubles the rate until one is not sustained, and then halves the gap. It tries both ends again "
         "until two answers agree, and confirms the result with a longer step. A rate is sustained if its step is "
-        "valid, achieves the offered rate, and keeps the objective.",
+        "valid, achieves the offered rate, and stays within the limits of the search.",
         "arrivals/s",
         [path, *marks],
         x_title="step",

@@ -32,7 +32,7 @@ class Observer:
         self._subject = subject
         # An earlier scrape may still contain a flow of the set-up.
         if not counters.await_rest(bridge, prometheus, since=time.time(), seconds_max=REST_BEFORE_SECONDS_MAX):
-            raise LabError("The lab is not at rest", "Wait until `scripts/lab status` shows no flows in flight.")
+            raise LabError("The lab is not at rest", "Wait until `scripts/lab status` shows no outstanding flows.")
         self._nodes = bridge.nodes()
         self._before = counters.snapshot(bridge, prometheus, subject)
         self._stage_offsets = stage_rows.offsets(compose, list(self._nodes))

@@ -173,7 +173,7 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
     if search.confirm < 1 or search.confirm != int(search.confirm):
         problems.append(source.problem(("find_max", "confirm"), "must be a whole number of seconds, at least 1s"))
     if fields.thresholds != ThresholdFields():
-        problems.append(source.problem(("thresholds",), "must not be set for a search; put its objective in find_max"))
+        problems.append(source.problem(("thresholds",), "must not be set for a search; set its limits in find_max"))
     if fields.load.given("rate") is not None or "load.rate" in fields.vary:
         problems.append(source.problem(("find_max",), "searches for the rate itself; remove load.rate"))
     problems += [
@@ -184,5 +184,5 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
     if fields.load.given("arrivals") in (None, "closed"):
         problems.append(source.problem(("find_max",), "needs open load; set load.arrivals to poisson or constant"))
     if search.p50_max is None and search.p95_max is None and search.p99_max is None:
-        problems.append(source.problem(("find_max",), "needs an objective; set p50_max, p95_max or p99_max"))
+        problems.append(source.problem(("find_max",), "needs a limit; set p50_max, p95_max or p99_max"))
     return problems

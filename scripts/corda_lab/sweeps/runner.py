@@ -123,7 +123,7 @@ class Runner:
             if not trouble or attempt == retries:
                 break
             before += trouble
-            ui.warn(f"invalid: {'; '.join(sentences(trouble))}: rerun {attempt + 1} of at most {retries}")
+            ui.note(f"invalid: {'; '.join(sentences(trouble))}: rerun {attempt + 1} of at most {retries}")
             # On the same lab, a rerun would have warmer nodes and a longer ledger than the other repeats.
             self._lab.forget()
         return measured.with_step(measured.step.updated(measured_again=before))
@@ -172,9 +172,11 @@ class Runner:
             f"warm-up {step.warm_up.cut_seconds:.0f} s, measured {window.seconds:.0f} s"
         )
         for reason in step.validity.reasons:
-            ui.warn(f"invalid: {reason}")
+            ui.note(f"invalid: {reason}")
         for reason in (*step.verdict.reasons, *step.thresholds.reasons):
-            ui.warn(f"failed: {reason}")
+            ui.note(f"failed: {reason}")
+        for flag in step.flags:
+            ui.warn(str(flag))
         for kind in grouped_errors(step.errors)[:SHOWN_MAX]:
             ui.note(f"  {error_words(kind)}")
 

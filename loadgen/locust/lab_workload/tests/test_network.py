@@ -91,8 +91,14 @@ def test_parties_are_the_workload_s_unless_the_run_asks_for_others(read: Read) -
         ),
         (Asked("Notary"), "node: Notary is a notary. The parties are PartyA, PartyB, PartyC."),
         (Asked(counterparty="zzz"), "counterparty: unknown party 'zzz'. The parties are PartyA, PartyB, PartyC."),
-        (Asked(counterparty="partya"), "counterparty: PartyA is the node itself. Choose two different parties."),
-        (Asked("PartyB"), "own.yaml:3: counterparty: PartyB is the node itself. Choose two different parties."),
+        (
+            Asked(counterparty="partya"),
+            "counterparty: PartyA is also the node that starts the flows. Choose two different parties.",
+        ),
+        (
+            Asked("PartyB"),
+            "own.yaml:3: counterparty: PartyB is also the node that starts the flows. Choose two different parties.",
+        ),
         (
             Asked("PartyC"),
             "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab flows PartyC` lists its flows.",

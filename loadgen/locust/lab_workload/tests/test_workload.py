@@ -147,7 +147,7 @@ def test_unknown_nodes_are_told_with_those_there_are(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "own.yaml:1: is empty"),
-        ("- description", "own.yaml:1: must be a list of 'field: value' lines"),
+        ("- description", "own.yaml:1: must consist of 'field: value' lines"),
         ("node: PartyA\nflow: a: b", "own.yaml:2: YAML syntax, column 8: mapping values are not allowed here"),
         ("node: PartyA\n\tflow: a", "own.yaml:2: YAML syntax, column 1: found character '\\t' that cannot start any"),
         ('flow: "abc\nnode: PartyA', "own.yaml:2: YAML syntax, column 13: found unexpected end of stream"),

@@ -107,7 +107,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run", "iou", "--set", "iouVlaue=3"], "--set: "),
         (["workload", "chekc"], "Did you mean 'check'?"),
         (["report", "never"], "There is no run 'never'"),
-        (["compare", "latest"], "A B: two runs are needed"),
+        (["compare", "latest"], "CONTENDER: is missing; two runs are needed"),
         (["compare", "never", "latest"], "There is no run 'never'"),
         (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a percentage"),
         (["down", "everything"], "unexpected extra argument"),

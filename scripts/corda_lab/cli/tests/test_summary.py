@@ -10,6 +10,7 @@ from corda_lab.cli import run as app
 from corda_lab.cli.options import load_options
 from corda_lab.report import page
 from corda_lab.results import folders, stored
+from corda_lab.steps import build
 from corda_lab.testing.runs import part
 
 
@@ -42,6 +43,16 @@ def test_an_open_run_tells_of_its_arrivals(
     assert "1500 offered at 20/s" in text
     assert "from the intended start p50" in text
     assert "warning: the system did not keep up with the offered rate: the pool of 5 was full" in text
+
+
+def test_an_invalid_run_says_why(stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    run = stored_run()
+    step = stored.read(run).steps[0]
+    stolen = step.resources.model_copy(update={"host_stolen_percent": 30.0})
+    capsys.readouterr()
+    app._show_run(run, build.judged(step.updated(resources=stolen)))
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "CPU steal" in line]
+    assert line.startswith("invalid: ")
 
 
 def test_expected_failures_are_no_errors(stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:

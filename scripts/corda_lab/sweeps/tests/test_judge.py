@@ -40,7 +40,7 @@ def step_of(**changes: Any) -> StepEntry:
     return StepEntry.model_construct(**content)
 
 
-def test_a_rate_that_keeps_the_objective_is_sustained() -> None:
+def test_a_rate_that_stays_within_the_limits_is_sustained() -> None:
     assert sustained(step_of(), OBJECTIVE) == []
 
 

@@ -125,7 +125,7 @@ find_max: {rate_min: 10, rate_max: 5, confirm: 60s}
         "own.yaml:9: repeats: must not be set for a search, which confirms its own result",
         "own.yaml:10: find_max.rate_min: must be below find_max.rate_max",
         "own.yaml:10: find_max: needs open load; set load.arrivals to poisson or constant",
-        "own.yaml:10: find_max: needs an objective; set p50_max, p95_max or p99_max",
+        "own.yaml:10: find_max: needs a limit; set p50_max, p95_max or p99_max",
     ]
 
 
@@ -144,11 +144,11 @@ x: shape.link
     ]
 
 
-def test_a_search_has_its_objective_and_no_thresholds(tmp_path: Path) -> None:
+def test_a_search_has_its_limits_and_no_thresholds(tmp_path: Path) -> None:
     text = "load: {arrivals: poisson}\nthresholds: {p95_max: 1s}\n"
     text += "find_max: {rate_min: 1, rate_max: 5, p95_max: 2s, confirm: 60s}\n"
     assert read(tmp_path, SOUND + text) == [
-        "own.yaml:6: thresholds: must not be set for a search; put its objective in find_max"
+        "own.yaml:6: thresholds: must not be set for a search; set its limits in find_max"
     ]
 
 

@@ -77,7 +77,7 @@ def test_names_the_option_of_a_node_that_is_not_there_and_what_to_do() -> None:
         subject_of(workload, "PartyX")
     with pytest.raises(FinalError, match=r"^--node: Notary is a notary"):
         subject_of(workload, "Notary")
-    with pytest.raises(FinalError, match=r"^--counterparty: PartyC is the node itself"):
+    with pytest.raises(FinalError, match=r"^--counterparty: PartyC is also the node that starts the flows"):
         subject_of(workload, "PartyC", "PartyC")
     with pytest.raises(FinalError, match=r"^--counterparty: unknown party 'PartyE'") as caught:
         subject_of(workload, counterparty="PartyE")
