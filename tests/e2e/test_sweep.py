@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.results.folders import RUN_NAME
+from corda_lab.results import folders
 from corda_lab.sweeps import store
 from labkit import Browser, Lab
 
@@ -78,10 +78,10 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
         assert "steps" in lab.run("list").stdout
     done = lab.succeed("sweep", "--resume")
     assert f"{KILLS} of {STEPS} steps are already complete" in done.stdout
-    assert store.all_unfinished() == []
+    assert folders.unfinished_folders() == []
 
     run = lab.results()[-1]
-    assert RUN_NAME.fullmatch(run.name)
+    assert folders.RUN_NAME.fullmatch(run.name)
     steps = json.loads((run / "steps.json").read_text())["steps"]
     assert [(step["index"], step["key"]) for step in steps] == [
         (1, "users-1_r1"),

@@ -138,6 +138,9 @@ def list_runs(as_json: JsonOption = False) -> None:
     if any(isinstance(one, listing.RunSummary) and not one.valid for one in summaries):
         ui.console.print("* no step is valid, so the values show nothing about the system", markup=False)
     for sweep in unfinished:
+        if sweep.damaged:
+            ui.console.print(f"unfinished: {sweep.run}, cannot be resumed: {sweep.damaged}", style="red", markup=False)
+            continue
         # A search does not know its steps in advance.
         planned = f" of {sweep.steps_planned}" if sweep.steps_planned else ""
         ui.console.print(

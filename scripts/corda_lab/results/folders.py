@@ -168,26 +168,63 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
 
 
 class UnfinishedSweep(BaseModel):
-    """A sweep that was interrupted and can be resumed. ``steps`` is the number of complete steps."""
+    """A sweep that was interrupted. ``steps`` is the number of complete steps.
+
+    It can be resumed unless it is ``damaged``, or was started by another version of the lab; then that has the reason.
+    """
 
     run: str
     kind: str = "sweep"
     steps: int
     steps_planned: int
     finished: bool = False
+    damaged: str | None = None
 
 
 def unfinished(*, results: Path | None = None) -> list[UnfinishedSweep]:
     """The interrupted sweeps, oldest first."""
-    folder = (results or RESULTS) / UNFINISHED
+    return [_unfinished_sweep(folder) for folder in unfinished_folders(results=results)]
+
+
+def _unfinished_sweep(folder: Path) -> UnfinishedSweep:
+    done = len(complete_steps(folder))
+    try:
+        planned = len(read_plan(folder)["steps"])
+    except LabError as error:
+        return UnfinishedSweep(run=folder.name, steps=done, steps_planned=0, damaged=error.message)
+    return UnfinishedSweep(run=folder.name, steps=done, steps_planned=planned)
+
+
+def unfinished_folder(*, results: Path | None = None) -> Path:
+    """The folder of all unfinished sweeps."""
+    return (results or RESULTS) / UNFINISHED
+
+
+def unfinished_folders(*, results: Path | None = None) -> list[Path]:
+    """The folders of the interrupted sweeps, oldest first."""
+    folder = unfinished_folder(results=results)
     if not folder.is_dir():
         return []
-    found = []
-    for sweep in sorted(path for path in folder.iterdir() if RUN_NAME.fullmatch(path.name)):
-        if not (sweep / "plan.json").is_file():
-            continue
-        steps = sweep / "steps"
-        done = [path for path in steps.iterdir() if path.is_dir() and path.name[0] != "."] if steps.is_dir() else []
-        planned = read_object(sweep / "plan.json").get("steps") or []
-        found.append(UnfinishedSweep(run=sweep.name, steps=len(done), steps_planned=len(planned)))
-    return found
+    return sorted(path for path in folder.iterdir() if RUN_NAME.fullmatch(path.name))
+
+
+def complete_steps(sweep: Path) -> list[Path]:
+    """The folders of the complete steps of an interrupted sweep, in the order in which they ran."""
+    folder = sweep / "steps"
+    return sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+
+
+def read_plan(sweep: Path) -> dict[str, Any]:
+    """Read ``plan.json`` of an interrupted sweep.
+
+    Raises LabError if it is damaged, or was written by another version of the lab.
+    """
+    content = read_object(sweep / "plan.json")
+    if content.get("schema") != SCHEMA:
+        raise LabError(
+            f"{sweep.name} was started by another version of the lab",
+            f"Finish it with that version (environment.json of its steps has the commit), or delete {sweep}.",
+        )
+    if not isinstance(content.get("steps"), list):
+        raise LabError(f"{sweep / 'plan.json'}: steps: is not a list", f"The sweep is damaged; delete {sweep}.")
+    return content

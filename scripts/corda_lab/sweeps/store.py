@@ -15,8 +15,10 @@ from pathlib import Path
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
+from corda_lab.knobs.options import Kind
+from corda_lab.knobs.shape import KNOBS
 from corda_lab.lab.settings import Settings
-from corda_lab.paths import CONFIGS, RESULTS, WORKLOADS
+from corda_lab.paths import CONFIGS, WORKLOADS
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
@@ -24,17 +26,12 @@ from corda_lab.results.manifest import SweepPlan
 from corda_lab.sweeps.file import QUICK_SUFFIX
 from corda_lab.sweeps.plan import PlanFile, PlannedStep
 
-SHAPE_FOLDERS = ("databases", "nodes", "notaries")
+SHAPE_FOLDERS = tuple(knob.folder for knob in KNOBS if knob.kind is Kind.FILE)
 """Folders of configs/ with the files of which shapes are composed."""
 
 FAILED = "failed"
 """Folder of failed attempts, each with its error and the nodes' logs."""
 FINISHED = ".finished-"
-
-
-def unfinished_folder(results_folder: Path | None = None) -> Path:
-    """Return the folder of the unfinished sweeps."""
-    return (results_folder or RESULTS) / folders.UNFINISHED
 
 
 def digest(paths: Sequence[Path]) -> str:
@@ -109,8 +106,7 @@ class Unfinished:
     @property
     def done(self) -> list[Path]:
         """The folders of all complete steps, in the order in which they ran."""
-        folder = self.folder / "steps"
-        return sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+        return folders.complete_steps(self.folder)
 
     def keep(self, step: PlannedStep, measured: Measured) -> None:
         """Store a step atomically."""
@@ -176,7 +172,7 @@ class Unfinished:
 def create(identity: str, text: str, plan: PlanFile, *, results_folder: Path | None = None) -> Unfinished:
     """Create the folder of a new sweep. Raises LabError if there is one already."""
     folders.require_free(identity, results=results_folder)
-    final = unfinished_folder(results_folder) / identity
+    final = folders.unfinished_folder(results=results_folder) / identity
     if final.exists():
         raise LabError(f"{final} already exists", "Start again a second later.")
     with atomic.whole_folder(final) as folder:
@@ -185,17 +181,9 @@ def create(identity: str, text: str, plan: PlanFile, *, results_folder: Path | N
     return Unfinished(final, plan)
 
 
-def all_unfinished(*, results_folder: Path | None = None) -> list[Path]:
-    """Return the folders of all unfinished sweeps, oldest first."""
-    folder = unfinished_folder(results_folder)
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if folders.RUN_NAME.fullmatch(path.name))
-
-
 def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
     """Return the latest unfinished sweep, or the latest one with this name or id, quick or not. Raises LabError."""
-    found = all_unfinished(results_folder=results_folder)
+    found = folders.unfinished_folders(results=results_folder)
     if not found:
         raise LabError("There is no unfinished sweep", "Start one, for example: scripts/lab sweep smoke")
     if name is None:
@@ -208,14 +196,7 @@ def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
 
 def read(folder: Path) -> Unfinished:
     """Read the plan of an unfinished sweep. Raises LabError if it is damaged, or by another version of the lab."""
-    file = folder / "plan.json"
-    content = folders.read_object(file)
-    if content.get("schema") != folders.SCHEMA:
-        raise LabError(
-            f"{folder.name} was started by another version of the lab",
-            f"Finish it with that version (environment.json of its steps has the commit), or delete {folder}.",
-        )
-    return Unfinished(folder, folders.as_model(file, content, PlanFile))
+    return Unfinished(folder, folders.as_model(folder / "plan.json", folders.read_plan(folder), PlanFile))
 
 
 @contextmanager
@@ -224,7 +205,7 @@ def only_one(*, results_folder: Path | None = None) -> Iterator[None]:
 
     The operating system releases the lock when the process ends.
     """
-    folder = unfinished_folder(results_folder)
+    folder = folders.unfinished_folder(results=results_folder)
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
     try:

@@ -93,6 +93,35 @@ def test_a_damaged_run_is_marked_and_hides_no_other(stored_run: Callable[..., Pa
     assert results._table_of_runs([first, second]).row_count == 2
 
 
+def plan_text(schema: int) -> str:
+    return f'{{"schema": {schema}, "steps": [1, 2]}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "damaged"),
+    [
+        (plan_text(folders.SCHEMA), None),
+        (plan_text(folders.SCHEMA - 1), "was started by another version of the lab"),
+        ("{", "cannot be read"),
+        (None, "cannot be read"),
+        (f'{{"schema": {folders.SCHEMA}, "steps": 5}}', "steps: is not a list"),
+    ],
+)
+def test_a_damaged_unfinished_sweep_is_marked_and_hides_no_run(
+    stored_run: Callable[..., Path], text: str | None, damaged: str | None
+) -> None:
+    run = stored_run()
+    sweep = run.parent / folders.UNFINISHED / "20260101T000000Z-sweep"
+    (sweep / "steps" / "0001-first").mkdir(parents=True)
+    if text is not None:
+        (sweep / "plan.json").write_text(text, encoding="utf-8")
+    assert len(listing.summaries(results_folder=run.parent)) == 1
+    (found,) = folders.unfinished(results=run.parent)
+    assert (found.run, found.steps) == (sweep.name, 1)
+    assert (found.damaged is None) == (damaged is None)
+    assert damaged is None or damaged in (found.damaged or "")
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [

@@ -88,7 +88,7 @@ def test_lists_sweeps_that_broke_off_with_their_whole_steps(tmp_path: Path) -> N
     sweep = tmp_path / folders.UNFINISHED / "20260103T000000Z-sweep"
     for name in ("users-1_r1", "users-2_r1", ".partial-users-3_r1"):
         (sweep / "steps" / name).mkdir(parents=True)
-    folders.write_json(sweep / "plan.json", {"steps": [{}, {}, {}, {}]})
+    folders.write_json(sweep / "plan.json", {"schema": folders.SCHEMA, "steps": [{}, {}, {}, {}]})
     (found,) = folders.unfinished(results=tmp_path)
     assert (found.run, found.steps, found.steps_planned) == (sweep.name, 2, 4)
     assert folders.all_runs(results=tmp_path) == []

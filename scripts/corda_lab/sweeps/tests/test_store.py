@@ -352,7 +352,7 @@ def test_an_image_that_was_built_anew_ends_the_sweep(tmp_path: Path, sample: Pat
 
 def test_a_sweep_file_that_was_edited_since_is_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = sweep_file(tmp_path)
-    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
     kept = execute.begin(sweep, SETTINGS)
     stored = stored_sweep(kept)
     execute.require_unchanged(kept, stored, SETTINGS)
@@ -423,7 +423,7 @@ def test_a_search_that_is_finished_early_tells_what_it_found_so_far(
     tmp_path: Path, sample: Path, search: SweepFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = begin(tmp_path, search)
-    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
     with pytest.raises(FinalError):
         search_with(Stub(search, kept, sample, broken={"iou_04-probe": [FinalError("other image")]}), search)
     ended = finish(SweepRequest(None))
@@ -492,7 +492,7 @@ def test_a_report_of_what_there_is_leaves_nothing_half_written(
     tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = begin(tmp_path, sweep_file(tmp_path))
-    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(page, "render", lambda folder: folder)
     Stub(sweep_file(tmp_path), kept, sample).step(kept.steps[0], "")
     torn = tmp_path / "results" / f"{atomic.PARTIAL}{kept.identity}-x"
