@@ -3,18 +3,26 @@
 import pytest
 
 from corda_lab.paths import ROOT
+from corda_lab.workloads.resolve import read_workload
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
 WORKLOADS = ROOT / "configs" / "workloads"
-NEEDS_MORE_PARTIES = {"settlement-4", "settlement-8"}
+PARTIES = 3
+"""Parties of the standard lab. Workloads that require more are not run."""
 PREPARES_MUCH = {"attachment-send", "attachment-send-warm"}
 """These prepare 10 MB for every possible flow, so they run without a warm-up."""
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 
 
-NAMES = sorted({path.stem for path in WORKLOADS.glob("*.yaml")} - NEEDS_MORE_PARTIES)
+def fits(name: str) -> bool:
+    """Return whether the standard lab has enough parties for a workload."""
+    requires = read_workload(name).requires
+    return requires is None or (requires.parties or 0) <= PARTIES
+
+
+NAMES = sorted(path.stem for path in WORKLOADS.glob("*.yaml") if fits(path.stem))
 
 WRONG = """\
 description: Every request would be refused, since the bridge takes no text for a number.

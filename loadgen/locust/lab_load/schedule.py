@@ -4,11 +4,9 @@ import math
 import random
 from collections.abc import Iterable, Iterator
 
-from lab_workload.load import Arrivals
+from lab_workload.load import LATE_SECONDS, Arrivals
 from lab_workload.prepared import Share
 
-LATE_SECONDS = 0.010
-"""An arrival counts as late if it starts more than this after its intended time."""
 _DIGITS = 3
 
 

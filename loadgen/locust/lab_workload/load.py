@@ -17,6 +17,8 @@ LATE_MAX_SECONDS_DEFAULT = 1.0
 """Default of ``--late-max``: arrivals of open load that would start later than this are dropped."""
 LATE_MAX_SECONDS_LIMIT = 60.0
 """Maximum of ``--late-max``."""
+LATE_SECONDS = 0.010
+"""A request of open load is late if it starts more than this after its intended time."""
 
 SAME_FAILURE_REQUESTS_MIN = 20
 """A run ends early if all requests have failed in the same way, among them the first this many of each process."""

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import ParameterValue
 
 
@@ -135,7 +136,7 @@ class SweepPlan(ManifestPart):
     name: str = ""
     quick: bool = False
     description: str | None = None
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     x: str | None = None
     """The parameter on the x axis; None if the points have no order."""
     vary: dict[str, list[ParameterValue]] = {}

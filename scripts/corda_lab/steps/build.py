@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.stats import steady
+from corda_lab.stats import intervals, steady
 from corda_lab.steps import costs, counts, open_load, rows
 from corda_lab.steps.entry import (
     PASSED,
@@ -31,8 +31,6 @@ from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import invalidity, machine_trouble, verdict, warnings
 from lab_workload.load import ALL_FAILED
 from lab_workload.run_end import RunEnd
-
-CONFIDENCE_DEFAULT = 0.95
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, e
     )
     return PrecisionEntry(
         wanted=stopping.precision if stopping else None,
-        reached=steady.relative_half_width(series, stopping.confidence if stopping else CONFIDENCE_DEFAULT),
+        reached=steady.relative_half_width(series, stopping.confidence if stopping else intervals.CONFIDENCE),
         # After a short warm-up, a load that was stopped early may still have the full measuring window.
         ended_early=end.exit_reason == "enough" and window.seconds < options.duration_seconds,
     )

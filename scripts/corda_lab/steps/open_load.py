@@ -12,10 +12,10 @@ import polars as pl
 from corda_lab.steps.entry import OpenLoadEntry, StepEntry
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import QUANTILES, Window, distribution, ended_within, nearest_rank
+from lab_workload.load import LATE_SECONDS
 from lab_workload.run_end import RunEnd
 
-LATE_MS = 10.0
-"""An arrival that starts more than this after its intended time is late."""
+LATE_MS = 1000 * LATE_SECONDS
 
 GENERATOR_LAG_SHARE_MAX = 0.05
 """The lag of the generator may be this share of the median latency (from the intended start), or ``LATE_MS`` if that is

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import SHAPE_OPTIONS
+from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.text.durations import parse_duration
 from lab_workload.load import RATE_MAX
@@ -180,6 +181,6 @@ class SweepFields(SubjectFields):
     """How often a step is rerun on a fresh lab if swapping or CPU steal of the machine made it invalid."""
     warm_up: SpanFields
     measure: MeasureFields
-    confidence: Percent = 0.95
+    confidence: Percent = CONFIDENCE
     thresholds: ThresholdFields = Field(default_factory=ThresholdFields)
     find_max: FindMaxFields | None = None

@@ -22,6 +22,7 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, SearchOutcome
+from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps import build as step_build
 from corda_lab.steps import costs, rows
 from corda_lab.steps.counts import Counts
@@ -81,7 +82,7 @@ class SimulatedSweep:
     """Indices of steps that were ended because every request failed."""
     load: Mapping[str, Any] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     states_by: str | None = None
     """The varied parameter that is the number of states per flow."""
     errors_every: int = 0

@@ -11,28 +11,13 @@ from pathlib import Path
 import pytest
 
 from corda_lab import __version__
+from corda_lab.analysis.points import METRICS
+from corda_lab.cli.app import app
+from corda_lab.cli.options import MetricName
 from corda_lab.lab.doctor import free_ports
 from corda_lab.paths import ROOT
 from corda_lab.results import folders
-from corda_lab.testing.commands import PYTHONPATH
-
-VERBS = (
-    "quickstart",
-    "doctor",
-    "up",
-    "down",
-    "status",
-    "run",
-    "sweep",
-    "report",
-    "compare",
-    "list",
-    "test",
-    "bench bridge",
-    "flows",
-    "workload new",
-    "workload check",
-)
+from corda_lab.testing.commands import PYTHONPATH, verbs
 
 
 def lab(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -62,12 +47,11 @@ def test_the_version_is_that_of_the_launcher() -> None:
     assert done.stdout == launcher.stdout == f"corda-lab {__version__}\n"
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", verbs(app))
 def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
     done = lab(*verb.split(), "--help")
     assert done.returncode == 0
-    assert f"scripts/lab {verb.split()[0]}" in done.stdout
-    assert "Example" in done.stdout
+    assert f"scripts/lab {verb}" in done.stdout.partition("Example")[2]
 
 
 @pytest.mark.parametrize(
@@ -246,3 +230,7 @@ def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
     done = python(code)
     assert done.returncode == 130
     assert done.stderr == "Interrupted. Every stored file is complete, and a lab that was up is still up.\n"
+
+
+def test_runs_can_be_compared_by_every_metric() -> None:
+    assert [metric.value for metric in MetricName] == list(METRICS)

@@ -1,5 +1,7 @@
 """Shapes of the lab: what can be, what cannot and how it is said, and what a running lab tells of its own."""
 
+import re
+
 import pytest
 
 from corda_lab.errors import LabError
@@ -7,7 +9,7 @@ from corda_lab.knobs.shape import SHAPE_VARIABLES
 from corda_lab.lab import shape
 from corda_lab.lab.compose import lab_environment
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.paths import COMPOSE_FILE, ENV_FILE
+from corda_lab.paths import COMPOSE_FILE, ENV_FILE, ROOT
 
 CORES = 8
 
@@ -107,6 +109,18 @@ def test_the_label_of_the_nodes_holds_the_whole_shape() -> None:
     text = COMPOSE_FILE.read_text(encoding="utf-8")
     label = text[text.index(shape.LABEL) :].split("healthcheck", 1)[0]
     assert set(shape.parse_label(label)) == set(SHAPE_VARIABLES)
+
+
+def test_volumes_are_kept_for_the_knobs_that_the_bootstrapper_compares() -> None:
+    script = (ROOT / "nodes" / "bin" / "bootstrap").read_text(encoding="utf-8")
+    (line,) = re.findall(r'^shape="(.*)"$', script, re.MULTILINE)
+    assert re.findall(r"(\S+)=\$", line) == list(shape.KEPT)
+
+
+@pytest.mark.parametrize("notary", shape.NOTARY_PLATFORM_MIN)
+def test_the_bootstrapper_knows_the_same_lowest_platform_of_a_notary(notary: str) -> None:
+    file = ROOT / "configs" / "notaries" / f"{notary}.conf"
+    assert f"platformVersionMin = {shape.NOTARY_PLATFORM_MIN[notary]}\n" in file.read_text(encoding="utf-8")
 
 
 def test_reads_the_label_of_a_running_node() -> None:
