@@ -7,7 +7,7 @@
   of open load, ``answer`` parses the bridge's answers, ``same_failure`` detects that all requests fail in the same way,
   and ``cpu`` measures the generator's own CPU utilisation.
 - ``row_writer``, ``end_file``: the files that a run writes. To add a value of a run, begin in ``end_file``, which lists
-  the places; to add a column of the rows, begin in ``row_writer.Row``.
+  the places; to add a column of the rows, begin in ``lab_workload.row``.
 - ``generator``, ``distributed``, ``messages``: the run within Locust's events, in one process or with workers.
 - ``metrics``, ``origins``: the Prometheus endpoint, and the check of requests to the web UI.
 

@@ -15,12 +15,13 @@ from lab_load.end_file import ProcessSummary
 from lab_load.load_plan import LoadPlan
 from lab_load.metrics import RequestMetrics
 from lab_load.pool import Pool
-from lab_load.row_writer import Row, RowsError, RowWriter
+from lab_load.row_writer import RowsError, RowWriter
 from lab_load.same_failure import SameFailure
 from lab_load.schedule import Schedule, arrival_offsets
 from lab_workload.load import Outcome
 from lab_workload.prepared import ALONE, Share
 from lab_workload.problems import LoadError, TemplateError
+from lab_workload.row import Row
 from lab_workload.workload import WorkloadPart
 
 ERROR_LABELS_MAX = 50

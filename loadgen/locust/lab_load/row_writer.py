@@ -9,43 +9,13 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypedDict
 
-from lab_workload.load import Outcome
 from lab_workload.problems import LoadError
 
 BUFFER_BYTES_MAX = 1024 * 1024
 """Size of the buffer. When it is full, all rows in it are written."""
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-
-
-class Row(TypedDict):
-    """One request. Times are in Unix seconds, durations in milliseconds. Missing values are None."""
-
-    request_id: int
-    user_id: int
-    workload: str
-    part: str
-    node: str
-    flow: str
-    worker: int
-    intended_at: float | None
-    """Intended start; None in closed load."""
-    started_at: float
-    ended_at: float
-    latency_ms: float
-    latency_intended_ms: float | None
-    """Latency from the intended start; None in closed load."""
-    outcome: Outcome
-    status: int
-    """HTTP status; 0 without an answer."""
-    error: str | None
-    flow_id: str | None
-    tx_id: str | None
-    client_id: str
-    bridge_rpc_ms: float | None
-    bridge_flow_ms: float | None
 
 
 class RowsError(LoadError):

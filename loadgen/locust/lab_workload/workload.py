@@ -59,11 +59,6 @@ class WorkloadPart:
     location: Location
     """Its place in the file: ``()`` for a workload with one flow."""
 
-    @property
-    def flow_short_name(self) -> str:
-        """The flow's class without its package."""
-        return self.flow.rpartition(".")[2]
-
     def vault_changes(self, node: str, counterparty: str | None) -> dict[str, dict[str, int]]:
         """Return how much each success changes the number of unconsumed states: state class → node → change."""
         return by_node(self.changes, node, counterparty)

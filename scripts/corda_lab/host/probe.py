@@ -42,8 +42,6 @@ class EngineInfo:
     server_version: str
     compose_version: str
     buildx_version: str
-    rootless: bool
-    ncpu: int
     mem_total_bytes: int
     root_dir: str
 
@@ -148,8 +146,6 @@ def parse_info(facts: dict[str, Any], *, compose_version: str, buildx_version: s
         server_version=str(facts.get("ServerVersion", "")),
         compose_version=compose_version,
         buildx_version=buildx_version,
-        rootless=any("name=rootless" in option for option in facts.get("SecurityOptions") or ()),
-        ncpu=int(facts.get("NCPU", 0)),
         mem_total_bytes=int(facts.get("MemTotal", 0)),
         root_dir=str(facts.get("DockerRootDir", "")),
     )

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_type_hints
 
 import polars as pl
 
@@ -23,31 +24,18 @@ from corda_lab.steps.entry import (
 )
 from corda_lab.steps.failures import grouped_errors
 from lab_workload.load import OUTCOMES, Outcome
+from lab_workload.row import Row
 
-ROW_SCHEMA = pl.Schema(
-    {
-        "request_id": pl.Int64,
-        "user_id": pl.Int64,
-        "workload": pl.String,
-        "part": pl.String,
-        "node": pl.String,
-        "flow": pl.String,
-        "worker": pl.Int64,
-        "intended_at": pl.Float64,
-        "started_at": pl.Float64,
-        "ended_at": pl.Float64,
-        "latency_ms": pl.Float64,
-        "latency_intended_ms": pl.Float64,
-        "outcome": pl.String,
-        "status": pl.Int64,
-        "error": pl.String,
-        "flow_id": pl.String,
-        "tx_id": pl.String,
-        "client_id": pl.String,
-        "bridge_rpc_ms": pl.Float64,
-        "bridge_flow_ms": pl.Float64,
-    }
-)
+_COLUMN_TYPES = {
+    int: pl.Int64,
+    float: pl.Float64,
+    float | None: pl.Float64,
+    str: pl.String,
+    str | None: pl.String,
+    Outcome: pl.String,
+}
+ROW_SCHEMA = pl.Schema({name: _COLUMN_TYPES[kind] for name, kind in get_type_hints(Row).items()})
+"""The columns of the rows."""
 
 DONE: tuple[Outcome, ...] = ("ok", "expected")
 """Outcomes that the workload expects. They count in throughput and latency, and are not errors."""

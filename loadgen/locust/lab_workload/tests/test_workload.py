@@ -42,7 +42,7 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
     assert (workload.name, workload.node, workload.counterparty) == ("own", "PartyA", "PartyB")
     (part,) = workload.parts
     assert (part.name, part.weight, part.unit) == ("Iou", 1, "flow")
-    assert (part.flow, part.flow_short_name) == ("org.cordalab.flows.Iou", "Iou")
+    assert part.flow == "org.cordalab.flows.Iou"
     assert part.vault_changes("PartyC", "PartyA") == {"org.cordalab.states.IouState": {"PartyC": 1, "PartyA": 1}}
     assert part.vault_changes("PartyC", None) == {"org.cordalab.states.IouState": {"PartyC": 1}}
 

@@ -242,14 +242,8 @@ def test_a_zombie_does_not_run(child: subprocess.Popen[bytes]) -> None:
 def test_facts_are_taken_from_docker_info() -> None:
     facts = {
         "ServerVersion": "27.1.1",
-        "NCPU": 4,
         "MemTotal": 8 * 2**30,
         "DockerRootDir": "/home/u/.local/share/docker",
-        "SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless"],
     }
     info = probe.parse_info(facts, compose_version="2.40.3", buildx_version="0.29.1")
-    assert info == probe.EngineInfo("27.1.1", "2.40.3", "0.29.1", True, 4, 8 * 2**30, "/home/u/.local/share/docker")
-
-
-def test_engine_without_security_options_is_not_rootless() -> None:
-    assert not probe.parse_info({"SecurityOptions": None}, compose_version="", buildx_version="").rootless
+    assert info == probe.EngineInfo("27.1.1", "2.40.3", "0.29.1", 8 * 2**30, "/home/u/.local/share/docker")

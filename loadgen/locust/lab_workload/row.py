@@ -1,0 +1,33 @@
+"""The columns of a row. The generator writes one row per request, and the command line reads it."""
+
+from typing import TypedDict
+
+from lab_workload.load import Outcome
+
+
+class Row(TypedDict):
+    """One request. Times are in Unix seconds, durations in milliseconds. Missing values are None."""
+
+    request_id: int
+    user_id: int
+    workload: str
+    part: str
+    node: str
+    flow: str
+    worker: int
+    intended_at: float | None
+    """Intended start; None in closed load."""
+    started_at: float
+    ended_at: float
+    latency_ms: float
+    latency_intended_ms: float | None
+    """Latency from the intended start; None in closed load."""
+    outcome: Outcome
+    status: int
+    """HTTP status; 0 without an answer."""
+    error: str | None
+    flow_id: str | None
+    tx_id: str | None
+    client_id: str
+    bridge_rpc_ms: float | None
+    bridge_flow_ms: float | None
