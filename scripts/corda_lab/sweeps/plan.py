@@ -326,10 +326,25 @@ def ordered(
     return steps
 
 
-def plan_steps(sweep: SweepFile, settings: Settings) -> list[PlannedStep]:
-    """Return the steps of a sweep without a search, in the order in which they run. Raises LabError."""
+@dataclass(frozen=True)
+class CheckedPlan:
+    """The points of a sweep, which have been checked, and its steps in the order in which they run.
+
+    A search plans one step at a time, so it has no steps here.
+    """
+
+    points: list[SweepPoint]
+    steps: list[PlannedStep]
+
+
+def plan_sweep(sweep: SweepFile, settings: Settings) -> CheckedPlan:
+    """Check all points of a sweep, and plan its steps. Raises LabError with all problems of its points."""
     points = points_of(sweep)
     check_points(sweep, points, settings)
+    return CheckedPlan(points, _steps_of(sweep, points) if sweep.fields.find_max is None else [])
+
+
+def _steps_of(sweep: SweepFile, points: Sequence[SweepPoint]) -> list[PlannedStep]:
     fields = sweep.fields
     if len(points) * fields.repeats > STEPS_MAX:
         raise LabError(
