@@ -18,6 +18,7 @@ from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.lab.shape import KEPT
 from corda_lab.paths import ROOT
+from lab_workload.problems import Problem
 
 GIB = 1024**3
 
@@ -262,7 +263,7 @@ def check_extra_cordapps(settings: Settings) -> list[Check]:
     jars = cordapps.extra_jars()
     problems = cordapps.find_problems(jars, settings["CORDA_VERSION"], cordapps.lab_contract_classes())
     if problems:
-        return [failure("extra CorDapp", problem.text, problem.remedy) for problem in problems]
+        return [failure("extra CorDapp", problem.finding, problem.remedy) for problem in problems]
     return [ok("extra CorDapps", f"{len(jars)} in cordapps/extra/" if jars else "none in cordapps/extra/")]
 
 
@@ -302,4 +303,4 @@ def blocking_error(checks: Iterable[Check]) -> LabError | None:
     failures = [check for check in checks if check.level is Level.FAILURE]
     if not failures:
         return None
-    return LabError("\n".join(f"{check.name}: {check.finding}\n       {check.remedy}" for check in failures))
+    return LabError(problems=[Problem.of(check.name, check.finding, check.remedy) for check in failures])

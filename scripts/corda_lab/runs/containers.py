@@ -28,6 +28,7 @@ from corda_lab.steps.entry import SetupEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, RunPlan
 from corda_lab.text import ui
+from lab_workload.problems import Problem
 from lab_workload.run_end import RunEnd
 
 ROWS_DIRECTORY = "/var/lib/corda-lab/rows"
@@ -148,7 +149,8 @@ def generator_error(container: str, code: int) -> LabError:
     # The generator's output ends with its error message, one line per problem.
     _, mark, said = (done.stdout + done.stderr).rpartition("locust: error: ")
     if mark:
-        return LabError("\n       ".join(last_lines(said, 12)), exit_code=BAD_INPUT if code == BAD_INPUT else 1)
+        problems = [Problem(line.strip()) for line in last_lines(said, 12)]
+        return LabError(problems=problems, exit_code=BAD_INPUT if code == BAD_INPUT else 1)
     show_log(container)
     return LabError(
         f"The load generator ended with status {code} before its load", "Its last log lines are above.", exit_code=1

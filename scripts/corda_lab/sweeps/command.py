@@ -109,7 +109,7 @@ def run(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) 
         kept_count = len(kept.done)
         raise LabError(
             error.message,
-            f"{error.remedy}\n       {kept_count} steps are stored. Continue: `scripts/lab sweep --resume`.".lstrip(),
+            f"{error.remedy}\n{kept_count} steps are stored. Continue: `scripts/lab sweep --resume`.".lstrip(),
             exit_code=error.exit_code,
         ) from None
     if outcome.folder is None:

@@ -114,7 +114,7 @@ def test_one_error_tells_all_that_is_in_the_way() -> None:
     )
     assert error is not None
     assert error.exit_code == 2
-    assert error.message.split("\n") == ["disk: full", "       free some", "port 1: taken", "       stop it"]
+    assert [str(problem) for problem in error.problems] == ["disk: full. free some", "port 1: taken. stop it"]
 
 
 def test_a_port_that_nobody_listens_on_has_no_owner() -> None:

@@ -148,7 +148,7 @@ def test_a_set_up_that_fails_is_told_in_the_generator_s_words(docker: InstallDoc
             "logs": "x\nlocust: error: rate_max: is missing\nnode: too",
         }
     )
-    with pytest.raises(LabError, match=r"^rate_max: is missing\n +node: too$") as caught:
+    with pytest.raises(LabError, match=r"^rate_max: is missing\nnode: too$") as caught:
         containers.await_setup(compose(), plan(), containers.container_names("corda-lab", plan()))
     assert caught.value.exit_code == 2
 

@@ -139,10 +139,10 @@ vary:
 """
     with pytest.raises(LabError) as caught:
         steps_of(sweep_of(tmp_path, text), settings)
-    lines = caught.value.message.splitlines()
+    lines = [str(problem) for problem in caught.value.problems]
     assert ["3 parties, simple notary" in line for line in lines] == [True, False, False, False]
     assert "needs 5 parties, but the shape has 3" in lines[0]
-    assert ["add --database postgres" in line for line in lines] == [False, True, False, True]
+    assert ["Add --database postgres." in line for line in lines] == [False, True, False, True]
 
 
 def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:
