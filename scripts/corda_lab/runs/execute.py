@@ -44,7 +44,7 @@ def measure(run: PreparedRun, settings: Settings, environment: Environment | Non
                 observer = Observer(compose, bridge, prometheus, planned.subject)
             with ui.phase(title_of(run.options)):
                 containers.let_go(compose, planned)
-                timeline = containers.generate_load(compose, planned, bridge, names)
+                load = containers.generate_load(compose, planned, bridge, names)
                 requests, end = containers.collect(compose, planned, names, directory)
         with ui.phase("Waiting until the lab is at rest, comparing the counts"):
             counted = observer.count(requests, end.ended_at)
@@ -56,8 +56,8 @@ def measure(run: PreparedRun, settings: Settings, environment: Environment | Non
                 metrics=metrics,
                 end=end,
                 counted=counted,
-                warm_up=timeline.warm_up,
-                machine_use=timeline.machine_use,
+                warm_up=load.warm_up,
+                machine_use=load.timeline.machine_use,
                 stage_values=stage_values,
                 readings=observer.readings(),
             )
