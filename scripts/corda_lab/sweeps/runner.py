@@ -162,8 +162,8 @@ class Runner:
     def tell(self, measured: Measured) -> None:
         """Print the values of a step in one line, then its warnings and most frequent errors."""
         step = measured.step
-        latency = step.latency_intended_ms if step.open_load else step.latency_ms
-        p95 = "–" if latency.p95 is None else f"{latency.p95:,.0f} ms"
+        latency_ms = step.judged_latency.p95
+        p95 = "–" if latency_ms is None else f"{latency_ms:,.0f} ms"
         reached = step.precision.reached
         within = "" if reached is None else f" ± {100 * reached:.1f} %"
         window = step.window
