@@ -1,6 +1,7 @@
 """The base class of every error that is shown to the user."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lab_workload.problems import Problem
 
@@ -11,18 +12,19 @@ BAD_INPUT = 2
 class LabError(Exception):
     """An error that the user can fix.
 
-    ``message`` says what is wrong and names the field or file; ``remedy`` says how to fix it. If several ``problems``
-    are given, the message has one line for each, and their remedies are used unless ``remedy`` is given. The command
-    line prints both and exits with ``exit_code``: 2 for bad input or an unsuitable machine, 1 for a failed run or a
-    missed threshold.
+    ``message`` says what is wrong and names the field or file; ``remedy`` says how to fix it. Several ``problems`` can
+    be given instead of a message. Then ``message`` has one line for each, and a ``remedy`` replaces those of the
+    problems. An error with only a message has one problem. The command line prints all problems with their remedies and
+    exits with ``exit_code``: 2 for bad input or an unsuitable machine, 1 for a failed run or a missed threshold.
     """
 
     def __init__(
         self, message: str = "", remedy: str = "", *, exit_code: int = BAD_INPUT, problems: Sequence[Problem] = ()
     ) -> None:
-        self.problems = tuple(problems)
-        self.message = message or "\n".join(problem.finding for problem in self.problems)
-        self.remedy = remedy or " ".join(dict.fromkeys(problem.remedy for problem in problems if problem.remedy))
+        given = tuple(problems) or (Problem(message),)
+        self.problems = tuple(replace(problem, remedy=remedy) for problem in given) if remedy else given
+        self.message = "\n".join(problem.finding for problem in self.problems)
+        self.remedy = " ".join(dict.fromkeys(problem.remedy for problem in self.problems if problem.remedy))
         self.exit_code = exit_code
         super().__init__(self.message)
 

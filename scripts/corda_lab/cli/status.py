@@ -44,7 +44,7 @@ def gather(settings: Settings) -> LabState:
     compose = Compose(settings)
     services = {service.name: service.condition for service in compose.services()}
     settings = shape.of_running(settings)
-    expected = lifecycle.services_of(settings)
+    expected = settings.services
     nodes: dict[str, NodeState] = {}
     if services.get("bridge") == "healthy":
         try:

@@ -16,7 +16,7 @@ from corda_lab.host.processes import last_lines, last_words
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
 from corda_lab.lab import cordapps
-from corda_lab.lab.settings import NOTARY, PARTIES, Settings
+from corda_lab.lab.settings import BOOTSTRAP, NOTARY, PARTIES, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 
 COMMAND_SECONDS_MAX = 120.0
@@ -24,9 +24,6 @@ SHAPE_PROFILES = ("parties-", "notary-", "database-")
 """Prefixes of the profiles that ``.env`` derives from the shape."""
 OPTIONAL_SERVICES = ("notary2", "notary3", "notary4", "postgres", "postgres-exporter", "links")
 """Services that only some shapes have, apart from parties."""
-
-ONE_SHOTS = ("bootstrap",)
-"""Services that end when their work is done."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Service:
     def is_ready(self) -> bool:
         """Whether it is running and healthy (or has no health check), or is a one-shot service that succeeded."""
         if self.state == "exited":
-            return self.name in ONE_SHOTS and self.exit_code == 0
+            return self.name == BOOTSTRAP and self.exit_code == 0
         return self.state == "running" and self.health in {"", "healthy"}
 
     @property

@@ -14,6 +14,7 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.lab.class_files import contract_classes
 from corda_lab.paths import CORDAPPS, EXTRA_CORDAPPS, ROOT
+from lab_workload.problems import Problem
 
 JARS_MAX = 100
 JAR_BYTES_MAX = 512 * 1024**2
@@ -43,20 +44,6 @@ CORDAPP_NAMES_PLATFORM = 4
 
 
 @dataclass(frozen=True)
-class JarProblem:
-    """A problem of one jar, and its remedy."""
-
-    path: Path
-    finding: str
-    remedy: str
-
-    @property
-    def text(self) -> str:
-        """The file and the finding, as one line."""
-        return f"{shown(self.path)}: {self.finding}"
-
-
-@dataclass(frozen=True)
 class Jar:
     """The facts about a jar that the checks need: its hash, the main entries of its manifest, its contract classes."""
 
@@ -75,6 +62,11 @@ class Jar:
 def shown(path: Path) -> str:
     """Return a path relative to the checkout if it is inside, else the path itself."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def _problem(path: Path, text: str, remedy: str) -> Problem:
+    """Return a problem of one jar, or of their folder."""
+    return Problem(text, remedy=remedy, path=Path(shown(path)))
 
 
 def platform_version(corda_version: str) -> int | None:
@@ -140,16 +132,14 @@ def read_jar(path: Path) -> Jar:
         raise ValueError(f"is not a jar ({error})") from None
 
 
-def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> list[JarProblem]:
+def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> list[Problem]:
     """Return all problems of the jars.
 
     ``lab_contracts`` has the contract classes of the lab's own CorDapp: class → source file.
     """
     if len(paths) > JARS_MAX:
-        return [
-            JarProblem(paths[0].parent, f"contains {len(paths)} jars, more than {JARS_MAX}", "Remove some of them.")
-        ]
-    problems: list[JarProblem] = []
+        return [_problem(paths[0].parent, f"contains {len(paths)} jars, more than {JARS_MAX}", "Remove some of them.")]
+    problems: list[Problem] = []
     by_hash: dict[str, Path] = {}
     owners: dict[str, tuple[str, bool]] = {name: (where, True) for name, where in lab_contracts.items()}
     for path in paths:
@@ -157,11 +147,11 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
             jar = read_jar(path)
         except (OSError, ValueError) as error:
             reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            problems.append(JarProblem(path, reason, "Copy the CorDapp's jar again, or delete the file."))
+            problems.append(_problem(path, reason, "Copy the CorDapp's jar again, or delete the file."))
             continue
         twin = by_hash.setdefault(jar.sha256, path)
         if twin != path:
-            problems.append(JarProblem(path, f"is the same file as {twin.name}", "Delete one of the two."))
+            problems.append(_problem(path, f"is the same file as {twin.name}", "Delete one of the two."))
             continue
         problems += manifest_problems(jar, corda_version)
         for name in sorted(jar.contracts):
@@ -169,7 +159,7 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
             if where != path.name:
                 other = f"the lab's own CorDapp ({where})" if is_lab else where
                 problems.append(
-                    JarProblem(
+                    _problem(
                         path,
                         f"contains the contract {name.replace('/', '.')}, which is also in {other}",
                         "Keep only one of them: a node rejects two jars with the same contract.",
@@ -178,11 +168,11 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
     return problems
 
 
-def manifest_problems(jar: Jar, corda_version: str) -> Iterator[JarProblem]:
+def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
     """Yield the manifest entries for which a node of this version would reject the jar."""
     offered = platform_version(corda_version)
     if not jar.is_cordapp and (offered is None or offered >= CORDAPP_NAMES_PLATFORM):
-        yield JarProblem(
+        yield _problem(
             jar.path,
             f"is not a CorDapp: its manifest has neither {' nor '.join(CORDAPP_NAMES)}",
             "Delete it. Only CorDapps belong there; a library must be packed into the CorDapp that uses it.",
@@ -191,14 +181,14 @@ def manifest_problems(jar: Jar, corda_version: str) -> Iterator[JarProblem]:
     if wanted is None:
         return
     if not wanted.isdecimal():
-        yield JarProblem(
+        yield _problem(
             jar.path, f"Min-Platform-Version {wanted!r} is not a number", "Correct the manifest in its build."
         )
         return
     if offered is not None and int(wanted) > offered:
         newer = [version for version, number in PLATFORM_VERSIONS.items() if number >= int(wanted)]
         remedy = f"Set CORDA_VERSION={newer[0]} or newer, or use a build" if newer else "Use a build"
-        yield JarProblem(
+        yield _problem(
             jar.path,
             f"needs platform version {wanted}, but Corda {corda_version} has {offered}",
             f"{remedy} for platform version {offered}.",
@@ -210,5 +200,5 @@ def require_sound(corda_version: str) -> int:
     paths = extra_jars()
     problems = find_problems(paths, corda_version, lab_contract_classes())
     if problems:
-        raise LabError("\n".join(f"{problem.text}\n       {problem.remedy}" for problem in problems))
+        raise LabError(problems=problems)
     return len(paths)

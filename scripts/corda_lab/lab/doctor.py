@@ -5,7 +5,7 @@ import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -15,9 +15,10 @@ from corda_lab.errors import LabError
 from corda_lab.host import engine, machine, plugins, probe
 from corda_lab.lab import cordapps
 from corda_lab.lab.compose import Compose, run_docker
-from corda_lab.lab.settings import Settings
+from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, Settings
 from corda_lab.lab.shape import KEPT
 from corda_lab.paths import ROOT
+from lab_workload.problems import Problem
 
 GIB = 1024**3
 
@@ -46,6 +47,13 @@ class Level(StrEnum):
     FAILURE = "failure"
 
 
+class CheckKind(StrEnum):
+    """What a check examines: one of the lab's ports, or anything else."""
+
+    GENERAL = "general"
+    PORT = "port"
+
+
 @dataclass(frozen=True)
 class Check:
     """One check: what was examined, the result, the finding, and the remedy unless the result is OK."""
@@ -54,6 +62,7 @@ class Check:
     level: Level
     finding: str
     remedy: str = ""
+    kind: CheckKind = CheckKind.GENERAL
 
     def as_dict(self) -> dict[str, str]:
         return {"name": self.name, "level": self.level.value, "finding": self.finding, "remedy": self.remedy}
@@ -102,9 +111,7 @@ def check_compose() -> Check:
 def memory_limits(settings: Settings, services: Iterable[str]) -> int:
     """Return the sum of the services' memory limits, in bytes."""
     variables = {node.lower(): "NODE_MEMORY" for node in settings.nodes}
-    variables.update(
-        {name: f"{name.upper()}_MEMORY" for name in ("bridge", "locust", "prometheus", "grafana", "postgres")}
-    )
+    variables.update({name: f"{name.upper()}_MEMORY" for name in (*BASE_SERVICES, "postgres")})
     return sum(settings.size(variables[service]) for service in services if service in variables)
 
 
@@ -217,7 +224,7 @@ def check_ports(
         else:
             checks.append(ok(name, "free"))
         seen[port] = variable
-    return checks
+    return [replace(check, kind=CheckKind.PORT) for check in checks]
 
 
 def judge_shape(shape: str, settings: Settings) -> list[str]:
@@ -262,7 +269,7 @@ def check_extra_cordapps(settings: Settings) -> list[Check]:
     jars = cordapps.extra_jars()
     problems = cordapps.find_problems(jars, settings["CORDA_VERSION"], cordapps.lab_contract_classes())
     if problems:
-        return [failure("extra CorDapp", problem.text, problem.remedy) for problem in problems]
+        return [failure("extra CorDapp", problem.finding, problem.remedy) for problem in problems]
     return [ok("extra CorDapps", f"{len(jars)} in cordapps/extra/" if jars else "none in cordapps/extra/")]
 
 
@@ -279,14 +286,9 @@ def examine(settings: Settings) -> list[Check]:
 
 def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Check]:
     """Run the checks that must pass before ``docker compose up``. Services in ``without`` will not be started."""
-    left_out = set(without)
+    left_out = {BOOTSTRAP, *without}
     running = {service.name for service in Compose(settings).services() if service.state == "running"}
-    services = [
-        *settings.extra_services,
-        *(node.lower() for node in settings.nodes),
-        *("bridge", "locust", "prometheus", "grafana"),
-    ]
-    to_start = [name for name in services if name not in running | left_out]
+    to_start = [name for name in settings.services if name not in running | left_out]
     memory = check_memory(settings, to_start) if to_start else ok("memory", "the lab is running")
     ports = [variable for variable in PORTS if variable.partition("_")[0].lower() not in left_out]
     return [
@@ -302,4 +304,4 @@ def blocking_error(checks: Iterable[Check]) -> LabError | None:
     failures = [check for check in checks if check.level is Level.FAILURE]
     if not failures:
         return None
-    return LabError("\n".join(f"{check.name}: {check.finding}\n       {check.remedy}" for check in failures))
+    return LabError(problems=[Problem.of(check.name, check.finding, check.remedy) for check in failures])

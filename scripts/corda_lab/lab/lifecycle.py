@@ -12,7 +12,7 @@ from corda_lab.lab.addresses import urls
 from corda_lab.lab.compose import Compose, Service
 from corda_lab.lab.links import show_links
 from corda_lab.lab.progress import StartProgress, events
-from corda_lab.lab.settings import PARTIES, Settings
+from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, PARTIES, Settings
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
 
@@ -22,13 +22,6 @@ DOWN_SECONDS_MAX = 180.0
 REPORT_EVERY_SECONDS = 15.0
 
 ImageChoice = Literal["registry", "local"]
-
-BASE_SERVICES = ("bridge", "locust", "prometheus", "grafana")
-
-
-def services_of(settings: Settings) -> tuple[str, ...]:
-    """Return the names of all services of the lab, in the order of their start."""
-    return ("bootstrap", *settings.extra_services, *(node.lower() for node in settings.nodes), *BASE_SERVICES)
 
 
 def require_engine() -> None:
@@ -54,7 +47,7 @@ def prepare_images(settings: Settings, forced: ImageChoice | None) -> None:
 
 def left_out() -> tuple[str, ...]:
     """Return the services that cannot start here: Grafana, if its image is not available."""
-    return () if images.grafana_present() else ("grafana",)
+    return () if images.grafana_present() else (GRAFANA,)
 
 
 def check_machine(settings: Settings) -> None:
@@ -67,7 +60,9 @@ def check_machine(settings: Settings) -> None:
         error = doctor.blocking_error(checks)
         if error:
             raise error
-        ui.note("; ".join(f"{check.name}: {check.finding}" for check in checks if "port" not in check.name))
+        ui.note(
+            "; ".join(f"{check.name}: {check.finding}" for check in checks if check.kind is not doctor.CheckKind.PORT)
+        )
 
 
 def build(settings: Settings) -> None:
@@ -113,7 +108,7 @@ def remove_surplus(settings: Settings) -> list[Service]:
     bridge: Compose would fail on it at once, although the node that it waits for is about to start.
     """
     compose = Compose(whole(settings))
-    wanted = services_of(settings)
+    wanted = settings.services
     present = compose.services()
     kept = [each for each in present if each.name in wanted and not (each.name == "bridge" and each.has_failed)]
     surplus = [service.name for service in present if service not in kept]
@@ -130,10 +125,10 @@ def start(settings: Settings) -> None:
         compose = Compose(settings)
         out = left_out()
         # Compose pulls images even for services scaled to 0. So if a service is left out, all the others are named.
-        services = services_of(settings)
+        services = settings.services
         check_services(compose.config(), services)
         ready = {service.name: service.condition for service in remove_surplus(settings) if service.is_ready}
-        named = [name for name in services if name not in out and name != "bootstrap"] if out else []
+        named = [name for name in services if name not in out and name != BOOTSTRAP] if out else []
         arguments = ["up", "--detach", "--wait", *named]
         ui.note(compose.shown(*arguments))
         log = CACHE / "up.log"

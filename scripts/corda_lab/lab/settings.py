@@ -24,6 +24,15 @@ The service name and host name of a node is its name in lower case.
 NOTARY_MEMBERS = {"simple": 1, "validating": 1, "jpa": 1, "raft": 3, "bft": 4}
 """Number of nodes of each kind of notary in configs/notaries/."""
 
+BOOTSTRAP = "bootstrap"
+"""The service that creates the network and ends. All others keep running."""
+
+GRAFANA = "grafana"
+"""The only service that the lab can do without."""
+
+BASE_SERVICES = ("bridge", "locust", "prometheus", GRAFANA)
+"""The services of every lab in addition to its nodes, in the order of their start."""
+
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _SIZE_FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
@@ -124,6 +133,11 @@ class Settings:
         """The services that this shape has in addition to nodes and basic services, in the order of their start."""
         database = ("postgres", "postgres-exporter") if self.values.get("DATABASE") == "postgres" else ()
         return (*database, *(("links",) if self.values.get("LINKS") else ()))
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The names of all services of the lab, in the order of their start."""
+        return (BOOTSTRAP, *self.extra_services, *(node.lower() for node in self.nodes), *BASE_SERVICES)
 
     def public(self) -> dict[str, str]:
         """Return all settings except passwords, tokens and other secrets, sorted by name."""

@@ -5,7 +5,7 @@ Every node's container has its shape as a label. So every later command knows th
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from corda_lab.errors import LabError
 from corda_lab.knobs import checks
@@ -14,6 +14,7 @@ from corda_lab.lab.compose import run_docker
 from corda_lab.lab.cordapps import platform_version
 from corda_lab.lab.settings import Settings, parse_size
 from corda_lab.paths import CONFIGS
+from lab_workload.problems import Problem
 
 LABEL = "org.cordalab.shape"
 
@@ -73,19 +74,24 @@ def is_enterprise(preset: str) -> bool:
     return path.exists() and bool(re.search(r"^enterprise = true$", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def problems(settings: Settings, *, cores: int | None = None) -> list[str]:
-    """Return every impossible value and every conflict between values, one line each, with the remedy.
+def problems(settings: Settings, *, cores: int | None = None) -> list[Problem]:
+    """Return every impossible value and every conflict between values, named by variable.
 
     ``cores`` is the number of CPU cores; the default is that of this machine.
     """
     cores = cores or os.cpu_count() or 1
     found = [
-        problem for knob in KNOBS if (problem := checks.problem(knob, settings[knob.variable], cores=cores)) is not None
+        Problem(text)
+        for knob in KNOBS
+        if (text := checks.problem(knob, settings[knob.variable], cores=cores)) is not None
     ]
     if is_enterprise(settings["NODE_PRESET"]) and settings.node_image.startswith(LAB_IMAGES):
         found.append(
-            f"NODE_PRESET: {settings['NODE_PRESET']} needs Corda Enterprise; choose another preset, or set CORDA_IMAGE"
-            " to an Enterprise image."
+            Problem.of(
+                "NODE_PRESET",
+                f"{settings['NODE_PRESET']} needs Corda Enterprise",
+                "Choose another preset, or set CORDA_IMAGE to an Enterprise image.",
+            )
         )
     found += _notary_problems(settings)
     found += _pool_problems(settings)
@@ -93,13 +99,13 @@ def problems(settings: Settings, *, cores: int | None = None) -> list[str]:
     return found + _link_problems(settings)
 
 
-def _pool_problems(settings: Settings) -> list[str]:
+def _pool_problems(settings: Settings) -> list[Problem]:
     if settings["DATABASE"] != "postgres":
         return []
     sizes = {}
     for name in ("POSTGRES_POOL_SIZE", "POSTGRES_MAX_CONNECTIONS"):
         if not re.fullmatch(r"[1-9]\d{0,4}", settings[name]):
-            return [f"{name}: {settings[name]!r} is not a number of connections; use a value such as 10."]
+            return [Problem.of(name, f"{settings[name]!r} is not a number of connections", "Use a value such as 10.")]
         sizes[name] = int(settings[name])
     try:
         nodes = len(settings.nodes)
@@ -108,73 +114,77 @@ def _pool_problems(settings: Settings) -> list[str]:
         return []
     needed = nodes * sizes["POSTGRES_POOL_SIZE"] + MAINTENANCE_CONNECTIONS
     if needed > sizes["POSTGRES_MAX_CONNECTIONS"]:
-        return [f"POSTGRES_POOL_SIZE: {nodes} nodes need {needed} connections; set POSTGRES_MAX_CONNECTIONS={needed}."]
+        text = f"{nodes} nodes need {needed} connections"
+        return [Problem.of("POSTGRES_POOL_SIZE", text, f"Set POSTGRES_MAX_CONNECTIONS={needed}.")]
     return []
 
 
-def _notary_problems(settings: Settings) -> list[str]:
+def _notary_problems(settings: Settings) -> list[Problem]:
     notary, version = settings["NOTARY"], settings["CORDA_VERSION"]
     found = []
     needed = NOTARY_PLATFORM_MIN.get(notary, 0)
     if version in CORDA_VERSIONS and (platform_version(version) or 0) < needed:
         first = next(name for name in CORDA_VERSIONS if (platform_version(name) or 0) >= needed)
-        found.append(f"NOTARY: {notary} is not supported with Corda {version}; use Corda {first} or newer.")
+        text = f"{notary} is not supported with Corda {version}"
+        found.append(Problem.of("NOTARY", text, f"Use Corda {first} or newer."))
     if notary == "jpa" and settings["DATABASE"] != "postgres":
-        found.append("NOTARY: jpa needs PostgreSQL; add --database postgres.")
+        found.append(Problem.of("NOTARY", "jpa needs PostgreSQL", "Add --database postgres."))
     return found
 
 
-def _memory_problems(settings: Settings) -> list[str]:
+def _memory_problems(settings: Settings) -> list[Problem]:
     heap, memory = settings["NODE_HEAP"], settings["NODE_MEMORY"]
     if not checks.is_size(heap) or not checks.is_size(memory):
         # An invalid size is reported separately.
         return []
     if settings.size("NODE_HEAP") >= settings.size("NODE_MEMORY"):
-        return [f"NODE_HEAP: {heap} does not fit in NODE_MEMORY={memory}; set NODE_MEMORY={memory_for(heap)}."]
+        text = f"{heap} does not fit in NODE_MEMORY={memory}"
+        return [Problem.of("NODE_HEAP", text, f"Set NODE_MEMORY={memory_for(heap)}.")]
     return []
 
 
-def _link_problems(settings: Settings) -> list[str]:
-    found = []
+def _link_problems(settings: Settings) -> list[Problem]:
     try:
         hosts = [node.lower() for node in settings.nodes]
     except LabError:
         # An invalid number of parties is reported separately.
         return []
+    found: list[Problem] = []
     seen: set[str] = set()
     for word in settings["LINKS"].split():
         match = _LINK.fullmatch(word)
         if not match:
-            found.append(
-                f"LINKS: {word!r} is not a link; use a value such as partya-partyb=+40ms, partya-partyb=10mbit or"
-                " partya-postgres=+8ms,10mbit."
-            )
+            remedy = "Use a value such as partya-partyb=+40ms, partya-partyb=10mbit or partya-postgres=+8ms,10mbit."
+            found.append(Problem.of("LINKS", f"{word!r} is not a link", remedy))
             continue
-        if match[1].startswith("notary") and match[2].startswith("notary"):
-            found.append(
-                f"LINKS: {word} connects two members of the notary, whose consensus does not use links; remove it."
-            )
-        if match[1] == match[2]:
-            found.append(f"LINKS: {word} connects {match[1]} with itself; remove it.")
+        found += _end_problems(word, match[1], match[2], hosts)
         if word.partition("=")[0] in seen:
-            found.append(f"LINKS: {word} sets the same link a second time; remove it.")
+            found.append(Problem.of("LINKS", f"{word} sets the same link a second time", "Remove it."))
         seen.add(word.partition("=")[0])
         if match[2] == "postgres" and settings["DATABASE"] != "postgres":
-            found.append(f"LINKS: {word} needs PostgreSQL; add --database postgres.")
-        ends = (match[1], *(() if match[2] == "postgres" else (match[2],)))
-        found += [
-            f"LINKS: unknown node {end!r} in {word}; choose from {', '.join(hosts)}, and postgres as the second end."
-            for end in ends
-            if end not in hosts
-        ]
+            found.append(Problem.of("LINKS", f"{word} needs PostgreSQL", "Add --database postgres."))
     return found
+
+
+def _end_problems(word: str, first: str, second: str, hosts: Sequence[str]) -> list[Problem]:
+    """Return the problems of the two ends of a link, of which only the second can be postgres."""
+    found = []
+    if first.startswith("notary") and second.startswith("notary"):
+        text = f"{word} connects two members of the notary, whose consensus does not use links"
+        found.append(Problem.of("LINKS", text, "Remove it."))
+    if first == second:
+        found.append(Problem.of("LINKS", f"{word} connects {first} with itself", "Remove it."))
+    remedy = f"Choose from {', '.join(hosts)}, and postgres as the second end."
+    ends = (first, *(() if second == "postgres" else (second,)))
+    unknown = [Problem.of("LINKS", f"unknown node {end!r} in {word}", remedy) for end in ends if end not in hosts]
+    return found + unknown
 
 
 def require_possible(settings: Settings) -> None:
     """Raise LabError with all problems of the settings, if there are any."""
     found = problems(settings)
     if found:
-        raise LabError("\n".join(found))
+        raise LabError(problems=found)
 
 
 def with_options(settings: Settings, variables: Mapping[str, str], *, size: str | None) -> Settings:

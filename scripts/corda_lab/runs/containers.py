@@ -28,6 +28,7 @@ from corda_lab.steps.entry import SetupEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, RunPlan
 from corda_lab.text import ui
+from lab_workload.problems import Problem
 from lab_workload.run_end import RunEnd
 
 ROWS_DIRECTORY = "/var/lib/corda-lab/rows"
@@ -148,7 +149,8 @@ def generator_error(container: str, code: int) -> LabError:
     # The generator's output ends with its error message, one line per problem.
     _, mark, said = (done.stdout + done.stderr).rpartition("locust: error: ")
     if mark:
-        return LabError("\n       ".join(last_lines(said, 12)), exit_code=BAD_INPUT if code == BAD_INPUT else 1)
+        problems = [Problem(line.strip()) for line in last_lines(said, 12)]
+        return LabError(problems=problems, exit_code=BAD_INPUT if code == BAD_INPUT else 1)
     show_log(container)
     return LabError(
         f"The load generator ended with status {code} before its load", "Its last log lines are above.", exit_code=1
@@ -195,12 +197,22 @@ def end_early(compose: Compose, plan: RunPlan) -> None:
     compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.stop")
 
 
-def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> Timeline:
+@dataclass(frozen=True)
+class WatchedLoad:
+    """What was seen while a load ran."""
+
+    timeline: Timeline
+    warm_up: steady.WarmUp | None
+    """The end of the warm-up if the load was ended early, because it had been measured for long enough; else None."""
+
+
+def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
     """Wait for the end of the load, and show its progress.
 
     Raises LabError if the load does not end in time, or if a worker ends early.
     """
     timeline = Timeline()
+    warm_up: steady.WarmUp | None = None
     watch = EarlyStop(plan.options)
     live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.parts))
     started = time.monotonic()
@@ -213,9 +225,9 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
             elapsed = time.monotonic() - started
             if codes[names.driver] is not None:
                 await_end(names)
-                return timeline
+                return WatchedLoad(timeline, warm_up)
             # Workers end with their master. Towards the end, a worker may end slightly before it.
-            if elapsed < total and timeline.warm_up is None:
+            if elapsed < total and warm_up is None:
                 # A worker with status 0 was stopped by its master, which then also ends or reports the lost worker.
                 check_workers(names, {name: code for name, code in codes.items() if code != 0})
             if elapsed > limit:
@@ -223,13 +235,12 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
                     f"The load did not end within {limit:.0f} s", "Check `docker compose logs bridge`.", exit_code=1
                 )
             timeline.note()
-            is_ending = timeline.warm_up is not None or elapsed >= total
+            is_ending = warm_up is not None or elapsed >= total
             stage = "stopping" if is_ending else stage_of(plan.options, elapsed)
             at_most = "at most " if plan.options.stopping else ""
             ticker.show(f"{stage}: {live.tell()}, {at_most}{max(0.0, total - elapsed):.0f} s left")
             watch.note(elapsed, live.done)
-            if timeline.warm_up is None and (enough := watch.enough):
-                timeline.warm_up = enough
+            if warm_up is None and (warm_up := watch.enough):
                 end_early(compose, plan)
             ended.wait(POLL_SECONDS)
 

@@ -16,14 +16,14 @@ from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import containers
 from corda_lab.runs.observer import Observer
-from corda_lab.runs.preflight import describe, plan, run_name, title_of
+from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import LoadOptions, check_options
+from corda_lab.steps.load import LoadOptions
 from corda_lab.text import ui
 
 
-def measure(options: LoadOptions, settings: Settings, environment: Environment | None = None) -> Measured:
+def measure(run: PreparedRun, settings: Settings, environment: Environment | None = None) -> Measured:
     """Run a load and measure it, without storing anything. An interrupted load is stopped and cleaned up.
 
     ``environment`` is that of the lab; it is read if it is None. Raises LabError.
@@ -32,7 +32,7 @@ def measure(options: LoadOptions, settings: Settings, environment: Environment |
     compose = Compose(settings)
     bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the run"):
-        planned = plan(options, settings, compose, bridge)
+        planned = plan(run, settings, compose, bridge)
         environment = environment or read_environment(settings)
         ui.note(describe(planned))
     with tempfile.TemporaryDirectory(prefix="corda-lab-run-") as scratch:
@@ -42,9 +42,9 @@ def measure(options: LoadOptions, settings: Settings, environment: Environment |
                 for prepared in containers.await_setup(compose, planned, names):
                     ui.note(f"{prepared.name}: {prepared.items} items in {prepared.seconds:.1f} s")
                 observer = Observer(compose, bridge, prometheus, planned.subject)
-            with ui.phase(title_of(options)):
+            with ui.phase(title_of(run.options)):
                 containers.let_go(compose, planned)
-                timeline = containers.generate_load(compose, planned, bridge, names)
+                load = containers.generate_load(compose, planned, bridge, names)
                 requests, end = containers.collect(compose, planned, names, directory)
         with ui.phase("Waiting until the lab is at rest, comparing the counts"):
             counted = observer.count(requests, end.ended_at)
@@ -56,8 +56,8 @@ def measure(options: LoadOptions, settings: Settings, environment: Environment |
                 metrics=metrics,
                 end=end,
                 counted=counted,
-                warm_up=timeline.warm_up,
-                machine_use=timeline.machine_use,
+                warm_up=load.warm_up,
+                machine_use=load.timeline.machine_use,
                 stage_values=stage_values,
                 readings=observer.readings(),
             )
@@ -71,11 +71,10 @@ def execute(options: LoadOptions, settings: Settings) -> tuple[Path, StepEntry]:
 
     An interrupted or failed run is stopped and discarded. So every folder in ``results/`` is a complete run.
     """
-    check_options(options)
-    identity = folders.run_id(run_name(options))
-    folders.require_free(identity)
-    measured = measure(options, settings)
-    with ui.phase("Storing the results"), folders.new_run(identity) as folder:
-        files.write_run(folder, files.single(identity, measured), [measured])
+    run = prepare(options)
+    folders.require_free(run.identity)
+    measured = measure(run, settings)
+    with ui.phase("Storing the results"), folders.new_run(run.identity) as folder:
+        files.write_run(folder, files.single(run.identity, measured), [measured])
         page.render(folder)
-    return folders.find_run(identity), measured.step
+    return folders.find_run(run.identity), measured.step

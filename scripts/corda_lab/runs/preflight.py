@@ -1,24 +1,27 @@
 """Checks that must pass before a load starts."""
 
+from dataclasses import dataclass
+
 import httpx
 
 from corda_lab.clients.bridge import START_REMEDY, Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.settings import Settings
+from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
 from corda_lab.steps.load import LoadOptions, check_options
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 from corda_lab.workloads.resolve import check_attachments, read_workload, resolve_subject
+from lab_workload.workload import Workload
 
 
 def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
     """Check that every service of the lab except Grafana is ready. Returns the nodes by name. Raises LabError."""
     services = {service.name: service for service in compose.services()}
-    needed = ["bridge", "locust", "prometheus", *compose.settings.extra_services]
+    needed = [name for name in (*BASE_SERVICES, *compose.settings.extra_services) if name != GRAFANA]
     missing = [name for name in needed if name not in services or not services[name].is_ready]
     nodes: dict[str, Node] = {}
     if not missing:
@@ -60,16 +63,30 @@ def check_no_other_load(compose: Compose, bridge: Bridge, locust_url: str) -> No
         raise LabError(f"Flows are still in flight: {counted}", "Wait until `scripts/lab status` shows none.")
 
 
-def run_name(options: LoadOptions) -> str:
-    """Return the part of the run id after the time: the option ``--name``, or the workload's name. Raises LabError."""
-    name = options.name or read_workload(options.workload, options.overrides).name.lower().replace("_", "-")
-    return folders.check_name(name, option="--name")
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that has its id, before anything is asked of the lab. Its options have been checked."""
+
+    identity: str
+    """The id of the run: the name of its folder and of its containers, and the beginning of every ``client_id``."""
+    options: LoadOptions
+    workload: Workload
 
 
-def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bridge) -> RunPlan:
-    """Make all checks that are possible before the load starts, and return its plan. Raises LabError."""
+def prepare(options: LoadOptions) -> PreparedRun:
+    """Check the options, read the workload and make the id of a run, each once. Raises LabError.
+
+    The part of the id after the time is the option ``--name``, or the workload's name.
+    """
     check_options(options)
     workload = read_workload(options.workload, options.overrides)
+    name = folders.check_name(options.name or workload.name.lower().replace("_", "-"), option="--name")
+    return PreparedRun(folders.run_id(name), options, workload)
+
+
+def plan(run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge) -> RunPlan:
+    """Make all checks of a run that need the lab, and return the run's plan. Raises LabError."""
+    options, workload = run.options, run.workload
     lifecycle.require_engine()
     nodes = check_lab_is_up(compose, bridge)
     check_attachments(workload, settings)
@@ -78,9 +95,7 @@ def plan(options: LoadOptions, settings: Settings, compose: Compose, bridge: Bri
     if options.users > int(settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]):
         limit = settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]
         ui.warn(f"more users than BRIDGE_MAX_OUTSTANDING_FLOWS={limit}: the bridge will reject some starts (HTTP 429)")
-    return RunPlan(
-        folders.run_id(run_name(options)), options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
-    )
+    return RunPlan(run.identity, options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
 
 
 def describe(plan: RunPlan) -> str:

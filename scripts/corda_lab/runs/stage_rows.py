@@ -10,7 +10,7 @@ from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.steps.stages import _TEXT, _TIMES, column_of, ordered_stages
+from corda_lab.steps.stages import ROW_TEXTS, ROW_TIMES, column_of, ordered_stages
 from corda_lab.text import ui
 
 FLUSH_SECONDS = 1.0
@@ -80,7 +80,7 @@ def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node]) -> pl.DataFram
             try:
                 row = json.loads(line)
                 stages = {column_of(name): float(value) for name, value in row["stages"].items()}
-                record = {name: row[name] for name in (*_TEXT, *_TIMES)}
+                record = {name: row[name] for name in (*ROW_TEXTS, *ROW_TIMES)}
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise LabError(
                     f"{path.name}: a stage row cannot be parsed ({type(error).__name__}: {error})",
@@ -94,8 +94,8 @@ def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node]) -> pl.DataFram
     columns = dict.fromkeys(name for record in records for name in record)
     names = ordered_stages(columns)
     schema = {
-        **dict.fromkeys(_TEXT, pl.String()),
-        **dict.fromkeys(_TIMES, pl.Float64()),
+        **dict.fromkeys(ROW_TEXTS, pl.String()),
+        **dict.fromkeys(ROW_TIMES, pl.Float64()),
         **{column_of(name): pl.Float64() for name in names},
     }
     return pl.DataFrame(records, schema=schema).sort("created_at")

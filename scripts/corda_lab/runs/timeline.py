@@ -4,19 +4,16 @@ import time
 from dataclasses import dataclass, field
 
 from corda_lab.host import machine
-from corda_lab.stats import steady
 from corda_lab.steps.build import MachineUse
 from corda_lab.steps.rows import Window
 
 
 @dataclass
 class Timeline:
-    """Readings of the host during the load, as (Unix seconds, reading), and the warm-up if the load ended early."""
+    """Readings of the host during the load, as (Unix seconds, reading)."""
 
     cpu: list[tuple[float, machine.CpuTime]] = field(default_factory=list)
     swapped: list[tuple[float, int]] = field(default_factory=list)
-    warm_up: steady.WarmUp | None = None
-    """The end of the warm-up, if the load was ended early because it had been measured for long enough."""
 
     def note(self) -> None:
         """Take a reading now."""

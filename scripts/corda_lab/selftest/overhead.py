@@ -124,7 +124,7 @@ def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
     compose = Compose(settings)
     client, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the benchmark"):
-        plan = preflight.plan(options, settings, compose, client)
+        plan = preflight.plan(preflight.prepare(options), settings, compose, client)
         nodes = client.nodes()
         part = plan.workload.parts[0]
         if len(plan.workload.parts) > 1 or plan.workload.setup:

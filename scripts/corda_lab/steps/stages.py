@@ -24,8 +24,11 @@ DIFFERENCE_PERCENT_MAX = 10.0
 """How far the sum of start, stages and end may be from the time of the request, in %, before a step gets a warning."""
 
 
-_TEXT = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
-_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
+ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
+"""The fields of a stage row that are texts."""
+
+ROW_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
+"""The fields of a stage row that are times, in Unix seconds. Those of an event that has not happened are None."""
 
 
 def column_of(stage: str) -> str:

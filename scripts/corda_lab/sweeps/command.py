@@ -1,5 +1,6 @@
 """``lab sweep``: begins a sweep, shows its plan, resumes an unfinished sweep, or stores one as it is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from corda_lab.sweeps import execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.lab import Lab
+from corda_lab.sweeps.plan import CheckedPlan, SweepPoint
 from corda_lab.text import tables, ui
 from corda_lab.text.durations import format_duration
 from corda_lab.text.words import plural
@@ -51,7 +53,8 @@ def find_file(text: str) -> Path:
 
 def dry_run(wanted: SweepRequest, settings: Settings) -> None:
     """Print the plan of a sweep and its duration."""
-    show_plan(read(wanted), settings)
+    sweep = read(wanted)
+    show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
 
 
 def read(wanted: SweepRequest) -> SweepFile:
@@ -63,12 +66,13 @@ def read(wanted: SweepRequest) -> SweepFile:
 def begin(wanted: SweepRequest, settings: Settings) -> SweepResult:
     """Run a sweep from its first step."""
     sweep = read(wanted)
-    show_plan(sweep, settings)
+    checked = plan.plan_sweep(sweep, settings)
+    show_plan(sweep, checked, settings)
     with store.only_one():
         lab = Lab(settings, wanted.images, fresh=sweep.fields.fresh)
         if not wanted.replace:
             lab.require_replaceable()
-        return run(sweep, execute.begin(sweep, settings), settings, lab)
+        return run(sweep, execute.begin(sweep, checked, settings), settings, lab)
 
 
 def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
@@ -105,7 +109,7 @@ def run(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) 
         kept_count = len(kept.done)
         raise LabError(
             error.message,
-            f"{error.remedy}\n       {kept_count} steps are stored. Continue: `scripts/lab sweep --resume`.".lstrip(),
+            f"{error.remedy}\n{kept_count} steps are stored. Continue: `scripts/lab sweep --resume`.".lstrip(),
             exit_code=error.exit_code,
         ) from None
     if outcome.folder is None:
@@ -144,15 +148,15 @@ def stored_sweep(kept: store.Unfinished) -> SweepFile:
     return quick(sweep) if kept.plan.quick else sweep
 
 
-def show_plan(sweep: SweepFile, settings: Settings) -> None:
+def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> None:
     """Print the steps in order, the shape at every start of the lab, and the duration of the sweep."""
     fields = sweep.fields
     ui.console.print(f"[bold]{sweep.run_name}[/bold] ", end="")
     ui.console.print(fields.description, markup=False)
     if fields.find_max is not None:
-        show_search(sweep, settings)
+        show_search(sweep, checked.points)
         return
-    steps = plan.plan_steps(sweep, settings)
+    steps = checked.steps
     table = tables.table("", "step", "repeat", "workload", "lab")
     last: object = None
     for step in steps:
@@ -173,12 +177,10 @@ def show_plan(sweep: SweepFile, settings: Settings) -> None:
     )
 
 
-def show_search(sweep: SweepFile, settings: Settings) -> None:
+def show_search(sweep: SweepFile, points: Sequence[SweepPoint]) -> None:
     """Print the limits of a search."""
     search = sweep.fields.find_max
     assert search is not None
-    points = plan.points_of(sweep)
-    plan.check_points(sweep, points, settings)
     probe_seconds = max(point.warm_up.max + point.measure.max for point in points) + plan.STEP_OVERHEAD_SECONDS
     ui.console.print(
         f"{len(points)} search{'es' if len(points) > 1 else ''} from {search.rate_min:g}/s to {search.rate_max:g}/s: "

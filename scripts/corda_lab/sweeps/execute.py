@@ -19,6 +19,7 @@ from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.lab import Lab
+from corda_lab.sweeps.plan import CheckedPlan
 from corda_lab.sweeps.runner import Runner, StepFailedError, SweepProgress
 from corda_lab.sweeps.schema import StepFields, SweepFields
 from corda_lab.text import ui
@@ -85,20 +86,17 @@ def _shown(path: Path) -> str:
     return str(resolved.relative_to(ROOT)) if resolved.is_relative_to(ROOT) else path.name
 
 
-def begin(sweep: SweepFile, settings: Settings) -> store.Unfinished:
-    """Plan a sweep and store the plan. Raises LabError with all problems of its points."""
-    steps = plan.plan_steps(sweep, settings) if sweep.fields.find_max is None else []
-    points = plan.points_of(sweep)
-    plan.check_points(sweep, points, settings)
+def begin(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> store.Unfinished:
+    """Store the plan of a sweep, before its first step. Raises LabError if that is impossible."""
     return store.create(
         folders.run_id(sweep.run_name),
         sweep.text,
         plan.PlanFile(
             file=sweep.source.path.resolve(),
             command=files.command_line(),
-            fingerprint=store.fingerprint(sweep.text, [point.workload for point in points], settings),
+            fingerprint=store.fingerprint(sweep.text, [point.workload for point in checked.points], settings),
             quick=sweep.is_quick,
-            steps=steps,
+            steps=checked.steps,
         ),
     )
 

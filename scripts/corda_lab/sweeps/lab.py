@@ -61,7 +61,7 @@ class Lab:
         except LabError as error:
             if self.starts == 0 and error.exit_code == BAD_INPUT:
                 # No step has run yet, so the machine is unchanged and another try would fail in the same way.
-                raise FinalError(error.message, error.remedy) from None
+                raise FinalError(problems=error.problems) from None
             raise
         finally:
             # Whether the start succeeded or not, what exists now belongs to the sweep.

@@ -24,6 +24,7 @@ from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields
 from corda_lab.text.durations import parse_duration
 from corda_lab.workloads.resolve import read_workload
+from lab_workload.problems import Problem
 
 POOL_DEFAULT = 200
 """Default size of the pool in open load."""
@@ -214,39 +215,37 @@ def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Setti
             f"{sweep.source.path}: has {len(points)} searches, more than {SEARCHES_MAX}",
             "Reduce the number of values in vary.",
         )
-    problems: dict[str, None] = {}
+    problems: list[Problem] = []
     seen: dict[str, SweepPoint] = {}
     for point in points:
         where = f"{sweep.source.path} ({point.label})"
         if point.key in seen:
-            problems[f"{where}: has the same file name as {seen[point.key].label!r}"] = None
+            problems.append(Problem.of(where, f"has the same file name as {seen[point.key].label!r}"))
         seen[point.key] = point
-        for found in _point_problems(sweep, point, settings):
-            problems[f"{where}: {found}"] = None
+        found = _point_problems(sweep, point, settings)
+        problems += [Problem.of(where, problem.finding, problem.remedy) for problem in found]
     if problems:
-        raise LabError("\n       ".join(problems))
+        raise LabError(problems=list(dict.fromkeys(problems)))
 
 
-def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> Iterator[str]:
+def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> Iterator[Problem]:
     try:
         wanted = settings_of(point.variables, settings)
         yield from shape.problems(wanted)
     except LabError as error:
-        yield f"{error.message}. {error.remedy}"
+        yield from error.problems
         return
     options = step_of(sweep, point, 1, 1).options("x")
     try:
         check_options(options if sweep.fields.find_max is None else _with_rate(options, sweep))
         workload = read_workload(point.workload, point.overrides)
     except LabError as error:
-        yield f"{error.message}. {error.remedy}"
+        yield from error.problems
         return
     parties = workload.requires.parties if workload.requires else None
     if parties and wanted.party_count < parties:
-        yield (
-            f"the workload {workload.name} needs {parties} parties, but the shape has {wanted.party_count}; increase"
-            " shape.parties"
-        )
+        text = f"the workload {workload.name} needs {parties} parties, but the shape has {wanted.party_count}"
+        yield Problem(text, remedy="Increase shape.parties.")
 
 
 def _with_rate(options: LoadOptions, sweep: SweepFile) -> LoadOptions:
@@ -326,10 +325,25 @@ def ordered(
     return steps
 
 
-def plan_steps(sweep: SweepFile, settings: Settings) -> list[PlannedStep]:
-    """Return the steps of a sweep without a search, in the order in which they run. Raises LabError."""
+@dataclass(frozen=True)
+class CheckedPlan:
+    """The points of a sweep, which have been checked, and its steps in the order in which they run.
+
+    A search plans one step at a time, so it has no steps here.
+    """
+
+    points: list[SweepPoint]
+    steps: list[PlannedStep]
+
+
+def plan_sweep(sweep: SweepFile, settings: Settings) -> CheckedPlan:
+    """Check all points of a sweep, and plan its steps. Raises LabError with all problems of its points."""
     points = points_of(sweep)
     check_points(sweep, points, settings)
+    return CheckedPlan(points, _steps_of(sweep, points) if sweep.fields.find_max is None else [])
+
+
+def _steps_of(sweep: SweepFile, points: Sequence[SweepPoint]) -> list[PlannedStep]:
     fields = sweep.fields
     if len(points) * fields.repeats > STEPS_MAX:
         raise LabError(

@@ -8,7 +8,7 @@ from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment
-from corda_lab.runs import execute as run
+from corda_lab.runs import execute, preflight
 from corda_lab.steps.entry import StepEntry, VerdictEntry
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 from corda_lab.steps.reasons import Reason, sentences
@@ -69,8 +69,8 @@ class Runner:
         """Measure a step on a lab of its shape. Raises LabError."""
         settings, environment = self._lab.prepare(step)
         self._require_same_images(environment)
-        options = step.options(f"{self._sweep.name}-{step.index:04d}")
-        measured = run.measure(options, settings, environment)
+        run = preflight.prepare(step.options(f"{self._sweep.name}-{step.index:04d}"))
+        measured = execute.measure(run, settings, environment)
         problems = judge.failings(measured.step, self._sweep.fields)
         return measured.with_step(placed(measured.step, step, problems))
 
@@ -162,8 +162,8 @@ class Runner:
     def tell(self, measured: Measured) -> None:
         """Print the values of a step in one line, then its warnings and most frequent errors."""
         step = measured.step
-        latency = step.latency_intended_ms if step.open_load else step.latency_ms
-        p95 = "–" if latency.p95 is None else f"{latency.p95:,.0f} ms"
+        latency_ms = step.judged_latency.p95
+        p95 = "–" if latency_ms is None else f"{latency_ms:,.0f} ms"
         reached = step.precision.reached
         within = "" if reached is None else f" ± {100 * reached:.1f} %"
         window = step.window

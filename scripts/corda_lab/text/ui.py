@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from rich.console import Console
 from rich.status import Status
@@ -31,13 +32,23 @@ def warn(text: str) -> None:
 
 
 def print_error(error: LabError) -> None:
-    """Print the message of an error and, below it, the remedy. Every line has the indentation of the first."""
-    first, *further = error.message.splitlines() or [""]
-    error_console.print(f"error: {first}", style="red", markup=False)
-    for line in further:
-        error_console.print(f"       {line.lstrip()}", style="red", markup=False)
-    if error.remedy:
-        error_console.print(f"       {error.remedy}", markup=False)
+    """Print the problems of an error, and each remedy once below the consecutive problems that share it.
+
+    Every line has the indentation of the first. If there are several problems, the remedies are indented further.
+    """
+    lead, indent = "error: ", "       "
+    below = indent if len(error.problems) == 1 else f"{indent}  "
+    for remedy, problems in groupby(error.problems, key=lambda problem: problem.remedy):
+        for problem in problems:
+            error_console.print(f"{lead}{_indented(problem.finding, indent)}", style="red", markup=False)
+            lead = indent
+        if remedy:
+            error_console.print(f"{below}{_indented(remedy, below)}", markup=False)
+
+
+def _indented(text: str, indent: str) -> str:
+    """Return the text with every line but the first indented."""
+    return text.replace("\n", f"\n{indent}")
 
 
 @dataclass

@@ -78,7 +78,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["up", "--parties", "1"], "PARTIES: '1' is not a valid number of parties; use 2 to 10"),
         (["up", "--corda", "4.2"], "CORDA_VERSION: unknown version '4.2'; choose from 3.3, 4.0, 4.1, 4.3"),
         (["up", "--database", "oracle"], "DATABASE: unknown database 'oracle'; choose from h2, postgres"),
-        (["up", "--notary", "jpa"], "NOTARY: jpa needs PostgreSQL; add --database postgres"),
+        (["up", "--notary", "jpa"], "NOTARY: jpa needs PostgreSQL"),
         (["up", "--preset", "fast"], "NODE_PRESET: unknown preset 'fast'; choose from"),
         (["up", "--cores", "999"], "NODE_CORES: 999 cores are too many; this machine has "),
         (["up", "--link", "partya-partyb=40"], "LINKS: 'partya-partyb=40' is not a link"),

@@ -44,7 +44,7 @@ def contract(name: str) -> bytes:
 
 
 def findings(*paths: Path, version: str = "4.5", lab: dict[str, str] | None = None) -> list[str]:
-    return [problem.text for problem in find_problems(paths, version, lab or {})]
+    return [problem.finding for problem in find_problems(paths, version, lab or {})]
 
 
 def test_a_sound_cordapp_passes(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_corda_3_takes_a_jar_for_a_cordapp_whatever_its_manifest_says(tmp_path: 
 def test_a_newer_platform_is_refused_with_the_version_that_has_it(tmp_path: Path) -> None:
     path = jar(tmp_path / "new.jar", CORDAPP.format(8))
     (problem,) = find_problems([path], "4.5", {})
-    assert problem.text.endswith("needs platform version 8, but Corda 4.5 has 7")
+    assert problem.finding.endswith("needs platform version 8, but Corda 4.5 has 7")
     assert "CORDA_VERSION=4.6 or newer" in problem.remedy
     assert findings(path, version="4.6") == []
     (beyond,) = find_problems([jar(tmp_path / "beyond.jar", CORDAPP.format(140))], "4.10", {})

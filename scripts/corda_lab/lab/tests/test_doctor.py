@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.lab import cordapps, doctor
-from corda_lab.lab.doctor import GIB, Level
+from corda_lab.lab.doctor import GIB, CheckKind, Level
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 
@@ -38,6 +38,7 @@ def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: 
     assert f"(process {os.getpid()})" in taken.finding
     assert "BRIDGE_PORT=" in taken.remedy
     assert [check.level for check in checks[1:]] == [Level.OK] * 3
+    assert {check.kind for check in checks} == {CheckKind.PORT}
 
 
 def test_names_the_container_that_holds_a_port(taken_port: int) -> None:
@@ -114,7 +115,7 @@ def test_one_error_tells_all_that_is_in_the_way() -> None:
     )
     assert error is not None
     assert error.exit_code == 2
-    assert error.message.split("\n") == ["disk: full", "       free some", "port 1: taken", "       stop it"]
+    assert [str(problem) for problem in error.problems] == ["disk: full. free some", "port 1: taken. stop it"]
 
 
 def test_a_port_that_nobody_listens_on_has_no_owner() -> None:

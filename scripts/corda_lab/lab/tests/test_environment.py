@@ -1,12 +1,8 @@
 """The parts of the manifest that can be known without a lab."""
 
-import shlex
-import sys
-
 import pytest
 
 from corda_lab.lab import environment
-from corda_lab.results import files
 
 
 @pytest.mark.parametrize(
@@ -19,8 +15,3 @@ from corda_lab.results import files
 )
 def test_reads_java_s_version(text: str, version: str) -> None:
     assert environment.parse_java_version(text) == version
-
-
-def test_the_command_can_be_typed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["x", "run", "iou", "--users", "40", "--name", "it's mine"])
-    assert shlex.split(files.command_line()) == ["scripts/lab", "run", "iou", "--users", "40", "--name", "it's mine"]

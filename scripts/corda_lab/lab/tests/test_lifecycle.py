@@ -68,17 +68,6 @@ def test_a_builder_s_line_is_made_short(line: str, text: str) -> None:
     assert processes.shorten_build_line(line) == text
 
 
-def test_the_services_follow_the_number_of_parties() -> None:
-    settings = load_settings(ENV_FILE, {})
-    assert lifecycle.services_of(settings.with_values({"PARTIES": "2"}))[:4] == (
-        "bootstrap",
-        "notary",
-        "partya",
-        "partyb",
-    )
-    assert len(lifecycle.services_of(settings.with_values({"PARTIES": "5"}))) == 11
-
-
 def test_a_jar_that_is_no_cordapp_stops_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken.jar").write_bytes(b"no zip")
     monkeypatch.setattr(cordapps, "extra_jars", lambda: sorted(tmp_path.glob("*.jar")))

@@ -72,7 +72,7 @@ def first_step(folder: Path) -> plan.PlannedStep:
     file = folder / "own.yaml"
     text = "description: One.\nworkload: iou\nwarm_up: {min: 1s, max: 1s}\nmeasure: {min: 4s, max: 4s}\n"
     file.write_text(text, encoding="utf-8")
-    return plan.plan_steps(read_sweep(file), SETTINGS)[0]
+    return plan.plan_sweep(read_sweep(file), SETTINGS).steps[0]
 
 
 def stub_start(monkeypatch: pytest.MonkeyPatch, engine: Engine, error: BaseException) -> None:

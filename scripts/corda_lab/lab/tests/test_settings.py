@@ -86,3 +86,9 @@ def test_the_parties_are_the_first_of_the_alphabet() -> None:
 def test_names_the_number_of_parties_that_makes_no_network(count: str) -> None:
     with pytest.raises(LabError, match=r"^PARTIES: "):
         _ = Settings({"PARTIES": count}).parties
+
+
+def test_the_services_follow_the_number_of_parties() -> None:
+    settings = load_settings(ENV_FILE, {})
+    assert settings.with_values({"PARTIES": "2"}).services[:4] == ("bootstrap", "notary", "partya", "partyb")
+    assert len(settings.with_values({"PARTIES": "5"}).services) == 11

@@ -48,18 +48,18 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
         ({"CORDA_VERSION": "4.11"}, "CORDA_VERSION: unknown version '4.11'; choose from 3.3, 4.0"),
         ({"PARTIES": "11"}, "PARTIES: '11' is not a valid number of parties; use 2 to 10"),
         ({"DEV_MODE": "yes"}, "DEV_MODE: 'yes' must be true or false"),
-        ({"NOTARY": "jpa"}, "jpa needs PostgreSQL; add --database postgres"),
+        ({"NOTARY": "jpa"}, "NOTARY: jpa needs PostgreSQL. Add --database postgres."),
         (
             {"NOTARY": "jpa", "DATABASE": "postgres", "CORDA_VERSION": "4.1"},
-            "NOTARY: jpa is not supported with Corda 4.1; use Corda 4.6 or newer",
+            "NOTARY: jpa is not supported with Corda 4.1. Use Corda 4.6 or newer",
         ),
         (
             {"NOTARY": "raft", "CORDA_VERSION": "3.3"},
-            "NOTARY: raft is not supported with Corda 3.3; use Corda 4.0 or newer",
+            "NOTARY: raft is not supported with Corda 3.3. Use Corda 4.0 or newer",
         ),
         (
             {"NOTARY": "bft", "CORDA_VERSION": "3.3"},
-            "NOTARY: bft is not supported with Corda 3.3; use Corda 4.0 or newer",
+            "NOTARY: bft is not supported with Corda 3.3. Use Corda 4.0 or newer",
         ),
         ({"NODE_CORES": "9"}, "NODE_CORES: 9 cores are too many; this machine has 8"),
         ({"NODE_CORES": "all"}, "NODE_CORES: 'all' is not a number of cores"),
@@ -68,20 +68,20 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
             "NODE_CPUSET: 0-8 includes a core that this machine does not have; its last core is 7",
         ),
         ({"NODE_CPUSET": "first"}, "NODE_CPUSET: 'first' is not a set of cores"),
-        ({"NODE_HEAP": "2g"}, "NODE_HEAP: 2g does not fit in NODE_MEMORY=2g; set NODE_MEMORY=3072m"),
+        ({"NODE_HEAP": "2g"}, "NODE_HEAP: 2g does not fit in NODE_MEMORY=2g. Set NODE_MEMORY=3072m"),
         ({"NODE_HEAP": "much"}, "NODE_HEAP: 'much' is not a memory size"),
         ({"NODE_HEAP": "1.5g"}, "NODE_HEAP: '1.5g' is not a memory size; use a value such as 1536m or 2g"),
         (
             {"DATABASE": "postgres", "POSTGRES_POOL_SIZE": "50"},
-            "4 nodes need 210 connections; set POSTGRES_MAX_CONNECTIONS=210",
+            "4 nodes need 210 connections. Set POSTGRES_MAX_CONNECTIONS=210",
         ),
         ({"DATABASE": "postgres", "POSTGRES_POOL_SIZE": "some"}, "POSTGRES_POOL_SIZE: 'some' is not a number"),
         ({"LINKS": "partya-partyb"}, "LINKS: 'partya-partyb' is not a link"),
         ({"LINKS": "partya-partyb=0mbit"}, "LINKS: 'partya-partyb=0mbit' is not a link"),
-        ({"LINKS": "partya-partya=+1ms"}, "LINKS: partya-partya=+1ms connects partya with itself; remove it"),
+        ({"LINKS": "partya-partya=+1ms"}, "LINKS: partya-partya=+1ms connects partya with itself. Remove it."),
         (
             {"LINKS": "partya-partyb=+1ms partya-partyb=+2ms"},
-            "LINKS: partya-partyb=+2ms sets the same link a second time; remove it",
+            "LINKS: partya-partyb=+2ms sets the same link a second time. Remove it.",
         ),
         (
             {"NOTARY": "raft", "LINKS": "notary-notary2=+1ms"},
@@ -89,14 +89,14 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
         ),
         (
             {"LINKS": "partya-partyd=+1ms"},
-            "LINKS: unknown node 'partyd' in partya-partyd=+1ms; choose from notary, partya, partyb, partyc, and",
+            "LINKS: unknown node 'partyd' in partya-partyd=+1ms. Choose from notary, partya, partyb, partyc, and",
         ),
-        ({"LINKS": "partya-postgres=+1ms"}, "needs PostgreSQL; add --database postgres"),
+        ({"LINKS": "partya-postgres=+1ms"}, "needs PostgreSQL. Add --database postgres."),
     ],
 )
 def test_what_cannot_be_is_said_with_its_remedy(values: dict[str, str], words: str) -> None:
     (problem,) = shape.problems(settings_with(**values), cores=CORES)
-    assert words in problem
+    assert words in str(problem)
 
 
 def test_all_problems_are_told_at_once() -> None:

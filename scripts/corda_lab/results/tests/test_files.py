@@ -1,5 +1,7 @@
 """What a run keeps of its steps."""
 
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 from corda_lab import __version__
 from corda_lab.errors import LabError
 from corda_lab.results import folders
-from corda_lab.results.files import Measured, read_step, stage_table
+from corda_lab.results.files import Measured, command_line, read_step, stage_table
 from corda_lab.steps.entry import StepEntry
 from corda_lab.testing.runs import ENVIRONMENT
 
@@ -40,3 +42,8 @@ def test_a_damaged_table_of_a_step_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "requests.parquet").write_bytes(b"PAR1")
     with pytest.raises(LabError, match="its tables cannot be read"):
         read_step(tmp_path)
+
+
+def test_the_command_can_be_typed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["x", "run", "iou", "--users", "40", "--name", "it's mine"])
+    assert shlex.split(command_line()) == ["scripts/lab", "run", "iou", "--users", "40", "--name", "it's mine"]

@@ -33,6 +33,10 @@ def settings() -> Settings:
     return load_settings(ENV_FILE, {})
 
 
+def steps_of(sweep: SweepFile, settings: Settings) -> list[plan.PlannedStep]:
+    return plan.plan_sweep(sweep, settings).steps
+
+
 def keys(steps: list[plan.PlannedStep]) -> list[str]:
     return [step.key for step in steps]
 
@@ -55,7 +59,7 @@ def test_every_sweep_of_the_repository_can_be_planned(path: Path, settings: Sett
 
 def test_everything_that_varies_is_combined(tmp_path: Path, settings: Settings) -> None:
     text = "workload: iou\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
-    steps = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    steps = steps_of(sweep_of(tmp_path, text), settings)
     assert keys(steps) == [
         "database-h2_users-2_r1",
         "database-h2_users-8_r1",
@@ -77,7 +81,7 @@ steps:
   - {name: tuned, shape: {preset: tuned}, load: {users: 6}, set: {iouValue: 7}}
 vary: {load.pacing: [0s, 100ms]}
 """
-    steps = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    steps = steps_of(sweep_of(tmp_path, text), settings)
     assert [step.label for step in steps][:2] == ["stock, pacing=0s", "stock, pacing=100ms"]
     tuned = steps[3].options("x")
     assert (tuned.users, tuned.pacing_seconds, tuned.overrides) == (6, 0.1, {"iouValue": "7"})
@@ -95,7 +99,7 @@ def test_the_order_is_the_one_that_is_asked_for(
     tmp_path: Path, settings: Settings, order: str, expected: list[str]
 ) -> None:
     vary = "vary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
-    steps = plan.plan_steps(sweep_of(tmp_path, f"workload: iou\nrepeats: 2\norder: {order}\n{vary}"), settings)
+    steps = steps_of(sweep_of(tmp_path, f"workload: iou\nrepeats: 2\norder: {order}\n{vary}"), settings)
     assert ["-".join(str(value) for value in step.point.values()) for step in steps] == expected
 
 
@@ -104,9 +108,9 @@ def test_a_random_order_is_that_of_its_seed_and_starts_the_lab_as_seldom_as_can_
 ) -> None:
     text = "workload: iou\nfresh: shape\nrepeats: 4\norder: randomised\n"
     text += "vary:\n  shape.database: [h2, postgres]\n  load.users: [1, 2, 4]\n"
-    steps = plan.plan_steps(sweep_of(tmp_path, text), settings)
-    assert keys(steps) == keys(plan.plan_steps(sweep_of(tmp_path, text), settings))
-    other = plan.plan_steps(sweep_of(tmp_path, text.replace("repeats", "seed: 2\nrepeats")), settings)
+    steps = steps_of(sweep_of(tmp_path, text), settings)
+    assert keys(steps) == keys(steps_of(sweep_of(tmp_path, text), settings))
+    other = steps_of(sweep_of(tmp_path, text.replace("repeats", "seed: 2\nrepeats")), settings)
     assert keys(steps) != keys(other)
     assert sorted(keys(steps)) == sorted(keys(other))
     # One shape after the other in every repeat, and none at the turns.
@@ -116,15 +120,13 @@ def test_a_random_order_is_that_of_its_seed_and_starts_the_lab_as_seldom_as_can_
 
 def test_a_random_order_of_new_labs_is_random_at_the_turns_too(tmp_path: Path, settings: Settings) -> None:
     text = "workload: iou\nrepeats: 20\norder: randomised\nvary:\n  shape.database: [h2, postgres]\n"
-    first = [step.point["shape.database"] for step in plan.plan_steps(sweep_of(tmp_path, text), settings)][::2]
+    first = [step.point["shape.database"] for step in steps_of(sweep_of(tmp_path, text), settings)][::2]
     turns = [before == after for before, after in pairwise(first)]
     assert {True, False} == set(turns)
 
 
 def test_repeats_have_seeds_of_their_own_and_share_them_between_points(tmp_path: Path, settings: Settings) -> None:
-    steps = plan.plan_steps(
-        sweep_of(tmp_path, "workload: iou\nseed: 5\nrepeats: 2\nvary: {load.users: [1, 2]}\n"), settings
-    )
+    steps = steps_of(sweep_of(tmp_path, "workload: iou\nseed: 5\nrepeats: 2\nvary: {load.users: [1, 2]}\n"), settings)
     assert {(step.repeat, step.seed) for step in steps} == {(1, 5), (2, 6)}
 
 
@@ -136,15 +138,15 @@ vary:
   shape.notary: [simple, jpa]
 """
     with pytest.raises(LabError) as caught:
-        plan.plan_steps(sweep_of(tmp_path, text), settings)
-    lines = caught.value.message.splitlines()
+        steps_of(sweep_of(tmp_path, text), settings)
+    lines = [str(problem) for problem in caught.value.problems]
     assert ["3 parties, simple notary" in line for line in lines] == [True, False, False, False]
     assert "needs 5 parties, but the shape has 3" in lines[0]
-    assert ["add --database postgres" in line for line in lines] == [False, True, False, True]
+    assert ["Add --database postgres." in line for line in lines] == [False, True, False, True]
 
 
 def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:
-    (step,) = plan.plan_steps(sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5}\n"), settings)
+    (step,) = steps_of(sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5}\n"), settings)
     assert plan.PlannedStep.model_validate_json(step.model_dump_json()) == step
     options = step.options("x")
     assert (options.rate, options.users, options.warm_up_seconds_min, options.warm_up_seconds) == (5, 200, 5, 15)
@@ -158,7 +160,7 @@ def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> Non
 
 def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings) -> None:
     text = "workload: iou\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
-    steps = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    steps = steps_of(sweep_of(tmp_path, text), settings)
     found = plan.estimate(steps, settings, fresh="shape")
     assert found.starts == 2
     assert found.seconds_max - found.seconds_min == 4 * (10 + 20)
@@ -169,7 +171,7 @@ def test_every_repeat_of_a_shape_has_a_lab_of_its_own_by_default(tmp_path: Path,
     text = "workload: iou\nrepeats: 3\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
     sweep = sweep_of(tmp_path, text)
     assert sweep.fields.fresh == "repeat"
-    steps = plan.plan_steps(sweep, settings)
+    steps = steps_of(sweep, settings)
     starts: dict[Fresh, int] = {"repeat": 6, "shape": 4, "step": 12}
     for fresh, count in starts.items():
         assert plan.estimate(steps, settings, fresh=fresh).starts == count
@@ -184,16 +186,16 @@ def test_a_name_that_leaves_no_room_for_a_step_s_number_is_refused_in_the_plan(
     for length, is_possible in ((55, True), (56, False)):
         named = replace(sweep, name="a" * length)
         if is_possible:
-            assert len(f"{named.name}-{plan.plan_steps(named, settings)[0].index:04d}") == folders.NAME_LENGTH_MAX
+            assert len(f"{named.name}-{steps_of(named, settings)[0].index:04d}") == folders.NAME_LENGTH_MAX
             continue
         with pytest.raises(LabError, match="cannot be the name of a run"):
-            plan.plan_steps(named, settings)
+            steps_of(named, settings)
 
 
 def test_a_long_list_of_values_still_gives_names_that_files_can_have(tmp_path: Path, settings: Settings) -> None:
     links = [f"party{one}-party{other}=+40ms,10mbit" for one in "abcd" for other in "abcd" if one < other]
     text = f"workload: iou\nshape: {{parties: 4}}\nvary:\n  shape.link: [{links}, {links[:-1]}, {links[1:]}]\n"
-    found = keys(plan.plan_steps(sweep_of(tmp_path, text), settings))
+    found = keys(steps_of(sweep_of(tmp_path, text), settings))
     assert len(set(found)) == 3
     assert all(len(key) <= plan.KEY_LENGTH_MAX + len("_r1") for key in found)
 
@@ -205,7 +207,7 @@ steps:
   - {name: cold, warm_up: {min: 0s, max: 0s}, measure: {min: 60s, max: 60s}}
   - {name: warm}
 """
-    cold, warm = plan.plan_steps(sweep_of(tmp_path, text), settings)
+    cold, warm = steps_of(sweep_of(tmp_path, text), settings)
     assert (cold.warm_up, cold.measure, cold.precision) == ((0, 0), (60, 60), None)
     assert (warm.warm_up, warm.measure, warm.precision) == ((5, 15), (10, 30), 0.05)
     options = cold.options("x")
@@ -213,5 +215,5 @@ steps:
 
 
 def test_smoke_takes_three_and_a_half_minutes_at_most(settings: Settings) -> None:
-    found = plan.estimate(plan.plan_steps(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
+    found = plan.estimate(steps_of(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
     assert found.seconds_max <= 215

@@ -132,7 +132,6 @@ def sweep_file(folder: Path) -> SweepFile:
 
 
 def begin(folder: Path, sweep: SweepFile) -> store.Unfinished:
-    is_search = sweep.fields.find_max is not None
     return store.create(
         folders.run_id(sweep.name),
         sweep.text,
@@ -141,7 +140,7 @@ def begin(folder: Path, sweep: SweepFile) -> store.Unfinished:
             command="scripts/lab sweep twelve.yaml",
             fingerprint=store.fingerprint(sweep.text, ["iou"], SETTINGS),
             quick=sweep.is_quick,
-            steps=[] if is_search else plan.plan_steps(sweep, SETTINGS),
+            steps=plan.plan_sweep(sweep, SETTINGS).steps,
         ),
         results_folder=folder / "results",
     )
@@ -353,7 +352,7 @@ def test_an_image_that_was_built_anew_ends_the_sweep(tmp_path: Path, sample: Pat
 def test_a_sweep_file_that_was_edited_since_is_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = sweep_file(tmp_path)
     monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
-    kept = execute.begin(sweep, SETTINGS)
+    kept = execute.begin(sweep, plan.plan_sweep(sweep, SETTINGS), SETTINGS)
     stored = stored_sweep(kept)
     execute.require_unchanged(kept, stored, SETTINGS)
     sweep.source.path.write_text(SWEEP.replace("repeats: 3", "repeats: 4"), encoding="utf-8")

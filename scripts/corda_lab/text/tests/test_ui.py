@@ -13,11 +13,26 @@ def printed(error: LabError, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_every_line_of_an_error_stands_below_the_first(capsys: pytest.CaptureFixture[str]) -> None:
-    assert printed(LabError("disk: full\n       free some\nport: taken", "Mend it."), capsys) == [
+    assert printed(LabError("disk: full\nport: taken", "Mend it.\nTry again."), capsys) == [
         "error: disk: full",
-        "       free some",
         "       port: taken",
         "       Mend it.",
+        "       Try again.",
+    ]
+
+
+def test_each_remedy_stands_below_its_problem(capsys: pytest.CaptureFixture[str]) -> None:
+    problems = [
+        Problem.of("disk", "full", "Free some."),
+        Problem("no port"),
+        Problem.of("c", "is [b]missing", "Add it."),
+    ]
+    assert printed(LabError(problems=problems), capsys) == [
+        "error: disk: full",
+        "         Free some.",
+        "       no port",
+        "       c: is [b]missing",
+        "         Add it.",
     ]
 
 
@@ -27,6 +42,6 @@ def test_problems_are_a_line_each_and_equal_remedies_are_one(capsys: pytest.Capt
     assert printed(LabError(problems=problems), capsys) == [
         "error: a: is missing",
         "       b: is missing",
-        "       Add them.",
+        "         Add them.",
     ]
     assert LabError(problems=problems, remedy="See the docs.").remedy == "See the docs."

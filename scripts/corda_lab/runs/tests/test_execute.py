@@ -1,0 +1,78 @@
+"""One run from its options to its folder, on a lab and with a generator that are simulated."""
+
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import pytest
+
+from corda_lab.lab import lifecycle, shape
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.report import page
+from corda_lab.results import folders
+from corda_lab.runs import execute, preflight
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import RunPlan
+from corda_lab.testing import simulation
+from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
+
+OPTIONS = LoadOptions("iou", 2, 4, 1, name="short")
+
+
+@pytest.fixture
+def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
+    """The plans of the runs that are measured. Every one has the values of the same simulated load."""
+    simulated = simulation.closed_rows(2, 5, simulation.fixed(0.05))
+    end = simulation.end_words(simulated, 2, 5)
+    subject = plan_of(OPTIONS).subject
+    measured = measured_of(tmp_path, plan_of(OPTIONS), simulated, end)
+    found: list[RunPlan] = []
+
+    def load_containers(_: object, plan: RunPlan) -> MagicMock:
+        found.append(plan)
+        return MagicMock()
+
+    containers = SimpleNamespace(
+        load_containers=load_containers,
+        await_setup=lambda *_: [],
+        let_go=lambda *_: None,
+        generate_load=MagicMock(),
+        collect=lambda *_: (measured.requests, end),
+    )
+    for name in ("Bridge", "Observer", "Prometheus"):
+        monkeypatch.setattr(execute, name, MagicMock())
+    monkeypatch.setattr(execute, "containers", containers)
+    monkeypatch.setattr(execute, "Observed", MagicMock())
+    monkeypatch.setattr(execute, "build_step", lambda *_: measured.step)
+    monkeypatch.setattr(execute, "Measured", lambda *_: measured)
+    monkeypatch.setattr(execute, "read_environment", lambda _: ENVIRONMENT)
+    monkeypatch.setattr(shape, "of_running", lambda settings: settings)
+    monkeypatch.setattr(page, "render", lambda folder: folder)
+    monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
+    for name in ("check_lab_is_up", "check_no_other_load"):
+        monkeypatch.setattr(preflight, name, lambda *_: {})
+    monkeypatch.setattr(preflight, "resolve_subject", lambda *_: subject)
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
+    return found
+
+
+@pytest.fixture
+def moving_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every id that is made is another one, as if time passed in between."""
+    seconds = count()
+    monkeypatch.setattr(folders, "run_id", lambda name: f"20260102T0304{next(seconds):02d}Z-{name}")
+
+
+@pytest.mark.usefixtures("moving_clock")
+def test_a_run_has_one_id(plans: list[RunPlan]) -> None:
+    folder, _ = execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    (plan,) = plans
+    assert folder.name == plan.identity == folders.read_json(folder / "run.json")["id"] == "20260102T030400Z-short"
+    assert plan.identity in plan.driver_arguments()
+
+
+def test_a_run_is_named_after_its_option_or_its_workload() -> None:
+    assert folders.name_of(preflight.prepare(OPTIONS).identity) == "short"
+    assert folders.name_of(preflight.prepare(LoadOptions("iou")).identity) == "iou"
