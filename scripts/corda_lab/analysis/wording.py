@@ -16,7 +16,12 @@ def sentence(text: str) -> str:
     """``text`` with a full stop and a capital letter, unless it begins with a name such as ``numberOfStatesPerTx``."""
     word = text.partition(" ")[0]
     start = text[:1].upper() if word[1:].islower() or len(word) == 1 else text[:1]
-    return start + text[1:] + ("" if text.endswith(".") else ".")
+    return ended(start + text[1:])
+
+
+def ended(text: str) -> str:
+    """``text`` with a full stop."""
+    return text if text.endswith(".") else f"{text}."
 
 
 def joined(texts: Sequence[str]) -> str:

@@ -1,8 +1,19 @@
-"""Facts about a run in one line each: its machine and its load."""
+"""Facts about a run in one line each: its machine, its load and its notes."""
 
+from collections.abc import Mapping
+
+from corda_lab.analysis.notes import Kind
 from corda_lab.results.manifest import Host
 from corda_lab.steps.entry import LoadEntry
 from corda_lab.text.words import plural
+
+NOTE_TITLES: Mapping[Kind, str] = {
+    "failed": "Failed",
+    "error": "Failed requests",
+    "invalid": "Invalid",
+    "warning": "Warning",
+}
+"""What the reports put in front of a note, by its kind."""
 
 
 def machine(host: Host) -> str:

@@ -12,7 +12,7 @@ from corda_lab.analysis.significance import MetricComparisons, is_paired
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
-from corda_lab.report.facts import load_facts, machine
+from corda_lab.report.facts import NOTE_TITLES, load_facts, machine
 from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan, Span
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
@@ -361,6 +361,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "sweep": run.sweep,
         "errors_shown": SHOWN_MAX,
         "conclusion": conclusion,
+        "note_titles": NOTE_TITLES,
         "tiles": tiles(run, conclusion),
         "search": [chart.as_dict() for chart in searches],
         "curves": [chart.as_dict() for chart in curves],
