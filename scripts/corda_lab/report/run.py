@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.analysis import limits, points, saturation, wording
+from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
 from corda_lab.report import charts_run, commands, costs
 from corda_lab.report.chart import Chart
@@ -116,8 +116,8 @@ def tiles(step: StepEntry) -> list[dict[str, str]]:
         *(
             {
                 "name": name,
-                "value": milliseconds(latency.quantile(name)).split()[0],
-                "unit": milliseconds(latency.quantile(name)).split()[-1],
+                "value": value,
+                "unit": unit,
                 "state": "",
                 "detail": detail + since,
             }
@@ -126,6 +126,7 @@ def tiles(step: StepEntry) -> list[dict[str, str]]:
                 ("p95", "95 % took no longer"),
                 ("p99", "99 % took no longer"),
             )
+            for value, unit in (values.with_unit(latency.quantile(name), name),)
         ),
         {
             "name": "errors",

@@ -72,8 +72,7 @@ def top_tiles(judged: MetricComparisons) -> list[tuple[str, str, str, str]]:
     """The values of the best points, as (name, value, unit, detail). A single best point has all its metrics."""
 
     def words(name: str, top: Point, metric: str, detail: str) -> tuple[str, str, str, str]:
-        value, _, unit = values.shown(top.estimate(metric).value, metric).partition(" ")
-        return name, value, unit, detail
+        return name, *values.with_unit(top.estimate(metric).value, metric), detail
 
     metric = judged.metric
     name = {"ms": f"lowest {metric}"}.get(METRICS[metric].unit, f"highest {METRICS[metric].title}")

@@ -27,6 +27,21 @@ def test_an_interval_is_shown_up_to_a_factor_of_ten(
     assert values.interval_shown(low, high) == shown
 
 
+@pytest.mark.parametrize(
+    ("value", "metric", "told"),
+    [
+        (45.6, "p50", ("45.6", "ms")),
+        (1534.0, "p99", ("1.53", "s")),
+        (12.3, "throughput", ("12.30", "flows/s")),
+        (0.0, "states", ("0.00", "states/s")),
+        (None, "p50", ("–", "")),
+        (None, "states", ("–", "")),
+    ],
+)
+def test_a_value_and_its_unit_stand_apart(value: float | None, metric: str, told: tuple[str, str]) -> None:
+    assert values.with_unit(value, metric) == told
+
+
 def test_a_search_tells_the_lowest_rate_above_the_confirmed_one(search: Path) -> None:
     run = stored.read(search)
     for found in points.searched(run, points.points(run)):

@@ -94,6 +94,7 @@ def test_a_run_without_an_answer_still_has_a_report(stored_run: Callable[..., Pa
     run = stored_run(error_every=1)
     text = without_scripts((run / "report.html").read_text(encoding="utf-8"))
     assert "no flow was completed in the measuring window" in text
+    assert len(re.findall(r"<h2>p\d\d</h2><p class=\"value\">– <small></small></p>", text)) == 3
     assert "Warning" in text or "Failed" in text
 
 
