@@ -28,6 +28,8 @@ class Metric:
     name: str
     title: str
     unit: str
+    unit_words: str
+    """The unit in a sentence. A latency has none, because it is told in ms or in s."""
     higher_is: Literal["faster", "slower"]
     of: Callable[[StepEntry], float | None]
 
@@ -53,9 +55,9 @@ def _states(step: StepEntry) -> float | None:
 
 
 METRICS: dict[str, Metric] = {
-    "throughput": Metric("throughput", "throughput", "flows/s", "faster", _throughput),
-    "states": Metric("states", "throughput in states", "states/s", "faster", _states),
-    **{name: Metric(name, f"latency {name}", "ms", "slower", _latency(name)) for name in ("p50", "p95", "p99")},
+    "throughput": Metric("throughput", "throughput", "flows/s", "flows per second", "faster", _throughput),
+    "states": Metric("states", "throughput in states", "states/s", "states per second", "faster", _states),
+    **{name: Metric(name, f"latency {name}", "ms", "", "slower", _latency(name)) for name in ("p50", "p95", "p99")},
 }
 
 

@@ -111,6 +111,18 @@ def test_each_workload_is_judged_by_itself(tmp_path: Path) -> None:
     assert [one.compared.verdict for one in judged.planned] == ["faster", "faster"]
 
 
+def test_a_point_is_named_without_its_workload_where_the_sentence_names_it(tmp_path: Path) -> None:
+    links = [["partya-partyb=+8ms", "partya-notary=+4ms"], ["partya-partyb=+9ms"]]
+    several = SimulatedSweep(vary={"workload": ["iou", "cash-issue"], "shape.link": links}, x=None)
+    run = stored.read(store_sweep(tmp_path, several))
+    judged = significance.judge(run, points.points(run))
+    names = {wording.name_of(judged, point) for point in points.points(run)}
+    assert names == {"link partya-partyb=+8ms, link partya-notary=+4ms", "link partya-partyb=+9ms"}
+    assert {wording.name_of(replace(judged, strata=judged.strata[:1]), top) for top in judged.tops} == {
+        top.label for top in judged.tops
+    }
+
+
 def test_without_intervals_ratios_stand_alone_and_nothing_is_said_of_judging(tmp_path: Path) -> None:
     once = SimulatedSweep(vary={"shape.corda": ["4.8", "4.9", "4.10"]}, x=None, factors={}, noise=0.01, repeats=1)
     text = concluded(store_sweep(tmp_path, once))
