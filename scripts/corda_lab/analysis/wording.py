@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from corda_lab.analysis.points import METRICS, Point, value_words
+from corda_lab.analysis.points import METRICS, Point
 from corda_lab.analysis.significance import MetricComparisons, PointComparison
 from corda_lab.analysis.values import TOO_FEW_REPEATS, bare, interval_shown, interval_words
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
+from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import listed, plural
 
 LABELS_SHOWN_MAX = 4
