@@ -68,12 +68,10 @@ def markdown(run: StoredRun) -> str:
     for point in points(run):
         values = " | ".join(cell(with_interval(point, name)) for name in metrics)
         lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)} |")
-    git = environment.git
-    commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [
         "",
-        f"{shapes}. Commit {commit}. {machine(environment.host)}.",
+        f"{shapes}. Commit {environment.git.words}. {machine(environment.host)}.",
         "",
         f"`{run.manifest.command}`",
     ]

@@ -12,7 +12,7 @@ from corda_lab.analysis.significance import MetricComparisons, is_paired
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
-from corda_lab.report.facts import NOTE_TITLES, load_facts, machine
+from corda_lab.report.facts import NOTE_TITLES, environment_facts, load_facts
 from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan, Span
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
@@ -220,10 +220,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
     for numbers in alike.values():
         environments = [run.manifest.environments[number] for number in numbers]
         environment = environments[0]
-        versions, git = environment.versions, environment.git
-        java = ", ".join(f"{name} {version}" for name, version in versions.java.items())
         steps = [str(step.index) for step in run.steps if step.environment in numbers]
-        commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
         found.append(
             {
                 "steps": wording.steps_words(steps) if steps else "no step",
@@ -231,11 +228,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "facts": [
                     ("Shape of the lab", labels.describe(environment.shape)),
                     *link_facts(environments),
-                    ("Corda", f"{versions.corda} (Java: {java})"),
-                    ("Docker", f"engine {versions.engine}, Compose {versions.compose}"),
-                    ("Commit", commit),
-                    ("Stand-in images", ", ".join(environment.stand_ins) or "none (all images are official)"),
-                    ("Machine", machine(environment.host)),
+                    *environment_facts(environment),
                 ],
                 "images": environment.images,
                 "settings": environment.settings,

@@ -23,6 +23,13 @@ def test_says_in_words_what_was_achieved(stored_run: Callable[..., Path]) -> Non
     assert "97 % busy, so the CPU was the limit" in text
 
 
+def test_names_the_commit_and_the_software_that_was_measured(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    commit = "0123456789ab with uncommitted changes"
+    assert f"<td>{commit}</td>" in (run / "report.html").read_text(encoding="utf-8")
+    assert f"Commit {commit}." in (run / "summary.md").read_text(encoding="utf-8")
+
+
 def test_loads_nothing_from_anywhere(stored_run: Callable[..., Path]) -> None:
     text = (stored_run() / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"<(?:script|img|iframe|link)[^>]+(?:src|href)=\"(?!data:)", text)
