@@ -187,8 +187,8 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
         [round(counts.get(place, 0) / length, 2) for place, length in zip(places, lengths, strict=True)],
         kind="area",
     )
-    column = "latency_intended_ms" if step.open_load else "latency_ms"
-    measured = ended_within(done, Window(window.started_at, window.ended_at))[column].drop_nulls().sort()
+    measured = ended_within(done, Window(window.started_at, window.ended_at))
+    latency = measured[step.judged_latency_column].drop_nulls().sort()
     mean_rate = step.throughput_per_second
     drawn = [
         Chart(
@@ -199,7 +199,7 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
             [flows],
             marks=[Mark("mean", round(mean_rate, 3), f"mean {mean_rate:.2f}")],
         ),
-        histogram(measured, "step-latency", "Latency distribution", "", "requests"),
+        histogram(latency, "step-latency", "Latency distribution", "", "requests"),
     ]
     span = {
         "start": 0,
