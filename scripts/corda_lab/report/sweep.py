@@ -27,12 +27,7 @@ from corda_lab.text.words import (
     plural,
 )
 
-METRIC_NAMES = (
-    "node_cpu_cores",
-    "node_heap_used_bytes",
-    "node_gc_share",
-    *saturation.SERIES,
-)
+METRIC_NAMES = tuple(dict.fromkeys([*(panel.series for panel in charts_over_time.PANELS), *saturation.SERIES]))
 """Metrics in ``metrics.parquet`` that the report of a sweep reads."""
 
 
