@@ -102,7 +102,7 @@ def test_a_run_without_an_answer_still_has_a_report(stored_run: Callable[..., Pa
     text = without_scripts((run / "report.html").read_text(encoding="utf-8"))
     assert "no flow was completed in the measuring window" in text
     assert len(re.findall(r"<h2>p\d\d</h2><p class=\"value\">– <small></small></p>", text)) == 3
-    assert "Warning" in text or "Failed" in text
+    assert re.search(r'<li class="bad"><b>Failed:</b> [^<]*no flow was completed', text)
 
 
 def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
