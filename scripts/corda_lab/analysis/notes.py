@@ -32,7 +32,7 @@ def notes(run: StoredRun) -> list[Note]:
     """Why steps failed or are invalid, and the warnings of the valid steps: each reason once, with its steps."""
     found = []
     if run.sweep.quick:
-        text = "every point was measured only once, for 20 s (--quick): do not quote these values."
+        text = "every point was measured only once, and briefly (--quick): do not quote these values."
         found.append(Note("warning", text))
     kinds: dict[Kind, Callable[[StepEntry], Sequence[Reason]]] = {
         "failed": failures,

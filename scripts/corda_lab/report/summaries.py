@@ -20,8 +20,6 @@ from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 
-FILES = ("summary.md", "summary.csv", "summary.json")
-
 
 def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
     """The names of the files, each with a function that makes its text."""
