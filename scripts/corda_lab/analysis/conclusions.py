@@ -9,7 +9,7 @@ from corda_lab.analysis import saturation
 from corda_lab.analysis.differences import differences
 from corda_lab.analysis.headline import headline
 from corda_lab.analysis.limits import failure_sentence, limits
-from corda_lab.analysis.notes import notes
+from corda_lab.analysis.notes import Note, notes
 from corda_lab.analysis.points import METRICS, Point, known_metrics, searched
 from corda_lab.analysis.saturation import Utilisation
 from corda_lab.analysis.significance import MetricComparisons, judge
@@ -27,7 +27,7 @@ class Conclusion:
 
     headline: str
     sentences: list[tuple[str, str]]
-    notes: list[str]
+    notes: list[Note]
     judged: MetricComparisons
     uses: dict[str, list[Utilisation]]
 
@@ -51,7 +51,7 @@ def conclude(run: StoredRun, points: Sequence[Point], samples: pl.DataFrame) -> 
     return Conclusion(
         headline(run, judged, searches),
         [(name, sentence(text)) for name, text in entries if text],
-        [sentence(note) for note in notes(run)],
+        notes(run),
         judged,
         uses,
     )

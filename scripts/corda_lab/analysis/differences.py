@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from corda_lab.analysis.points import Point, value_words
+from corda_lab.analysis.points import Point
 from corda_lab.analysis.significance import (
     CANNOT_COMPARE,
     NOTHING_COMPLETED,
@@ -15,6 +15,7 @@ from corda_lab.analysis.significance import (
 from corda_lab.analysis.wording import has_interval, joined, judged_words, ratio_only, ratio_words, some, too_few
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
+from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import plural
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from corda_lab.analysis.points import Point, SearchResult, grouped, x_name
-from corda_lab.analysis.saturation import Utilisation
+from corda_lab.analysis.saturation import Resource, Utilisation
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.analysis.values import why
 from corda_lab.analysis.wording import joined
@@ -12,6 +12,9 @@ from corda_lab.steps.open_load import arrival_problems
 from corda_lab.text.words import parameter_name
 
 KEPT_UP = "the system kept up with the offered rate"
+
+CPU_AND_GC = (Resource.HOST_CPU, Resource.NODE_CPU, Resource.GC)
+"""The resources whose use is told where nothing was saturated."""
 
 
 def limits(
@@ -67,10 +70,10 @@ def closed_limit(run: StoredRun, points: Sequence[Point], top: Point, uses: dict
 
 
 def evidence(uses: Sequence[Utilisation]) -> str:
-    """What was saturated. If nothing was: the utilisation of CPU and heap, and what flows may have waited for."""
+    """What was saturated. If nothing was: the use of CPU and garbage collection, and what flows may have waited for."""
     if saturated := [use.evidence for use in uses if use.is_saturated]:
         return "; ".join(saturated)
-    seen = [use.evidence for use in uses if use.evidence and use.resource in ("host CPU", "node CPU", "GC")]
+    seen = [use.evidence for use in uses if use.evidence and use.resource in CPU_AND_GC]
     waiting = "flows may have waited for one another, for a disk or for the network"
     return f"no monitored resource was saturated. {joined(['; '.join(seen), waiting] if seen else [waiting])}"
 

@@ -1,13 +1,26 @@
 """The notes of a sweep: why steps failed or are invalid, and the warnings of valid steps."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from corda_lab.analysis.wording import steps_words
+from corda_lab.analysis.wording import ended, steps_words
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import reasons
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 from corda_lab.steps.reasons import Reason
+
+Kind = Literal["failed", "error", "invalid", "warning"]
+"""Why a step failed, the errors of failed requests, why a step is invalid, and what a reader should know."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """One line above a report. ``text`` does not name its kind; the reports put that in front, in their own words."""
+
+    kind: Kind
+    text: str
 
 
 def failures(step: StepEntry) -> list[Reason]:
@@ -15,32 +28,38 @@ def failures(step: StepEntry) -> list[Reason]:
     return [] if step.phase != "measure" else [*step.verdict.reasons, *step.thresholds.reasons]
 
 
-def notes(run: StoredRun) -> list[str]:
+def notes(run: StoredRun) -> list[Note]:
     """Why steps failed or are invalid, and the warnings of the valid steps: each reason once, with its steps."""
     found = []
     if run.sweep.quick:
-        found.append("Warning: every point was measured only once, for 20 s (--quick): do not quote these values")
-    kinds: dict[str, Callable[[StepEntry], Sequence[Reason]]] = {
-        "Failed": failures,
-        "Invalid": lambda step: step.validity.reasons,
-        "Warning": lambda step: step.flags if step.validity.valid else [],
+        text = "every point was measured only once, and briefly (--quick): do not quote these values."
+        found.append(Note("warning", text))
+    kinds: dict[Kind, Callable[[StepEntry], Sequence[Reason]]] = {
+        "failed": failures,
+        "invalid": lambda step: step.validity.reasons,
+        "warning": lambda step: step.flags if step.validity.valid else [],
     }
-    for title, reasons_of in kinds.items():
+    for kind, reasons_of in kinds.items():
         groups: dict[tuple[object, ...], list[tuple[StepEntry, Reason]]] = {}
         for step in run.steps:
             for one in reasons_of(step):
                 groups.setdefault(reasons.kind(one), []).append((step, one))
         found += [
-            f"{title}: {steps_words([str(step.index) for step, _ in members])}: "
-            f"{reasons.sentence([one for _, one in members])}"
+            Note(
+                kind,
+                ended(
+                    f"{steps_words([str(step.index) for step, _ in members])}: "
+                    f"{reasons.sentence([one for _, one in members])}"
+                ),
+            )
             for members in groups.values()
         ]
-        found += error_notes(run) if title == "Failed" else []
+        found += error_notes(run) if kind == "failed" else []
     return found
 
 
-def error_notes(run: StoredRun) -> list[str]:
+def error_notes(run: StoredRun) -> list[Note]:
     """The most frequent errors of the failed steps. Empty for a search, which causes errors on purpose."""
     failed = [step for step in run.steps if failures(step)]
     kinds = grouped_errors(error for step in failed for error in step.errors)
-    return [f"Failed requests: {error_words(kind)}" for kind in kinds[:SHOWN_MAX]]
+    return [Note("error", ended(error_words(kind))) for kind in kinds[:SHOWN_MAX]]

@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from corda_lab.knobs import labels
 from corda_lab.results.manifest import SearchOutcome
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats import intervals
 from corda_lab.stats.intervals import Interval
 from corda_lab.steps.entry import ParameterValue, StepEntry
-from corda_lab.text.words import parameter_name, plural
+from corda_lab.steps.parameters import value_words
 
 RATE = "load.rate"
 """The parameter that a search for the highest rate varies."""
@@ -28,6 +27,8 @@ class Metric:
     name: str
     title: str
     unit: str
+    unit_words: str
+    """The unit in a sentence. A latency has none, because it is told in ms or in s."""
     higher_is: Literal["faster", "slower"]
     of: Callable[[StepEntry], float | None]
 
@@ -53,9 +54,9 @@ def _states(step: StepEntry) -> float | None:
 
 
 METRICS: dict[str, Metric] = {
-    "throughput": Metric("throughput", "throughput", "flows/s", "faster", _throughput),
-    "states": Metric("states", "throughput in states", "states/s", "faster", _states),
-    **{name: Metric(name, f"latency {name}", "ms", "slower", _latency(name)) for name in ("p50", "p95", "p99")},
+    "throughput": Metric("throughput", "throughput", "flows/s", "flows per second", "faster", _throughput),
+    "states": Metric("states", "throughput in states", "states/s", "states per second", "faster", _states),
+    **{name: Metric(name, f"latency {name}", "ms", "", "slower", _latency(name)) for name in ("p50", "p95", "p99")},
 }
 
 
@@ -119,22 +120,6 @@ class Point:
         return Estimate(values[0] if values else None, None, None, len(values), None)
 
 
-def value_words(parameter: str, value: ParameterValue) -> str:
-    """A value of a parameter as text, with the name of the parameter where needed: ``PostgreSQL``, ``8 users``."""
-    name = parameter_name(parameter)
-    if parameter == RATE:
-        return f"{value}/s"
-    if parameter == "load.users" and isinstance(value, int):
-        return plural(value, "user")
-    if parameter.startswith("shape."):
-        return labels.option_label(parameter.removeprefix("shape."), value)
-    if isinstance(value, bool):
-        return f"{name} {str(value).lower()}"
-    if isinstance(value, str) and not value[:1].isdigit():
-        return value
-    return f"{value} {name}" if parameter.startswith("load.") else f"{name} {value}"
-
-
 def x_name(run: StoredRun) -> str | None:
     """The parameter on the x axis; None if the points have no order."""
     if run.sweep.find_max:
@@ -178,7 +163,7 @@ def _label(run: StoredRun, step: StepEntry) -> str:
     label = str(step.label or step.workload)
     if not run.sweep.find_max:
         return label
-    rate = f"{step.load.rate_per_second:g}/s"
+    rate = value_words(RATE, step.load.rate_per_second)
     return f"{rate}, {label}" if step.point else rate
 
 

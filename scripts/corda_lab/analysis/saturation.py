@@ -7,6 +7,7 @@ another.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import polars as pl
 
@@ -28,11 +29,22 @@ PENDING_MIN = 1.0
 SERIES = ("artemis_queue_messages", "hikari_connections_pending")
 
 
+class Resource(StrEnum):
+    """A resource that can be saturated. Its value is its name in reports."""
+
+    GENERATOR = "generator"
+    HOST_CPU = "host CPU"
+    NODE_CPU = "node CPU"
+    GC = "GC"
+    CONNECTIONS = "database connections"
+    QUEUE = "queue"
+
+
 @dataclass(frozen=True)
 class Utilisation:
     """The utilisation of one resource. ``value`` is None if it is not known; ``text`` names the node, if any."""
 
-    resource: str
+    resource: Resource
     value: float | None
     text: str
     is_saturated: bool
@@ -80,7 +92,7 @@ def node_cpu(point: Point, steps: Sequence[StepEntry], environment: Environment)
     cores = by_node([step.resources.node_cpu_cores for step in steps])
     allowed = cores_of_node(environment)
     if not cores or not allowed:
-        return Utilisation("node CPU", None, "–", False, "")
+        return Utilisation(Resource.NODE_CPU, None, "–", False, "")
     node = max(cores, key=lambda name: cores[name])
     share = 100 * cores[node] / allowed
     evidence = f"{node} used {cores[node]:.2f} of the {allowed:g} cores that a node may use"
@@ -89,15 +101,17 @@ def node_cpu(point: Point, steps: Sequence[StepEntry], environment: Environment)
     if cpuset and shared and 100 * total / shared > share:
         share = 100 * total / shared
         evidence = f"all nodes together used {total:.2f} of the {shared:g} cores that they are bound to ({cpuset})"
-        return Utilisation("node CPU", share, f"all nodes {total:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
-    return Utilisation("node CPU", share, f"{node} {cores[node]:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
+        return Utilisation(
+            Resource.NODE_CPU, share, f"all nodes {total:.2f} cores", share >= BUSY_PERCENT_MIN, evidence
+        )
+    return Utilisation(Resource.NODE_CPU, share, f"{node} {cores[node]:.2f} cores", share >= BUSY_PERCENT_MIN, evidence)
 
 
 def machine(steps: Sequence[StepEntry], environment: Environment) -> Utilisation:
     """The CPU of the machine in %, with the three processes that used most of it."""
     busy = mean([step.resources.host_busy_percent for step in steps])
     if busy is None:
-        return Utilisation("host CPU", None, "–", False, "")
+        return Utilisation(Resource.HOST_CPU, None, "–", False, "")
     cores = by_node([{**step.resources.node_cpu_cores, **step.resources.lab_cpu_cores} for step in steps])
     first = sorted(cores, key=lambda name: -cores[name])[:3]
     count = environment.host.cpu_count
@@ -107,27 +121,27 @@ def machine(steps: Sequence[StepEntry], environment: Environment) -> Utilisation
     stolen = mean([step.resources.host_stolen_percent for step in steps])
     if stolen is not None and stolen > STOLEN_PERCENT_MAX:
         evidence += f" with {percent(stolen)} CPU steal"
-    return Utilisation("host CPU", busy, percent(busy), busy >= BUSY_PERCENT_MIN, evidence)
+    return Utilisation(Resource.HOST_CPU, busy, percent(busy), busy >= BUSY_PERCENT_MIN, evidence)
 
 
 def collecting(steps: Sequence[StepEntry]) -> Utilisation:
     """The garbage collection of the node that spent the most time in it, in %."""
     shares = by_node([step.resources.node_gc_share for step in steps])
     if not shares:
-        return Utilisation("GC", None, "–", False, "")
+        return Utilisation(Resource.GC, None, "–", False, "")
     node = max(shares, key=lambda name: shares[name])
     share = 100 * shares[node]
     evidence = f"{node} spent {percent(share)} of the time in garbage collection"
-    return Utilisation("GC", share, f"{node} {percent(share)}", share >= GC_PERCENT_MIN, evidence)
+    return Utilisation(Resource.GC, share, f"{node} {percent(share)}", share >= GC_PERCENT_MIN, evidence)
 
 
 def generator(steps: Sequence[StepEntry]) -> Utilisation:
     """The CPU of the busiest process of the generator, in % of one core."""
     share = mean([step.generator.cpu_percent_max for step in steps])
     if share is None:
-        return Utilisation("generator", None, "–", False, "")
+        return Utilisation(Resource.GENERATOR, None, "–", False, "")
     evidence = f"the generator used {percent(share)} of its core"
-    return Utilisation("generator", share, percent(share), share > GENERATOR_CPU_PERCENT_MAX, evidence)
+    return Utilisation(Resource.GENERATOR, share, percent(share), share > GENERATOR_CPU_PERCENT_MAX, evidence)
 
 
 def queue(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Utilisation:
@@ -155,13 +169,13 @@ def queue(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Utilisation:
         for node, pairs in depths.items()
     }
     if not grown:
-        return Utilisation("queue", None, "–", False, "")
+        return Utilisation(Resource.QUEUE, None, "–", False, "")
     node = max(grown, key=lambda name: grown[name][1] - grown[name][0])
     first, last = grown[node]
     is_growing = last - first >= max(QUEUE_GROWTH_MIN, first)
     evidence = f"the inbound queue of {node} grew from {amount(first)} to {amount(last)} messages"
     text = f"{node} {last - first:+.0f}" if last - first >= 0.5 else "no growth"
-    return Utilisation("queue", last - first, text, is_growing, evidence)
+    return Utilisation(Resource.QUEUE, last - first, text, is_growing, evidence)
 
 
 def connections(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Utilisation:
@@ -177,11 +191,11 @@ def connections(steps: Sequence[StepEntry], samples: pl.DataFrame) -> Utilisatio
             means.setdefault(node, []).append(value)
     waiting = {node: sum(values) / len(values) for node, values in means.items()}
     if not waiting:
-        return Utilisation("database connections", None, "–", False, "")
+        return Utilisation(Resource.CONNECTIONS, None, "–", False, "")
     node = max(waiting, key=lambda name: waiting[name])
     evidence = f"on average {waiting[node]:.1f} threads of {node} waited for a database connection"
     text = f"{node} {waiting[node]:.1f} waiting" if waiting[node] >= 0.05 else "none waiting"
-    return Utilisation("database connections", waiting[node], text, waiting[node] >= PENDING_MIN, evidence)
+    return Utilisation(Resource.CONNECTIONS, waiting[node], text, waiting[node] >= PENDING_MIN, evidence)
 
 
 def uses(run: StoredRun, point: Point, samples: pl.DataFrame) -> list[Utilisation]:

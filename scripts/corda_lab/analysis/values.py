@@ -18,6 +18,14 @@ def bare(value: float | None, metric: str) -> str:
     return milliseconds(value) if METRICS[metric].unit == "ms" else per_second(value)
 
 
+def with_unit(value: float | None, metric: str) -> tuple[str, str]:
+    """A value as ``shown``, as (text, unit): ``("45.6", "ms")``, ``("1.23", "s")``. None is ``("–", "")``."""
+    if value is None:
+        return "–", ""
+    text, _, unit = shown(value, metric).partition(" ")
+    return text, unit
+
+
 def without_value(point: Point) -> str:
     """The text for a point without a value: it has no valid step, or (a dash) no latency because no flow ended."""
     return "–" if point.valid else "no valid step"

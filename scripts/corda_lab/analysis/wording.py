@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from corda_lab.analysis.points import METRICS, Point
 from corda_lab.analysis.significance import MetricComparisons, PointComparison
-from corda_lab.analysis.values import TOO_FEW_REPEATS, interval_shown, interval_words, shown
+from corda_lab.analysis.values import TOO_FEW_REPEATS, bare, interval_shown, interval_words
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
+from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import listed, plural
 
 LABELS_SHOWN_MAX = 4
@@ -16,7 +17,12 @@ def sentence(text: str) -> str:
     """``text`` with a full stop and a capital letter, unless it begins with a name such as ``numberOfStatesPerTx``."""
     word = text.partition(" ")[0]
     start = text[:1].upper() if word[1:].islower() or len(word) == 1 else text[:1]
-    return start + text[1:] + ("" if text.endswith(".") else ".")
+    return ended(start + text[1:])
+
+
+def ended(text: str) -> str:
+    """``text`` with a full stop."""
+    return text if text.endswith(".") else f"{text}."
 
 
 def joined(texts: Sequence[str]) -> str:
@@ -58,8 +64,9 @@ def range_words(point: Point, metric: str) -> str:
 
 
 def value_only(point: Point, metric: str) -> str:
-    """``12.3 flows per second``."""
-    return shown(point.estimate(metric).value, metric).replace("/s", " per second")
+    """``12.3 flows per second``, ``45.6 ms``."""
+    value, unit = bare(point.estimate(metric).value, metric), METRICS[metric].unit_words
+    return f"{value} {unit}" if unit else value
 
 
 def value_with_range(point: Point, metric: str) -> str:
@@ -81,9 +88,10 @@ def extreme(metric: str) -> str:
 
 def name_of(judged: MetricComparisons, point: Point) -> str:
     """The label of a point. It leaves out the workload if there are several, because the sentence names it already."""
-    if len(judged.strata) == 1:
+    if len(judged.strata) == 1 or "workload" not in point.values:
         return point.label
-    return ", ".join(part for part in point.label.split(", ") if part != point.workload) or point.label
+    rest = [value_words(name, value) for name, value in point.values.items() if name != "workload"]
+    return ", ".join(rest) or point.label
 
 
 def too_few(judged: MetricComparisons) -> str:

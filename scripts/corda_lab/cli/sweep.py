@@ -7,7 +7,13 @@ import typer
 from corda_lab.cli.options import ImagesOption, forced_images
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
+from corda_lab.sweeps.file import QUICK_MEASURE_SECONDS, QUICK_WARM_UP_SECONDS
 from corda_lab.text import ui
+
+QUICK_HELP = (
+    f"Run every point once (at most {QUICK_WARM_UP_SECONDS:g} s warm-up, {QUICK_MEASURE_SECONDS:g} s measured): "
+    "a test, not a measurement."
+)
 
 
 def sweep(
@@ -17,7 +23,7 @@ def sweep(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its duration; run nothing.")] = False,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Run every point once (30 s warm-up, 20 s measured): a test, not a measurement."),
+        typer.Option("--quick", help=QUICK_HELP),
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the latest unfinished sweep, or the latest one of FILE.")

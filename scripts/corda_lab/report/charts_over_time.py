@@ -1,5 +1,6 @@
 """Charts over time: of a whole sweep, and of one of its steps."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,26 @@ TIME_BIN_COUNT_MAX = 1500
 
 ROW_COLUMNS = ("step", "started_at", "ended_at", "latency_ms", "latency_intended_ms", "outcome")
 """Columns of ``requests.parquet`` that the report of a sweep reads."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of the chart of the whole run: a series of ``metrics.parquet`` by node, multiplied by ``scale``."""
+
+    series: str
+    title: str
+    scale: float = 1.0
+    queue: str | None = None
+    """The only kind of queue that is drawn; None for series without queues."""
+
+
+PANELS = (
+    Panel("node_cpu_cores", "cores"),
+    Panel("node_heap_used_bytes", "heap, MiB", scale=1 / MIB),
+    Panel("node_gc_share", "GC, % of time", scale=100.0),
+    Panel("artemis_queue_messages", "queue, messages", queue="inbound"),
+)
+"""The panels of the chart of the whole run below its throughput, from top to bottom."""
 
 
 def origin_of(run: StoredRun) -> float:
@@ -143,19 +164,12 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> C
         node: {"colour": f"node-{node.lower()}", "dash": DASHES[place % len(DASHES)]}
         for place, node in enumerate(nodes)
     }
-    inbound = samples.filter(pl.col("labels").str.contains('"inbound"', literal=True))
     traces = [completed_over_run(rows, run, max(width, 2.0))]
-    for panel, (name, frame, scale) in enumerate(
-        (
-            ("node_cpu_cores", samples, 1.0),
-            ("node_heap_used_bytes", samples, 1 / MIB),
-            ("node_gc_share", samples, 100.0),
-            ("artemis_queue_messages", inbound, 1.0),
-        ),
-        start=1,
-    ):
+    for place, panel in enumerate(PANELS, start=1):
+        of_queue = pl.col("labels").str.contains(f'"{panel.queue}"', literal=True)
+        frame = samples.filter(of_queue) if panel.queue else samples
         traces += nodes_over_run(
-            frame, name, run, sampled, panel=panel, scale=scale, looks=looks, is_in_legend=panel == 1
+            frame, panel.series, run, sampled, panel=place, scale=panel.scale, looks=looks, is_in_legend=place == 1
         )
     return Chart(
         "over-time",
@@ -167,7 +181,7 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> C
         traces,
         x_title="seconds since the load of the first step began",
         width="wide",
-        panels=("flows/s", "cores", "heap, MiB", "GC, % of time", "queue, messages"),
+        panels=("flows/s", *(panel.title for panel in PANELS)),
     )
 
 
@@ -187,8 +201,8 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
         [round(counts.get(place, 0) / length, 2) for place, length in zip(places, lengths, strict=True)],
         kind="area",
     )
-    column = "latency_intended_ms" if step.open_load else "latency_ms"
-    measured = ended_within(done, Window(window.started_at, window.ended_at))[column].drop_nulls().sort()
+    measured = ended_within(done, Window(window.started_at, window.ended_at))
+    latency = measured[step.judged_latency_column].drop_nulls().sort()
     mean_rate = step.throughput_per_second
     drawn = [
         Chart(
@@ -199,7 +213,7 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
             [flows],
             marks=[Mark("mean", round(mean_rate, 3), f"mean {mean_rate:.2f}")],
         ),
-        histogram(measured, "step-latency", "Latency distribution", "", "requests"),
+        histogram(latency, "step-latency", "Latency distribution", "", "requests"),
     ]
     span = {
         "start": 0,

@@ -70,18 +70,12 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
     )
 
 
-def latency_column(step: StepEntry) -> tuple[str, str]:
-    """The column of the latency by which a load is judged, and the moment from which it is measured."""
-    if step.open_load:
-        return "latency_intended_ms", "intended start"
-    return "latency_ms", "start"
-
-
 def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
     """Every request as a dot, or a random sample of them, and percentiles over bins."""
     origin = step.window.load_started_at
     total = step.window.load_ended_at - origin
-    column, since = latency_column(step)
+    column = step.judged_latency_column
+    since = "intended start" if step.open_load else "start"
     done = rows.filter(is_done())
     dots = done if done.height <= DOT_COUNT_MAX else done.sample(DOT_COUNT_MAX, seed=1).sort("ended_at")
     sampled = "" if dots.height == done.height else f" (random sample of {DOT_COUNT_MAX:,})"
@@ -307,7 +301,7 @@ def all_charts(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry, conse
         throughput(rows, step),
         latency_over_time(rows, step),
         *([lag(rows, step)] if step.open_load else []),
-        latency_histogram(window_latency(rows, step, latency_column(step)[0])),
+        latency_histogram(window_latency(rows, step, step.judged_latency_column)),
         latency_ecdf(rows, step),
         *([consensus_histogram(consensus)] if consensus is not None else []),
         in_flight(rows, metrics, step),

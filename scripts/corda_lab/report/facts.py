@@ -1,14 +1,38 @@
-"""Facts about a run in one line each: its machine and its load."""
+"""Facts about a run in one line each: its environment, its load and the kinds of its notes."""
 
-from corda_lab.results.manifest import Host
+from collections.abc import Mapping
+
+from corda_lab.analysis.notes import Kind
+from corda_lab.results.manifest import Environment, Host
 from corda_lab.steps.entry import LoadEntry
 from corda_lab.text.words import plural
+
+NOTE_TITLES: Mapping[Kind, str] = {
+    "failed": "Failed",
+    "error": "Failed requests",
+    "invalid": "Invalid",
+    "warning": "Warning",
+}
+"""What the reports put in front of a note, by its kind."""
 
 
 def machine(host: Host) -> str:
     """``2 cores of AMD EPYC, 24 GiB, Linux 6.1``."""
     memory = "" if host.memory_bytes is None else f", {host.memory_bytes / 1024**3:.0f} GiB"
     return f"{plural(host.cpu_count or 0, 'core')} of {host.cpu_model}{memory}, {host.kernel}"
+
+
+def environment_facts(environment: Environment) -> list[tuple[str, str]]:
+    """The rows about software and machine that the reports of runs and sweeps share, as (name, text)."""
+    versions = environment.versions
+    java = ", ".join(f"{name} {version}" for name, version in versions.java.items())
+    return [
+        ("Corda", f"{versions.corda} (Java: {java})"),
+        ("Docker", f"engine {versions.engine}, Compose {versions.compose}"),
+        ("Commit", environment.git.words),
+        ("Stand-in images", ", ".join(environment.stand_ins) or "none (all images are official)"),
+        ("Machine", machine(environment.host)),
+    ]
 
 
 def load_facts(load: LoadEntry) -> str:

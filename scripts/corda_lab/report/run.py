@@ -4,11 +4,11 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.analysis import limits, points, saturation, wording
+from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
 from corda_lab.report import charts_run, commands, costs
 from corda_lab.report.chart import Chart
-from corda_lab.report.facts import load_facts, machine
+from corda_lab.report.facts import environment_facts, load_facts, machine
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
@@ -116,8 +116,8 @@ def tiles(step: StepEntry) -> list[dict[str, str]]:
         *(
             {
                 "name": name,
-                "value": milliseconds(latency.quantile(name)).split()[0],
-                "unit": milliseconds(latency.quantile(name)).split()[-1],
+                "value": value,
+                "unit": unit,
                 "state": "",
                 "detail": detail + since,
             }
@@ -126,6 +126,7 @@ def tiles(step: StepEntry) -> list[dict[str, str]]:
                 ("p95", "95 % took no longer"),
                 ("p99", "99 % took no longer"),
             )
+            for value, unit in (values.with_unit(latency.quantile(name), name),)
         ),
         {
             "name": "errors",
@@ -176,12 +177,7 @@ def count_rows(step: StepEntry) -> list[dict[str, str]]:
 
 def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list[tuple[str, str]]:
     """The table of facts about a run, as (name, text)."""
-    load, versions, git = step.load, environment.versions, environment.git
-    window = step.window
-    commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
-    stand_ins = ", ".join(environment.stand_ins) or "none (all images are official)"
-    java = ", ".join(f"{name} {version}" for name, version in versions.java.items())
-    law = step.littles_law
+    load, window, law = step.load, step.window, step.littles_law
     deviation = law.deviation_percent
     return [
         ("Load", load_facts(load)),
@@ -199,11 +195,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
             (f"Link {link.name}", f"round trip {link.through_ms:.1f} ms, without the proxy {link.direct_ms:.1f} ms")
             for link in environment.links_measured
         ),
-        ("Corda", f"{versions.corda} (Java: {java})"),
-        ("Docker", f"engine {versions.engine}, Compose {versions.compose}"),
-        ("Commit", commit),
-        ("Stand-in images", stand_ins),
-        ("Machine", machine(environment.host)),
+        *environment_facts(environment),
         (
             "Little's law",
             f"{law.throughput_per_second:.2f}/s × {law.latency_mean_seconds:.3f} s = {law.product:.2f}; "

@@ -10,16 +10,15 @@ from typing import Any
 import polars as pl
 
 from corda_lab.analysis import conclusions, saturation
+from corda_lab.analysis.notes import Note
 from corda_lab.analysis.points import METRICS, Point, known_metrics, points
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.knobs import labels
 from corda_lab.report import run as report_run
-from corda_lab.report.facts import machine
+from corda_lab.report.facts import NOTE_TITLES, machine
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
-
-FILES = ("summary.md", "summary.csv", "summary.json")
 
 
 def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
@@ -31,18 +30,23 @@ def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
     }
 
 
-def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[str]]:
-    """The headline, the sentences and the warnings of a run or a sweep."""
+def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[Note]]:
+    """The headline, the sentences and the notes of a run or a sweep."""
     if not run.is_sweep:
         step = run.steps[0]
-        notes = [f"Failed: {reason}" for reason in step.verdict.reasons]
-        notes += [f"Failed requests: {error_words(kind)}" for kind in grouped_errors(step.errors)[:SHOWN_MAX]]
-        notes += [f"Invalid: {reason}" for reason in step.validity.reasons]
-        notes += [f"Warning: {flag}" for flag in step.flags]
+        notes = [Note("failed", str(reason)) for reason in step.verdict.reasons]
+        notes += [Note("error", error_words(kind)) for kind in grouped_errors(step.errors)[:SHOWN_MAX]]
+        notes += [Note("invalid", str(reason)) for reason in step.validity.reasons]
+        notes += [Note("warning", str(flag)) for flag in step.flags]
         return report_run.headline(step), report_run.sentences(run.environment(step), step), notes
     samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
     found = conclusions.conclude(run, points(run), samples)
     return found.headline, [f"**{name}:** {text}" for name, text in found.sentences], found.notes
+
+
+def note_words(note: Note) -> str:
+    """A note with its kind in front: ``Failed: no flow was completed``."""
+    return f"{NOTE_TITLES[note.kind]}: {note.text}"
 
 
 def cell(text: str) -> str:
@@ -55,19 +59,17 @@ def markdown(run: StoredRun) -> str:
     headline, sentences, notes = conclusions_of(run)
     environment = run.environment(run.steps[0])
     lines = [f"### {run.identity}", "", headline, "", *(f"- {text}" for text in sentences)]
-    lines += [f"- ⚠ {text}" for text in notes]
+    lines += [f"- ⚠ {note_words(note)}" for note in notes]
     metrics = known_metrics(points(run))
     titles = " | ".join(METRICS[name].title.removeprefix("latency ") for name in metrics)
     lines += ["", f"| point | {titles} | valid steps |", f"|---|{'---|' * len(metrics)}---|"]
     for point in points(run):
         values = " | ".join(cell(with_interval(point, name)) for name in metrics)
         lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)} |")
-    git = environment.git
-    commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [
         "",
-        f"{shapes}. Commit {commit}. {machine(environment.host)}.",
+        f"{shapes}. Commit {environment.git.words}. {machine(environment.host)}.",
         "",
         f"`{run.manifest.command}`",
     ]
@@ -119,7 +121,7 @@ def data(run: StoredRun) -> str:
         "command": run.manifest.command,
         "headline": headline,
         "sentences": sentences,
-        "notes": notes,
+        "notes": [note_words(note) for note in notes],
         "points": [point_data(point) for point in points(run)],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -12,7 +12,7 @@ from corda_lab.analysis.significance import MetricComparisons, is_paired
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
-from corda_lab.report.facts import load_facts, machine
+from corda_lab.report.facts import NOTE_TITLES, environment_facts, load_facts
 from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan, Span
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
@@ -27,12 +27,7 @@ from corda_lab.text.words import (
     plural,
 )
 
-METRIC_NAMES = (
-    "node_cpu_cores",
-    "node_heap_used_bytes",
-    "node_gc_share",
-    *saturation.SERIES,
-)
+METRIC_NAMES = tuple(dict.fromkeys([*(panel.series for panel in charts_over_time.PANELS), *saturation.SERIES]))
 """Metrics in ``metrics.parquet`` that the report of a sweep reads."""
 
 
@@ -72,8 +67,7 @@ def top_tiles(judged: MetricComparisons) -> list[tuple[str, str, str, str]]:
     """The values of the best points, as (name, value, unit, detail). A single best point has all its metrics."""
 
     def words(name: str, top: Point, metric: str, detail: str) -> tuple[str, str, str, str]:
-        value, _, unit = values.shown(top.estimate(metric).value, metric).partition(" ")
-        return name, value, unit, detail
+        return name, *values.with_unit(top.estimate(metric).value, metric), detail
 
     metric = judged.metric
     name = {"ms": f"lowest {metric}"}.get(METRICS[metric].unit, f"highest {METRICS[metric].title}")
@@ -221,10 +215,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
     for numbers in alike.values():
         environments = [run.manifest.environments[number] for number in numbers]
         environment = environments[0]
-        versions, git = environment.versions, environment.git
-        java = ", ".join(f"{name} {version}" for name, version in versions.java.items())
         steps = [str(step.index) for step in run.steps if step.environment in numbers]
-        commit = (git.commit or "unknown")[:12] + (" with uncommitted changes" if git.has_changes else "")
         found.append(
             {
                 "steps": wording.steps_words(steps) if steps else "no step",
@@ -232,11 +223,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "facts": [
                     ("Shape of the lab", labels.describe(environment.shape)),
                     *link_facts(environments),
-                    ("Corda", f"{versions.corda} (Java: {java})"),
-                    ("Docker", f"engine {versions.engine}, Compose {versions.compose}"),
-                    ("Commit", commit),
-                    ("Stand-in images", ", ".join(environment.stand_ins) or "none (all images are official)"),
-                    ("Machine", machine(environment.host)),
+                    *environment_facts(environment),
                 ],
                 "images": environment.images,
                 "settings": environment.settings,
@@ -361,6 +348,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "sweep": run.sweep,
         "errors_shown": SHOWN_MAX,
         "conclusion": conclusion,
+        "note_titles": NOTE_TITLES,
         "tiles": tiles(run, conclusion),
         "search": [chart.as_dict() for chart in searches],
         "curves": [chart.as_dict() for chart in curves],

@@ -402,9 +402,18 @@ class StepEntry(RequestValues):
     _reasons = field_validator("flags", "measured_again", mode="before")(_read_reasons)
 
     @property
+    def judged_latency_column(self) -> Literal["latency_intended_ms", "latency_ms"]:
+        """The name of the latency that counts: the column of the rows, and the field here and in each part.
+
+        In open load, it runs from the intended start and includes the wait for a place.
+        """
+        return "latency_intended_ms" if self.open_load else "latency_ms"
+
+    @property
     def judged_latency(self) -> Distribution:
-        """The latency that counts. In open load, it runs from the intended start and includes the wait for a place."""
-        return self.latency_intended_ms if self.open_load else self.latency_ms
+        """The latency that counts, in ms."""
+        latency: Distribution = getattr(self, self.judged_latency_column)
+        return latency
 
     def updated(self, **changes: Any) -> "StepEntry":
         """A copy with some fields replaced."""

@@ -138,6 +138,7 @@ class LoadOptions:
             choices=ARRIVALS,
             help="When requests start. closed: users wait for answers. constant, poisson: open load at --rate.",
             is_generators=True,
+            label=lambda arrivals: "closed load" if arrivals == "closed" else f"{arrivals} arrivals",
         ),
     ] = "closed"
     rate: Annotated[
@@ -186,6 +187,7 @@ class LoadOptions:
             at_least=1,
             at_most=WORKERS_MAX,
             stored="workers",
+            label=lambda workers: plural(workers, "worker"),
         ),
     ] = None
     node: Annotated[

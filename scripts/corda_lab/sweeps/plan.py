@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.errors import LabError
-from corda_lab.knobs import labels
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import SIZE, variables_of
 from corda_lab.lab import shape
@@ -20,6 +19,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, Stopping, attributes_of, check_options
+from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields
 from corda_lab.text.durations import parse_duration
@@ -121,7 +121,7 @@ class SweepPoint:
     @property
     def label(self) -> str:
         """The values that vary, in words: ``8 users, PostgreSQL``; the workload's name if nothing varies."""
-        return ", ".join(label_of(key, value) for key, value in self.values.items()) or self.workload
+        return ", ".join(value_words(key, value) for key, value in self.values.items()) or self.workload
 
     @property
     def key(self) -> str:
@@ -132,17 +132,6 @@ class SweepPoint:
             return whole
         digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
         return f"{whole[: KEY_LENGTH_MAX - len(digest) - 1]}-{digest}"
-
-
-def label_of(key: str, value: ParameterValue) -> str:
-    """Describe one value that varies: ``8 users``, ``PostgreSQL``, ``Corda 4.10``."""
-    group, _, name = key.partition(".")
-    if not name:
-        return str(value)
-    if group == "shape":
-        return labels.option_label(name, value)
-    label = LOAD_OPTIONS[name].label if group == "load" else None
-    return label(value) if label else f"{name}={value}"
 
 
 def _word(value: ParameterValue) -> str:

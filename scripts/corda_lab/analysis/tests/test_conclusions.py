@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from corda_lab.analysis import conclusions, limits, points, saturation, significance, wording
+from corda_lab.analysis import conclusions, limits, notes, points, saturation, significance, wording
 from corda_lab.results import stored
 from corda_lab.testing.sweeps import INVALID, SimulatedSweep, store_sweep
 
@@ -16,7 +16,7 @@ def concluded(folder: Path) -> str:
     run = stored.read(folder)
     samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
     found = conclusions.conclude(run, points.points(run), samples)
-    return "\n".join([found.headline, *(text for _, text in found.sentences), *found.notes])
+    return "\n".join([found.headline, *(text for _, text in found.sentences), *(note.text for note in found.notes)])
 
 
 def test_concludes_in_words_where_throughput_was_best(sweep: Path) -> None:
@@ -111,6 +111,18 @@ def test_each_workload_is_judged_by_itself(tmp_path: Path) -> None:
     assert [one.compared.verdict for one in judged.planned] == ["faster", "faster"]
 
 
+def test_a_point_is_named_without_its_workload_where_the_sentence_names_it(tmp_path: Path) -> None:
+    links = [["partya-partyb=+8ms", "partya-notary=+4ms"], ["partya-partyb=+9ms"]]
+    several = SimulatedSweep(vary={"workload": ["iou", "cash-issue"], "shape.link": links}, x=None)
+    run = stored.read(store_sweep(tmp_path, several))
+    judged = significance.judge(run, points.points(run))
+    names = {wording.name_of(judged, point) for point in points.points(run)}
+    assert names == {"link partya-partyb=+8ms, link partya-notary=+4ms", "link partya-partyb=+9ms"}
+    assert {wording.name_of(replace(judged, strata=judged.strata[:1]), top) for top in judged.tops} == {
+        top.label for top in judged.tops
+    }
+
+
 def test_without_intervals_ratios_stand_alone_and_nothing_is_said_of_judging(tmp_path: Path) -> None:
     once = SimulatedSweep(vary={"shape.corda": ["4.8", "4.9", "4.10"]}, x=None, factors={}, noise=0.01, repeats=1)
     text = concluded(store_sweep(tmp_path, once))
@@ -168,3 +180,11 @@ def test_many_steps_of_one_reason_are_told_once() -> None:
     assert wording.steps_words([str(number) for number in range(1, 21)]) == (
         "steps 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 9 more"
     )
+
+
+def test_a_note_has_a_kind_and_its_text_does_not_repeat_it(tmp_path: Path) -> None:
+    broken = SimulatedSweep(vary={"load.users": [2, 8]}, collapsed=(2,), invalid={3: INVALID})
+    found = notes.notes(stored.read(store_sweep(tmp_path, broken)))
+    assert list(dict.fromkeys(note.kind for note in found)) == ["failed", "error", "invalid"]
+    assert f"step 3: {INVALID}." in [note.text for note in found if note.kind == "invalid"]
+    assert all(note.text.endswith(".") for note in found)

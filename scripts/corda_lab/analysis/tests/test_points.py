@@ -1,7 +1,6 @@
 """The points of a sweep: their names, their intervals, and what a search found."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -9,6 +8,7 @@ from corda_lab.analysis import points, values
 from corda_lab.results import stored
 from corda_lab.steps.entry import VerdictEntry
 from corda_lab.steps.reasons import reason
+from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,21 @@ def test_an_interval_is_shown_up_to_a_factor_of_ten(
     low: float | None, high: float | None, shown: tuple[float, float] | None
 ) -> None:
     assert values.interval_shown(low, high) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "metric", "told"),
+    [
+        (45.6, "p50", ("45.6", "ms")),
+        (1534.0, "p99", ("1.53", "s")),
+        (12.3, "throughput", ("12.30", "flows/s")),
+        (0.0, "states", ("0.00", "states/s")),
+        (None, "p50", ("–", "")),
+        (None, "states", ("–", "")),
+    ],
+)
+def test_a_value_and_its_unit_stand_apart(value: float | None, metric: str, told: tuple[str, str]) -> None:
+    assert values.with_unit(value, metric) == told
 
 
 def test_a_search_tells_the_lowest_rate_above_the_confirmed_one(search: Path) -> None:
@@ -51,14 +66,7 @@ def test_points_of_a_search_are_told_apart_by_their_rate(search: Path) -> None:
     assert labels[0] == "4/s, H2"
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value", "told"),
-    [
-        ("load.users", 8, "8 users"),
-        ("shape.database", "postgres", "PostgreSQL"),
-        ("shape.heap", "2g", "heap 2g"),
-        ("shape.dev_mode", False, "production mode"),
-    ],
-)
-def test_values_are_told_with_their_parameter_where_they_need_it(parameter: str, value: Any, told: str) -> None:
-    assert points.value_words(parameter, value) == told
+def test_a_group_and_a_comparison_have_the_words_of_the_point_s_label(tmp_path: Path) -> None:
+    varied = SimulatedSweep(vary={"load.users": [2, 8], "load.workers": [1, 2], "set.n": [10]}, repeats=1)
+    first, *_ = points.points(stored.read(store_sweep(tmp_path, varied)))
+    assert (first.label, first.group_label) == ("2 users, 1 worker, n=10", "1 worker, n=10")

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from corda_lab.analysis import points, saturation
+from corda_lab.analysis.saturation import Resource
 from corda_lab.results import stored
 from corda_lab.testing.entries import changed
 from corda_lab.testing.runs import ENVIRONMENT
@@ -30,10 +31,10 @@ def test_a_growing_queue_and_a_full_heap_are_seen(sweep: Path) -> None:
         }
     )
     used = {use.resource: use for use in saturation.uses(run, point, grown)}
-    assert used["queue"].is_saturated
-    assert "the inbound queue of PartyB grew from" in used["queue"].evidence
-    assert used["GC"].is_saturated
-    assert not used["generator"].is_saturated
+    assert used[Resource.QUEUE].is_saturated
+    assert "the inbound queue of PartyB grew from" in used[Resource.QUEUE].evidence
+    assert used[Resource.GC].is_saturated
+    assert not used[Resource.GENERATOR].is_saturated
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.report import page
-from corda_lab.results import folders
+from corda_lab.results import folders, stored
 from corda_lab.testing.pages import chart_data, without_scripts
 from corda_lab.testing.runs import part
 from corda_lab.text import words
@@ -21,6 +21,13 @@ def test_says_in_words_what_was_achieved(stored_run: Callable[..., Path]) -> Non
     assert "No request failed. The four counts agree" in text
     assert "2 cores of A processor of some kind, 24 GiB" in text
     assert "97 % busy, so the CPU was the limit" in text
+
+
+def test_names_the_commit_and_the_software_that_was_measured(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    commit = "0123456789ab with uncommitted changes"
+    assert f"<td>{commit}</td>" in (run / "report.html").read_text(encoding="utf-8")
+    assert f"Commit {commit}." in (run / "summary.md").read_text(encoding="utf-8")
 
 
 def test_loads_nothing_from_anywhere(stored_run: Callable[..., Path]) -> None:
@@ -94,7 +101,8 @@ def test_a_run_without_an_answer_still_has_a_report(stored_run: Callable[..., Pa
     run = stored_run(error_every=1)
     text = without_scripts((run / "report.html").read_text(encoding="utf-8"))
     assert "no flow was completed in the measuring window" in text
-    assert "Warning" in text or "Failed" in text
+    assert len(re.findall(r"<h2>p\d\d</h2><p class=\"value\">– <small></small></p>", text)) == 3
+    assert re.search(r'<li class="bad"><b>Failed:</b> [^<]*no flow was completed', text)
 
 
 def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
@@ -141,6 +149,22 @@ def test_a_mix_shows_every_part_and_counts_each_flow(stored_run: Callable[..., P
     assert "Parts of the mix" in text
     assert "IouUpdate: completions on PartyA" in text
     assert "states/s" in text
+
+
+def test_the_parts_of_a_mix_have_the_latency_that_counts(stored_open_run: Callable[..., Path]) -> None:
+    run = stored_open_run(rate=20, service_seconds=0.1, pool=5)
+    content = folders.read_json(run / "steps.json")
+    (step,) = content["steps"]
+    step["parts"] = [step["parts"][0], {**step["parts"][0], "name": "other"}]
+    folders.write_json(run / "steps.json", content)
+    page.render(run)
+    (entry,) = stored.read(run).steps
+    assert entry.judged_latency == entry.latency_intended_ms
+    first = entry.parts[0]
+    judged, sent = (words.milliseconds(latency.mean) for latency in (first.latency_intended_ms, first.latency_ms))
+    mix = text_of(run).partition("Parts of the mix")[2].partition("</article>")[0]
+    assert f">{judged}<" in mix
+    assert f">{sent}<" not in mix
 
 
 def test_expected_failures_are_shown_apart_from_errors(stored_run: Callable[..., Path]) -> None:

@@ -293,6 +293,15 @@ def test_every_chart_has_a_place_and_every_place_a_chart(sweep: Path) -> None:
     assert places == set(report_charts(sweep)) | {"step-throughput", "step-latency"}
 
 
+@pytest.mark.parametrize("stored_sweep", ["sweep", "search"])
+def test_every_chart_and_every_panel_has_data(request: pytest.FixtureRequest, stored_sweep: str) -> None:
+    charts = report_charts(request.getfixturevalue(stored_sweep))
+    assert [name for name, chart in charts.items() if not any(trace["x"] for trace in chart["traces"])] == []
+    over_time = charts["over-time"]
+    drawn = {trace["panel"] for trace in over_time["traces"] if any(y is not None for y in trace["y"])}
+    assert drawn == set(range(len(over_time["panels"])))
+
+
 def test_texts_of_others_are_shown_as_text(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, errors_every=50))
     steps = folders.read_json(folder / "steps.json")
