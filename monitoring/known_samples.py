@@ -204,7 +204,7 @@ def run_samples(failed: float) -> list[Known]:
                 bridge | {"node": "PartyA", "reason": "too-many-outstanding-flows"},
                 rise=failed * 0.25,
             ),
-            Known("locust_requests_total", workload | {"outcome": "error"}, rise=failed),
+            Known("locust_requests_total", workload | {"outcome": "failed"}, rise=failed),
         ]
     return series
 

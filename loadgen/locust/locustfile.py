@@ -9,12 +9,13 @@ from locust import FastHttpUser, constant, constant_pacing, events, task
 from locust.contrib.fasthttp import FAILURE_EXCEPTIONS
 from locust.exception import StopUser
 
-from lab_load.answer import Answer, no_answer, read_answer
+from lab_load.answer import Answer, no_answer, not_sent, read_answer
 from lab_load.distributed import make_generator
 from lab_load.generator import leave
 from lab_load.generator_settings import GeneratorSettings
 from lab_load.locust_arguments import add_arguments
 from lab_load.pool import Place
+from lab_workload.load import UNWANTED
 from lab_workload.problems import LoadError
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
@@ -102,7 +103,7 @@ class FlowUser(FastHttpUser):
             ) as response:
                 ended = time.monotonic()
                 answer = _read(response)
-                if self._run.outcome_of(request.part, answer) == "error":
+                if self._run.outcome_of(request.part, answer) in UNWANTED:
                     response.failure(self._run.error_label(answer))
                 else:
                     response.success()
@@ -122,7 +123,9 @@ class FlowUser(FastHttpUser):
 
 def _read(response) -> Answer:
     if not response.status_code:
-        return no_answer(str(response.error) or type(response.error).__name__)
+        no_one_listens = isinstance(response.error, ConnectionRefusedError)
+        reason = str(response.error) or type(response.error).__name__
+        return not_sent(reason) if no_one_listens else no_answer(reason)
     try:
         body = response.content
     except FAILURE_EXCEPTIONS as error:

@@ -24,7 +24,7 @@ def stored_run(tmp_path: Path) -> Callable[..., Path]:
         users: int = 20,
         service_seconds: float = 0.055,
         error_every: int = 0,
-        failure: str = "error",
+        failure: str = "failed",
         errors: Sequence[str] = (),
         counted: Counts | None = None,
         parts: tuple[LoadPart, ...] = (),
@@ -48,10 +48,10 @@ def stored_open_run(tmp_path: Path) -> Callable[..., Path]:
 
     def opened(*, rate: float = 10, service_seconds: float = 0.05, pool: int = 20, lag_seconds: float = 0.0) -> Path:
         service = simulation.fixed(service_seconds)
-        simulated, dropped = simulation.open_rows(rate, 75, service, pool=pool, lag_seconds=lag_seconds)
+        simulated, drops = simulation.open_rows(rate, 75, service, pool=pool, lag_seconds=lag_seconds)
         options = LoadOptions("iou", pool, 60, 15, arrivals="constant", rate=rate)
-        end = simulation.end_words(simulated, pool, 75, rate=rate, dropped=dropped)
-        return store(tmp_path, plan_of(options), simulated, end)
+        end = simulation.end_words(simulated, pool, 75, rate=rate, drops=drops)
+        return store(tmp_path, plan_of(options), simulated, end, drops=drops)
 
     return opened
 

@@ -18,6 +18,8 @@ _FLOW_RAN = frozenset({200, 502, 504})
 """HTTP statuses after which a user in closed load continues at once, because a flow ran or may have run."""
 
 _PROBLEM_PREFIX = "urn:corda-lab:problem:"
+_UNKNOWN_OUTCOMES = frozenset({"no-answer", "unreadable-answer", "outcome-unknown", "internal-error"})
+"""Problems that do not say whether the flow ran. An answer with status 5xx that is not from the bridge is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,12 @@ class Answer:
     def ok(self) -> bool:
         """Whether the flow succeeded."""
         return self.error is None
+
+    @property
+    def leaves_unknown(self) -> bool:
+        """Whether the answer does not say if the flow succeeded: it may still be running, or be on the ledger."""
+        name = (self.error or "").partition(":")[0]
+        return name in _UNKNOWN_OUTCOMES or name.startswith("http-5")
 
     @property
     def label(self) -> str:
@@ -78,8 +86,13 @@ def read_answer(status: int, body: bytes, retry_after: str | None) -> Answer:
 
 
 def no_answer(reason: str) -> Answer:
-    """Return an ``Answer`` for a request without an answer: connection refused or lost, or timeout."""
+    """Return an ``Answer`` for a request that may have been sent, but has no answer: connection lost, or timeout."""
     return Answer(status=0, error=f"no-answer: {reason}"[:ERROR_TEXT_MAX], pause_seconds=PAUSE_SECONDS)
+
+
+def not_sent(reason: str) -> Answer:
+    """Return an ``Answer`` for a request that never left the generator, because nothing accepted the connection."""
+    return Answer(status=0, error=f"not-sent: {reason}"[:ERROR_TEXT_MAX], pause_seconds=PAUSE_SECONDS)
 
 
 def _json_object(body: bytes) -> dict[str, Any] | None:

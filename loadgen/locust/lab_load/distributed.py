@@ -190,8 +190,7 @@ class Master(Generator):
         summaries = sorted(run.summaries.values(), key=lambda summary: summary.worker)
         self._write_end(run.plan, summaries, str(run.exit_reason))
         requests = sum(summary.requests for summary in summaries)
-        errors = sum(summary.errors for summary in summaries)
-        run.outcome = f"{run.exit_reason}, {requests} requests of {len(summaries)} workers, {errors} errors"
+        run.outcome = f"{run.exit_reason}, {requests} requests of {len(summaries)} workers"
 
     def _stop_runner(self) -> None:
         self._environment.runner.stop(send_stop_to_client=not self._headless)

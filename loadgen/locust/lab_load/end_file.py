@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lab_load.load_plan import LoadPlan
 from lab_load.schedule import Lags
+from lab_workload.load import OUTCOMES, Outcome
 from lab_workload.run_end import PreparedStep, RunEnd, WorkerEnd
 
 LAG_QUANTILE = 0.99
@@ -29,8 +30,7 @@ class ProcessSummary:
     ended_at: float
     users: int
     requests: int
-    errors: int
-    expected: int
+    outcomes: dict[Outcome, int]
     cpu_percent_max: float
     """Highest CPU utilisation over a window, in percent of one core; see ``CpuMeter``."""
     exit_reason: str
@@ -59,8 +59,7 @@ def end_of(
         rate=choice.rate if choice.is_open else None,
         users=sum(summary.users for summary in summaries),
         requests=sum(summary.requests for summary in summaries),
-        errors=sum(summary.errors for summary in summaries),
-        expected=sum(summary.expected for summary in summaries),
+        outcomes={name: sum(summary.outcomes[name] for summary in summaries) for name in OUTCOMES},
         offered=_sum(summary.offered for summary in summaries),
         late=_sum(summary.late for summary in summaries),
         dropped=_sum(summary.dropped for summary in summaries),

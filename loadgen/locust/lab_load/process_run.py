@@ -3,6 +3,7 @@
 import json
 import random
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -18,10 +19,10 @@ from lab_load.pool import Pool
 from lab_load.row_writer import RowsError, RowWriter
 from lab_load.same_failure import SameFailure
 from lab_load.schedule import Schedule, arrival_offsets
-from lab_workload.load import Outcome
+from lab_workload.load import OUTCOMES, UNWANTED, Outcome
 from lab_workload.prepared import ALONE, Share
 from lab_workload.problems import LoadError, TemplateError
-from lab_workload.row import Row
+from lab_workload.row import Drop, Row
 from lab_workload.workload import WorkloadPart
 
 ERROR_LABELS_MAX = 50
@@ -77,7 +78,8 @@ class ProcessRun:
         self._error_labels: set[str] = set()
         self._same_failure = SameFailure()
         self._cpu = CpuMeter()
-        self._users_started = self._requests = self._errors = self._expected = 0
+        self._outcomes: Counter[Outcome] = Counter()
+        self._users_started = self._requests = 0
         self._users_max = 0
         self._started = time.monotonic()
         self._spawned: float | None = None
@@ -109,13 +111,13 @@ class ProcessRun:
         return request
 
     def outcome_of(self, part: WorkloadPart, answer: Answer) -> Outcome:
-        """Return ``ok``, ``expected`` for the failure that the workload expects, or ``error`` for any other."""
+        """Return the outcome of a request with this answer. A part may expect any failure, also an unknown outcome."""
         if answer.error is None:
             return "ok"
         expect = part.expect
-        if expect is None or expect.error not in answer.error or expect.status not in (None, answer.status):
-            return "error"
-        return "expected"
+        if expect is not None and expect.error in answer.error and expect.status in (None, answer.status):
+            return "expected"
+        return "unknown" if answer.leaves_unknown else "failed"
 
     def end(self, request: Request, answer: Answer, ended: float) -> None:
         """Record the row of a request that ended at ``ended`` on the monotonic clock. Raises ``RowsError``."""
@@ -123,10 +125,9 @@ class ProcessRun:
             return
         duration_seconds = ended - request.started
         outcome = self.outcome_of(request.part, answer)
-        self._errors += outcome == "error"
-        self._expected += outcome == "expected"
+        self._outcomes[outcome] += 1
         self._metrics.ended(outcome, duration_seconds)
-        self._same_failure.note(request.ordinal, answer if outcome == "error" else None)
+        self._same_failure.note(request.ordinal, answer if outcome in UNWANTED else None)
         intended = request.intended
         self._writer.append(
             Row(
@@ -189,8 +190,8 @@ class ProcessRun:
     @property
     def outcome(self) -> str:
         """A short description of how the run ended, for the log."""
-        expected = f", {self._expected} expected failures" if self._expected else ""
-        return f"{self._exit_reason}, {self._requests} requests, {self._errors} errors{expected}"
+        counts = ", ".join(f"{self._outcomes[name]} {name}" for name in OUTCOMES if self._outcomes[name])
+        return f"{self._exit_reason}, {self._requests} requests: {counts or 'none ended'}"
 
     @property
     def elapsed_seconds(self) -> float:
@@ -198,8 +199,9 @@ class ProcessRun:
         return time.monotonic() - self._started
 
     def tick(self) -> None:
-        """Write the rows and sample the CPU utilisation. Called once per second. Raises ``RowsError``."""
+        """Write rows and drops, and sample the CPU utilisation. Called once per second. Raises ``RowsError``."""
         self._cpu.sample()
+        self._write_drops()
         self._writer.flush()
 
     def close(self) -> ProcessSummary:
@@ -210,8 +212,14 @@ class ProcessRun:
         with suppress(RowsError):  # the writer raises it again when it is closed
             for request in list(self._in_flight.values()):
                 self.end(request, no_answer("the run ended first"), ended)
+            self._write_drops()
         self._writer.close()
         return self._summary(ended)
+
+    def _write_drops(self) -> None:
+        if self.pool is not None:
+            for intended in self.pool.schedule.take_drops():
+                self._writer.append_drop(Drop(worker=self.share.worker, intended_at=wall_seconds(intended)))
 
     def _args_of(self, part: WorkloadPart, user: int) -> dict[str, Any]:
         values = self._values.for_user(user)
@@ -238,8 +246,7 @@ class ProcessRun:
             ended_at=wall_seconds(ended),
             users=self._users_max or self._users_started,
             requests=self._requests,
-            errors=self._errors,
-            expected=self._expected,
+            outcomes={name: self._outcomes[name] for name in OUTCOMES},
             cpu_percent_max=self._cpu.close(),
             exit_reason=self._exit_reason,
             offered=schedule.offered if schedule else None,

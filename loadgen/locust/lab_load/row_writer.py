@@ -1,4 +1,4 @@
-"""Writes the rows of a run: one JSON object per line and request, one file per worker.
+"""Writes the rows and drops of a run: one JSON object per line and arrival, one file of each kind per worker.
 
 A row is encoded when its request ends, and written within a second. If a process is killed, at most that second is
 lost, and the last row may be incomplete. A row counts only with its line break; readers ignore the rest.
@@ -8,6 +8,7 @@ lost, and the last row may be incomplete. A row counts only with its line break;
 import json
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from lab_workload.problems import LoadError
@@ -25,11 +26,46 @@ class RowsError(LoadError):
 class RowWriter:
     """Appends rows to a new file, ``<run id>.ndjson`` or, for worker i, ``<run id>.<i>.ndjson``.
 
-    Raises ``RowsError`` if the file already exists or cannot be created.
+    Drops go to a second file, which exists only if there is one. Raises ``RowsError`` if a file already exists or
+    cannot be created.
     """
 
     def __init__(self, directory: Path, run_id: str, worker: int = 0) -> None:
-        self._path = rows_path(directory, run_id, worker)
+        self._run_id = run_id
+        self._rows = _LineFile(rows_path(directory, run_id, worker), run_id)
+        self._drops: _LineFile | None = None
+        self._drops_path = drops_path(directory, run_id, worker)
+
+    def append(self, row: Mapping[str, object]) -> None:
+        """Append one row. Raises ``RowsError`` if the buffer is full and cannot be written."""
+        self._rows.append(row)
+
+    def append_drop(self, drop: Mapping[str, object]) -> None:
+        """Append one drop. Raises ``RowsError`` as ``append`` does."""
+        self._drops = self._drops or _LineFile(self._drops_path, self._run_id)
+        self._drops.append(drop)
+
+    def flush(self) -> None:
+        """Write the buffers. After a failure, a file keeps only complete writes, and every later call raises."""
+        for file in self._files:
+            file.flush()
+
+    def close(self) -> None:
+        """Write the buffers, sync the files to disk and close them. Raises ``RowsError``."""
+        with ExitStack() as closing:
+            for file in self._files:
+                closing.callback(file.close)
+
+    @property
+    def _files(self) -> list["_LineFile"]:
+        return [self._rows, *([self._drops] if self._drops else [])]
+
+
+class _LineFile:
+    """A new file of JSON lines, with a buffer."""
+
+    def __init__(self, path: Path, run_id: str) -> None:
+        self._path = path
         self._buffer = bytearray()
         self._bytes_written = 0
         self._failure: RowsError | None = None
@@ -38,17 +74,15 @@ class RowWriter:
         except FileExistsError:
             raise RowsError(f"run id {run_id!r} is already used: {self._path} exists") from None
         except OSError as error:
-            raise RowsError(f"cannot write rows to {directory}: {error.strerror}") from error
+            raise RowsError(f"cannot write rows to {path.parent}: {error.strerror}") from error
 
-    def append(self, row: Mapping[str, object]) -> None:
-        """Append one row. Raises ``RowsError`` if the buffer is full and cannot be written."""
-        self._buffer += _encode(row).encode()
+    def append(self, line: Mapping[str, object]) -> None:
+        self._buffer += _encode(line).encode()
         self._buffer += b"\n"
         if len(self._buffer) >= BUFFER_BYTES_MAX:
             self.flush()
 
     def flush(self) -> None:
-        """Write the buffer. After a failure, the file keeps only complete writes, and every later call raises."""
         if self._failure is None:
             try:
                 self._write(bytes(self._buffer))
@@ -60,7 +94,6 @@ class RowWriter:
             raise self._failure
 
     def close(self) -> None:
-        """Write the buffer, sync the file to disk and close it. Raises ``RowsError``."""
         try:
             self.flush()
             os.fsync(self._file)
@@ -79,6 +112,11 @@ class RowWriter:
 def rows_path(directory: Path, run_id: str, worker: int = 0) -> Path:
     """Return the path of the rows. ``worker`` is 0 for a single-process generator."""
     return directory / (f"{run_id}.{worker}.ndjson" if worker else f"{run_id}.ndjson")
+
+
+def drops_path(directory: Path, run_id: str, worker: int = 0) -> Path:
+    """Return the path of the drops. ``worker`` is 0 for a single-process generator."""
+    return directory / (f"{run_id}.{worker}.drops.ndjson" if worker else f"{run_id}.drops.ndjson")
 
 
 def end_path(directory: Path, run_id: str) -> Path:

@@ -58,6 +58,7 @@ class Schedule:
     def __init__(self, offsets: Iterator[float], late_max_seconds: float) -> None:
         self.late = self.dropped = self.started = 0
         self.lags = Lags()
+        self._drops: list[float] = []
         self._offsets = offsets
         self._late_max_seconds = late_max_seconds
         self._origin = 0.0
@@ -89,7 +90,7 @@ class Schedule:
 
     def drop(self) -> None:
         """Drop the next arrival, because no place became free in time."""
-        self._advance()
+        self._drops.append(self._advance())
         self.dropped += 1
 
     def note_start(self, intended: float, started: float) -> None:
@@ -98,6 +99,11 @@ class Schedule:
         self.started += 1
         self.late += lag > LATE_SECONDS
         self.lags.add(lag)
+
+    def take_drops(self) -> list[float]:
+        """Return the intended times of the arrivals that were dropped since the last call."""
+        taken, self._drops = self._drops, []
+        return taken
 
     def drop_due(self, now: float) -> None:
         """Drop all arrivals that should have started by ``now`` and have not."""

@@ -27,6 +27,12 @@ SAME_FAILURE_SECONDS_MIN = 10.0
 ALL_FAILED = "all_failed"
 """``exit_reason`` of such a run in the end file."""
 
-Outcome = Literal["ok", "expected", "error"]
-"""How a request ended: with success, with the failure that its workload expects, or with another failure."""
+Outcome = Literal["ok", "expected", "failed", "unknown"]
+"""How a request ended, as the generator saw it.
+
+ok: with success. expected: with the failure that its workload expects. failed: with another failure, after which it is
+certain that the flow did not succeed. unknown: without an answer that says whether the flow succeeded.
+"""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+UNWANTED: tuple[Outcome, ...] = ("failed", "unknown")
+"""Outcomes that no workload asks for."""

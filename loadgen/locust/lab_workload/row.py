@@ -1,4 +1,4 @@
-"""The columns of a row. The generator writes one row per request, and the command line reads it."""
+"""The columns of rows and drops: the generator writes one of them per arrival, and the command line reads them."""
 
 from typing import TypedDict
 
@@ -31,3 +31,10 @@ class Row(TypedDict):
     client_id: str
     bridge_rpc_ms: float | None
     bridge_flow_ms: float | None
+
+
+class Drop(TypedDict):
+    """One arrival of open load that was never sent. ``intended_at`` is its intended start in Unix seconds."""
+
+    worker: int
+    intended_at: float

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from lab_workload.load import Arrivals
+from lab_workload.load import Arrivals, Outcome
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class RunEnd:
     rate: float | None
     users: int
     requests: int
-    errors: int
-    expected: int
+    outcomes: dict[Outcome, int]
+    """Number of requests by outcome."""
     offered: int | None
     late: int | None
     dropped: int | None

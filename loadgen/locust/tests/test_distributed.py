@@ -203,7 +203,7 @@ def test_a_run_ends_when_every_request_of_every_worker_fails_in_the_same_way(
     end = locust.end()
     assert end is not None
     assert end["exit_reason"] == ("all_failed" if fails == {1, 2} else "completed")
-    assert {row["worker"] for row in all_rows(locust) if row["outcome"] == "error"} == fails
+    assert {row["worker"] for row in all_rows(locust) if row["outcome"] == "failed"} == fails
     assert [worker.wait(20) for worker in cluster.workers] == [0, 0]
 
 

@@ -44,7 +44,7 @@ def test_every_request_of_a_headless_run_is_a_row(locust: Locust, bridge: StubBr
     assert sorted(row["request_id"] for row in rows) == list(range(1, len(rows) + 1))
     assert {row["user_id"] for row in rows} == {1, 2, 3}
     assert end is not None
-    assert (end["requests"], end["errors"], end["users"]) == (len(rows), 0, 3)
+    assert (end["requests"], end["outcomes"]["ok"], end["users"]) == (len(rows), len(rows), 3)
     assert end["exit_reason"] == "completed"
     assert end["started_at"] <= end["spawned_at"] <= end["stop_at"] <= end["ended_at"]
     assert end["cpu_percent_max"] > 0
@@ -101,10 +101,10 @@ def test_a_failed_flow_is_an_error_row_and_the_run_still_ends_well(locust: Locus
     assert status == 0, output
     rows, end = locust.rows(), locust.end()
     assert len(rows) > 3
-    assert {(row["outcome"], row["status"]) for row in rows} == {("error", 502)}
+    assert {(row["outcome"], row["status"]) for row in rows} == {("failed", 502)}
     assert rows[0]["error"] == f"flow-failed: IllegalArgumentException in {rows[0]['client_id']}"
     assert end is not None
-    assert end["errors"] == end["requests"] == len(rows)
+    assert end["outcomes"]["failed"] == end["requests"] == len(rows)
     # Equal errors are one line of Locust's table, whatever identifiers they carry.
     assert len(re.findall("flow-failed: IllegalArgumentException in …", output)) == 1
 
@@ -117,7 +117,7 @@ def test_a_run_ends_when_every_request_fails_in_the_same_way(locust: Locust, bri
     assert status == 0, output
     rows, end = locust.rows(), locust.end()
     assert end is not None
-    assert (end["exit_reason"], end["errors"]) == ("all_failed", len(rows))
+    assert (end["exit_reason"], end["outcomes"]["failed"]) == ("all_failed", len(rows))
     assert len(rows) >= SAME_FAILURE_REQUESTS_MIN
     assert SAME_FAILURE_SECONDS_MIN <= end["stop_at"] - end["started_at"] < 20
     assert "all requests have failed: 400 invalid-argument: args.iouValue is …" in output
@@ -137,7 +137,7 @@ def test_a_run_that_recovers_goes_on(locust: Locust, bridge: StubBridge) -> None
     rows, end = locust.rows(), locust.end()
     assert end is not None
     assert end["exit_reason"] == "completed"
-    assert {row["outcome"] for row in sorted(rows, key=lambda row: int(row["request_id"]))[:20]} == {"error"}
+    assert {row["outcome"] for row in sorted(rows, key=lambda row: int(row["request_id"]))[:20]} == {"failed"}
     assert rows[-1]["outcome"] == "ok"
 
 
@@ -153,7 +153,9 @@ def test_a_user_waits_as_long_as_429_asks(locust: Locust, bridge: StubBridge) ->
     assert all(later["started_at"] - row["ended_at"] >= 1 for row, later in itertools.pairwise(rows))
 
 
-def test_a_bridge_that_goes_away_gives_errors_at_a_bounded_rate(locust: Locust, bridge: StubBridge) -> None:
+def test_a_bridge_that_breaks_connections_leaves_outcomes_unknown_at_a_bounded_rate(
+    locust: Locust, bridge: StubBridge
+) -> None:
     bridge.reply = lambda start: (_ for _ in ()).throw(ConnectionError("the bridge breaks the connection"))
 
     status, output = locust.run_headless("--users", "1", "--run-time", "3s", "--stop-timeout", "10")
@@ -161,9 +163,41 @@ def test_a_bridge_that_goes_away_gives_errors_at_a_bounded_rate(locust: Locust, 
     assert status == 0, output
     rows = locust.rows()
     assert 2 <= len(rows) <= 4
-    assert {(row["outcome"], row["status"]) for row in rows} == {("error", 0)}
+    assert {(row["outcome"], row["status"]) for row in rows} == {("unknown", 0)}
     assert all(row["error"].startswith("no-answer: ") for row in rows)
     assert sorted(row["client_id"] for row in rows) == sorted(client_ids(bridge)), "nothing was sent twice"
+
+
+def test_a_request_that_nobody_accepted_has_failed(locust: Locust, bridge: StubBridge) -> None:
+    process = locust.start_headless("--users", "1", "--run-time", "4s", "--stop-timeout", "10")
+    wait_until(lambda: len(bridge.starts) > 2, "requests arrive")
+    bridge.close()
+
+    process.wait(timeout=60)
+    rows = locust.rows()
+    assert (rows[-1]["outcome"], rows[-1]["status"]) == ("failed", 0)
+    assert rows[-1]["error"].startswith("not-sent: ")
+    assert rows[-1]["client_id"] not in client_ids(bridge)
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        (lambda _: problem(504, "outcome-unknown", "The flow has not ended within 300 s."), "unknown"),
+        (lambda _: problem(500, "internal-error", "The bridge failed."), "unknown"),
+        (lambda _: problem(503, "node-unavailable", "Nothing was started."), "failed"),
+        (lambda _: problem(429, "too-many-outstanding-flows", "Nothing was started."), "failed"),
+    ],
+)
+def test_an_outcome_is_unknown_only_if_the_flow_may_have_run(
+    locust: Locust, bridge: StubBridge, reply: Any, outcome: str
+) -> None:
+    bridge.reply = reply
+
+    status, output = locust.run_headless("--users", "1", "--run-time", "1s", "--stop-timeout", "10")
+
+    assert status == 0, output
+    assert {row["outcome"] for row in locust.rows()} == {outcome}
 
 
 def test_pacing_keeps_the_starts_of_a_user_apart(locust: Locust) -> None:

@@ -68,6 +68,12 @@ def test_a_full_pool_makes_arrivals_late_and_then_drops_them(locust: Locust, bri
     assert end is not None
     assert end["offered"] == len(rows) + end["dropped"]
     assert end["dropped"] > end["offered"] / 2
+    drops = locust.drops()
+    assert len(drops) == end["dropped"]
+    intended = sorted(one["intended_at"] for one in [*rows, *drops])
+    assert intended == pytest.approx([end["spawned_at"] + n / 50 for n in range(len(intended))], abs=0.05), (
+        "every arrival has a row or a drop"
+    )
     due = 50 * (end["stop_at"] - end["spawned_at"])
     assert end["offered"] == pytest.approx(due, abs=3), "whoever waits at the end is offered too"
     assert end["late"] > 0
@@ -122,5 +128,5 @@ def test_users_that_are_taken_away_lose_no_arrival(locust: Locust, bridge: StubB
     [run_id] = locust.ended()
     end = locust.end(run_id)
     assert end is not None
-    assert (end["users"], end["errors"]) == (8, 0)
+    assert (end["users"], end["outcomes"]["ok"]) == (8, end["requests"])
     assert end["offered"] == end["requests"] + end["dropped"] == len(bridge.starts) + end["dropped"]

@@ -257,6 +257,11 @@ class Locust:
         assert not text or text.endswith("\n")
         return [json.loads(line) for line in text.splitlines()]
 
+    def drops(self, run_id: str = "test") -> list[dict[str, Any]]:
+        """Every dropped arrival. If there is none, there is no file."""
+        path = self.rows_folder / f"{run_id}.drops.ndjson"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
     def end(self, run_id: str = "test") -> dict[str, Any] | None:
         path = self.rows_folder / f"{run_id}.end.json"
         return json.loads(path.read_text()) if path.exists() else None

@@ -1,7 +1,9 @@
 """The conclusions of a sweep in sentences: headline, plan, differences, limits, validity and notes."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -10,12 +12,12 @@ from corda_lab.analysis.differences import differences
 from corda_lab.analysis.headline import headline
 from corda_lab.analysis.limits import failure_sentence, limits
 from corda_lab.analysis.notes import Note, notes
-from corda_lab.analysis.points import METRICS, Point, known_metrics, searched
+from corda_lab.analysis.points import METRICS, Estimate, Point, known_metrics, searched
 from corda_lab.analysis.saturation import Utilisation
 from corda_lab.analysis.significance import MetricComparisons, judge
 from corda_lab.analysis.wording import joined, sentence, steps_words
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.entry import ParameterValue
+from corda_lab.steps.entry import NOT_ANSWERED, ParameterValue
 from corda_lab.text.words import length, listed, parameter_name, plural
 
 VALUES_SHOWN_MAX = 8
@@ -93,10 +95,15 @@ def validity_words(run: StoredRun) -> str:
     """How many steps are valid, in how many the counts agree, how many requests failed, and which steps were rerun."""
     count = sum(step.validity.valid for step in run.steps)
     agree = sum(step.counts.agree for step in run.steps)
-    errors = sum(step.requests.errors for step in run.steps)
+    errors = sum(step.requests.failed for step in run.steps)
+    unknown = sum(step.requests.unknown for step in run.steps)
     failed = "no request failed" if not errors else f"{plural(errors, 'request')} failed"
+    failed += f", the outcome of {unknown:,} was unknown" if unknown else ""
     are = "is" if len(run.steps) == 1 else "are"
     found = [f"{count} of {plural(len(run.steps), 'step')} {are} valid", f"the four counts agree in {agree}", failed]
+    if unsteady := [str(step.index) for step in run.steps if step.validity.valid and step.unsteady]:
+        are = "is" if len(unsteady) == 1 else "are"
+        found.append(f"{steps_words(unsteady)} {are} unsteady, and in every mean")
     if count < len(run.steps):
         found.append("invalid steps are drawn as crosses and left out of every mean")
     if again := [str(step.index) for step in run.steps if step.measured_again]:
@@ -104,6 +111,21 @@ def validity_words(run: StoredRun) -> str:
     return joined(found)
 
 
-def values_of(point: Point) -> dict[str, dict[str, float | str | None]]:
-    """Every value of a point with its interval, its number of valid steps and its unit, by metric."""
-    return {name: {**vars(point.estimate(name)), "unit": METRICS[name].unit} for name in known_metrics([point])}
+def values_of(point: Point) -> dict[str, dict[str, Any]]:
+    """Every value of a point with its interval, its number of valid steps and its unit, by metric.
+
+    ``steady`` is the same without the unsteady steps, if there are some.
+    """
+    found = {}
+    for name in known_metrics([point]):
+        steady = point.steady_estimate(name)
+        found[name] = {
+            **_stored(point.estimate(name)),
+            "unit": METRICS[name].unit,
+            **({"steady": _stored(steady)} if steady else {}),
+        }
+    return found
+
+
+def _stored(found: Estimate) -> dict[str, Any]:
+    return {**vars(found), "value": NOT_ANSWERED if found.value == math.inf else found.value}

@@ -10,6 +10,7 @@ from corda_lab.analysis.points import METRICS
 from corda_lab.errors import LabError
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import Time
 
 
 class DamagedRun(BaseModel):
@@ -38,10 +39,11 @@ class RunSummary(BaseModel):
     arrivals: str | None
     rate_per_second: float | None
     throughput_per_second: float | None
-    p50_ms: float | None
-    p99_ms: float | None
+    p50_ms: Time
+    p99_ms: Time
     valid: bool
-    errors: int
+    failed: int
+    unknown: int
     counts_agree: bool
     passed: bool
 
@@ -84,7 +86,8 @@ def summary(run: StoredRun) -> RunSummary:
             for name, field in values.items()
         },
         valid=top is not None,
-        errors=sum(step.requests.errors for step in run.steps),
+        failed=sum(step.requests.failed for step in run.steps),
+        unknown=sum(step.requests.unknown for step in run.steps),
         counts_agree=all(step.counts.agree for step in run.steps),
         passed=all(step.verdict.passed for step in run.steps),
     )

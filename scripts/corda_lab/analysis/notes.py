@@ -61,5 +61,5 @@ def notes(run: StoredRun) -> list[Note]:
 def error_notes(run: StoredRun) -> list[Note]:
     """The most frequent errors of the failed steps. Empty for a search, which causes errors on purpose."""
     failed = [step for step in run.steps if failures(step)]
-    kinds = grouped_errors(error for step in failed for error in step.errors)
+    kinds = grouped_errors(error for step in failed for error in [*step.failures, *step.unknown_outcomes])
     return [Note("error", ended(error_words(kind))) for kind in kinds[:SHOWN_MAX]]

@@ -5,6 +5,7 @@ points, because they are not measured in the same way.
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.stats import intervals
 from corda_lab.stats.intervals import Interval
 from corda_lab.steps.entry import ParameterValue, StepEntry
+from corda_lab.steps.open_load import arrival_problems
 from corda_lab.steps.parameters import value_words
 
 RATE = "load.rate"
@@ -97,6 +99,11 @@ class Point:
         return [step for step in self.steps if step.validity.valid]
 
     @property
+    def steady(self) -> list[StepEntry]:
+        """The valid steps whose throughput was steady."""
+        return [step for step in self.valid if not step.unsteady]
+
+    @property
     def collapsed(self) -> list[StepEntry]:
         """The valid steps in which no flow was completed. They are results too, and count as 0 flows per second."""
         return [step for step in self.valid if step.throughput_per_second == 0]
@@ -108,16 +115,31 @@ class Point:
 
     def samples(self, metric: str) -> list[float]:
         """The value of each valid step that has it, in order of the repeats."""
-        found = (METRICS[metric].of(step) for step in sorted(self.valid, key=lambda step: int(step.repeat)))
-        return [value for value in found if value is not None]
+        return _samples(self.valid, metric)
 
     def estimate(self, metric: str) -> Estimate:
         """The value with its interval over the valid steps."""
-        values = self.samples(metric)
+        return self._estimate(self.samples(metric))
+
+    def steady_estimate(self, metric: str) -> Estimate | None:
+        """The value without the unsteady steps; None if there are none, or if no step is left."""
+        if len(self.steady) in (0, len(self.valid)):
+            return None
+        return self._estimate(_samples(self.steady, metric))
+
+    def _estimate(self, values: list[float]) -> Estimate:
+        if any(math.isinf(value) for value in values):
+            # In at least one repeat, so few requests were answered that this latency has no value.
+            return Estimate(math.inf, None, None, len(values), None)
         found: Interval | None = intervals.repeats_interval(values, self.confidence)
         if found is not None:
             return Estimate(found.estimate, found.low, found.high, found.n, found.method)
         return Estimate(values[0] if values else None, None, None, len(values), None)
+
+
+def _samples(steps: Sequence[StepEntry], metric: str) -> list[float]:
+    found = (METRICS[metric].of(step) for step in sorted(steps, key=lambda step: int(step.repeat)))
+    return [value for value in found if value is not None]
 
 
 def x_name(run: StoredRun) -> str | None:
@@ -217,7 +239,8 @@ def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
     """The metric by which a sweep is judged: ``throughput``, with two exceptions.
 
     It is ``states`` if the flows of one workload make different numbers of states at different points. It is ``p95`` if
-    all steps have open load at one rate, because the throughput is then fixed by the offered rate.
+    all steps have open load at one rate and kept it, because the throughput is then fixed by the offered rate. A step
+    that did not keep the rate served other requests than the others, so its latency ranks nothing.
     """
     steps = [step for point in all_points for step in point.valid]
     if run.sweep.find_max or all(step.throughput_per_second == 0 for step in steps):
@@ -226,7 +249,8 @@ def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
         shares = {(step.workload, tuple(part.states_per_flow for part in step.parts)) for step in steps}
         if len(shares) > len({workload for workload, _ in shares}):
             return "states"
-    if all(step.open_load for step in steps) and len({step.load.rate_per_second for step in steps}) == 1:
+    is_one_rate = all(step.open_load for step in steps) and len({step.load.rate_per_second for step in steps}) == 1
+    if is_one_rate and not any(arrival_problems(step) for step in steps):
         return "p95"
     return "throughput"
 

@@ -5,6 +5,7 @@ them. The planned comparisons of the sweep get at least half of the allowed erro
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -70,8 +71,10 @@ def compare_all(
 
 def _difference(first: Point, second: Point, metric: str, *, paired: bool) -> Difference | None:
     a, b = _by_repeat(first, metric), _by_repeat(second, metric)
-    # A ratio needs two values above zero.
-    if not a or not b or first.collapsed or second.collapsed or min([*a.values(), *b.values()]) <= 0:
+    # A ratio needs two values above zero, and no latency of requests that were not answered.
+    if not a or not b or first.collapsed or second.collapsed:
+        return None
+    if not all(0 < value < math.inf for value in [*a.values(), *b.values()]):
         return None
     higher_is, confidence = METRICS[metric].higher_is, first.confidence
     if paired and a.keys() & b.keys():

@@ -1,10 +1,12 @@
 """Measured values as text: with their interval, or with the reason why they have none."""
 
+import math
+
 from corda_lab.analysis.points import METRICS, Estimate, Point
 from corda_lab.analysis.saturation import by_node as node_means
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import sentences
-from corda_lab.text.words import milliseconds, per_second
+from corda_lab.text.words import milliseconds, per_second, plural
 
 
 def shown(value: float | None, metric: str) -> str:
@@ -22,6 +24,8 @@ def with_unit(value: float | None, metric: str) -> tuple[str, str]:
     """A value as ``shown``, as (text, unit): ``("45.6", "ms")``, ``("1.23", "s")``. None is ``("–", "")``."""
     if value is None:
         return "–", ""
+    if math.isinf(value):
+        return shown(value, metric), ""
     text, _, unit = shown(value, metric).partition(" ")
     return text, unit
 
@@ -53,11 +57,26 @@ def interval_words(found: Estimate, metric: str) -> str:
     return f"{low} to {high}"
 
 
+def steady_words(point: Point, metric: str) -> str:
+    """``12.9 flows/s without 1 unsteady step``; empty if no step is unsteady, or all are."""
+    found = point.steady_estimate(metric)
+    if found is None:
+        return ""
+    return f"{shown(found.value, metric)} without {plural(len(point.valid) - len(point.steady), 'unsteady step')}"
+
+
 def with_interval(point: Point, metric: str) -> str:
-    """``12.3 flows/s (12.0 to 12.6, n = 3)``."""
+    """``12.3 flows/s (12.0 to 12.6, n = 3)``, and the value without unsteady steps if there are some."""
     found = point.estimate(metric)
     if found.value is None:
         return without_value(point)
+    if math.isinf(found.value):
+        return shown(found.value, metric)
+    without = steady_words(point, metric)
+    return f"{_with_interval(found, metric)}{f', {without}' if without else ''}"
+
+
+def _with_interval(found: Estimate, metric: str) -> str:
     count, interval = f"n = {found.n}", interval_words(found, metric)
     is_known = interval_shown(found.low, found.high) is not None
     return f"{shown(found.value, metric)} ({', '.join([interval, count] if is_known else [count, interval])})"

@@ -1,6 +1,7 @@
 """The commands that read stored runs: ``report``, ``compare``, ``list``."""
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -153,7 +154,7 @@ def list_runs(as_json: JsonOption = False) -> None:
 def _table_of_runs(summaries: "Sequence[RunSummary | DamagedRun]") -> Table:
     from corda_lab.analysis.listing import DamagedRun
 
-    numbers = ("flows/s", "p50", "p99", "errors")
+    numbers = ("flows/s", "p50", "p99", "failed")
     table = tables.table("run", "kind", "load", *numbers, "counts", numbers=numbers)
     for summary in summaries:
         if isinstance(summary, DamagedRun):
@@ -166,11 +167,17 @@ def _table_of_runs(summaries: "Sequence[RunSummary | DamagedRun]") -> Table:
             f"sweep, {summary.steps_valid}/{summary.steps} valid" if summary.kind == "sweep" else "run",
             _load_words(summary),
             "–" if rate is None else f"{rate:.2f}{mark}",
-            *("–" if value is None else f"{value:,.0f} ms{mark}" for value in (summary.p50_ms, summary.p99_ms)),
-            str(summary.errors),
+            *(f"{_ms(value)}{mark if value is not None else ''}" for value in (summary.p50_ms, summary.p99_ms)),
+            str(summary.failed + summary.unknown),
             "agree" if summary.counts_agree else "differ",
         )
     return table
+
+
+def _ms(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "none" if math.isinf(value) else f"{value:,.0f} ms"
 
 
 def _load_words(summary: "RunSummary") -> str:

@@ -1,5 +1,6 @@
 """The verbs that run one load: ``quickstart`` and ``run``."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ from corda_lab.cli.options import ImagesOption, forced_images, load_options, tak
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.steps import load
 from corda_lab.text import tables, ui
+from corda_lab.text.words import count_words
 
 if TYPE_CHECKING:
     from corda_lab.steps.entry import StepEntry
@@ -20,7 +22,9 @@ QUICKSTART = {"users": 8, "warm_up": 30.0, "warm_up_max": 180.0, "duration": 60.
 
 
 def _ms(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f} ms"
+    if value is None:
+        return "–"
+    return "not answered" if value == math.inf else f"{value:,.0f} ms"
 
 
 def line(name: str, text: str) -> None:
@@ -32,7 +36,7 @@ def _show_errors(step: "StepEntry") -> None:
     """Print the most frequent errors, each with an example."""
     from corda_lab.steps.failures import SHOWN_MAX, error_words, further, grouped_errors
 
-    kinds = grouped_errors(step.errors)
+    kinds = grouped_errors([*step.failures, *step.unknown_outcomes])
     for number, kind in enumerate(kinds[:SHOWN_MAX]):
         line("" if number else "errors", escape(error_words(kind)))
         if kind.example:
@@ -44,6 +48,7 @@ def _show_errors(step: "StepEntry") -> None:
 def _show_run(folder: Path, step: "StepEntry") -> None:
     """Print the summary at the end of a run."""
     from corda_lab.steps.build import warm_up_words
+    from corda_lab.steps.failures import unwanted_words
 
     latency, counted, requests = step.latency_ms, step.counts, step.requests
 
@@ -74,11 +79,13 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
             f"{offered.late} late, {offered.dropped} dropped",
         )
     expected = f", {requests.expected} expected failures" if requests.expected else ""
-    line("requests", f"{requests.ok} ok{expected}, {requests.errors} errors (warm-up included)")
+    unwanted = unwanted_words(requests.failed, requests.unknown)
+    line("requests", f"{requests.ok} ok{expected}, {unwanted} (warm-up included)")
     _show_errors(step)
     line(
         "four counts",
-        f"generator {counted.generator}, bridge {counted.bridge}, node {counted.node}{vaults}: {agree}",
+        f"generator {counted.generator}, bridge {count_words(counted.bridge)}, node {count_words(counted.node)}"
+        f"{vaults}: {agree}",
     )
     consensus = step.stages.consensus_latency_ms
     if consensus.count:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import quote
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,8 +17,20 @@ from lab_workload.problems import Location, Problem
 
 ANSWER_SECONDS_MAX = 30.0
 START_REMEDY = "Start the lab with `scripts/lab up`. `scripts/lab status` shows the state of its services."
+FlowState = Literal["completed", "failed", "running", "absent", "unreachable"]
+"""What the bridge says about a client id. absent: neither the bridge nor the node knows it."""
+FLOW_STATES: Mapping[int, FlowState] = {200: "completed", 202: "running", 404: "absent", 502: "failed"}
+"""What a status of ``GET …/flows/{clientId}`` says about the flow. Any other says nothing about it."""
 WRONG_START_STATUSES = (400, 404, 413)
 """HTTP statuses with which the bridge rejects an invalid flow start."""
+
+
+@dataclass(frozen=True)
+class FlowStatus:
+    """What became of a flow start. ``transaction`` is the id of its transaction, if it returned one."""
+
+    state: FlowState
+    transaction: str | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,8 @@ class Node:
     is_ready: bool
     is_notary: bool
     outstanding_flows: int
+    keeps_client_ids: bool = True
+    """Whether it can be asked about a flow by client id (Corda ≥ 4.6)."""
     notary_x500_names: tuple[str, ...] = ()
 
 
@@ -69,6 +84,7 @@ class Bridge:
                 is_ready=bool(item["ready"]),
                 is_notary=bool(item.get("notary")),
                 outstanding_flows=int(item.get("outstandingFlows") or 0),
+                keeps_client_ids=bool(item.get("clientIdSupported", True)),
                 notary_x500_names=tuple(map(str, item.get("notaries") or ())),
             )
             for item in self._get("/v1/nodes").json()["nodes"]
@@ -102,6 +118,16 @@ class Bridge:
         """Return the number of unconsumed states of one type in a node's vault."""
         answer: dict[str, Any] = self._get(f"/v1/nodes/{node}/vault/count", {"stateType": state_type}).json()
         return int(answer["unconsumed"])
+
+    def flow_status(self, node: str, client_id: str) -> FlowStatus:
+        """Ask what became of the flow that was started with a client id. Raises nothing if the bridge is away."""
+        try:
+            answer = self._client.get(f"/v1/nodes/{node}/flows/{quote(client_id, safe='')}")
+            content = answer.json()
+        except (httpx.HTTPError, ValueError):
+            return FlowStatus("unreachable")
+        state = FLOW_STATES.get(answer.status_code, "unreachable")
+        return FlowStatus(state, content.get("txId") if state == "completed" else None)
 
     def metrics(self) -> list[Sample]:
         """Return the samples on the bridge's metrics page, read directly and not from Prometheus."""

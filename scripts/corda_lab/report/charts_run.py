@@ -9,7 +9,7 @@ import polars as pl
 from corda_lab.report.chart import MIB, Chart, Mark, Trace, bin_seconds, histogram, rounded
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import with_lag
-from corda_lab.steps.rows import QUANTILES, Window, ended_within, is_done, nearest_rank
+from corda_lab.steps.rows import QUANTILES, Window, is_done, nearest_rank, timed_within
 
 LATENCY_BIN_SECONDS_MIN = 5
 DOT_COUNT_MAX = 4000
@@ -35,7 +35,7 @@ def rate_trace(
 
 
 def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """Started and completed flows per second, expected failures and errors."""
+    """Started and completed flows per second, and those that ended otherwise."""
     origin, total = (
         step.window.load_started_at,
         step.window.load_ended_at - step.window.load_started_at,
@@ -51,7 +51,9 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
             rate_trace(expected["ended_at"] - origin, "expected failures", "third", total_seconds=total, kind="line")
         )
     if failed.height:
-        traces.append(rate_trace(failed["ended_at"] - origin, "errors", "bad", total_seconds=total, kind="line"))
+        traces.append(
+            rate_trace(failed["ended_at"] - origin, "failed or unknown", "bad", total_seconds=total, kind="line")
+        )
     mean = step.throughput_per_second
     about = (
         "In open load, flows start at the times of a schedule. Where fewer flows are completed than started, or fewer "
@@ -110,9 +112,9 @@ def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def window_latency(rows: pl.DataFrame, step: StepEntry, column: str) -> pl.Series:
-    """Latencies in ms of the requests in the measuring window that succeeded or failed as expected, sorted."""
+    """Latencies in ms of the requests of the measuring window that succeeded or failed as expected, sorted."""
     window = Window(step.window.started_at, step.window.ended_at)
-    return ended_within(rows, window).filter(is_done())[column].drop_nulls().sort()
+    return timed_within(rows, window).filter(is_done())[column].drop_nulls().sort()
 
 
 def latency_histogram(latency: pl.Series) -> Chart:
@@ -138,25 +140,28 @@ def consensus_histogram(latency: pl.Series) -> Chart:
     )
 
 
-def share_trace(latency: pl.Series, name: str, colour: str, dash: str) -> list[Trace]:
-    """The share of requests that took at most x, as one trace; none without requests. ``latency`` is sorted, in ms."""
+def share_trace(latency: pl.Series, unanswered: int, name: str, colour: str, dash: str) -> list[Trace]:
+    """The share of requests that took at most x, as one trace; none without answers. ``latency`` is sorted, in ms.
+
+    ``unanswered`` requests more took longer than any x.
+    """
     count = len(latency)
     if not count:
         return []
     places = sorted({round(number * (count - 1) / (STEP_COUNT_MAX - 1)) for number in range(STEP_COUNT_MAX)})
     x = [round(float(latency[place]), 2) for place in places]
-    y: list[float | None] = [round(100 * (place + 1) / count, 3) for place in places]
+    y: list[float | None] = [round(100 * (place + 1) / (count + unanswered), 3) for place in places]
     return [Trace(name, colour, x, y, kind="steps", dash=dash)]
 
 
 def latency_ecdf(rows: pl.DataFrame, step: StepEntry) -> Chart:
     """The cumulative distribution of the latency; for open load from the intended start and from the real start."""
     sent = window_latency(rows, step, "latency_ms")
-    traces = share_trace(sent, "share", "main", "solid")
+    traces = share_trace(sent, step.latency_ms.unanswered, "share", "main", "solid")
     if step.open_load:
         intended = window_latency(rows, step, "latency_intended_ms")
-        traces = share_trace(intended, "from the intended start", "main", "solid")
-        traces += share_trace(sent, "from the real start", "second", "dash")
+        traces = share_trace(intended, step.latency_intended_ms.unanswered, "from the intended start", "main", "solid")
+        traces += share_trace(sent, step.latency_ms.unanswered, "from the real start", "second", "dash")
     return Chart(
         "latency-ecdf",
         "Cumulative latency distribution",

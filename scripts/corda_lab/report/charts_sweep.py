@@ -4,6 +4,7 @@ Curves have one trace for each combination of the varied parameters that are not
 colour, dash and marker.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -66,10 +67,16 @@ def drawn_ends(found: Sequence[Estimate], digits: int) -> tuple[list[float | Non
     return rounded((low for low, _ in ends), digits), rounded((high for _, high in ends), digits)
 
 
+def is_drawn(value: float | None) -> bool:
+    """Whether a value has a place on an axis."""
+    return value is not None and math.isfinite(value)
+
+
 def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
     """The values of the points of a group, with their intervals."""
     known = [(point, point.estimate(metric)) for point in points]
-    known = [(point, found) for point, found in known if found.value is not None]
+    # A latency of requests that were not answered has no place on an axis; the table of points shows it.
+    known = [(point, found) for point, found in known if is_drawn(found.value)]
     low, high = drawn_ends([found for _, found in known], 4)
     return Trace(
         name,
@@ -92,7 +99,7 @@ def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | Non
         for step in point.steps
         if step.validity.valid is valid
     ]
-    steps = [(point, step, value) for point, step, value in steps if value is not None]
+    steps = [(point, step, value) for point, step, value in steps if is_drawn(value)]
     if not steps or (valid and all(len(point.steps) == 1 for point in points)):
         return None
     return Trace(
@@ -134,7 +141,7 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
     is_search = bool(run.sweep.find_max)
     curves = [point for point in points if point.phase == "measure"] or list(points)
     estimated = [(point, point.estimate("throughput"), point.estimate("p95")) for point in curves]
-    estimated = [one for one in estimated if one[1].value is not None and one[2].value is not None]
+    estimated = [one for one in estimated if is_drawn(one[1].value) and is_drawn(one[2].value)]
     names = {} if is_search else names_apart(estimated)
     traces = []
     for number, (name, members) in enumerate(grouped(curves).items()):

@@ -19,6 +19,7 @@ from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import STOLEN_PERCENT_MAX
 from corda_lab.text.words import (
     STAGE_MEANINGS,
+    count_words,
     listed,
     milliseconds,
     plural,
@@ -63,10 +64,11 @@ def sentences(environment: Environment, step: StepEntry) -> list[str]:
     requests, counted = step.requests, step.counts
     expected = requests.expected
     if expected:
-        rest = "." if requests.errors else "; no other request failed."
+        rest = "." if requests.unwanted else "; no other request failed."
         found = [f"{plural(expected, 'request')} failed as the workload expects{rest}"]
     else:
-        found = [] if requests.errors else ["No request failed."]
+        found = [] if requests.unwanted else ["No request failed."]
+    found += hidden_by_percentiles(step)
     if counted.agree:
         found.append(f"The four counts agree: {plural(counted.generator, 'flow')}.")
     if step.throughput_states_per_second is not None:
@@ -85,6 +87,21 @@ def sentences(environment: Environment, step: StepEntry) -> list[str]:
         found.append(f"Machine: {machine(environment.host)}.")
     found.append("A single run has no interval: measure several repeats before you compare it with another run.")
     return found
+
+
+def hidden_by_percentiles(step: StepEntry) -> list[str]:
+    """What the percentiles of a step do not show, or count as not answered. Empty if there is nothing of either."""
+    requests, arrivals, latency = step.requests, step.open_load, step.judged_latency
+    if arrivals is None:
+        lost = plural(requests.window_failed + requests.window_unknown, "request")
+        words = (
+            f"The percentiles are of completed flows. {lost} of the measuring window failed or had an unknown outcome."
+        )
+        return [words] if requests.window_failed + requests.window_unknown else []
+    dropped = f", {arrivals.dropped_in_window:,} of them dropped" if arrivals.dropped_in_window else ""
+    missing = f"{latency.unanswered:,} of {plural(latency.count, 'request')}"
+    words = f"{missing} of the measuring window were not answered{dropped}. In every percentile, they rank last."
+    return [words] if latency.unanswered else []
 
 
 def tiles(step: StepEntry) -> list[dict[str, str]]:
@@ -129,11 +146,12 @@ def tiles(step: StepEntry) -> list[dict[str, str]]:
             for value, unit in (values.with_unit(latency.quantile(name), name),)
         ),
         {
-            "name": "errors",
-            "value": f"{requests.errors:,}",
+            "name": "failed",
+            "value": f"{requests.failed:,}",
             "unit": "",
-            "state": "bad" if requests.errors else "good",
-            "detail": f"of {plural(requests.total, 'request')}",
+            "state": "bad" if requests.unwanted else "good",
+            "detail": f"of {plural(requests.total, 'request')}"
+            + (f"; {requests.unknown:,} with unknown outcome" if requests.unknown else ""),
         },
         {
             "name": "four counts",
@@ -148,11 +166,12 @@ def tiles(step: StepEntry) -> list[dict[str, str]]:
 def count_rows(step: StepEntry) -> list[dict[str, str]]:
     """The four counts as table rows: each flow class by three observers, then each class of state in each vault.
 
-    ``state`` is ``good`` or ``bad``, and empty for the count of the generator, with which the others are compared.
+    ``state`` is ``good`` or ``bad``, and empty for the count of the generator, with which the others are compared, and
+    for a count that is not known.
     """
 
     def compared(name: str, what: str, count: str, expected: str) -> dict[str, str]:
-        state = "good" if count == expected else "bad"
+        state = "" if count == count_words(None) else "good" if count == expected else "bad"
         return {"name": name, "what": what, "count": count, "expected": expected, "state": state}
 
     entries = []
@@ -166,8 +185,8 @@ def count_rows(step: StepEntry) -> list[dict[str, str]]:
                 "expected": "",
                 "state": "",
             },
-            compared("bridge", f"{name}: completions on {step.node}", f"{flow.bridge:,}", generator),
-            compared("node", f"{name}: JMX counter of {step.node}", f"{flow.node:,}", generator),
+            compared("bridge", f"{name}: completions on {step.node}", count_words(flow.bridge), generator),
+            compared("node", f"{name}: JMX counter of {step.node}", count_words(flow.node), generator),
         ]
     for vault in step.counts.vault_states:
         what = f"{short(vault.state)}: change in unconsumed states"
@@ -258,7 +277,7 @@ def content(run: StoredRun) -> dict[str, Any]:
     return {
         "environment": environment,
         "step": step,
-        "errors": grouped_errors(step.errors),
+        "errors": grouped_errors([*step.failures, *step.unknown_outcomes]),
         "expected_failures": grouped_errors(step.expected_failures),
         "errors_shown": SHOWN_MAX,
         "headline": headline(step),

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from corda_lab.report import run as report_run
 from corda_lab.report.facts import NOTE_TITLES, machine
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import NOT_ANSWERED
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 
 
@@ -35,7 +37,10 @@ def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[Note]]:
     if not run.is_sweep:
         step = run.steps[0]
         notes = [Note("failed", str(reason)) for reason in step.verdict.reasons]
-        notes += [Note("error", error_words(kind)) for kind in grouped_errors(step.errors)[:SHOWN_MAX]]
+        notes += [
+            Note("error", error_words(kind))
+            for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:SHOWN_MAX]
+        ]
         notes += [Note("invalid", str(reason)) for reason in step.validity.reasons]
         notes += [Note("warning", str(flag)) for flag in step.flags]
         return report_run.headline(step), report_run.sentences(run.environment(step), step), notes
@@ -85,7 +90,18 @@ def table(run: StoredRun) -> str:
     """The summary as CSV: one row per point, latencies in milliseconds, rates per second. Missing values are empty."""
     parameters = names(run)
     units = {name: "ms" if METRICS[name].unit == "ms" else "per_second" for name in known_metrics(points(run))}
-    columns = ["run", "workload", "phase", "label", *parameters, "steps", "steps_valid", "errors"]
+    columns = [
+        "run",
+        "workload",
+        "phase",
+        "label",
+        *parameters,
+        "steps",
+        "steps_valid",
+        "steps_unsteady",
+        "failed",
+        "unknown",
+    ]
     columns += [f"{name}_{unit}{part}" for name, unit in units.items() for part in ("", "_low", "_high")]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -94,8 +110,7 @@ def table(run: StoredRun) -> str:
         estimates: list[Any] = []
         for name in units:
             found = point.estimate(name)
-            estimates += ["" if value is None else f"{value:.6g}" for value in (found.value, found.low, found.high)]
-        errors = sum(step.requests.errors for step in point.steps)
+            estimates += [_cell_of(value) for value in (found.value, found.low, found.high)]
         values = [point.values.get(name, "") for name in parameters]
         row = [
             run.identity,
@@ -105,10 +120,18 @@ def table(run: StoredRun) -> str:
             *values,
             len(point.steps),
             len(point.valid),
-            errors,
+            len(point.valid) - len(point.steady),
+            sum(step.requests.failed for step in point.steps),
+            sum(step.requests.unknown for step in point.steps),
         ]
         writer.writerow([*row, *estimates, point.confidence])
     return buffer.getvalue()
+
+
+def _cell_of(value: float | None) -> str:
+    if value is None:
+        return ""
+    return NOT_ANSWERED if math.isinf(value) else f"{value:.6g}"
 
 
 def data(run: StoredRun) -> str:
@@ -136,6 +159,7 @@ def point_data(point: Point) -> dict[str, Any]:
         "point": point.values,
         "steps": [step.index for step in point.steps],
         "steps_valid": [step.index for step in point.valid],
+        "steps_unsteady": [step.index for step in point.valid if step.unsteady],
         "confidence": point.confidence,
         "figures": conclusions.values_of(point),
         "shown": {name: shown(point.estimate(name).value, name) for name in known_metrics([point])},

@@ -19,6 +19,7 @@ from corda_lab.steps.entry import PrecisionEntry, StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
 from corda_lab.text.words import (
     STAGE_MEANINGS,
+    count_words,
     length,
     listed,
     milliseconds,
@@ -35,7 +36,8 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
     """The tiles at the top of the report: name, value, unit, detail and state."""
     valid = sum(step.validity.valid for step in run.steps)
     agree = sum(step.counts.agree for step in run.steps)
-    errors = sum(step.requests.errors for step in run.steps)
+    failed = sum(step.requests.failed for step in run.steps)
+    unknown = sum(step.requests.unknown for step in run.steps)
     total = sum(step.requests.total for step in run.steps)
     count = len(run.steps)
 
@@ -52,7 +54,13 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
             "invalid steps are in no mean",
             "good" if valid == count else "warning",
         ),
-        tile("errors", f"{errors:,}", "", f"of {plural(total, 'request')}", "bad" if errors else "good"),
+        tile(
+            "failed",
+            f"{failed:,}",
+            "",
+            f"of {plural(total, 'request')}" + (f"; {unknown:,} with unknown outcome" if unknown else ""),
+            "bad" if failed or unknown else "good",
+        ),
         tile(
             "four counts",
             f"{agree} / {count}",
@@ -105,12 +113,15 @@ def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict
                 {
                     "value": values.bare(point.estimate(name).value, name),
                     "interval": interval_words(point, name),
+                    "steady": values.steady_words(point, name),
                 }
                 for name in metrics
             ],
             "valid": len(point.valid),
             "total": len(point.steps),
-            "errors": sum(step.requests.errors for step in point.steps),
+            "unsteady": len(point.valid) - len(point.steady),
+            "failed": sum(step.requests.failed for step in point.steps),
+            "unknown": sum(step.requests.unknown for step in point.steps),
             "steps": [step.index for step in point.steps],
             "holds": holds(point),
         }
@@ -145,11 +156,11 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "precision": precision_words(step.precision),
                 "throughput": per_second(step.throughput_per_second),
                 "latencies": [milliseconds(latency.quantile(name)) for name in ("p50", "p95", "p99")],
-                "errors": grouped_errors(step.errors),
+                "errors": grouped_errors([*step.failures, *step.unknown_outcomes]),
                 "is_valid": step.validity.valid,
                 "held": step.thresholds.passed,
                 "reasons": reasons_of(step),
-                "counts": count_words(step),
+                "counts": four_counts(step),
                 "law": law,
                 "load": load_facts(step.load),
                 "uses": step.resources,
@@ -179,11 +190,11 @@ def precision_words(precision: PrecisionEntry) -> str:
     return f"±{100 * reached:.1f} %" + (", ended early" if precision.ended_early else "")
 
 
-def count_words(step: StepEntry) -> list[str]:
+def four_counts(step: StepEntry) -> list[str]:
     """The four counts as text: generator, bridge, node, vaults."""
     counted = step.counts
     vaults = ", ".join(f"{node} {count:,}" for node, count in counted.vaults.items()) or "–"
-    return [f"{count:,}" for count in (counted.generator, counted.bridge, counted.node)] + [vaults]
+    return [count_words(count) for count in (counted.generator, counted.bridge, counted.node)] + [vaults]
 
 
 def link_facts(environments: Sequence[Environment]) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.results import folders
 from corda_lab.results.manifest import Environment, Manifest, SweepPlan
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.rows import NO_DROPS
 from corda_lab.text import ui
 
 
@@ -28,6 +29,8 @@ class Measured:
     environment: Environment
     workload: str
     workload_text: str
+    drops: pl.Series = field(default_factory=lambda: NO_DROPS)
+    """The intended starts of the dropped arrivals of open load, in unix seconds."""
 
     def with_step(self, step: StepEntry) -> "Measured":
         """A copy with another entry."""
@@ -92,12 +95,20 @@ def stage_table(steps: Sequence[Measured]) -> pl.DataFrame:
     return pl.concat(rows, how="diagonal_relaxed")
 
 
+def drop_table(steps: Sequence[Measured]) -> pl.DataFrame:
+    """The dropped arrivals of all steps, by step."""
+    return pl.concat([with_step(one.drops.to_frame(NO_DROPS.name), one.step) for one in steps])
+
+
 def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     """Write all files of a run except the report and the summaries, which are made from them."""
     pl.concat([with_step(one.requests, one.step) for one in steps]).write_parquet(folder / "requests.parquet")
     pl.concat([with_step(one.metrics, one.step) for one in steps]).write_parquet(folder / "metrics.parquet")
     if any(one.stage_rows is not None for one in steps):
         stage_table(steps).write_parquet(folder / "stages.parquet")
+    drops = drop_table(steps)
+    if drops.height:
+        drops.write_parquet(folder / "drops.parquet")
     entries = [
         one.step.updated(environment=run.environments.index(one.environment)).model_dump(mode="json") for one in steps
     ]
@@ -111,6 +122,8 @@ def write_step(folder: Path, measured: Measured) -> None:
     measured.metrics.write_parquet(folder / "metrics.parquet")
     if measured.stage_rows is not None:
         measured.stage_rows.write_parquet(folder / "stages.parquet")
+    if len(measured.drops):
+        measured.drops.to_frame(NO_DROPS.name).write_parquet(folder / "drops.parquet")
     for name, content in (("step", measured.step), ("environment", measured.environment)):
         folders.write_json(folder / f"{name}.json", content.model_dump(mode="json"))
     folders.write_json(folder / "workload.json", {"name": measured.workload, "text": measured.workload_text})
@@ -118,11 +131,12 @@ def write_step(folder: Path, measured: Measured) -> None:
 
 def read_step(folder: Path) -> Measured:
     """Read a step that ``write_step`` wrote. Raises LabError if its files are damaged."""
-    stage_file = folder / "stages.parquet"
+    stage_file, drop_file = folder / "stages.parquet", folder / "drops.parquet"
     workload = folders.read_object(folder / "workload.json")
     try:
         requests, metrics = (pl.read_parquet(folder / f"{name}.parquet") for name in ("requests", "metrics"))
         stage_rows = pl.read_parquet(stage_file) if stage_file.is_file() else None
+        drops = pl.read_parquet(drop_file)[NO_DROPS.name] if drop_file.is_file() else NO_DROPS
     except (OSError, pl.exceptions.PolarsError) as error:
         raise LabError(
             f"{folder}: its tables cannot be read ({error})", "Delete this folder to measure it again."
@@ -135,6 +149,7 @@ def read_step(folder: Path) -> Measured:
         folders.read_model(folder / "environment.json", Environment),
         str(workload.get("name")),
         str(workload.get("text")),
+        drops,
     )
 
 

@@ -15,11 +15,11 @@ from corda_lab.atomic import whole_folder
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 
-SCHEMA = 6
+SCHEMA = 7
 """Version of the format of ``steps.json`` and ``run.json``."""
 
-READABLE = (5, 6)
-"""Versions that can be read. Schema 5 stored reasons as sentences, and did not store the version of the lab."""
+READABLE = (5, 6, 7)
+"""Versions that can be read. ``results.older`` converts what changed since."""
 
 RUN_FILES = (
     "run.json",
@@ -31,7 +31,8 @@ RUN_FILES = (
     "summary.csv",
     "summary.json",
 )
-"""Files of every run. If its flows time their stages, it also has ``stages.parquet``."""
+"""Files of every run. If its flows time their stages, it also has ``stages.parquet``; if arrivals of open load were
+dropped, ``drops.parquet``."""
 
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.errors import LabError
+from corda_lab.results import older
 from corda_lab.results.folders import READABLE, SCHEMA, as_model, read_json
 from corda_lab.results.manifest import Environment, Manifest, SweepPlan
 from corda_lab.steps.entry import StepEntry
@@ -43,9 +44,10 @@ class StoredRun:
     def table(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """A table (``requests``, ``metrics``), or some of its columns. Raises LabError if it is damaged."""
         try:
-            return pl.read_parquet(self.folder / f"{name}.parquet", columns=list(columns) if columns else None)
+            found = pl.read_parquet(self.folder / f"{name}.parquet", columns=list(columns) if columns else None)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise LabError(f"{self.folder}: its tables cannot be read ({error})", DAMAGED) from None
+        return older.read_requests(found) if name == "requests" else found
 
     def stage_rows(self) -> pl.DataFrame | None:
         """The stage rows; None if the run has none."""
@@ -63,7 +65,8 @@ def read(folder: Path) -> StoredRun:
         )
     if not (isinstance(stored.get("steps"), list) and stored["steps"]):
         raise LabError(f"{folder}: its steps.json has no step", DAMAGED)
-    steps = [as_model(folder / "steps.json", step, StepEntry) for step in stored["steps"]]
+    entries = stored["steps"] if schema == SCHEMA else [older.read_step(step) for step in stored["steps"]]
+    steps = [as_model(folder / "steps.json", step, StepEntry) for step in entries]
     run = StoredRun(folder, as_model(folder / "run.json", manifest, Manifest), steps)
     for step in steps:
         if not 0 <= step.environment < len(run.manifest.environments):

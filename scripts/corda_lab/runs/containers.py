@@ -7,7 +7,7 @@ the set-up, writes ``<run id>.ready.json`` and waits for ``<run id>.go``, so tha
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -313,8 +313,17 @@ def rows_files(plan: RunPlan) -> dict[int, str]:
     return {index: f"{plan.identity}.{index}.ndjson" for index in range(1, workers + 1)}
 
 
-def collect(compose: Compose, plan: RunPlan, names: LoadContainers, directory: Path) -> tuple[pl.DataFrame, RunEnd]:
-    """Read the rows of all workers, and the end file. Raises LabError if the generator failed."""
+@dataclass(frozen=True)
+class Collected:
+    """The files of the generator: the rows, the intended starts of the dropped arrivals, and its summary."""
+
+    requests: pl.DataFrame
+    drops: pl.Series
+    end: RunEnd
+
+
+def collect(compose: Compose, plan: RunPlan, names: LoadContainers, directory: Path) -> Collected:
+    """Read the rows and drops of all workers, and the end file. Raises LabError if the generator failed."""
     files = rows_files(plan)
     for name in (f"{plan.identity}.end.json", *files.values()):
         copied = compose.run("cp", f"locust:{ROWS_DIRECTORY}/{name}", str(directory / name), check=False)
@@ -324,7 +333,22 @@ def collect(compose: Compose, plan: RunPlan, names: LoadContainers, directory: P
     end = RunEnd.read((directory / f"{plan.identity}.end.json").read_text(encoding="utf-8"))
     frame = rows.read_rows([directory / name for name in files.values()])
     check_row_counts(frame, end)
-    return frame, end
+    return Collected(frame, collect_drops(compose, list(files.values()), end, directory), end)
+
+
+def collect_drops(compose: Compose, rows_names: Sequence[str], end: RunEnd, directory: Path) -> pl.Series:
+    """Read the drops of all workers. A worker that dropped nothing has no file. Raises LabError if one is missing."""
+    paths = [directory / name.replace(".ndjson", ".drops.ndjson") for name in rows_names] if end.dropped else []
+    for path in paths:
+        compose.run("cp", f"locust:{ROWS_DIRECTORY}/{path.name}", str(path), check=False)
+    drops = rows.read_drops([path for path in paths if path.is_file()])
+    if len(drops) != (end.dropped or 0):
+        raise LabError(
+            f"The generator dropped {end.dropped} arrivals, but {len(drops)} of them were found",
+            "Run again.",
+            exit_code=1,
+        )
+    return drops
 
 
 def check_row_counts(frame: pl.DataFrame, end: RunEnd) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
+from corda_lab.steps import counts
 from corda_lab.steps.counts import Counts, Snapshot, difference
 from corda_lab.steps.plan import Subject
 
@@ -18,7 +19,12 @@ POLL_SECONDS = 0.5
 def snapshot(bridge: Bridge, prometheus: Prometheus, subject: Subject) -> Snapshot:
     """Read the counters of bridge, nodes and vaults now."""
     completed = dict.fromkeys(subject.flows, 0)
+    started_at = {
+        value.labels["node"]: value.value for value in prometheus.latest('process_start_time_seconds{job="corda"}')
+    }
     for sample in bridge.metrics():
+        if sample.name == "process_start_time_seconds":
+            started_at[counts.BRIDGE] = sample.value
         if sample.name == "bridge_flows_completed_total" and sample.labels.get("node") == subject.node:
             for flow, short in subject.flows.items():
                 if sample.labels.get("flow") in {flow, short}:
@@ -30,6 +36,7 @@ def snapshot(bridge: Bridge, prometheus: Prometheus, subject: Subject) -> Snapsh
         bridge_completed=completed,
         node_success=node_success,
         vault_unconsumed={(state, node): bridge.vault_unconsumed(node, state) for state, node in subject.vault_places},
+        started_at=started_at,
     )
 
 
@@ -79,8 +86,8 @@ def count_run(
     """
     started = time.monotonic()
     at_rest = await_rest(bridge, prometheus, since=ended_at)
-    counts = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
-    if at_rest and counts.disagreements:
+    counted = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
+    if at_rest and counted.disagreements:
         await_rest(bridge, prometheus, since=time.time(), seconds_max=3 * SCRAPE_SECONDS)
-        counts = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
-    return replace(counts, at_rest=at_rest, rest_seconds=round(time.monotonic() - started, 3))
+        counted = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
+    return replace(counted, at_rest=at_rest, rest_seconds=round(time.monotonic() - started, 3))

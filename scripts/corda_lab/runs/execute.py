@@ -14,12 +14,13 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment
-from corda_lab.runs import containers
+from corda_lab.runs import containers, unknown
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.resolutions import with_resolutions
 from corda_lab.text import ui
 
 
@@ -45,14 +46,17 @@ def measure(run: PreparedRun, settings: Settings, environment: Environment | Non
             with ui.phase(title_of(run.options)):
                 containers.let_go(compose, planned)
                 load = containers.generate_load(compose, planned, bridge, names)
-                requests, end = containers.collect(compose, planned, names, directory)
+                collected = containers.collect(compose, planned, names, directory)
+                requests, end = collected.requests, collected.end
         with ui.phase("Waiting until the lab is at rest, comparing the counts"):
+            requests = with_resolutions(requests, unknown.resolve(bridge, planned.subject.node, requests))
             counted = observer.count(requests, end.ended_at)
             stage_rows = observer.stage_rows(directory)
             metrics = prometheus.run_metrics(started_at=end.started_at - 3 * SCRAPE_SECONDS, ended_at=time.time())
             stage_values = observer.stage_values(requests, stage_rows)
             seen = Observed(
                 requests=requests,
+                drops=collected.drops,
                 metrics=metrics,
                 end=end,
                 counted=counted,
@@ -63,7 +67,9 @@ def measure(run: PreparedRun, settings: Settings, environment: Environment | Non
             )
             step = build_step(planned, seen)
     text = planned.workload.source.path.read_text(encoding="utf-8")
-    return Measured(step, requests, metrics, stage_rows, environment, planned.workload.name, text)
+    return Measured(
+        step, requests, metrics, stage_rows, environment, planned.workload.name, text, drops=collected.drops
+    )
 
 
 def execute(options: LoadOptions, settings: Settings) -> tuple[Path, StepEntry]:

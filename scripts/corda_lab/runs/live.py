@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from operator import add
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
@@ -22,6 +23,8 @@ class LiveRate:
         self._expects_failures = expects_failures
         self._seen: deque[tuple[float, float]] = deque()
         self._first: tuple[float, float] | None = None
+        self._read_last: tuple[float, ...] = (0.0, 0.0)
+        self._carried: tuple[float, ...] = (0.0, 0.0)
 
     def _read(self) -> tuple[float, float, float]:
         totals = {"bridge_flows_completed_total": 0.0, "bridge_flows_failed_total": 0.0, "bridge_flows_in_flight": 0.0}
@@ -31,7 +34,11 @@ class LiveRate:
             elif sample.name == "bridge_flows_rejected_total":
                 totals["bridge_flows_failed_total"] += sample.value
         completed, failed, in_flight = totals.values()
-        return completed, failed, in_flight
+        if completed < self._read_last[0] or failed < self._read_last[1]:
+            # The bridge was restarted, so its counters began again at 0.
+            self._carried = tuple(map(add, self._carried, self._read_last))
+        self._read_last = completed, failed
+        return completed + self._carried[0], failed + self._carried[1], in_flight
 
     @property
     def done(self) -> float:

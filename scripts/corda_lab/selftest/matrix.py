@@ -15,6 +15,7 @@ from corda_lab.lab import doctor, lifecycle
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import CACHE
 from corda_lab.runs import execute
+from corda_lab.steps.failures import unwanted_words
 from corda_lab.steps.load import LoadOptions
 from corda_lab.text import tables, ui
 
@@ -73,7 +74,10 @@ def check(settings: Settings, images: lifecycle.ImageChoice | None) -> tuple[str
         lifecycle.down(settings, volumes=True)
     counted = step.counts
     agree = "the counts agree" if counted.agree else "the counts differ"
-    return f"{step.requests.ok} ok, {step.requests.errors} errors; {agree}", step.verdict.passed
+    return (
+        f"{step.requests.ok} ok, {unwanted_words(step.requests.failed, step.requests.unknown)}; {agree}",
+        step.verdict.passed,
+    )
 
 
 def run_all(images: lifecycle.ImageChoice | None) -> list[Cell]:

@@ -33,6 +33,7 @@ from corda_lab.steps.build import measuring_window
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
+from lab_workload.load import UNWANTED
 from lab_workload.values import Values
 
 RATIO_WANTED = 0.95
@@ -108,8 +109,9 @@ def bridge_rate(compose: Compose, bridge: Bridge, plan: RunPlan) -> float:
         containers.await_setup(compose, plan, names)
         containers.let_go(compose, plan)
         containers.generate_load(compose, plan, bridge, names)
-        frame, end = containers.collect(compose, plan, names, Path(scratch))
-    failed = frame.filter(pl.col("outcome") == "error").height
+        collected = containers.collect(compose, plan, names, Path(scratch))
+        frame, end = collected.requests, collected.end
+    failed = frame.filter(pl.col("outcome").is_in(UNWANTED)).height
     if failed:
         raise LabError(
             f"{failed} requests through the bridge failed", "`scripts/lab run` shows their errors.", exit_code=1

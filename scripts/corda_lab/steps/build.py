@@ -7,7 +7,7 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.stats import intervals, steady
-from corda_lab.steps import costs, counts, open_load, rows
+from corda_lab.steps import costs, counts, open_load, resolutions, rows
 from corda_lab.steps.entry import (
     PASSED,
     CostsEntry,
@@ -28,7 +28,7 @@ from corda_lab.steps.entry import (
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan, Subject
 from corda_lab.steps.rows import Window
-from corda_lab.steps.validity import invalidity, machine_trouble, verdict, warnings
+from corda_lab.steps.validity import invalidity, machine_trouble, unsteadiness, verdict, warnings
 from lab_workload.load import ALL_FAILED
 from lab_workload.run_end import RunEnd
 
@@ -52,6 +52,8 @@ class Observed:
 
     requests: pl.DataFrame
     """The rows of the generator, one per request, with the columns of ``rows.ROW_SCHEMA``."""
+    drops: pl.Series
+    """The intended start of every dropped arrival, in unix seconds. Closed load has none."""
     metrics: pl.DataFrame
     """The samples of Prometheus over the load."""
     end: RunEnd
@@ -226,6 +228,7 @@ def judged(step: StepEntry) -> StepEntry:
     return step.updated(
         # What makes a step invalid is not said a second time as a warning.
         flags=[one for one in warnings(step) if one not in invalid],
+        unsteady=unsteadiness(step),
         validity=ValidityEntry(valid=not invalid, reasons=invalid, machine=machine_trouble(step)),
         verdict=VerdictEntry(passed=not failed, reasons=failed),
     )
@@ -241,11 +244,15 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     window = measuring_window(seen.end, warm_up.cut_seconds)
     in_flight = mean_in_window(seen.metrics, "bridge_flows_in_flight", window).get(subject.node)
     states = {part.name: part.states_per_flow for part in subject.parts}
-    values = rows.request_values(seen.requests, window, states, bridge_in_flight=in_flight)
+    values = rows.request_values(seen.requests, window, states, bridge_in_flight=in_flight, drops=seen.drops)
     resources = resources_entry(seen.metrics, window, seen.machine_use(window))
     costs_entry = costs.cost_values(values, states, window, seen.metrics, *seen.readings)
     others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
-    arrivals = open_load.open_load_values(seen.requests, window, seen.end, options.users) if options.is_open else None
+    arrivals = (
+        open_load.open_load_values(seen.requests, seen.drops, window, seen.end, options.users)
+        if options.is_open
+        else None
+    )
     step = StepEntry(
         **{**values.fields(), "parts": part_entries(values, subject)},
         name=plan.workload.name,
@@ -259,6 +266,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         warm_up=warm_up,
         precision=precision_of(options, seen.requests, window, seen.end),
         open_load=arrivals,
+        resolved=resolutions.summary(seen.requests, seen.end.ended_at),
         stages=seen.stage_values(window),
         counts=seen.counted.entry(),
         generator=GeneratorEntry(

@@ -28,7 +28,10 @@ class Reading:
 
 
 def counter_rise(metrics: pl.DataFrame, name: str, window: Window, *, label: str | None = None) -> dict[str, float]:
-    """The increase per second of a counter from its first to its last scrape in the window, by node or by ``label``."""
+    """The increase per second of a counter from its first to its last scrape in the window, by node or by ``label``.
+
+    A counter that falls has started again at 0. What it counted between its last scrape and that start is lost.
+    """
     key = pl.col("labels").str.json_path_match(f"$.{label}") if label else pl.col("node")
     samples = (
         metrics.filter((pl.col("name") == name) & pl.col("time").is_between(window.started_at, window.ended_at))
@@ -37,7 +40,7 @@ def counter_rise(metrics: pl.DataFrame, name: str, window: Window, *, label: str
         .sort("time")
     )
     rises = samples.group_by("key").agg(
-        (pl.col("value").last() - pl.col("value").first()).alias("rise"),
+        rise_over_resets(pl.col("value")).alias("rise"),
         (pl.col("time").last() - pl.col("time").first()).alias("seconds"),
     )
     return {
@@ -45,6 +48,12 @@ def counter_rise(metrics: pl.DataFrame, name: str, window: Window, *, label: str
         for found, rise, seconds in rises.sort("key").iter_rows()
         if seconds > 0
     }
+
+
+def rise_over_resets(values: pl.Expr) -> pl.Expr:
+    """The increase of a counter over its samples in order. After a reset, it has risen from 0."""
+    step = values.diff()
+    return pl.when(step < 0).then(values).otherwise(step).sum()
 
 
 def cost_values(
@@ -85,7 +94,8 @@ def _database_cpu(before: Reading, after: Reading) -> dict[str, float]:
 
 
 def _differences(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, float]:
-    return {node: float(after[node] - count) for node, count in before.items() if node in after}
+    # A counter that is lower than before belongs to another process; what it counted is not known.
+    return {node: float(after[node] - count) for node, count in before.items() if after.get(node, -1) >= count}
 
 
 def _shares(amounts: Mapping[str, float], count: float) -> dict[str, float]:

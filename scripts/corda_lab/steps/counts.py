@@ -4,7 +4,7 @@ They are read before the load (after the set-up) and again at rest, so the diffe
 class, and states by class and node.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -12,17 +12,35 @@ import polars as pl
 from corda_lab.steps.entry import CountsEntry, FlowCount, VaultCount
 from corda_lab.steps.plan import Subject
 from corda_lab.steps.reasons import Reason, reason
+from corda_lab.steps.resolutions import has_succeeded
 from corda_lab.text.words import short
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """Counters at one moment: completions in the bridge by flow class, successes by node and flow class, and unconsumed
-    states by (class of state, node)."""
+    states by (class of state, node).
+
+    ``started_at`` has the start of the bridge's process and of each node's, in unix seconds, where it is known.
+    """
 
     bridge_completed: dict[str, int]
     node_success: dict[str, dict[str, int]]
     vault_unconsumed: dict[tuple[str, str], int]
+    started_at: dict[str, float] = field(default_factory=dict)
+
+    def restarted(self, after: "Snapshot") -> frozenset[str]:
+        """The processes that have started again by ``after``, so that their counters began again at 0."""
+        return frozenset(
+            name for name, at in self.started_at.items() if abs(after.started_at.get(name, at) - at) > START_JITTER
+        )
+
+
+BRIDGE = "bridge"
+"""The name of the bridge in ``Snapshot.started_at``; a node has its own."""
+
+START_JITTER = 0.5
+"""A process start is stored in seconds. Two readings of one start differ by less than this."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +50,7 @@ class Counts:
     flows: tuple[FlowCount, ...]
     vaults: tuple[VaultCount, ...] = ()
     node_flows: dict[str, dict[str, int]] = field(default_factory=dict)
+    restarted: frozenset[str] = frozenset()
     at_rest: bool = True
     rest_seconds: float = 0.0
 
@@ -42,7 +61,7 @@ class Counts:
             reason("count_differs", observer=name, count=count, flow=short(flow.flow), generator=flow.generator)
             for flow in self.flows
             for name, count in (("bridge", flow.bridge), ("node", flow.node))
-            if count != flow.generator
+            if count is not None and count != flow.generator
         ]
         found += [
             reason(
@@ -66,12 +85,13 @@ class Counts:
             by_node[vault.node] = by_node.get(vault.node, 0) + vault.counted
         return CountsEntry(
             generator=sum(flow.generator for flow in self.flows),
-            bridge=sum(flow.bridge for flow in self.flows),
-            node=sum(flow.node for flow in self.flows),
+            bridge=_sum(flow.bridge for flow in self.flows),
+            node=_sum(flow.node for flow in self.flows),
             vaults=by_node,
             flows=list(self.flows),
             vault_states=list(self.vaults),
             node_flows=self.node_flows,
+            restarted=sorted(self.restarted),
             at_rest=self.at_rest,
             rest_seconds=self.rest_seconds,
             agree=not self.disagreements,
@@ -79,14 +99,24 @@ class Counts:
         )
 
 
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """The sum of counts; None if one of them is not known."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
+
+
 def succeeded_by_part(rows: pl.DataFrame) -> dict[str, int]:
-    """The number of rows with outcome ``ok`` of every part. Nodes and vaults do not count expected failures."""
-    counts = rows.filter(pl.col("outcome") == "ok").group_by("part").len()
+    """The number of flows of every part that succeeded. Nodes and vaults do not count expected failures."""
+    counts = rows.filter(has_succeeded()).group_by("part").len()
     return {str(part): int(count) for part, count in counts.iter_rows()}
 
 
 def difference(before: Snapshot, after: Snapshot, subject: Subject, *, succeeded: Mapping[str, int]) -> Counts:
-    """The counts between two snapshots. ``succeeded`` has the successes of every part at the generator, by name."""
+    """The counts between two snapshots. ``succeeded`` has the successes of every part at the generator, by name.
+
+    A counter that began again at 0 in between counts nothing: the bridge and the node then have None.
+    """
+    restarted = before.restarted(after)
     node_flows = {
         node: {
             flow: count - before.node_success.get(node, {}).get(flow, 0)
@@ -94,6 +124,7 @@ def difference(before: Snapshot, after: Snapshot, subject: Subject, *, succeeded
             if count != before.node_success.get(node, {}).get(flow, 0)
         }
         for node, flows in sorted(after.node_success.items())
+        if node not in restarted
     }
     expected = subject.vault_expected(succeeded)
     return Counts(
@@ -101,8 +132,10 @@ def difference(before: Snapshot, after: Snapshot, subject: Subject, *, succeeded
             FlowCount(
                 flow=flow,
                 generator=sum(succeeded.get(part.name, 0) for part in subject.parts if part.flow == flow),
-                bridge=after.bridge_completed.get(flow, 0) - before.bridge_completed.get(flow, 0),
-                node=node_flows.get(subject.node, {}).get(flow, 0),
+                bridge=None
+                if BRIDGE in restarted
+                else after.bridge_completed.get(flow, 0) - before.bridge_completed.get(flow, 0),
+                node=None if subject.node in restarted else node_flows.get(subject.node, {}).get(flow, 0),
             )
             for flow in subject.flows
         ),
@@ -116,4 +149,5 @@ def difference(before: Snapshot, after: Snapshot, subject: Subject, *, succeeded
             for (state, node), total in after.vault_unconsumed.items()
         ),
         node_flows={node: flows for node, flows in node_flows.items() if flows},
+        restarted=restarted,
     )

@@ -5,9 +5,10 @@ The models are the file format. ``docs/methodology.md`` defines the values; the 
 of ``steps`` that computes it.
 """
 
-from typing import Any, Literal
+import math
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, field_validator
 
 from corda_lab.steps.reasons import Reason, read_reason
 
@@ -28,17 +29,43 @@ class Entry(BaseModel):
         return dict(self)
 
 
+NOT_ANSWERED = "not answered"
+"""How a file stores the latency of a request that was never answered. In memory it is infinite."""
+
+
+def _read_time(stored: Any) -> Any:
+    return math.inf if stored == NOT_ANSWERED else stored
+
+
+def _stored_time(value: float | None) -> float | str | None:
+    return NOT_ANSWERED if value == math.inf else value
+
+
+Time = Annotated[
+    float | None,
+    BeforeValidator(_read_time),
+    PlainSerializer(_stored_time, return_type=float | str | None, when_used="json"),
+]
+"""A time in milliseconds; infinite if it belongs to a request that was never answered."""
+
+
 class Distribution(Entry):
-    """Count, mean, extremes and nearest-rank percentiles of a set of values. Of an empty set, only the count is set."""
+    """Count, mean, extremes and nearest-rank percentiles of a set of values. Of an empty set, only the counts are set.
+
+    ``count`` includes the ``unanswered``: requests without an answer, which rank after all others. The mean is that of
+    the others. ``p999`` (p99.9) is None for fewer than 1,000 values.
+    """
 
     count: int
+    unanswered: int = 0
     mean: float | None
-    min: float | None
-    p50: float | None
-    p90: float | None
-    p95: float | None
-    p99: float | None
-    max: float | None
+    min: Time
+    p50: Time
+    p90: Time
+    p95: Time
+    p99: Time
+    p999: Time = None
+    max: Time
 
     def quantile(self, name: str) -> float | None:
         """The value with a name such as ``p95`` or ``max``."""
@@ -105,10 +132,17 @@ class RequestCounts(Entry):
     total: int
     ok: int
     expected: int
-    errors: int
+    failed: int
+    unknown: int
     window_ok: int
     window_expected: int
-    window_errors: int
+    window_failed: int
+    window_unknown: int
+
+    @property
+    def unwanted(self) -> int:
+        """The requests that ended as no workload asks for."""
+        return self.failed + self.unknown
 
 
 class OutcomeValues(Entry):
@@ -175,14 +209,29 @@ class Steadiness(Entry):
 
 
 class RequestValues(OutcomeValues):
-    """All values of a step that come from the rows, in total and by part. Errors are those of the whole run."""
+    """All values of a step that come from the rows, in total and by part. Failures are those of the whole run."""
 
     throughput_states_per_second: float | None
     parts: tuple[PartValues, ...]
-    errors: list[FailureKind]
+    failures: list[FailureKind]
+    unknown_outcomes: list[FailureKind]
     expected_failures: list[FailureKind]
     littles_law: LittlesLaw
     steadiness: Steadiness
+
+
+class ResolvedEntry(Entry):
+    """What became of the requests with an unknown outcome, as the node said after the load. See ``resolutions``.
+
+    ``unknown`` is the number of those that stay so. ``seconds`` is the time from the end of the load until the last
+    answer.
+    """
+
+    ok: int = 0
+    failed: int = 0
+    not_started: int = 0
+    unknown: int = 0
+    seconds: float = 0.0
 
 
 class OpenLoadEntry(Entry):
@@ -191,6 +240,7 @@ class OpenLoadEntry(Entry):
     rate_per_second: float
     offered: int
     due_in_window: int
+    dropped_in_window: int = 0
     offered_per_second: float | None
     late: int
     dropped: int
@@ -254,12 +304,12 @@ class StagesEntry(Entry):
 
 
 class FlowCount(Entry):
-    """The successes of one flow class, as counted by three observers."""
+    """The successes of one flow class, as counted by three observers. A count is None if its observer was restarted."""
 
     flow: str
     generator: int
-    bridge: int
-    node: int
+    bridge: int | None
+    node: int | None
 
 
 class VaultCount(Entry):
@@ -279,12 +329,14 @@ class CountsEntry(Entry):
     """The four counts over a run: totals, by flow class, by vault and class of state, and the flows of every node."""
 
     generator: int
-    bridge: int
-    node: int
+    bridge: int | None
+    node: int | None
     vaults: dict[str, int]
     flows: list[FlowCount]
     vault_states: list[VaultCount]
     node_flows: dict[str, dict[str, int]]
+    restarted: list[str] = []
+    """``bridge`` and the nodes that were restarted during the load, so that their counters began again at 0."""
     at_rest: bool
     rest_seconds: float
     agree: bool
@@ -376,6 +428,7 @@ class StepEntry(RequestValues):
     precision: PrecisionEntry
     parts: tuple[PartEntry, ...]
     open_load: OpenLoadEntry | None
+    resolved: ResolvedEntry = ResolvedEntry()
     stages: StagesEntry
     counts: CountsEntry
     generator: GeneratorEntry
@@ -383,6 +436,8 @@ class StepEntry(RequestValues):
     costs: CostsEntry
     flags: list[Reason]
     """Warnings: what a reader should know before quoting a value. The step still counts."""
+    unsteady: list[Reason] = []
+    """Why the throughput was not steady. The step still counts; each value is shown without it too."""
     validity: ValidityEntry
     verdict: VerdictEntry
 
@@ -399,7 +454,7 @@ class StepEntry(RequestValues):
     environment: int = 0
     """The index of the step's environment in ``run.json``."""
 
-    _reasons = field_validator("flags", "measured_again", mode="before")(_read_reasons)
+    _reasons = field_validator("flags", "unsteady", "measured_again", mode="before")(_read_reasons)
 
     @property
     def judged_latency_column(self) -> Literal["latency_intended_ms", "latency_ms"]:

@@ -35,6 +35,11 @@ def _together(status: int | None, message: str | None, alike: list[FailureKind])
     )
 
 
+def unwanted_words(failed: int, unknown: int) -> str:
+    """``3 failed``, ``3 failed, 2 unknown``: the requests that ended as no workload asks for."""
+    return f"{failed:,} failed" + (f", {unknown:,} unknown" if unknown else "")
+
+
 def error_words(kind: FailureKind) -> str:
     """``140 × 400 invalid-argument: args.iouValue must be a whole number, but is "…"``."""
     return f"{kind.count:,} × {kind.status or 'no answer'} {kind.error or ''}".rstrip()

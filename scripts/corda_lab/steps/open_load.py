@@ -11,7 +11,7 @@ import polars as pl
 
 from corda_lab.steps.entry import OpenLoadEntry, StepEntry
 from corda_lab.steps.reasons import Reason, reason
-from corda_lab.steps.rows import QUANTILES, Window, distribution, ended_within, nearest_rank
+from corda_lab.steps.rows import QUANTILES, Window, distribution, dropped_within, is_done, nearest_rank, timed_within
 from lab_workload.load import LATE_SECONDS
 from lab_workload.run_end import RunEnd
 
@@ -51,26 +51,30 @@ def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
     return pl.concat(timed).sort("started_at", "request_id")
 
 
-def open_load_values(rows: pl.DataFrame, window: Window, end: RunEnd, pool: int) -> OpenLoadEntry:
+def open_load_values(rows: pl.DataFrame, drops: pl.Series, window: Window, end: RunEnd, pool: int) -> OpenLoadEntry:
     """The entry ``open_load`` of a step.
 
     ``offered``, ``late`` and ``dropped`` are the counts of the generator over the whole run. ``due_in_window`` is the
-    number of arrivals in the measuring window, without dropped ones. ``pool_was_full`` is true if all places of a
-    worker were taken at some moment. ``generator_lag_ms_p99`` is over all requests in the window, with 0 for those that
-    found no free place; it is None without requests. ``generator_late`` counts those above ``generator_lag_ms_max``.
+    number of arrivals that were meant for the measuring window, and ``dropped_in_window`` that of the dropped ones
+    among them. ``pool_was_full`` is true if all places of a worker were taken at some moment. ``generator_lag_ms_p99``
+    is over all requests that were meant for the window, with 0 for those that found no free place; it is None without
+    requests. ``generator_late`` counts those above ``generator_lag_ms_max``.
     """
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
-    within = ended_within(timed, window)
+    within = timed_within(timed, window)
     own = within.select(pl.when("pool_was_free").then("lag_ms").otherwise(0.0)).to_series()
-    median = 0.0 if own.is_empty() else nearest_rank(within["latency_intended_ms"], QUANTILES["p50"])
+    answered = within.filter(is_done())["latency_intended_ms"]
+    median = 0.0 if answered.is_empty() else nearest_rank(answered, QUANTILES["p50"])
     allowed = max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median)
+    dropped = dropped_within(drops, window)
     offered = end.offered or 0
     # The schedule begins when all users of the pool are running.
     seconds = end.stop_at - (end.spawned_at or end.started_at)
     return OpenLoadEntry(
         rate_per_second=end.rate or 0.0,
         offered=offered,
-        due_in_window=rows.filter(pl.col("intended_at").is_between(window.started_at, window.ended_at)).height,
+        due_in_window=within.height + dropped,
+        dropped_in_window=dropped,
         offered_per_second=offered / seconds if seconds > 0 else None,
         late=end.late or 0,
         dropped=end.dropped or 0,

@@ -50,10 +50,17 @@ SENTENCES: Mapping[str, str] = {
         "every request failed in the same way, so the load was ended after {seconds:.0f} s: {errors:,} of {total:,}"
         " requests failed"
     ),
+    "requests_not_done": "{count:,} of {total:,} requests failed or had an unknown outcome",
     "requests_failed": "{errors:,} of {total:,} requests failed",
+    "outcomes_resolved": (
+        "{unknown:,} of {total:,} requests got no answer about their outcome; {seconds:.1f} s after the load the node"
+        " said: {ok:,} succeeded, {failed:,} failed, {not_started:,} never started"
+    ),
+    "outcomes_unknown": "the outcome of {left:,} of these {unknown:,} requests stays unknown",
     # Whether the counts agree.
     "count_differs": "the counts differ: the {observer} counted {count:,} {flow}, the generator {generator:,}",
     "vault_differs": "the counts differ: the vault of {node} changed by {counted:+,} {state}, expected {expected:+,}",
+    "restarted": "{name} was restarted during the load, so its count of flows is not known",
     "not_at_rest": "flows were still outstanding {seconds:.0f} s after the load ended",
     # Whether the stage rows are complete.
     "stages_differ": "the sum of the stages of {part} differs by {percent:+.0f} % from the time of its requests",
@@ -61,6 +68,9 @@ SENTENCES: Mapping[str, str] = {
     "stage_rows_dropped": "{node} dropped {count:,} stage rows",
     # What the sweep asks for.
     "latency_above": "{name} is {seen_ms:,.0f} ms, above the limit of {limit_ms:,.0f} ms",
+    "latency_endless": (
+        "{name} is above the limit of {limit_ms:,.0f} ms: {unanswered:,} of {count:,} requests were not answered"
+    ),
     "latency_unknown": "{name} is not known, so the limit of {limit_ms:,.0f} ms was not met",
     "throughput_below": "throughput is {seen:.2f} flows/s, below the limit of {limit:g}",
 }

@@ -12,6 +12,7 @@ from typing import get_type_hints
 import polars as pl
 
 from corda_lab.errors import LabError
+from corda_lab.steps import resolutions
 from corda_lab.steps.entry import (
     Distribution,
     FailureKind,
@@ -24,7 +25,7 @@ from corda_lab.steps.entry import (
 )
 from corda_lab.steps.failures import grouped_errors
 from lab_workload.load import OUTCOMES, Outcome
-from lab_workload.row import Row
+from lab_workload.row import Drop, Row
 
 _COLUMN_TYPES = {
     int: pl.Int64,
@@ -36,11 +37,18 @@ _COLUMN_TYPES = {
 }
 ROW_SCHEMA = pl.Schema({name: _COLUMN_TYPES[kind] for name, kind in get_type_hints(Row).items()})
 """The columns of the rows."""
+DROP_SCHEMA = pl.Schema({name: _COLUMN_TYPES[kind] for name, kind in get_type_hints(Drop).items()})
+"""The columns of the drops."""
+NO_DROPS = pl.Series("intended_at", [], dtype=pl.Float64)
 
 DONE: tuple[Outcome, ...] = ("ok", "expected")
 """Outcomes that the workload expects. They count in throughput and latency, and are not errors."""
 
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+
+P999 = 0.999
+P999_COUNT_MIN = 1000
+"""p99.9 of fewer values would be the largest of them."""
 
 DEVIATION_PERCENT_MAX = 5.0
 """How far Little's law may be off, in %, before a step gets a warning."""
@@ -63,6 +71,10 @@ class Window:
     def seconds(self) -> float:
         return self.ended_at - self.started_at
 
+    def contains(self, at: pl.Expr) -> pl.Expr:
+        """Whether a time is in the window, without its end."""
+        return (at >= self.started_at) & (at < self.ended_at)
+
 
 def is_done() -> pl.Expr:
     """Selects the rows that succeeded or failed as expected."""
@@ -78,7 +90,20 @@ def read_rows(paths: Iterable[Path]) -> pl.DataFrame:
     rows = pl.concat([_read_file(path) for path in paths])
     if rows["request_id"].n_unique() != rows.height:
         raise LabError("two rows of the run carry the same request_id", "This is a defect of the lab.")
-    return rows.sort("started_at", "request_id")
+    return rows.sort("started_at", "request_id").with_columns(
+        pl.lit(None, kind).alias(name) for name, kind in resolutions.COLUMNS.items()
+    )
+
+
+def read_drops(paths: Iterable[Path]) -> pl.Series:
+    """Read the drops of a run (files like those of ``read_rows``): the intended starts in unix seconds, sorted."""
+    found = [NO_DROPS]
+    for path in paths:
+        content = path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole.strip():
+            found.append(pl.read_ndjson(whole, schema=DROP_SCHEMA)["intended_at"])
+    return pl.concat(found).sort()
 
 
 def _read_file(path: Path) -> pl.DataFrame:
@@ -102,33 +127,50 @@ def _read_file(path: Path) -> pl.DataFrame:
     return rows
 
 
-def nearest_rank(values: pl.Series, quantile: float) -> float:
-    """The smallest of the ``values`` that at least a share ``quantile`` of them does not exceed; NaN without values."""
-    if values.is_empty():
+def nearest_rank(values: pl.Series, quantile: float, unanswered: int = 0) -> float:
+    """The smallest of the ``values`` that at least a share ``quantile`` of them does not exceed; NaN without values.
+
+    ``unanswered`` more values are infinite.
+    """
+    count = len(values) + unanswered
+    if not count:
         return math.nan
     # Rounding guards against 0.95 * 20 = 19.000000000000004.
-    rank = max(1, math.ceil(round(quantile * len(values), 9)))
-    return float(values.sort()[rank - 1])
+    rank = max(1, math.ceil(round(quantile * count, 9)))
+    return float(values.sort()[rank - 1]) if rank <= len(values) else math.inf
 
 
-def distribution(values: pl.Series) -> Distribution:
-    """Count, mean, extremes and percentiles. All but the count are None if there are no values."""
-    values = values.drop_nulls()
-    if values.is_empty():
+def distribution(values: pl.Series, unanswered: int = 0) -> Distribution:
+    """Count, mean, extremes and percentiles. ``unanswered`` requests without a value rank after all others."""
+    ordered = values.drop_nulls().sort()
+    count = len(ordered) + unanswered
+    if not count:
         return Distribution(count=0, mean=None, min=None, p50=None, p90=None, p95=None, p99=None, max=None)
-    ordered = values.sort()
     return Distribution(
-        count=len(ordered),
-        mean=float(ordered.cast(pl.Float64).sum() / len(ordered)),
-        min=float(ordered[0]),
-        max=float(ordered[-1]),
-        **{name: nearest_rank(ordered, quantile) for name, quantile in QUANTILES.items()},
+        count=count,
+        unanswered=unanswered,
+        mean=None if ordered.is_empty() else float(ordered.cast(pl.Float64).sum() / len(ordered)),
+        min=nearest_rank(ordered, 0.0, unanswered),
+        max=nearest_rank(ordered, 1.0, unanswered),
+        p999=nearest_rank(ordered, P999, unanswered) if count >= P999_COUNT_MIN else None,
+        **{name: nearest_rank(ordered, quantile, unanswered) for name, quantile in QUANTILES.items()},
     )
 
 
 def ended_within(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
     """The rows whose answer came in the window, without its end."""
-    return rows.filter((pl.col("ended_at") >= window.started_at) & (pl.col("ended_at") < window.ended_at))
+    return rows.filter(window.contains(pl.col("ended_at")))
+
+
+def timed_within(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
+    """The rows whose latency belongs to the window.
+
+    In open load, these are the requests that were meant to start in the window, however late their answers came. In
+    closed load, no request is meant for a time, so these are the requests that were done in the window.
+    """
+    is_open = pl.col("intended_at").is_not_null()
+    meant = is_open & window.contains(pl.col("intended_at"))
+    return rows.filter(meant | (~is_open & is_done() & window.contains(pl.col("ended_at"))))
 
 
 def in_flight_mean(rows: pl.DataFrame, window: Window) -> float:
@@ -179,7 +221,7 @@ def halves(rows: pl.DataFrame, window: Window) -> Steadiness:
     )
 
 
-def failures_by_kind(rows: pl.DataFrame, outcome: str) -> list[FailureKind]:
+def failures_by_kind(rows: pl.DataFrame, outcome: Outcome) -> list[FailureKind]:
     """The failures among the rows of one outcome, by kind, most frequent first."""
     messages = (
         rows.filter(pl.col("outcome") == outcome)
@@ -189,27 +231,34 @@ def failures_by_kind(rows: pl.DataFrame, outcome: str) -> list[FailureKind]:
     return grouped_errors(FailureKind(**message) for message in messages.to_dicts())
 
 
-def outcome_values(rows: pl.DataFrame, window: Window) -> OutcomeValues:
-    """Throughput, counts by outcome, and times of a set of rows: those of a workload, or of one of its parts."""
+def outcome_values(rows: pl.DataFrame, window: Window, dropped: int = 0) -> OutcomeValues:
+    """Throughput, counts by outcome, and times of a set of rows: those of a workload, or of one of its parts.
+
+    ``dropped`` is the number of arrivals that were meant for the window and never sent.
+    """
     ended = ended_within(rows, window)
-    done = ended.filter(is_done())
-    by_outcome = {name: rows.filter(pl.col("outcome") == name).height for name in OUTCOMES}
+    timed = timed_within(rows, window)
+    answered = timed.filter(is_done())
+    unanswered = timed.height - answered.height
+    total, in_window = (dict(frame["outcome"].value_counts().iter_rows()) for frame in (rows, ended))
+    is_open = dropped > 0 or not rows["intended_at"].is_null().all()
     return OutcomeValues(
-        throughput_per_second=done.height / window.seconds,
+        throughput_per_second=ended.filter(is_done()).height / window.seconds,
         requests=RequestCounts(
             total=rows.height,
-            ok=by_outcome["ok"],
-            expected=by_outcome["expected"],
-            errors=by_outcome["error"],
-            window_ok=ended.filter(pl.col("outcome") == "ok").height,
-            window_expected=ended.filter(pl.col("outcome") == "expected").height,
-            window_errors=ended.height - done.height,
+            **{name: total.get(name, 0) for name in OUTCOMES},
+            **{f"window_{name}": in_window.get(name, 0) for name in OUTCOMES},
         ),
-        latency_ms=distribution(done["latency_ms"]),
-        latency_intended_ms=distribution(done["latency_intended_ms"]),
-        bridge_flow_ms=distribution(done["bridge_flow_ms"]),
-        bridge_rpc_ms=distribution(done["bridge_rpc_ms"]),
+        latency_ms=distribution(answered["latency_ms"], unanswered),
+        latency_intended_ms=distribution(answered["latency_intended_ms"], unanswered + dropped if is_open else 0),
+        bridge_flow_ms=distribution(answered["bridge_flow_ms"]),
+        bridge_rpc_ms=distribution(answered["bridge_rpc_ms"]),
     )
+
+
+def dropped_within(drops: pl.Series, window: Window) -> int:
+    """The number of dropped arrivals that were meant for the window."""
+    return int(drops.to_frame("at").select(window.contains(pl.col("at")).sum()).item())
 
 
 def states_per_second(values: OutcomeValues, window: Window, states_per_flow: int | None) -> float | None:
@@ -220,9 +269,18 @@ def states_per_second(values: OutcomeValues, window: Window, states_per_flow: in
 
 
 def request_values(
-    rows: pl.DataFrame, window: Window, parts: Mapping[str, int | None], *, bridge_in_flight: float | None
+    rows: pl.DataFrame,
+    window: Window,
+    parts: Mapping[str, int | None],
+    *,
+    bridge_in_flight: float | None,
+    drops: pl.Series = NO_DROPS,
 ) -> RequestValues:
-    """All values of a step that come from the rows. ``parts`` has the states per flow of every part, by its name."""
+    """All values of a step that come from rows and drops. ``parts`` has the states per flow of every part, by its name.
+
+    ``drops`` has the intended start of every dropped arrival, in unix seconds. It has no part yet, so it counts only in
+    the values of the whole workload.
+    """
     by_part = []
     for name, states in parts.items():
         own = outcome_values(rows.filter(pl.col("part") == name), window)
@@ -230,10 +288,11 @@ def request_values(
         by_part.append(PartValues(**own.fields(), name=name, throughput_states_per_second=rate))
     known = [part.throughput_states_per_second for part in by_part if part.throughput_states_per_second is not None]
     return RequestValues(
-        **outcome_values(rows, window).fields(),
+        **outcome_values(rows, window, dropped_within(drops, window)).fields(),
         throughput_states_per_second=sum(known) if known else None,
         parts=tuple(by_part),
-        errors=failures_by_kind(rows, "error"),
+        failures=failures_by_kind(rows, "failed"),
+        unknown_outcomes=failures_by_kind(rows, "unknown"),
         expected_failures=failures_by_kind(rows, "expected"),
         littles_law=littles_law(rows, window, bridge_in_flight),
         steadiness=halves(rows, window),

@@ -60,14 +60,19 @@ def machine_trouble(step: StepEntry) -> list[Reason]:
     return found
 
 
+def unsteadiness(step: StepEntry) -> list[Reason]:
+    """Why the throughput of a step was not steady. Such a step stays in every mean, because a stall is a result too."""
+    if not is_unsteady(step):
+        return []
+    found = [change_reason(step)]
+    if not step.warm_up.found:
+        found.append(reason("warm_up_not_found", seconds_max=step.warm_up.seconds_max))
+    return found
+
+
 def invalidity(step: StepEntry) -> list[Reason]:
-    """Why a step is invalid: it shows nothing about the system, and is left out of every mean."""
-    found = generator_limits(step) + machine_trouble(step)
-    if is_unsteady(step):
-        found.append(change_reason(step))
-        if not step.warm_up.found:
-            found.append(reason("warm_up_not_found", seconds_max=step.warm_up.seconds_max))
-    return found + step.counts.disagreements
+    """Why a step is invalid and left out of every mean: the generator or the machine did it, or the counts differ."""
+    return generator_limits(step) + machine_trouble(step) + step.counts.disagreements
 
 
 def generator_limits(step: StepEntry) -> list[Reason]:
@@ -119,20 +124,40 @@ def warnings(step: StepEntry) -> list[Reason]:
     spawned_at = step.window.spawned_at
     if spawned_at is None or spawned_at > step.window.started_at:
         found.append(reason("still_spawning"))
+    found += [reason("restarted", name=name) for name in step.counts.restarted]
     return found + stages.warnings(step.stages)
+
+
+def unknown_outcomes(step: StepEntry) -> list[Reason]:
+    """How many requests had an unknown outcome, and what became of them. Empty if there were none."""
+    unknown, total, later = step.requests.unknown, step.requests.total, step.resolved
+    if not unknown:
+        return []
+    said = reason(
+        "outcomes_resolved",
+        unknown=unknown,
+        total=total,
+        ok=later.ok,
+        failed=later.failed,
+        not_started=later.not_started,
+        seconds=later.seconds,
+    )
+    left = unknown - later.ok - later.failed - later.not_started
+    return [said, reason("outcomes_unknown", left=left, unknown=unknown)] if left else [said]
 
 
 def verdict(step: StepEntry) -> list[Reason]:
     """Why a run failed; empty if it passed."""
     if was_ended_for_failures(step):
         requests, seconds = step.requests, step.window.seconds
-        failed = reason("all_failed", errors=requests.errors, total=requests.total, seconds=seconds)
+        failed = reason("all_failed", errors=requests.unwanted, total=requests.total, seconds=seconds)
         return [failed, *step.counts.disagreements]
     found = []
     if step.throughput_per_second == 0:
         found.append(reason("nothing_completed"))
-    if step.requests.errors:
-        found.append(reason("requests_failed", errors=step.requests.errors, total=step.requests.total))
+    if step.requests.failed:
+        found.append(reason("requests_failed", errors=step.requests.failed, total=step.requests.total))
+    found += unknown_outcomes(step)
     if step.generator.exit_reason == "failed":
         found.append(reason("generator_failed"))
     return found + step.counts.disagreements

@@ -1,5 +1,7 @@
 """Judges one step of a sweep: whether it meets the thresholds, and whether a search counts its rate as sustained."""
 
+import math
+
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import arrival_problems
 from corda_lab.steps.reasons import Reason, reason
@@ -14,6 +16,11 @@ def _latency_problems(step: StepEntry, limits: dict[str, float | None]) -> list[
         seen, limit = step.judged_latency.quantile(name), seconds * 1000
         if seen is None:
             problems.append(reason("latency_unknown", name=name, limit_ms=limit))
+        elif math.isinf(seen):
+            latency = step.judged_latency
+            problems.append(
+                reason("latency_endless", name=name, unanswered=latency.unanswered, count=latency.count, limit_ms=limit)
+            )
         elif seen > limit:
             problems.append(reason("latency_above", name=name, seen_ms=seen, limit_ms=limit))
     return problems
@@ -43,8 +50,8 @@ def sustained(step: StepEntry, objective: FindMaxFields) -> list[Reason]:
     An invalid step shows nothing, so it does not show that its rate was sustained.
     """
     problems = _latency_problems(step, {"p50": objective.p50_max, "p95": objective.p95_max, "p99": objective.p99_max})
-    problems += arrival_problems(step) + step.validity.reasons
+    problems += arrival_problems(step) + step.validity.reasons + step.unsteady
     requests = step.requests
-    if requests.errors > objective.errors_max * requests.total:
-        problems.append(reason("requests_failed", errors=requests.errors, total=requests.total))
+    if requests.unwanted > objective.errors_max * requests.total:
+        problems.append(reason("requests_not_done", count=requests.unwanted, total=requests.total))
     return problems

@@ -10,7 +10,7 @@ from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import execute, preflight
 from corda_lab.steps.entry import StepEntry, VerdictEntry
-from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
+from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors, unwanted_words
 from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.file import SweepFile
@@ -18,6 +18,7 @@ from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.text import ui
 from corda_lab.text.durations import format_duration
+from corda_lab.text.words import milliseconds
 
 ATTEMPTS_MAX = 2
 """Attempts per step. After a failure, the step runs once more, on a fresh lab."""
@@ -162,13 +163,12 @@ class Runner:
     def tell(self, measured: Measured) -> None:
         """Print the values of a step in one line, then its warnings and most frequent errors."""
         step = measured.step
-        latency_ms = step.judged_latency.p95
-        p95 = "–" if latency_ms is None else f"{latency_ms:,.0f} ms"
         reached = step.precision.reached
         within = "" if reached is None else f" ± {100 * reached:.1f} %"
         window = step.window
         ui.note(
-            f"{step.throughput_per_second:.2f} flows/s{within}, p95 {p95}, {step.requests.errors} errors; "
+            f"{step.throughput_per_second:.2f} flows/s{within}, p95 {milliseconds(step.judged_latency.p95)}, "
+            f"{unwanted_words(step.requests.failed, step.requests.unknown)}; "
             f"warm-up {step.warm_up.cut_seconds:.0f} s, measured {window.seconds:.0f} s"
         )
         for reason in step.validity.reasons:
@@ -177,7 +177,7 @@ class Runner:
             ui.note(f"failed: {reason}")
         for flag in step.flags:
             ui.warn(str(flag))
-        for kind in grouped_errors(step.errors)[:SHOWN_MAX]:
+        for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:SHOWN_MAX]:
             ui.note(f"  {error_words(kind)}")
 
 

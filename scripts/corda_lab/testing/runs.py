@@ -1,7 +1,10 @@
 """A plan, and a simulated run that is stored as a real one, for tests."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
@@ -67,6 +70,7 @@ def measured_of(
     simulated: list[dict[str, Any]],
     end: RunEnd,
     *,
+    drops: Sequence[float] = (),
     counted: Counts | None = None,
     with_stages: bool = True,
     warm_up: WarmUp | None = None,
@@ -85,6 +89,7 @@ def measured_of(
     flows = {one.name: one.flow for one in plan.subject.parts}
     seen = build.Observed(
         requests=frame,
+        drops=pl.Series(drops, dtype=pl.Float64),
         metrics=metrics,
         end=end,
         counted=counted or simulation.agreeing_counts(simulated),
@@ -96,7 +101,9 @@ def measured_of(
     entry = build.build_step(plan, seen)
     use = entry.resources.model_copy(update={"host_busy_percent": 97.3, "host_stolen_percent": 0.0})
     entry = entry.updated(resources=use)
-    return files.Measured(entry, frame, metrics, stage_frame, ENVIRONMENT, plan.workload.name, "workload: iou\n")
+    return files.Measured(
+        entry, frame, metrics, stage_frame, ENVIRONMENT, plan.workload.name, "workload: iou\n", seen.drops
+    )
 
 
 def store(
@@ -105,11 +112,12 @@ def store(
     simulated: list[dict[str, Any]],
     end: RunEnd,
     *,
+    drops: Sequence[float] = (),
     counted: Counts | None = None,
     with_stages: bool = True,
 ) -> Path:
     """Store a simulated run like a real one, and return its folder."""
-    measured = measured_of(folder, plan, simulated, end, counted=counted, with_stages=with_stages)
+    measured = measured_of(folder, plan, simulated, end, drops=drops, counted=counted, with_stages=with_stages)
     with folders.new_run(plan.identity, results=folder / "results") as run_folder:
         files.write_run(run_folder, files.single(plan.identity, measured), [measured])
         page.render(run_folder)

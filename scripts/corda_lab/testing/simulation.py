@@ -20,6 +20,7 @@ from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import FlowCount, VaultCount
+from lab_workload.load import OUTCOMES
 from lab_workload.run_end import RunEnd, WorkerEnd
 
 ORIGIN = 1_700_000_000.0
@@ -93,7 +94,7 @@ def closed_rows(
     service: Callable[[float], float],
     *,
     error_every: int = 0,
-    failure: str = "error",
+    failure: str = "failed",
     errors: Sequence[str] = (),
     parts: Sequence[str] = ("Iou",),
 ) -> list[dict[str, Any]]:
@@ -128,14 +129,15 @@ def open_rows(
     pool: int,
     late_max_seconds: float = 1.0,
     lag_seconds: float = 0.0,
-) -> tuple[list[dict[str, Any]], int]:
-    """The rows of open load with constant arrivals, and the number of dropped arrivals.
+) -> tuple[list[dict[str, Any]], list[float]]:
+    """The rows of open load with constant arrivals, and the intended starts of the dropped arrivals in unix seconds.
 
     The generator starts every request ``lag_seconds`` late. An arrival that finds the pool full waits for the next
     place, and is dropped if it would start more than ``late_max_seconds`` late.
     """
     places: list[float] = []
-    server_free_at, dropped = 0.0, 0
+    server_free_at = 0.0
+    drops: list[float] = []
     rows: list[dict[str, Any]] = []
     for number in range(int(rate * total_seconds)):
         intended = number / rate
@@ -143,7 +145,7 @@ def open_rows(
             heapq.heappop(places)
         started = (intended if len(places) < pool else places[0]) + lag_seconds
         if started - intended > late_max_seconds:
-            dropped += 1
+            drops.append(ORIGIN + intended)
             continue
         if len(places) >= pool:
             heapq.heappop(places)
@@ -151,7 +153,7 @@ def open_rows(
         server_free_at = ended
         heapq.heappush(places, ended)
         rows.append(row(len(rows) + 1, started, ended, intended=intended))
-    return rows, dropped
+    return rows, drops
 
 
 def failing_rows(users: int, total_seconds: float) -> list[dict[str, Any]]:
@@ -163,7 +165,7 @@ def failing_rows(users: int, total_seconds: float) -> list[dict[str, Any]]:
     for start in range(int(total_seconds)):
         for user in range(users):
             number, started = len(rows) + 1, start + user * 0.01
-            refused = row(number, started, started + 0.005, user=user, outcome="error")
+            refused = row(number, started, started + 0.005, user=user, outcome="failed")
             rows.append({**refused, "status": 400, "error": f"invalid-argument: args.iouValue is 'x{number}'"})
     return rows
 
@@ -236,7 +238,8 @@ def write_stage_rows(directory: Path, rows: list[dict[str, Any]]) -> list[Path]:
 def nodes() -> dict[str, Node]:
     """The nodes of the simulated lab, as the bridge describes them."""
     return {
-        name: Node(name, X500_NAMES[name], 12, True, name == "Notary", 0, (X500_NAMES["Notary"],)) for name in NODES
+        name: Node(name, X500_NAMES[name], 12, True, name == "Notary", 0, notary_x500_names=(X500_NAMES["Notary"],))
+        for name in NODES
     }
 
 
@@ -252,9 +255,10 @@ def end_words(
     total_seconds: float,
     *,
     rate: float | None = None,
-    dropped: int = 0,
+    drops: Sequence[float] = (),
 ) -> RunEnd:
     """The summary of the generator; with a ``rate``, that of open load."""
+    dropped = len(drops)
     lags = sorted((one["started_at"] - one["intended_at"]) * 1000 for one in rows if one["intended_at"] is not None)
     is_open = rate is not None
     return RunEnd(
@@ -264,8 +268,7 @@ def end_words(
         ended_at=max(one["ended_at"] for one in rows) + 0.1,
         users=users,
         requests=len(rows),
-        errors=sum(one["outcome"] == "error" for one in rows),
-        expected=sum(one["outcome"] == "expected" for one in rows),
+        outcomes={name: sum(one["outcome"] == name for one in rows) for name in OUTCOMES},
         rows={"0": len(rows)},
         model="constant" if is_open else "closed",
         rate=rate,

@@ -24,7 +24,7 @@ from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, SearchOutcome
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps import build as step_build
-from corda_lab.steps import costs, rows
+from corda_lab.steps import costs, resolutions, rows
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import (
     CostsEntry,
@@ -156,7 +156,7 @@ def request_rows(
         ((pl.col("ended_at") - pl.col("started_at")) * 1000 + 1 if is_open else pl.lit(None, pl.Float64)).alias(
             "latency_intended_ms"
         ),
-        pl.when("failed").then(pl.lit("error")).otherwise(pl.lit("ok")).alias("outcome"),
+        pl.when("failed").then(pl.lit("failed")).otherwise(pl.lit("ok")).alias("outcome"),
         pl.when("failed").then(502).otherwise(200).cast(pl.Int64).alias("status"),
         pl.when("failed").then(pl.lit("flow-failed: the responder refused to sign")).alias("error"),
         pl.format("flow-{}-{}", pl.lit(index), "tag").alias("flow_id"),
@@ -164,6 +164,7 @@ def request_rows(
         pl.format("client-{}-{}", pl.lit(index), "tag").alias("client_id"),
         pl.lit(3.0).alias("bridge_rpc_ms"),
         ((pl.col("ended_at") - pl.col("started_at")) * 1000 - 2).alias("bridge_flow_ms"),
+        *(pl.lit(None, kind).alias(name) for name, kind in resolutions.COLUMNS.items()),
     )
 
 
@@ -294,6 +295,7 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
     nothing = costs.Reading({}, {})
     seen = step_build.Observed(
         requests=frame,
+        drops=drops_of(end, origin, total),
         metrics=metrics,
         end=end,
         counted=agreeing(succeeded),
@@ -320,7 +322,13 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
     entry = runner.placed(entry, planned, failings(entry, fields))
     shape = {**ENVIRONMENT.shape, **sweep.environment.get("shape", {}), **planned.variables}
     environment = Environment.model_validate({**ENVIRONMENT.model_dump(), **sweep.environment, "shape": shape})
-    return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n")
+    return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n", seen.drops)
+
+
+def drops_of(end: RunEnd, origin: float, seconds: float) -> pl.Series:
+    """The intended starts of the dropped arrivals, evenly spaced over the load."""
+    count = end.dropped or 0
+    return pl.Series([origin + seconds * (number + 0.5) / count for number in range(count)], dtype=pl.Float64)
 
 
 def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_over: bool) -> RunEnd:
@@ -345,8 +353,7 @@ def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_ove
         model="closed" if options.rate is None else "constant",
         users=options.users,
         requests=frame.height,
-        errors=0,
-        expected=0,
+        outcomes={"ok": frame.height, "expected": 0, "failed": 0, "unknown": 0},
         rows={"0": frame.height},
     )
 

@@ -1,5 +1,7 @@
 """Numbers and names as users read them. The terminal, the reports and the charts share these functions."""
 
+import math
+
 STAGE_MEANINGS = {
     "start": "from the request until the node has created the flow: HTTP, bridge, RPC",
     "wait": "waiting for a flow thread of the node",
@@ -28,12 +30,22 @@ def plural(count: int, word: str) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """A latency with its unit, to three digits: ``12.3 ms``, ``123 ms``, ``1.23 s``. None becomes a dash."""
+    """A latency with its unit, to three digits: ``12.3 ms``, ``123 ms``, ``1.23 s``.
+
+    None becomes a dash. An infinite latency becomes ``not answered``.
+    """
     if value is None:
         return "–"
+    if math.isinf(value):
+        return "not answered"
     if value >= 1000:
         return f"{value / 1000:.2f} s"
     return f"{value:.0f} ms" if value >= 100 else f"{value:.1f} ms"
+
+
+def count_words(count: int | None) -> str:
+    """``1,234``, or ``not known`` for a counter that was restarted."""
+    return "not known" if count is None else f"{count:,}"
 
 
 def short(class_name: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lab_load.answer import ERROR_TEXT_MAX, PAUSE_SECONDS, read_answer
+from lab_load.answer import ERROR_TEXT_MAX, PAUSE_SECONDS, Answer, no_answer, not_sent, read_answer
 
 
 def body(content: Any) -> bytes:
@@ -52,6 +52,26 @@ def test_retry_after_is_kept_within_bounds(header: str | None, pause_seconds: fl
 @pytest.mark.parametrize("content", [b"", b"<html>", b"[]", b'{"result": 1}', b'{"flowId": 7}', b"\xff"])
 def test_a_success_that_cannot_be_read_is_an_error(content: bytes) -> None:
     assert read_answer(200, content, None).error == "unreadable-answer: HTTP 200 without the expected content"
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_unknown"),
+    [
+        (read_answer(200, body({"flowId": "f"}), None), False),
+        (read_answer(502, problem("flow-failed", "why"), None), False),
+        (read_answer(503, problem("node-unavailable", "why"), None), False),
+        (not_sent("Connection refused"), False),
+        (no_answer("timed out"), True),
+        (read_answer(200, b"", None), True),
+        (read_answer(502, b"<html>", None), True),
+        (read_answer(500, problem("internal-error", "why"), None), True),
+        (read_answer(504, problem("outcome-unknown", "why"), None), True),
+    ],
+)
+def test_an_answer_that_does_not_say_whether_the_flow_ran_leaves_the_outcome_unknown(
+    answer: Answer, is_unknown: bool
+) -> None:
+    assert answer.leaves_unknown == is_unknown
 
 
 def test_an_error_that_is_no_problem_keeps_its_status() -> None:

@@ -57,7 +57,7 @@ def test_an_invalid_run_says_why(stored_run: Callable[..., Path], capsys: pytest
 
 def test_expected_failures_are_no_errors(stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(stored_run(error_every=50, failure="expected"), capsys)
-    assert "expected failures, 0 errors" in text
+    assert "expected failures, 0 failed" in text
 
 
 ERRORS = (
@@ -73,7 +73,7 @@ def test_errors_are_told_by_their_kind_with_an_example(
 ) -> None:
     run = stored_run(error_every=10, errors=ERRORS)
     text = printed(run, capsys)
-    counts = sorted((kind.count for kind in stored.read(run).steps[0].errors), reverse=True)
+    counts = sorted((kind.count for kind in stored.read(run).steps[0].failures), reverse=True)
     assert len(counts) == 4
     assert re.findall(r"(\d+) × 502", text) == [str(count) for count in counts[:3]]
     assert "× 502 flow-failed: [Notary] transaction … was refused" in text

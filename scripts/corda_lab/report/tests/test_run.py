@@ -91,7 +91,7 @@ def test_is_made_again_from_the_stored_files(stored_run: Callable[..., Path]) ->
 def test_shows_an_error_s_text_as_text(stored_run: Callable[..., Path]) -> None:
     run = stored_run(error_every=50)
     steps = folders.read_json(run / "steps.json")
-    steps["steps"][0]["errors"][0]["error"] = "</script><b>bold"
+    steps["steps"][0]["failures"][0]["error"] = "</script><b>bold"
     folders.write_json(run / "steps.json", steps)
     text = without_scripts(page.render(run).read_text(encoding="utf-8"))
     assert "&lt;/script&gt;&lt;b&gt;bold" in text
@@ -179,7 +179,8 @@ def test_open_load_tells_arrivals_lag_and_both_latencies(stored_open_run: Callab
     run = stored_open_run(rate=20, service_seconds=0.1, pool=5)
     text = text_of(run)
     assert re.search(r"At 20 constant arrivals per second, the lab achieved 10\.\d+ Iou flows per second", text)
-    assert re.search(r"Latency from the intended start: p50 [\d.]+ m?s, p99 [\d.]+ m?s\.", text)
+    assert re.search(r"Latency from the intended start: p50 [\w. ]+, p99 not answered\.", text)
+    assert re.search(r"(\d+) of 1,200 requests of the measuring window were not answered, \1 of them dropped\.", text)
     assert "latency from the intended start" in text
     assert "latency from the real start" in text
     assert "dropped: no free place in the pool within 1 s" in text

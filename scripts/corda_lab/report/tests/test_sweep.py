@@ -305,7 +305,7 @@ def test_every_chart_and_every_panel_has_data(request: pytest.FixtureRequest, st
 def test_texts_of_others_are_shown_as_text(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, errors_every=50))
     steps = folders.read_json(folder / "steps.json")
-    steps["steps"][0]["errors"][0]["error"] = "</script><b>bold"
+    steps["steps"][0]["failures"][0]["error"] = "</script><b>bold"
     steps["steps"][0]["label"] = "</script><i>two"
     folders.write_json(folder / "steps.json", steps)
     report.render(folder)

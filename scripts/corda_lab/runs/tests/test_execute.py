@@ -13,6 +13,7 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
 from corda_lab.results import folders
 from corda_lab.runs import execute, preflight
+from corda_lab.runs.containers import Collected
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.testing import simulation
@@ -39,14 +40,14 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
         await_setup=lambda *_: [],
         let_go=lambda *_: None,
         generate_load=MagicMock(),
-        collect=lambda *_: (measured.requests, end),
+        collect=lambda *_: Collected(measured.requests, measured.drops, end),
     )
     for name in ("Bridge", "Observer", "Prometheus"):
         monkeypatch.setattr(execute, name, MagicMock())
     monkeypatch.setattr(execute, "containers", containers)
     monkeypatch.setattr(execute, "Observed", MagicMock())
     monkeypatch.setattr(execute, "build_step", lambda *_: measured.step)
-    monkeypatch.setattr(execute, "Measured", lambda *_: measured)
+    monkeypatch.setattr(execute, "Measured", lambda *_, **_kept: measured)
     monkeypatch.setattr(execute, "read_environment", lambda _: ENVIRONMENT)
     monkeypatch.setattr(shape, "of_running", lambda settings: settings)
     monkeypatch.setattr(page, "render", lambda folder: folder)

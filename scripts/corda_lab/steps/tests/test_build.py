@@ -1,6 +1,7 @@
 """The values, the warnings and the verdict of a step."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -25,7 +26,7 @@ from corda_lab.steps.entry import FlowCount, StepEntry, VaultCount
 from corda_lab.steps.load import LoadOptions, Stopping
 from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.rows import Window
-from corda_lab.steps.validity import invalidity, warnings
+from corda_lab.steps.validity import invalidity, unsteadiness, verdict, warnings
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import changed, run_end
 from lab_workload.run_end import WorkerEnd
@@ -58,7 +59,7 @@ def test_errors_and_counts_that_differ_fail_a_run(stored_run: Callable[..., Path
     )
     step = step_of(stored_run(error_every=100, counted=counted))
     assert step.verdict.reasons == [
-        reason("requests_failed", errors=step.requests.errors, total=step.requests.total),
+        reason("requests_failed", errors=step.requests.failed, total=step.requests.total),
         reason("count_differs", observer="node", count=9, flow="Iou", generator=10),
     ]
     assert str(step.verdict.reasons[1]) == "the counts differ: the node counted 9 Iou, the generator 10"
@@ -130,9 +131,33 @@ def test_a_step_on_a_machine_that_did_something_else_is_not_valid(
 def test_a_window_that_begins_with_nothing_is_not_steady(stored_run: Callable[..., Path]) -> None:
     halves = {"first_half_per_second": 0.0, "second_half_per_second": 5.0, "change_percent": None}
     step = changed(step_of(stored_run()), {"steadiness": halves})
-    assert invalidity(step) == [reason("throughput_began_late")]
+    assert unsteadiness(step) == [reason("throughput_began_late")]
+    assert invalidity(step) == [], "a stall is a result: the step stays in the mean"
     assert "no flow was completed in the first half of the measuring window" in words_of(step)
-    assert invalidity(changed(step, {"steadiness.second_half_per_second": 0.0})) == []
+    assert unsteadiness(changed(step, {"steadiness.second_half_per_second": 0.0})) == []
+
+
+def test_unknown_outcomes_fail_a_run_and_say_what_became_of_them(stored_run: Callable[..., Path]) -> None:
+    step = step_of(stored_run())
+    unknown = {"requests.unknown": 8, "resolved": {"ok": 6, "failed": 1, "not_started": 0, "unknown": 1, "seconds": 2}}
+    said, left = verdict(changed(step, unknown))
+    assert str(said) == (
+        f"8 of {step.requests.total:,} requests got no answer about their outcome; 2.0 s after the load the node said:"
+        " 6 succeeded, 1 failed, 0 never started"
+    )
+    assert str(left) == "the outcome of 1 of these 8 requests stays unknown"
+    assert len(verdict(changed(step, unknown | {"resolved.ok": 7}))) == 1
+
+
+def test_a_counter_that_was_restarted_is_not_compared(stored_run: Callable[..., Path]) -> None:
+    counted = replace(
+        simulation.agreeing_counts([simulation.row(1, 0, 1)]),
+        flows=(FlowCount(flow=IOU, generator=1, bridge=None, node=1),),
+        restarted=frozenset({"bridge"}),
+    )
+    step = step_of(stored_run(counted=counted))
+    assert (step.counts.bridge, step.counts.node, step.counts.agree) == (None, 1, True)
+    assert "bridge was restarted during the load, so its count of flows is not known" in words_of(step)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +240,7 @@ def test_a_load_that_was_ended_because_all_failed_is_a_failed_step_and_all_of_it
     step = step_of(failed_run)
     assert step.window.seconds == pytest.approx(11)
     assert step.warm_up.cut_seconds == 0.0
-    assert (step.throughput_per_second, step.requests.errors) == (0.0, 220)
+    assert (step.throughput_per_second, step.requests.failed) == (0.0, 220)
     assert (step.validity.valid, step.flags) == (True, [])
     assert step.verdict.reasons == [reason("all_failed", errors=220, total=220, seconds=step.window.seconds)]
-    assert [(kind.status, kind.count) for kind in step.errors] == [(400, 220)]
+    assert [(kind.status, kind.count) for kind in step.failures] == [(400, 220)]

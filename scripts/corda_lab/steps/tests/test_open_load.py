@@ -15,7 +15,7 @@ from corda_lab.steps.open_load import (
     with_lag,
 )
 from corda_lab.steps.reasons import reason
-from corda_lab.steps.rows import Window, read_rows
+from corda_lab.steps.rows import NO_DROPS, Window, read_rows
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import run_end
 
@@ -28,9 +28,9 @@ def frame(tmp_path: Path, content: list[dict[str, Any]]) -> pl.DataFrame:
 
 def values_of(tmp_path: Path, pool: int, rate: float, **about: Any) -> OpenLoadEntry:
     service = simulation.fixed(about.pop("service_seconds"))
-    content, dropped = simulation.open_rows(rate, 60, service, pool=pool, **about)
-    end = simulation.end_words(content, pool, 60, rate=rate, dropped=dropped)
-    return open_load_values(frame(tmp_path, content), WINDOW, end, pool)
+    content, drops = simulation.open_rows(rate, 60, service, pool=pool, **about)
+    end = simulation.end_words(content, pool, 60, rate=rate, drops=drops)
+    return open_load_values(frame(tmp_path, content), pl.Series(drops, dtype=pl.Float64), WINDOW, end, pool)
 
 
 def test_a_load_below_capacity_is_neither_late_nor_dropped(tmp_path: Path) -> None:
@@ -47,6 +47,8 @@ def test_above_capacity_arrivals_wait_for_the_pool_and_are_dropped(tmp_path: Pat
     # One server that takes 100 ms does 10 a second; of 20 a second half cannot be served.
     found = values_of(tmp_path, 5, 20, service_seconds=0.1)
     assert found.dropped == pytest.approx(600 - 10, abs=30)
+    assert found.due_in_window == 55 * 20, "a dropped arrival was due too"
+    assert found.dropped_in_window == pytest.approx(55 * 10, abs=30)
     assert found.pool_was_full
     assert (found.lag_ms.p99 or 0.0) > 500
     assert generator_was_limit(found) is None
@@ -71,24 +73,26 @@ def test_one_late_start_among_few_says_nothing(tmp_path: Path) -> None:
     content = [simulation.row(n, n, n + 0.1, intended=n) for n in range(20)]
     for late, is_limit in ((1, False), (2, True)):
         moved = [{**row, "started_at": row["started_at"] + 0.02} for row in content[:late]] + content[late:]
-        end = simulation.end_words(moved, 5, 60, rate=1, dropped=0)
-        found = open_load_values(frame(tmp_path, moved), Window(simulation.ORIGIN, simulation.ORIGIN + 60), end, 5)
+        end = simulation.end_words(moved, 5, 60, rate=1)
+        found = open_load_values(
+            frame(tmp_path, moved), NO_DROPS, Window(simulation.ORIGIN, simulation.ORIGIN + 60), end, 5
+        )
         assert (found.generator_late, found.requests_in_window) == (late, 20)
         assert (generator_was_limit(found) is not None) == is_limit
 
 
 def test_a_few_late_starts_before_the_pool_fills_do_not_blame_the_generator(tmp_path: Path) -> None:
-    content, dropped = simulation.open_rows(20, 60, simulation.fixed(0.1), pool=5, lag_seconds=0.02)
-    end = simulation.end_words(content, 5, 60, rate=20, dropped=dropped)
-    found = open_load_values(frame(tmp_path, content), WINDOW, end, 5)
+    content, drops = simulation.open_rows(20, 60, simulation.fixed(0.1), pool=5, lag_seconds=0.02)
+    end = simulation.end_words(content, 5, 60, rate=20, drops=drops)
+    found = open_load_values(frame(tmp_path, content), pl.Series(drops), WINDOW, end, 5)
     assert found.generator_lag_ms_p99 == 0
     assert generator_was_limit(found) is None
 
 
 def test_arrivals_dropped_while_places_were_free_are_the_generator_s(tmp_path: Path) -> None:
     content, _ = simulation.open_rows(10, 60, simulation.fixed(0.05), pool=10)
-    end = simulation.end_words(content, 10, 60, rate=10, dropped=3)
-    found = open_load_values(frame(tmp_path, content), WINDOW, end, 10)
+    end = simulation.end_words(content, 10, 60, rate=10, drops=[simulation.ORIGIN] * 3)
+    found = open_load_values(frame(tmp_path, content), NO_DROPS, WINDOW, end, 10)
     assert generator_was_limit(found) == reason("generator_dropped", dropped=3)
     # One was due just before the load was told to stop.
     assert generator_was_limit(found.model_copy(update={"dropped": 1})) is None
@@ -110,7 +114,7 @@ def test_every_worker_has_its_own_share_of_the_pool(tmp_path: Path) -> None:
 def test_a_run_without_a_row_has_no_lag(tmp_path: Path) -> None:
     empty = frame(tmp_path, [])
     end = run_end(stop_at=10.0, model="constant", rate=1.0, offered=0, late=0, dropped=0)
-    found = open_load_values(empty, WINDOW, end, 5)
+    found = open_load_values(empty, NO_DROPS, WINDOW, end, 5)
     assert found.generator_lag_ms_p99 is None
     assert generator_was_limit(found) is None
 

@@ -98,17 +98,71 @@ def test_only_answers_within_the_window_count(tmp_path: Path) -> None:
 def test_errors_are_counted_by_kind_and_kept_out_of_throughput(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), error_every=10)
     found = rows.request_values(frame(tmp_path, content), window(0, 20), PARTS, bridge_in_flight=None)
-    assert found.requests.errors == len(content) // 10
+    assert found.requests.failed == len(content) // 10
     assert found.throughput_per_second == pytest.approx(9.0, rel=0.02)
-    assert [(kind.status, kind.count) for kind in found.errors] == [(502, len(content) // 10)]
+    assert [(kind.status, kind.count) for kind in found.failures] == [(502, len(content) // 10)]
+
+
+def open_row(number: int, intended: float, ended: float, outcome: str = "ok") -> dict[str, Any]:
+    return simulation.row(number, intended, ended, intended=intended, outcome=outcome)
+
+
+def test_a_stall_across_the_end_of_the_window_is_in_the_percentiles_of_open_load(tmp_path: Path) -> None:
+    # 100 arrivals per second take 50 ms each, but nothing ends from second 58 to 63. The load goes on until 65.
+    starts = [number / 100 for number in range(6500)]
+    content = [
+        open_row(number, start, (63.0 if 57.95 <= start < 63 else start) + 0.05) for number, start in enumerate(starts)
+    ]
+    found = rows.request_values(frame(tmp_path, content), window(0, 60), PARTS, bridge_in_flight=None)
+    # 5,795 requests took 50 ms. The other 205 took 3.06 to 5.10 s: rank 5,940 of 6,000 is number 145 of them.
+    assert found.latency_intended_ms.count == 6000
+    assert found.latency_intended_ms.p99 == pytest.approx(4500, abs=5)
+    assert found.latency_intended_ms.max == pytest.approx(5100, abs=1)
+    assert found.throughput_per_second == pytest.approx(5795 / 60), "throughput is of what ended in the window"
+
+
+def test_a_stall_across_the_start_of_the_window_belongs_to_the_requests_before_it(tmp_path: Path) -> None:
+    content = [open_row(number, number / 100, number / 100 + 0.05) for number in range(1200)]
+    content[150:200] = [open_row(number, number / 100, 3.0) for number in range(150, 200)]
+    found = rows.request_values(frame(tmp_path, content), window(2, 12), PARTS, bridge_in_flight=None)
+    assert found.latency_intended_ms.max == pytest.approx(50)
+
+
+def test_arrivals_that_were_not_answered_rank_after_all_others(tmp_path: Path) -> None:
+    content = [open_row(number, number / 10, number / 10 + 0.1) for number in range(96)]
+    content += [open_row(96, 9.6, 9.7, "failed"), open_row(97, 9.7, 9.8, "unknown"), open_row(98, 9.8, 9.9, "expected")]
+    drops = pl.Series([simulation.ORIGIN + 9.9, simulation.ORIGIN + 12.0])
+    found = rows.request_values(frame(tmp_path, content), window(0, 10), PARTS, bridge_in_flight=None, drops=drops)
+    latency = found.latency_intended_ms
+    assert (latency.count, latency.unanswered) == (100, 3), "the second drop was meant for a later time"
+    assert latency.p95 == pytest.approx(100)
+    assert latency.mean == pytest.approx(100)
+    assert latency.p99 == latency.max == math.inf
+    assert latency.model_dump(mode="json")["p99"] == "not answered"
+    assert type(latency).model_validate_json(latency.model_dump_json()) == latency
+    assert (found.requests.failed, found.requests.unknown, found.requests.expected) == (1, 1, 1)
+    assert [(kind.status, kind.count) for kind in found.unknown_outcomes] == [(502, 1)]
+
+
+def test_closed_load_has_the_percentiles_of_what_was_done(tmp_path: Path) -> None:
+    content = simulation.closed_rows(5, 20, simulation.fixed(0.1), error_every=10)
+    found = rows.request_values(frame(tmp_path, content), window(0, 20), PARTS, bridge_in_flight=None)
+    assert found.latency_ms.unanswered == 0
+    assert found.latency_ms.count == found.requests.window_ok
+
+
+def test_p999_needs_a_thousand_values() -> None:
+    values = pl.Series(range(1, 1001), dtype=pl.Float64)
+    assert rows.distribution(values).p999 == 999
+    assert rows.distribution(values[1:]).p999 is None
 
 
 def test_an_expected_failure_is_work_done_and_no_error(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), error_every=10, failure="expected")
     found = rows.request_values(frame(tmp_path, content), window(0, 20), PARTS, bridge_in_flight=None)
-    assert (found.requests.errors, found.requests.expected) == (0, len(content) // 10)
+    assert (found.requests.failed, found.requests.expected) == (0, len(content) // 10)
     assert found.throughput_per_second == pytest.approx(10.0, rel=0.02)
-    assert found.errors == []
+    assert found.failures == []
     assert [kind.count for kind in found.expected_failures] == [len(content) // 10]
 
 

@@ -1,5 +1,6 @@
 """Thresholds, and when a rate counts as sustained."""
 
+import math
 from typing import Any
 
 import pytest
@@ -22,7 +23,8 @@ def step_of(**changes: Any) -> StepEntry:
         "latency_intended_ms": {"p50": 400.0, "p95": 1500.0, "p99": 1900.0},
         "open_load": arrivals,
         "window": {"seconds": 100.0},
-        "requests": {"errors": 0, "total": 1000},
+        "requests": {"failed": 0, "unknown": 0, "total": 1000},
+        "unsteady": [],
         "validity": {"valid": True, "reasons": []},
         **changes,
     }
@@ -51,7 +53,13 @@ def test_a_rate_that_stays_within_the_limits_is_sustained() -> None:
         ({"latency_intended_ms": {"p95": 2100.0}}, "p95 is 2,100 ms, above the limit of 2,000 ms"),
         ({"latency_intended_ms": {"p95": None}}, "p95 is not known"),
         ({"open_load": {"offered": 1000, "dropped": 2, "due_in_window": 990}}, "2 of 1,000 arrivals were dropped"),
-        ({"requests": {"errors": 1, "total": 1000}}, "1 of 1,000 requests failed"),
+        ({"requests": {"failed": 1, "unknown": 0, "total": 1000}}, "1 of 1,000 requests failed or had"),
+        ({"requests": {"failed": 0, "unknown": 1, "total": 1000}}, "1 of 1,000 requests failed or had"),
+        (
+            {"latency_intended_ms": {"p95": math.inf, "unanswered": 60, "count": 990}},
+            "p95 is above the limit of 2,000 ms: 60 of 990 requests were not answered",
+        ),
+        ({"unsteady": [reason("throughput_began_late")]}, "no flow was completed in the first half"),
         (
             {"validity": {"valid": False, "reasons": [reason("generator_dropped", dropped=3)]}},
             "the generator was the limit",

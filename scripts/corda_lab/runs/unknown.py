@@ -1,0 +1,72 @@
+"""Finds out what became of the requests with an unknown outcome. The node is asked about each of them by client id."""
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from corda_lab.clients.bridge import Bridge, FlowState, FlowStatus
+from corda_lab.steps.resolutions import Resolution, Resolved
+from corda_lab.text import ui
+
+RESOLVE_SECONDS_MAX = 120.0
+"""Time limit. Flows may still be running, or bridge and node may be starting again."""
+POLL_SECONDS = 1.0
+ASKED_AT_ONCE = 8
+ABSENT_SECONDS_MIN = 5.0
+"""A client id is absent only if it is still so after this time: the start may have been on its way to the node."""
+
+RESOLVED: dict[FlowState, Resolved] = {"completed": "ok", "failed": "failed", "absent": "not_started"}
+
+
+@dataclass
+class _Pending:
+    client_id: str
+    absent_since: float | None = None
+    found: Resolution | None = field(default=None)
+
+
+def resolve(
+    bridge: Bridge,
+    node: str,
+    requests: pl.DataFrame,
+    *,
+    seconds_max: float = RESOLVE_SECONDS_MAX,
+    pause: Callable[[float], None] = time.sleep,
+) -> dict[str, Resolution]:
+    """Return what became of every request of ``requests`` with an unknown outcome, by client id.
+
+    A request that cannot be resolved within ``seconds_max``, or on a node without client ids, stays ``unknown``.
+    """
+    asked = [_Pending(str(one)) for one in requests.filter(pl.col("outcome") == "unknown")["client_id"]]
+    if asked and bridge.nodes()[node].keeps_client_ids:
+        deadline = time.monotonic() + seconds_max
+        with ui.Ticker(every_seconds=15) as ticker, ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
+            while left := [one for one in asked if one.found is None]:
+                answers = pool.map(lambda one: bridge.flow_status(node, one.client_id), left)
+                _take(left, answers)
+                if all(one.found for one in left) or time.monotonic() > deadline:
+                    break
+                ticker.show(
+                    f"resolving unknown outcomes: {sum(one.found is None for one in left)} of {len(asked)} left"
+                )
+                pause(POLL_SECONDS)
+    now = time.time()
+    return {one.client_id: one.found or Resolution("unknown", now) for one in asked}
+
+
+def _take(asked: Iterable[_Pending], answers: Iterable[FlowStatus]) -> None:
+    """Note the answers that are final."""
+    for one, answer in zip(asked, answers, strict=True):
+        now = time.monotonic()
+        if answer.state == "absent":
+            one.absent_since = one.absent_since or now
+            if now - one.absent_since < ABSENT_SECONDS_MIN:
+                continue
+        else:
+            one.absent_since = None
+        resolved = RESOLVED.get(answer.state)
+        if resolved is not None:
+            one.found = Resolution(resolved, time.time(), answer.transaction)
