@@ -4,6 +4,7 @@ A test is named after its section. If you change a definition, change its exampl
 """
 
 import math
+from collections.abc import Sequence
 from types import MappingProxyType
 
 import polars as pl
@@ -12,7 +13,7 @@ import pytest
 from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import repeats_interval
-from corda_lab.steps import costs, counts, open_load, rows, stages
+from corda_lab.steps import costs, counts, open_load, resolutions, rows, stages
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.sweeps.search import Search
@@ -25,7 +26,7 @@ EXAMPLE = (
     ("C", 2.0, 6.0, "ok"),
     ("D", 5.0, 8.0, "ok"),
     ("E", 7.0, 8.0, "ok"),
-    ("F", 3.0, 3.5, "error"),
+    ("F", 3.0, 3.5, "failed"),
     ("G", 9.0, 11.0, "ok"),
 )
 """The seven requests of the example step: name, start and end in seconds, outcome."""
@@ -52,6 +53,60 @@ def with_p_value(p_value: float) -> Difference:
     """A comparison with this p-value: with one degree of freedom p = 1 − 2/π·atan(t)."""
     ratio_log = math.tan(math.pi / 2 * (1 - p_value))
     return Difference(math.exp(-ratio_log), 0, 1, p_value, "slower", 0.95, 2, 2, "", "faster", 1.0, 1.0)
+
+
+def arrivals(intended: Sequence[float], latency_ms: Sequence[float], outcomes: Sequence[str]) -> pl.DataFrame:
+    """Rows of open load without lag."""
+    return pl.DataFrame(
+        {
+            "part": "Iou",
+            "intended_at": intended,
+            "started_at": intended,
+            "ended_at": [at + each / 1000 for at, each in zip(intended, latency_ms, strict=True)],
+            "latency_ms": latency_ms,
+            "latency_intended_ms": latency_ms,
+            "bridge_flow_ms": latency_ms,
+            "bridge_rpc_ms": latency_ms,
+            "outcome": outcomes,
+            "status": 200,
+            "error": pl.Series([None] * len(outcomes), dtype=pl.String),
+        }
+    )
+
+
+def test_outcome() -> None:
+    asked = pl.DataFrame({"client_id": [f"c{number}" for number in range(8)], "outcome": ["unknown"] * 8})
+    said = ["ok"] * 6 + ["failed", "not_started"]
+    found = {f"c{number}": resolutions.Resolution(one, 0.0) for number, one in enumerate(said)}  # type: ignore[arg-type]
+    resolved = resolutions.with_resolutions(asked, found)
+    assert resolved.filter(resolutions.has_succeeded()).height == 6
+
+
+def test_window() -> None:
+    intended = [number / 100 for number in range(6500)]
+    latency_ms = [(63.0 - at if 57.95 <= at < 63 else 0.0) * 1000 + 50 for at in intended]
+    whole = arrivals(intended, latency_ms, ["ok"] * len(intended))
+    window = Window(0.0, 60.0)
+    found = rows.request_values(whole, window, {"Iou": None}, bridge_in_flight=None).latency_intended_ms
+    slow = sorted(at for at in rows.timed_within(whole, window)["latency_ms"] if at > 50.01)
+    assert (found.count, len(slow)) == (6000, 205)
+    assert (slow[0], slow[-1]) == (pytest.approx(3060), pytest.approx(5100))
+    assert found.p99 == pytest.approx(4500)
+    assert rows.ended_within(whole, window)["latency_ms"].max() == pytest.approx(50)
+
+
+def test_percentile() -> None:
+    found = rows.distribution(pl.Series([100.0] * 97), unanswered=3)
+    assert (found.count, found.p95, found.p99) == (100, 100.0, math.inf)
+
+
+def test_exclusion() -> None:
+    found = repeats_interval([10.0, 10.0, 4.0])
+    assert found is not None
+    assert found.estimate == pytest.approx(7.37, abs=0.005)
+    without = repeats_interval([10.0, 10.0])
+    assert without is not None
+    assert without.estimate == pytest.approx(10)
 
 
 def test_coordinated_omission() -> None:

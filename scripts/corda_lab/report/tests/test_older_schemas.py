@@ -1,4 +1,4 @@
-"""Runs that version 0.1 stored (schema 5) still open: a run and a sweep of a real lab."""
+"""Runs of older schemas still open: a run and a sweep of version 0.1 (schema 5), and a failed run of schema 6."""
 
 import json
 import shutil
@@ -14,7 +14,8 @@ from corda_lab.results import stored
 from corda_lab.testing.pages import without_scripts
 
 STORED = Path(__file__).with_name("schema_5")
-RUN, SWEEP = "20261122T125159Z-iou", "20261122T125418Z-smoke"
+STORED_6 = Path(__file__).with_name("schema_6")
+RUN, SWEEP, REFUSED = "20261122T125159Z-iou", "20261122T125418Z-smoke", "20261122T205937Z-refused"
 
 
 @pytest.fixture
@@ -74,3 +75,17 @@ def test_errors_that_were_stored_with_their_values_are_shown_by_kind(results: Pa
 def test_they_are_compared(results: Path) -> None:
     found = compare_runs([results / SWEEP, results / SWEEP], metric="throughput", threshold=None)
     assert "no difference seen at any of 2 points" in comparison.markdown(found)
+
+
+def test_the_errors_of_schema_6_are_failed_requests(tmp_path: Path) -> None:
+    folder = tmp_path / REFUSED
+    shutil.copytree(STORED_6 / REFUSED, folder)
+    kept = json.loads((folder / "steps.json").read_text(encoding="utf-8"))["steps"][0]
+    run = stored.read(folder)
+    (step,) = run.steps
+    assert (step.requests.failed, step.requests.unknown) == (kept["requests"]["errors"], 0)
+    assert [kind.count for kind in step.failures] == [kind["count"] for kind in kept["errors"]]
+    assert set(run.table("requests")["outcome"]) == {"failed"}
+    text = without_scripts(page.render(folder).read_text(encoding="utf-8"))
+    assert f"{kept['requests']['errors']:,}" in text
+    assert "every request failed in the same way" in text
