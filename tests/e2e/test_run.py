@@ -40,7 +40,7 @@ def test_the_four_counts_agree_and_nothing_failed(run: Path) -> None:
     assert counts["generator"] > 0
     assert {counts["bridge"], counts["node"], *counts["vaults"].values()} == {counts["generator"]}
     assert set(counts["vaults"]) == {"PartyA", "PartyB"}
-    assert step["requests"]["errors"] == 0
+    assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
 
 
 def test_every_request_is_a_row_of_its_own(run: Path) -> None:
@@ -75,9 +75,9 @@ def test_a_run_whose_every_request_fails_ends_within_seconds_and_says_why(lab: L
     assert "every request failed in the same way" in done.stdout
     step = json.loads((lab.results()[-1] / "steps.json").read_text())["steps"][0]
     assert step["window"]["load_ended_at"] - step["window"]["load_started_at"] < 60
-    assert step["requests"]["errors"] == step["requests"]["total"] >= 20
-    (kind,) = step["errors"]
-    assert (kind["status"], kind["count"]) == (502, step["requests"]["errors"])
+    assert step["requests"]["failed"] == step["requests"]["total"] >= 20
+    (kind,) = step["failures"]
+    assert (kind["status"], kind["count"]) == (502, step["requests"]["failed"])
     assert f"{kind['count']} × 502 {kind['error']}" in done.stdout
     assert step["counts"]["agree"]
     assert lab.compose.load_containers() == []

@@ -40,7 +40,7 @@ def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
     warm_up = "0s" if name in PREPARES_MUCH else "2s"
     step = lab.measure(name, "--users", "2", "--duration", "6s", "--warm-up", warm_up, "--name", f"e2e-{name}")
 
-    assert step["requests"]["errors"] == 0
+    assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
     assert step["counts"]["agree"], step["counts"]["disagreements"]
     assert step["stages"]["flows"], step["stages"]["reason"]
     for table in step["stages"]["flows"]:
@@ -75,7 +75,7 @@ def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:
 
     assert step["counts"]["agree"], step["counts"]["disagreements"]
     assert (step["load"]["model"], step["load"]["arrivals"]) == ("open", "poisson")
-    assert step["requests"]["errors"] == 0
+    assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
 
 
 def test_workers_share_the_load_and_count_nothing_twice(lab: Lab) -> None:
@@ -85,7 +85,7 @@ def test_workers_share_the_load_and_count_nothing_twice(lab: Lab) -> None:
     )
 
     assert step["counts"]["agree"], step["counts"]["disagreements"]
-    assert step["requests"]["errors"] == 0
+    assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
 
 
 def test_prepared_states_that_cannot_last_are_refused(lab: Lab) -> None:
