@@ -15,7 +15,22 @@ LINK_MS_MAX, LINK_SHARE_MAX = 3.0, 0.1
 one. The requested latency of a link is part of the shape."""
 
 
-KINDS = ("shape", "load", "measuring", "images", "host", "versions", "commit", "stand-ins", "links", "settings")
+SPEED_SHARE_MAX = 0.05
+"""Two processors are equally fast if their times for the same work differ by at most this share of the longer one."""
+
+KINDS = (
+    "shape",
+    "load",
+    "measuring",
+    "images",
+    "host",
+    "speed",
+    "versions",
+    "commit",
+    "stand-ins",
+    "links",
+    "settings",
+)
 """Kinds of differences between the environments of two runs, the most important first."""
 
 
@@ -55,6 +70,7 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
         "measuring": measuring(run),
         "images": dict(flat({name: image.model_dump() for name, image in environment.images.items()})),
         "host": dict(flat(environment.host.model_dump())),
+        "speed": speed(step),
         "versions": dict(flat(environment.versions.model_dump())),
         "commit": dict(flat(environment.git.model_dump())),
         "stand-ins": {"images": ", ".join(environment.stand_ins)},
@@ -85,12 +101,28 @@ def environment_differences(
         for kind in KINDS:
             for name in dict.fromkeys([*before[kind], *after[kind]]):
                 a, b = before[kind].get(name, "–"), after[kind].get(name, "–")
-                if a == b or (kind == "links" and is_same_link(a, b)):
+                if a == b or (kind in ALIKE and ALIKE[kind](a, b)):
                     continue
                 if "\n" in a + b:
                     a, b = (f"{len(text.splitlines())} lines, {fingerprint(text)}" for text in (a, b))
                 found[EnvironmentDifference(kind, name, a, b)] = None
     return sorted(found, key=lambda one: KINDS.index(one.kind))
+
+
+def speed(step: StepEntry) -> dict[str, str]:
+    """How long the fixed piece of work took before the load, on average over the cores, by the name of the work."""
+    found = step.calibration
+    if found is None or not found.before:
+        return {}
+    return {f"ms of a piece of work ({found.work})": f"{sum(found.before.values()) / len(found.before):.3f}"}
+
+
+def is_same_speed(first: str, second: str) -> bool:
+    """Whether two times of the same work, in ms, are those of equally fast processors; true also if one is unknown."""
+    if "–" in (first, second):
+        return True
+    a, b = float(first), float(second)
+    return abs(a - b) <= SPEED_SHARE_MAX * max(a, b)
 
 
 def is_same_link(first: str, second: str) -> bool:
@@ -99,6 +131,10 @@ def is_same_link(first: str, second: str) -> bool:
         return False
     a, b = float(first), float(second)
     return abs(a - b) <= max(LINK_MS_MAX, LINK_SHARE_MAX * max(a, b))
+
+
+ALIKE = {"links": is_same_link, "speed": is_same_speed}
+"""Kinds whose values are measured, and when two of them count as equal."""
 
 
 def fingerprint(text: str) -> str:

@@ -222,12 +222,25 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
             + ("" if deviation is None else f" ({deviation:+.1f} %)")
             + ("" if law.bridge_in_flight_mean is None else f", {law.bridge_in_flight_mean:.2f} at the bridge"),
         ),
+        *speed_facts(step),
         (
             "Generator",
             "CPU not known"
             if step.generator.cpu_percent_max is None
             else f"at most {step.generator.cpu_percent_max:.0f} % of one core",
         ),
+    ]
+
+
+def speed_facts(step: StepEntry) -> list[tuple[str, str]]:
+    """How long the fixed piece of work took, as a row of the table of facts; none if it was not timed."""
+    found = step.calibration
+    if found is None or not found.before or not found.after:
+        return []
+    before, after = (sum(times.values()) / len(times) for times in (found.before, found.after))
+    cores = plural(len(found.before), "core")
+    return [
+        ("CPU speed", f"the same work took {before:.2f} ms before and {after:.2f} ms after the load (mean of {cores})")
     ]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
+from corda_lab.host.calibration import calibrate
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.environment import read_environment
@@ -18,7 +19,7 @@ from corda_lab.runs import containers, unknown
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.steps.build import Observed, build_step
-from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.entry import CalibrationEntry, StepEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.resolutions import with_resolutions
 from corda_lab.text import ui
@@ -43,6 +44,7 @@ def measure(run: PreparedRun, settings: Settings, environment: Environment | Non
                 for prepared in containers.await_setup(compose, planned, names):
                     ui.note(f"{prepared.name}: {prepared.items} items in {prepared.seconds:.1f} s")
                 observer = Observer(compose, bridge, prometheus, planned.subject)
+                before = calibrate()
             with ui.phase(title_of(run.options)):
                 containers.let_go(compose, planned)
                 load = containers.generate_load(compose, planned, bridge, names)
@@ -63,6 +65,7 @@ def measure(run: PreparedRun, settings: Settings, environment: Environment | Non
                 warm_up=load.warm_up,
                 machine_use=load.timeline.machine_use,
                 stage_values=stage_values,
+                calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms),
                 readings=observer.readings(),
             )
             step = build_step(planned, seen)

@@ -10,6 +10,7 @@ from corda_lab.stats import intervals, steady
 from corda_lab.steps import costs, counts, open_load, resolutions, rows
 from corda_lab.steps.entry import (
     PASSED,
+    CalibrationEntry,
     CostsEntry,
     GeneratorEntry,
     PartEntry,
@@ -65,6 +66,8 @@ class Observed:
     """Returns the utilisation of the host over a window of the load."""
     stage_values: Callable[[Window], StagesEntry]
     """Returns the stages of the flows in a window of the load."""
+    calibration: CalibrationEntry | None
+    """The speed of the processor before and after the load; None if it was not measured."""
     readings: tuple[costs.Reading, costs.Reading]
     """The counters for the costs: before the load, and at rest after it."""
 
@@ -276,6 +279,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         ),
         resources=resources.model_copy(update={"others_cpu_cores": others}),
         costs=costs_entry,
+        calibration=seen.calibration,
         flags=[],
         validity=ValidityEntry(valid=True, reasons=[], machine=[]),
         verdict=PASSED,

@@ -376,6 +376,28 @@ class ResourcesEntry(Entry):
     """Not stored by schema 5."""
 
 
+class CalibrationEntry(Entry):
+    """The milliseconds of a fixed piece of ``work`` on each core, at rest before and after the load.
+
+    Both are empty if the operating system does not let a process choose its core.
+    """
+
+    work: str
+    before: dict[int, float]
+    after: dict[int, float]
+
+    @property
+    def slowdown(self) -> float | None:
+        """How many times longer the work took after the load than before it; None if it was not timed."""
+        return slowdown(self.before, self.after)
+
+
+def slowdown(before: dict[int, float], after: dict[int, float]) -> float | None:
+    """How many times longer the same work took on the cores of two readings, on average; None without such cores."""
+    shared = before.keys() & after.keys()
+    return sum(after[core] for core in shared) / sum(before[core] for core in shared) if shared else None
+
+
 class CostsEntry(Entry):
     """The cost of one flow, by node. See ``steps.costs``. Costs that could not be measured are empty."""
 
@@ -434,6 +456,8 @@ class StepEntry(RequestValues):
     generator: GeneratorEntry
     resources: ResourcesEntry
     costs: CostsEntry
+    calibration: CalibrationEntry | None = None
+    """None in schemas 5 and 6."""
     flags: list[Reason]
     """Warnings: what a reader should know before quoting a value. The step still counts."""
     unsteady: list[Reason] = []

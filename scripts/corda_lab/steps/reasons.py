@@ -19,6 +19,10 @@ SENTENCES: Mapping[str, str] = {
     "swapped": "the host swapped {pages:,} pages during the measuring window",
     "cpu_steal": "CPU steal was {percent:.0f} % (other VMs on this host)",
     "others_busy": "other processes on this machine used {cores:.1f} of its {of} cores",
+    "cpu_slowed": "the CPU slowed down: the same work took {factor:.2f} times as long after the load as before it",
+    "cpu_slower_than_first": (
+        "the CPU slowed down: the same work took {factor:.2f} times as long as before the first step of the sweep"
+    ),
     # What the generator did.
     "generator_cpu": "the generator used up to {percent:.0f} % of its core, so it may have been the limit itself",
     "generator_late": (

@@ -3,7 +3,7 @@
 import math
 
 from corda_lab.steps import open_load, rows, stages
-from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.entry import StepEntry, slowdown
 from corda_lab.steps.reasons import Reason, reason
 from lab_workload.load import ALL_FAILED
 
@@ -12,6 +12,9 @@ SWAPPED_PAGES_MAX = 256
 
 CHANCE_DEVIATIONS = 2.0
 """Two counts whose difference is within this many standard deviations of Poisson arrivals differ by chance only."""
+
+SLOWDOWN_MAX = 1.1
+"""How many times longer the same piece of work may take before a step has a warning."""
 
 OTHERS_SHARE_MAX = 0.25
 """Share of the machine's cores that other processes may use. Docker, health checks and the network need some."""
@@ -94,7 +97,19 @@ def host_warnings(step: StepEntry) -> list[Reason]:
     stolen = step.resources.host_stolen_percent
     if stolen is not None and stolen > STOLEN_PERCENT_MAX:
         found.append(reason("cpu_steal", percent=stolen))
+    factor = step.calibration.slowdown if step.calibration else None
+    if factor is not None and factor > SLOWDOWN_MAX:
+        found.append(reason("cpu_slowed", factor=factor))
     return found
+
+
+def slower_than(first: StepEntry, step: StepEntry) -> list[Reason]:
+    """The warning that the processor is slower than before the ``first`` step of a sweep. Empty if it is not."""
+    before, now = first.calibration, step.calibration
+    if before is None or now is None or before.work != now.work:
+        return []
+    factor = slowdown(before.before, now.before)
+    return [reason("cpu_slower_than_first", factor=factor)] if factor and factor > SLOWDOWN_MAX else []
 
 
 def was_ended_for_failures(step: StepEntry) -> bool:

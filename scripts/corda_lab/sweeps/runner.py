@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.results.files import Measured
+from corda_lab.results.folders import read_model
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import execute, preflight
+from corda_lab.steps import validity
 from corda_lab.steps.entry import StepEntry, VerdictEntry
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors, unwanted_words
 from corda_lab.steps.reasons import Reason, sentences
@@ -73,7 +75,12 @@ class Runner:
         run = preflight.prepare(step.options(f"{self._sweep.name}-{step.index:04d}"))
         measured = execute.measure(run, settings, environment)
         problems = judge.failings(measured.step, self._sweep.fields)
-        return measured.with_step(placed(measured.step, step, problems))
+        found = placed(measured.step, step, problems)
+        return measured.with_step(found.updated(flags=[*found.flags, *self._slower_than_first(found)]))
+
+    def _slower_than_first(self, step: StepEntry) -> list[Reason]:
+        done = self._kept.done
+        return validity.slower_than(read_model(done[0] / "step.json", StepEntry), step) if done else []
 
     def _require_same_images(self, environment: Environment) -> None:
         for image in environment.images.values():

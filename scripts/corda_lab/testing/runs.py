@@ -96,6 +96,7 @@ def measured_of(
         warm_up=warm_up,
         machine_use=lambda _: build.MachineUse(None, None, None, None),
         stage_values=lambda window: stages.stage_values(frame, stage_frame, window, flows, is_on=True, dropped={}),
+        calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
     )
     entry = build.build_step(plan, seen)

@@ -302,6 +302,7 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
         warm_up=None,
         machine_use=lambda _: step_build.MachineUse(None, None, None, None),
         stage_values=lambda _: stages,
+        calibration=None,
         readings=(nothing, nothing),
     )
     entry = step_build.build_step(plan_of(options, part("Iou", states_per_flow=states_of(sweep, planned))), seen)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.analysis.circumstances import is_same_link
+from corda_lab.analysis.circumstances import is_same_link, is_same_speed
 from corda_lab.analysis.comparison import Comparison, compare_runs, parse_threshold
 from corda_lab.errors import LabError
 from corda_lab.report import comparison
@@ -233,3 +233,10 @@ def test_a_threshold_is_a_share(text: str, share: float) -> None:
 def test_refuses_what_is_no_share(text: str) -> None:
     with pytest.raises(LabError, match=r"^--threshold: "):
         parse_threshold(text)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_same"), [("2.400", "2.500", True), ("2.400", "2.600", False), ("–", "2.600", True)]
+)
+def test_processors_of_another_speed_are_told_apart(first: str, second: str, is_same: bool) -> None:
+    assert is_same_speed(first, second) is is_same

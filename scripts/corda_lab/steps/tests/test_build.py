@@ -26,7 +26,7 @@ from corda_lab.steps.entry import FlowCount, StepEntry, VaultCount
 from corda_lab.steps.load import LoadOptions, Stopping
 from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.rows import Window
-from corda_lab.steps.validity import invalidity, unsteadiness, verdict, warnings
+from corda_lab.steps.validity import invalidity, slower_than, unsteadiness, verdict, warnings
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import changed, run_end
 from lab_workload.run_end import WorkerEnd
@@ -244,3 +244,16 @@ def test_a_load_that_was_ended_because_all_failed_is_a_failed_step_and_all_of_it
     assert (step.validity.valid, step.flags) == (True, [])
     assert step.verdict.reasons == [reason("all_failed", errors=220, total=220, seconds=step.window.seconds)]
     assert [(kind.status, kind.count) for kind in step.failures] == [(400, 220)]
+
+
+def test_a_processor_that_slows_down_is_a_warning(stored_run: Callable[..., Path]) -> None:
+    timed = {"work": "zlib", "before": {0: 2.0, 1: 2.0}, "after": {0: 2.4, 1: 2.2, 2: 9.0}}
+    step = changed(step_of(stored_run()), {"calibration": timed})
+    assert "the CPU slowed down: the same work took 1.15 times as long after the load as before it" in words_of(step)
+    steady = changed(step, {"calibration.after": {0: 2.1, 1: 2.2}})
+    assert "the CPU slowed down" not in words_of(steady)
+
+    later = changed(steady, {"calibration.before": {0: 3.0, 1: 3.0}})
+    assert slower_than(steady, later) == [reason("cpu_slower_than_first", factor=1.5)]
+    assert slower_than(later, steady) == []
+    assert slower_than(steady, changed(later, {"calibration.work": "another"})) == []
