@@ -16,6 +16,8 @@ from lab_workload.flows import Flow
 from lab_workload.problems import Location, Problem
 
 ANSWER_SECONDS_MAX = 30.0
+PAGE_STATES = 5000
+"""States per page of the vault's transactions: the most that the bridge sends."""
 START_REMEDY = "Start the lab with `scripts/lab up`. `scripts/lab status` shows the state of its services."
 FlowState = Literal["completed", "failed", "running", "absent", "unreachable"]
 """What the bridge says about a client id. absent: neither the bridge nor the node knows it."""
@@ -128,6 +130,22 @@ class Bridge:
             return FlowStatus("unreachable")
         state = FLOW_STATES.get(answer.status_code, "unreachable")
         return FlowStatus(state, content.get("txId") if state == "completed" else None)
+
+    def vault_transactions(self, node: str, state_type: str, since: float) -> set[str]:
+        """Return the ids of all transactions that recorded states of one type in a node's vault since a time.
+
+        ``since`` is in Unix seconds, by the node's clock. The node must be at rest.
+        """
+        found: set[str] = set()
+        page: int | None = 1
+        while page is not None:
+            answer = self._get(
+                f"/v1/nodes/{node}/vault/transactions",
+                {"stateType": state_type, "since": f"{since:.3f}", "page": str(page), "pageSize": str(PAGE_STATES)},
+            ).json()
+            found.update(str(one).upper() for one in answer["transactionIds"])
+            page = answer["nextPage"]
+        return found
 
     def metrics(self) -> list[Sample]:
         """Return the samples on the bridge's metrics page, read directly and not from Prometheus."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -33,6 +34,7 @@ class Observer:
         # An earlier scrape may still contain a flow of the set-up.
         if not counters.await_rest(bridge, prometheus, since=time.time(), seconds_max=REST_BEFORE_SECONDS_MAX):
             raise LabError("The lab is not at rest", "Wait until `scripts/lab status` shows no outstanding flows.")
+        self._began_at = time.time()
         self._nodes = bridge.nodes()
         self._before = counters.snapshot(bridge, prometheus, subject)
         self._stage_offsets = stage_rows.offsets(compose, list(self._nodes))
@@ -41,7 +43,7 @@ class Observer:
 
     def count(self, requests: pl.DataFrame, ended_at: float) -> counts.Counts:
         """Wait until the lab is at rest, and return the four counts over the load. ``ended_at`` is in Unix seconds."""
-        return counters.count_run(
+        counted = counters.count_run(
             self._bridge,
             self._prometheus,
             self._subject,
@@ -49,6 +51,9 @@ class Observer:
             succeeded=counts.succeeded_by_part(requests),
             ended_at=ended_at,
         )
+        told = counts.told_transactions(requests, self._subject)
+        vaults = {place: self._bridge.vault_transactions(place[1], place[0], self._began_at) for place in told}
+        return replace(counted, transactions=counts.check_transactions(told, vaults))
 
     def stage_rows(self, directory: Path) -> pl.DataFrame | None:
         """Collect the stage rows of the flows that ended since the start of the load; None if there are none."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from corda_lab.steps.entry import CountsEntry, FlowCount, VaultCount
+from corda_lab.steps.entry import CountsEntry, FlowCount, TransactionCheck, VaultCount
 from corda_lab.steps.plan import Subject
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import has_succeeded
@@ -49,6 +49,7 @@ class Counts:
 
     flows: tuple[FlowCount, ...]
     vaults: tuple[VaultCount, ...] = ()
+    transactions: tuple[TransactionCheck, ...] = ()
     node_flows: dict[str, dict[str, int]] = field(default_factory=dict)
     restarted: frozenset[str] = frozenset()
     at_rest: bool = True
@@ -74,6 +75,18 @@ class Counts:
             for vault in self.vaults
             if vault.counted != vault.expected
         ]
+        found += [
+            reason(
+                "transactions_missing",
+                missing=check.missing,
+                told=check.told,
+                node=check.node,
+                state=short(check.state),
+                example=check.missing_ids[0],
+            )
+            for check in self.transactions
+            if check.missing
+        ]
         if not self.at_rest:
             found.append(reason("not_at_rest", seconds=self.rest_seconds))
         return found
@@ -90,6 +103,7 @@ class Counts:
             vaults=by_node,
             flows=list(self.flows),
             vault_states=list(self.vaults),
+            transactions=list(self.transactions),
             node_flows=self.node_flows,
             restarted=sorted(self.restarted),
             at_rest=self.at_rest,
@@ -109,6 +123,45 @@ def succeeded_by_part(rows: pl.DataFrame) -> dict[str, int]:
     """The number of flows of every part that succeeded. Nodes and vaults do not count expected failures."""
     counts = rows.filter(has_succeeded()).group_by("part").len()
     return {str(part): int(count) for part, count in counts.iter_rows()}
+
+
+MISSING_SHOWN_MAX = 10
+
+
+def told_transactions(rows: pl.DataFrame, subject: Subject) -> dict[tuple[str, str], set[str]]:
+    """The transactions that must have recorded states at each (class of state, node), as far as requests were told.
+
+    A part that declares more states for a vault than it takes from it records its transaction there. Where it declares
+    none or fewer, its transaction may leave no state behind.
+    """
+    known = rows.filter(has_succeeded()).with_columns(
+        pl.coalesce("tx_id", "resolved_tx_id").str.to_uppercase().alias("transaction")
+    )
+    told: dict[tuple[str, str], set[str]] = {}
+    for part in subject.parts:
+        ids = set(known.filter(pl.col("part") == part.name)["transaction"].drop_nulls())
+        for state, nodes in part.changes.items():
+            for node, change in nodes.items():
+                if change > 0:
+                    told.setdefault((state, node), set()).update(ids)
+    return told
+
+
+def check_transactions(
+    told: Mapping[tuple[str, str], set[str]], vaults: Mapping[tuple[str, str], set[str]]
+) -> tuple[TransactionCheck, ...]:
+    """Compare the transactions that were told with those in the vaults, both by (class of state, node)."""
+    return tuple(
+        TransactionCheck(
+            state=state,
+            node=node,
+            told=len(ids),
+            missing=len(ids - vaults[state, node]),
+            missing_ids=sorted(ids - vaults[state, node])[:MISSING_SHOWN_MAX],
+            others=len(vaults[state, node] - ids),
+        )
+        for (state, node), ids in told.items()
+    )
 
 
 def difference(before: Snapshot, after: Snapshot, subject: Subject, *, succeeded: Mapping[str, int]) -> Counts:

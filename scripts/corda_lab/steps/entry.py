@@ -321,6 +321,21 @@ class VaultCount(Entry):
     expected: int
 
 
+class TransactionCheck(Entry):
+    """The transactions that the generator was told of, looked for one by one in one vault.
+
+    ``told`` of them should have recorded states of this class there; ``missing`` did not. ``others`` is the number of
+    further transactions with such states since the load began: a flow may make several and return one.
+    """
+
+    state: str
+    node: str
+    told: int
+    missing: int
+    missing_ids: list[str]
+    others: int
+
+
 def _read_reasons(stored: Any) -> Any:
     return [read_reason(one) for one in stored] if isinstance(stored, list) else stored
 
@@ -334,6 +349,7 @@ class CountsEntry(Entry):
     vaults: dict[str, int]
     flows: list[FlowCount]
     vault_states: list[VaultCount]
+    transactions: list[TransactionCheck] = []
     node_flows: dict[str, dict[str, int]]
     restarted: list[str] = []
     """``bridge`` and the nodes that were restarted during the load, so that their counters began again at 0."""

@@ -65,6 +65,10 @@ SENTENCES: Mapping[str, str] = {
     "count_differs": "the counts differ: the {observer} counted {count:,} {flow}, the generator {generator:,}",
     "vault_differs": "the counts differ: the vault of {node} changed by {counted:+,} {state}, expected {expected:+,}",
     "restarted": "{name} was restarted during the load, so its count of flows is not known",
+    "transactions_missing": (
+        "{missing:,} of {told:,} transactions that the generator was told of left no {state} in the vault of {node}, for"
+        " example {example}"
+    ),
     "not_at_rest": "flows were still outstanding {seconds:.0f} s after the load ended",
     # Whether the stage rows are complete.
     "stages_differ": "the sum of the stages of {part} differs by {percent:+.0f} % from the time of its requests",

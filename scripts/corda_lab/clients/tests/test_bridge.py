@@ -60,6 +60,14 @@ ANSWERS: dict[str, tuple[int, object]] = {
             ]
         },
     ),
+    "/v1/nodes/PartyA/vault/transactions?stateType=IouState&since=1790000000.250&page=1&pageSize=5000": (
+        200,
+        {"transactionIds": ["a1", "A2"], "nextPage": 2},
+    ),
+    "/v1/nodes/PartyA/vault/transactions?stateType=IouState&since=1790000000.250&page=2&pageSize=5000": (
+        200,
+        {"transactionIds": ["A3"], "nextPage": None},
+    ),
     "/v1/nodes/PartyA/vault/count": (200, {"unconsumed": 4, "consumed": 1, "total": 5}),
     "/v1/nodes/PartyZ/flows": (404, {"title": "Unknown node", "detail": "there is no node PartyZ", "status": 404}),
     "/health/ready": (503, {"ready": False}),
@@ -78,7 +86,7 @@ CHECKS: dict[object, tuple[int, dict[str, object]]] = {
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self._answer(*ANSWERS[self.path.partition("?")[0]])
+        self._answer(*(ANSWERS.get(self.path) or ANSWERS[self.path.partition("?")[0]]))
 
     def do_POST(self) -> None:
         start = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -190,3 +198,7 @@ def test_a_page_that_is_not_metrics_is_an_error(bridge: Bridge, monkeypatch: pyt
     monkeypatch.setitem(ANSWERS, "/metrics", (200, "<html>not a sample</html>"))
     with pytest.raises(LabError, match=r"metrics page of the bridge at .* cannot be parsed"):
         bridge.metrics()
+
+
+def test_the_transactions_of_a_vault_are_read_page_by_page(bridge: Bridge) -> None:
+    assert bridge.vault_transactions("PartyA", "IouState", 1790000000.25) == {"A1", "A2", "A3"}

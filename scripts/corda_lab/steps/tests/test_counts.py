@@ -6,10 +6,18 @@ from pathlib import Path
 import pytest
 
 from corda_lab.steps import rows
-from corda_lab.steps.counts import Counts, Snapshot, difference, succeeded_by_part
+from corda_lab.steps.counts import (
+    Counts,
+    Snapshot,
+    check_transactions,
+    difference,
+    succeeded_by_part,
+    told_transactions,
+)
 from corda_lab.steps.entry import FlowCount
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.reasons import Reason, reason, sentences
+from corda_lab.steps.resolutions import Resolution, with_resolutions
 from corda_lab.testing import simulation
 
 IOU, PAY = "org.cordalab.flows.Iou", "org.cordalab.flows.CashRepeatedPay"
@@ -134,3 +142,32 @@ def test_expected_failures_are_no_successes(tmp_path: Path) -> None:
 def test_counts_read_before_rest_do_not_agree() -> None:
     counted = Counts((flow_count(IOU, 1),), at_rest=False, rest_seconds=120.0)
     assert counted.disagreements == [reason("not_at_rest", seconds=120.0)]
+
+
+def test_a_lost_flow_and_a_committed_failure_do_not_cancel_out(tmp_path: Path) -> None:
+    # Two flows were told as ok and one as failed. One of the two is in no vault, but the failed one is.
+    content = [simulation.row(1, 0, 1, part="iou"), simulation.row(2, 0, 1, part="iou")]
+    content.append(simulation.row(3, 0, 1, part="iou", outcome="failed"))
+    read = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    told = told_transactions(read, SUBJECT)
+    first, second = (f"{number:064X}" for number in (1, 2))
+    assert told == {(IOU_STATE, "PartyA"): {first, second}, (IOU_STATE, "PartyB"): {first, second}}
+
+    vaults = {(IOU_STATE, "PartyA"): {first, "C0"}, (IOU_STATE, "PartyB"): {first, second}}
+    same_counts = difference(BEFORE, after(7, 9, 9, 11), SUBJECT, succeeded=succeeded_by_part(read))
+    assert not same_counts.disagreements, "the four counts alone see nothing"
+    checked = replace(same_counts, transactions=check_transactions(told, vaults))
+    (found,) = sentences(checked.disagreements)
+    assert found.startswith(
+        "1 of 2 transactions that the generator was told of left no IouState in the vault of PartyA"
+    )
+    assert found.endswith(second)
+    assert [(one.told, one.missing, one.others) for one in checked.entry().transactions] == [(2, 1, 1), (2, 0, 0)]
+
+
+def test_the_transaction_of_a_resolved_flow_is_looked_for_too(tmp_path: Path) -> None:
+    content = [simulation.row(1, 0, 1, part="iou", outcome="unknown"), simulation.row(2, 0, 1, part="iou")]
+    read = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    found = {"client-1": Resolution("ok", 2.0, "ab"), "client-2": Resolution("unknown", 2.0)}
+    told = told_transactions(with_resolutions(read, found), SUBJECT)
+    assert told[IOU_STATE, "PartyB"] == {"AB", f"{2:064X}"}
