@@ -172,6 +172,8 @@ def test_a_request_that_nobody_accepted_has_failed(locust: Locust, bridge: StubB
     process = locust.start_headless("--users", "1", "--run-time", "4s", "--stop-timeout", "10")
     wait_until(lambda: len(bridge.starts) > 2, "requests arrive")
     bridge.close()
+    # Only new connections are refused, so the present one has to break.
+    bridge.reply = lambda start: (_ for _ in ()).throw(ConnectionError("the bridge breaks the connection"))
 
     process.wait(timeout=60)
     rows = locust.rows()
@@ -265,7 +267,9 @@ def test_flows_that_outlast_the_stop_timeout_are_rows_too(locust: Locust, bridge
 
 def test_a_killed_process_leaves_whole_rows_and_no_end(locust: Locust) -> None:
     process = locust.start_headless("--run-time", "60s")
-    wait_until(locust.rows, "rows are written while the run goes on")
+    file = locust.rows_folder / "test.ndjson"
+    # Only the size: the rows themselves may be read while one of them is being written.
+    wait_until(lambda: file.exists() and file.stat().st_size, "rows are written while the run goes on")
 
     process.kill()
     locust.finish()

@@ -66,8 +66,8 @@ SENTENCES: Mapping[str, str] = {
     "vault_differs": "the counts differ: the vault of {node} changed by {counted:+,} {state}, expected {expected:+,}",
     "restarted": "{name} was restarted during the load, so its count of flows is not known",
     "transactions_missing": (
-        "{missing:,} of {told:,} transactions that the generator was told of left no {state} in the vault of {node}, for"
-        " example {example}"
+        "{missing:,} of {told:,} transactions that the generator was told of left no {state} in the vault of {node}:"
+        " {example}"
     ),
     "not_at_rest": "flows were still outstanding {seconds:.0f} s after the load ended",
     # Whether the stage rows are complete.
