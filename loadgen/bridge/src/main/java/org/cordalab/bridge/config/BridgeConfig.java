@@ -18,6 +18,7 @@ import java.util.regex.Pattern;
  * @param maxAttachmentBytes largest attachment that can be uploaded; Corda's RPC client holds several copies of it in
  *     memory
  * @param flowTimeout longest time that a request waits for its flow; the flow itself continues
+ * @param outcomeRetention how long the outcome of an ended flow is kept for callers that may ask for it
  */
 public record BridgeConfig(
         List<NodeAddress> nodes,
@@ -28,7 +29,8 @@ public record BridgeConfig(
         int maxOutstandingFlows,
         int maxBodyBytes,
         int maxAttachmentBytes,
-        Duration flowTimeout) {
+        Duration flowTimeout,
+        Duration outcomeRetention) {
 
     private static final int MAX_NODES = 64;
     /** A host name, an IPv4 address, or an IPv6 address in brackets. */
@@ -52,7 +54,7 @@ public record BridgeConfig(
     @Override
     public String toString() {
         return ("BridgeConfig[nodes=%s, rpcUser=%s, port=%d, allowedHosts=%s, maxOutstandingFlows=%d, maxBodyBytes=%d,"
-                        + " maxAttachmentBytes=%d, flowTimeout=%s]")
+                        + " maxAttachmentBytes=%d, flowTimeout=%s, outcomeRetention=%s]")
                 .formatted(
                         nodes,
                         rpcUser,
@@ -61,7 +63,8 @@ public record BridgeConfig(
                         maxOutstandingFlows,
                         maxBodyBytes,
                         maxAttachmentBytes,
-                        flowTimeout);
+                        flowTimeout,
+                        outcomeRetention);
     }
 
     private static final class Reader {
@@ -82,7 +85,8 @@ public record BridgeConfig(
                     number("BRIDGE_MAX_OUTSTANDING_FLOWS", 800, 1, 100_000),
                     number("BRIDGE_MAX_BODY_BYTES", 1_048_576, 1024, 16 * 1_048_576),
                     number("BRIDGE_MAX_ATTACHMENT_BYTES", 32 * 1_048_576, 1024, 200 * 1_048_576),
-                    Duration.ofSeconds(number("BRIDGE_FLOW_TIMEOUT_SECONDS", 300, 1, 86_400)));
+                    Duration.ofSeconds(number("BRIDGE_FLOW_TIMEOUT_SECONDS", 300, 1, 86_400)),
+                    Duration.ofSeconds(number("BRIDGE_OUTCOME_RETENTION_SECONDS", 3600, 1, 604_800)));
             if (!mistakes.isEmpty()) {
                 throw new ConfigException(mistakes);
             }

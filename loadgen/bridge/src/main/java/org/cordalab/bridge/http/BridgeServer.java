@@ -76,7 +76,8 @@ public final class BridgeServer implements AutoCloseable {
     }
 
     private HttpRouting.Builder routing(BridgeConfig config, BridgedNodes nodes) {
-        var flows = new FlowRoutes(nodes, config, metrics);
+        var outcomes = new OutcomeRoutes(nodes, config.outcomeRetention());
+        var flows = new FlowRoutes(nodes, config, metrics, outcomes);
         var aboutNodes = new NodeRoutes(nodes);
         var attachments = new AttachmentRoutes(nodes, config.maxAttachmentBytes());
         var operations = new OperationsRoutes(nodes, metrics);
@@ -90,11 +91,12 @@ public final class BridgeServer implements AutoCloseable {
         route(routing, "/v1/nodes/{node}/vault/count", Method.GET, aboutNodes::countStates);
         route(routing, "/v1/nodes/{node}/attachments", Method.POST, attachments::upload);
         route(routing, "/v1/nodes/{node}/attachments/{id}", Method.GET, attachments::find);
-        route(routing, "/v1/nodes/{node}/flows/{clientId}", Method.GET, flows::outcome);
+        route(routing, "/v1/nodes/{node}/flows/{clientId}", Method.GET, outcomes::find);
         String flowsPath = "/v1/nodes/{node}/flows";
         routing.route(Method.GET, flowsPath, handler(flowsPath, flows::list));
         routing.route(Method.POST, flowsPath, handler(flowsPath, flows::post));
-        routing.any(flowsPath, methodNotAllowed(flowsPath, "GET, POST"));
+        routing.route(Method.DELETE, flowsPath, handler(flowsPath, outcomes::forget));
+        routing.any(flowsPath, methodNotAllowed(flowsPath, "GET, POST, DELETE"));
         routing.any(handler(UNMATCHED, exchange -> {
             throw new Problem(ProblemType.NOT_FOUND, "Unknown path; /openapi.json lists all paths.");
         }));

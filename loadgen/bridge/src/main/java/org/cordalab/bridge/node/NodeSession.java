@@ -28,10 +28,10 @@ public interface NodeSession {
     /** Starts a flow to which no one can reattach. Versions without client ids can do nothing else. */
     StartedFlow startWithoutClientId(FlowCall call);
 
-    /** Attaches to the flow with this client id, running or ended, if the node knows it. */
+    /** Attaches to the flow with this client id, running or ended, if the node supports client ids and knows it. */
     Optional<StartedFlow> reattach(String clientId);
 
-    /** Removes the outcome of an ended flow from the node. */
+    /** Removes the outcome of an ended flow from the node. Does nothing if the flow is running or unknown. */
     void removeClientId(String clientId);
 
     /** Returns the client ids of all ended flows of this RPC user whose outcome the node still keeps. */

@@ -180,6 +180,9 @@ final class RpcSession implements NodeSession {
 
     @Override
     public Optional<StartedFlow> reattach(String clientId) {
+        if (!supportsClientIds()) {
+            return Optional.empty();
+        }
         FlowHandle<?> handle = call(() -> client.reattach(ops, clientId));
         return Optional.ofNullable(handle).map(this::started);
     }
@@ -206,7 +209,9 @@ final class RpcSession implements NodeSession {
 
     @Override
     public void removeClientId(String clientId) {
-        call(() -> client.removeClientId(ops, clientId));
+        if (supportsClientIds()) {
+            call(() -> client.removeClientId(ops, clientId));
+        }
     }
 
     @Override

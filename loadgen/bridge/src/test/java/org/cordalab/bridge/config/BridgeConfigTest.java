@@ -32,6 +32,7 @@ class BridgeConfigTest {
         assertThat(config.maxOutstandingFlows()).isEqualTo(800);
         assertThat(config.maxBodyBytes()).isEqualTo(1_048_576);
         assertThat(config.flowTimeout()).isEqualTo(Duration.ofMinutes(5));
+        assertThat(config.outcomeRetention()).isEqualTo(Duration.ofHours(1));
     }
 
     @Test
@@ -49,6 +50,7 @@ class BridgeConfigTest {
         environment.put("BRIDGE_PORT", "http");
         environment.put("BRIDGE_ALLOWED_HOSTS", "bridge,http://Lab:8080");
         environment.put("BRIDGE_MAX_OUTSTANDING_FLOWS", "0");
+        environment.put("BRIDGE_OUTCOME_RETENTION_SECONDS", "1h");
 
         assertThat(mistakes())
                 .containsExactlyInAnyOrder(
@@ -58,7 +60,8 @@ class BridgeConfigTest {
                         "BRIDGE_RPC_PASSWORD is not set",
                         "BRIDGE_PORT must be a whole number from 0 to 65535, but is \"http\"",
                         "BRIDGE_ALLOWED_HOSTS: \"http://Lab:8080\" must be a host name without scheme and port",
-                        "BRIDGE_MAX_OUTSTANDING_FLOWS must be a whole number from 1 to 100000, but is \"0\"");
+                        "BRIDGE_MAX_OUTSTANDING_FLOWS must be a whole number from 1 to 100000, but is \"0\"",
+                        "BRIDGE_OUTCOME_RETENTION_SECONDS must be a whole number from 1 to 604800, but is \"1h\"");
     }
 
     @Test

@@ -2,16 +2,24 @@ package org.cordalab.bridge.http;
 
 import java.io.IOException;
 import java.net.Socket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.config.BridgeConfig;
 import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.run.FakeNode;
+import org.cordalab.bridge.run.NodeFlows;
 
 /** The real server on its own port, with PartyA behind it. Only the node is fake. */
 final class TestBridge implements AutoCloseable {
@@ -22,11 +30,21 @@ final class TestBridge implements AutoCloseable {
     /** A host that the configuration allows in addition to the loopback hosts. */
     static final String ALLOWED_HOST = "bridge";
 
-    private final FakeNode node = new FakeNode().connect();
+    private static final Duration RETENTION = Duration.ofHours(1);
+
+    private final HttpClient client =
+            HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private final FakeNode node;
     private final BridgedNodes nodes;
     private final BridgeServer server;
 
     TestBridge(Duration flowTimeout) {
+        this(new FakeNode().connect(), flowTimeout);
+    }
+
+    /** Starts a bridge on a node that may have served another bridge before. */
+    TestBridge(FakeNode node, Duration flowTimeout) {
+        this.node = node;
         var config = new BridgeConfig(
                 List.of(new NodeAddress("PartyA", "partya", 10003)),
                 "user",
@@ -36,7 +54,8 @@ final class TestBridge implements AutoCloseable {
                 MAX_OUTSTANDING,
                 MAX_BODY_BYTES,
                 MAX_ATTACHMENT_BYTES,
-                flowTimeout);
+                flowTimeout,
+                RETENTION);
         var metrics = new BridgeMetrics();
         nodes = new BridgedNodes(List.of(BridgedNode.of(node, config, metrics)));
         server = new BridgeServer(config, nodes, metrics).start();
@@ -44,6 +63,10 @@ final class TestBridge implements AutoCloseable {
 
     FakeNode node() {
         return node;
+    }
+
+    NodeFlows flows() {
+        return nodes.get(node.name()).flows();
     }
 
     int port() {
@@ -56,6 +79,21 @@ final class TestBridge implements AutoCloseable {
             socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
             return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         }
+    }
+
+    /** Sends a request with a JSON body, or with none if it is empty. */
+    CompletableFuture<HttpResponse<String>> send(String method, String path, String body) {
+        HttpRequest request = HttpRequest.newBuilder(URI.create("http://localhost:" + port() + path))
+                .header("Content-Type", "application/json")
+                .method(method, body.isEmpty() ? BodyPublishers.noBody() : BodyPublishers.ofString(body))
+                .build();
+        return client.sendAsync(request, BodyHandlers.ofString());
+    }
+
+    /** Stops the bridge without letting flows end. The node keeps running. */
+    void kill() {
+        server.close();
+        nodes.all().forEach(each -> each.flows().close());
     }
 
     @Override
