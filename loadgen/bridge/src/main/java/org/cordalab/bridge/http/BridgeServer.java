@@ -79,6 +79,7 @@ public final class BridgeServer implements AutoCloseable {
         var outcomes = new OutcomeRoutes(nodes, config.outcomeRetention());
         var flows = new FlowRoutes(nodes, config, metrics, outcomes);
         var aboutNodes = new NodeRoutes(nodes);
+        var vaults = new VaultRoutes(nodes);
         var attachments = new AttachmentRoutes(nodes, config.maxAttachmentBytes());
         var operations = new OperationsRoutes(nodes, metrics);
         var routing = HttpRouting.builder();
@@ -88,7 +89,8 @@ public final class BridgeServer implements AutoCloseable {
         route(routing, "/openapi.json", Method.GET, operations::openApi);
         route(routing, "/v1/nodes", Method.GET, aboutNodes::list);
         route(routing, "/v1/nodes/{node}/parties", Method.GET, aboutNodes::parties);
-        route(routing, "/v1/nodes/{node}/vault/count", Method.GET, aboutNodes::countStates);
+        route(routing, "/v1/nodes/{node}/vault/count", Method.GET, vaults::countStates);
+        route(routing, "/v1/nodes/{node}/vault/transactions", Method.GET, vaults::transactions);
         route(routing, "/v1/nodes/{node}/attachments", Method.POST, attachments::upload);
         route(routing, "/v1/nodes/{node}/attachments/{id}", Method.GET, attachments::find);
         route(routing, "/v1/nodes/{node}/flows/{clientId}", Method.GET, outcomes::find);

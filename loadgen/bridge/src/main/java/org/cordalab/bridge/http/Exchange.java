@@ -66,6 +66,27 @@ final class Exchange {
         return value.equals("true");
     }
 
+    /**
+     * Returns a query parameter that is a whole number from 1 to a maximum; the default if it is missing.
+     *
+     * @throws Problem invalid-request if it is anything else
+     */
+    int number(String name, int standard, int most) {
+        String value = request.query().first(name).orElse(Integer.toString(standard));
+        try {
+            int number = Integer.parseInt(value);
+            if (number >= 1 && number <= most) {
+                return number;
+            }
+        } catch (NumberFormatException e) {
+            // Falls through to the same message, which gives the valid range.
+        }
+        throw new Problem(
+                        ProblemType.INVALID_REQUEST,
+                        "The query parameter %s must be a whole number from 1 to %d.".formatted(name, most))
+                .field(name);
+    }
+
     /** Returns the method in capital letters. */
     String method() {
         return request.prologue().method().text();

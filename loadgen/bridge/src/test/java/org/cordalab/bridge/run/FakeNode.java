@@ -1,6 +1,9 @@
 package org.cordalab.bridge.run;
 
+import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -27,6 +30,7 @@ import org.cordalab.bridge.node.NodeProfile;
 import org.cordalab.bridge.node.NodeSession;
 import org.cordalab.bridge.node.NodeUnavailableException;
 import org.cordalab.bridge.node.StartedFlow;
+import org.cordalab.bridge.node.VaultTransactions;
 
 /**
  * Stands in for a real node. Keeps flows by client id as Corda does, and ends flows and breaks its connection on
@@ -40,6 +44,7 @@ public final class FakeNode implements NodeGateway {
     private final List<String> startedIds = new ArrayList<>();
     private final BlockingQueue<String> removed = new LinkedBlockingQueue<>();
     private final Set<SecureHash> attachments = ConcurrentHashMap.newKeySet();
+    private final Map<SecureHash, Instant> recorded = Collections.synchronizedMap(new LinkedHashMap<>());
     private volatile boolean supportsClientIds = true;
     private volatile BiFunction<String, FlowCall, RuntimeException> onStart = (id, call) -> null;
     private Session session;
@@ -82,6 +87,11 @@ public final class FakeNode implements NodeGateway {
     /** Sets which exception further start RPCs throw before the node sees them. Null lets them through. */
     public void onStart(BiFunction<String, FlowCall, RuntimeException> behaviour) {
         onStart = behaviour;
+    }
+
+    /** Adds a transaction to the vault. */
+    public void recorded(SecureHash transactionId, Instant at) {
+        recorded.put(transactionId, at);
     }
 
     public void complete(String clientId, Object value) {
@@ -253,6 +263,19 @@ public final class FakeNode implements NodeGateway {
         @Override
         public long count(Class<? extends ContractState> stateType, StateStatus status) {
             return status == StateStatus.UNCONSUMED ? 3 : 2;
+        }
+
+        /** Returns the transactions of {@link #recorded}, each with one state. */
+        @Override
+        public VaultTransactions transactions(
+                Class<? extends ContractState> stateType, Instant since, int page, int pageSize) {
+            requireConnected();
+            List<SecureHash> ids = recorded.entrySet().stream()
+                    .filter(entry -> !entry.getValue().isBefore(since))
+                    .map(Map.Entry::getKey)
+                    .toList();
+            return new VaultTransactions(
+                    ids.stream().skip((page - 1L) * pageSize).limit(pageSize).toList(), ids.size());
         }
 
         @Override
