@@ -363,7 +363,8 @@ class BridgeServerTest {
                 .contains("bridge_flows_started_total{flow=\"SampleFlows$Iou\",node=\"PartyA\"} 0.0")
                 .contains("bridge_node_ready{node=\"PartyA\"} 1.0")
                 .contains("jvm_memory_used_bytes{area=\"heap\"}")
-                .contains("process_cpu_seconds_total");
+                .contains("process_cpu_seconds_total")
+                .contains("process_start_time_seconds");
     }
 
     @Test
