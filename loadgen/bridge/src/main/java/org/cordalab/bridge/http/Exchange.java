@@ -7,6 +7,10 @@ import io.helidon.http.HeaderValues;
 import io.helidon.http.Status;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
+import java.io.BufferedOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.util.Optional;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.problem.Problem;
@@ -131,6 +135,23 @@ final class Exchange {
         response.status(Status.create(status));
         response.header(HeaderNames.CONTENT_TYPE, contentType);
         response.send(body);
+    }
+
+    /** Sends a body of any length, which is not held in memory. */
+    void stream(String contentType, Body body) {
+        response.status(Status.OK_200);
+        response.header(HeaderNames.CONTENT_TYPE, contentType);
+        try (var out = new BufferedOutputStream(response.outputStream())) {
+            body.write(out);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Writes a body. */
+    @FunctionalInterface
+    interface Body {
+        void write(OutputStream out) throws IOException;
     }
 
     void send(Problem problem) {

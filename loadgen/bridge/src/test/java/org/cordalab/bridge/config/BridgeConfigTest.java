@@ -3,6 +3,7 @@ package org.cordalab.bridge.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -68,7 +69,25 @@ class BridgeConfigTest {
     void wantsNodes() {
         environment.remove("BRIDGE_NODES");
 
-        assertThat(mistakes()).containsExactly("BRIDGE_NODES is not set");
+        assertThat(mistakes()).containsExactly("neither BRIDGE_NODES nor BRIDGE_STUB is set");
+    }
+
+    @Test
+    void takesAStubInPlaceOfNodes() {
+        environment.clear();
+        environment.put("BRIDGE_STUB", "/plan.json");
+
+        assertThat(BridgeConfig.fromEnvironment(environment).stubPlan()).contains(Path.of("/plan.json"));
+        assertThat(BridgeConfig.fromEnvironment(environment).nodes()).isEmpty();
+    }
+
+    @Test
+    void doesNotTakeBothNodesAndAStub() {
+        environment.put("BRIDGE_STUB", "/plan.json");
+
+        assertThat(mistakes())
+                .containsExactly(
+                        "BRIDGE_NODES and BRIDGE_STUB are both set, but stub nodes replace the nodes; unset one");
     }
 
     @Test

@@ -24,7 +24,7 @@ class OutcomeRoutesTest {
 
     private static final String FLOWS = "/v1/nodes/PartyA/flows";
     private static final Duration SHORT = Duration.ofSeconds(1);
-    private static final Duration LONG = Duration.ofSeconds(30);
+    private static final Duration LONG = TestBridge.FLOW_TIMEOUT;
 
     private final FakeNode node = new FakeNode().connect();
     private TestBridge bridge = new TestBridge(node, LONG);

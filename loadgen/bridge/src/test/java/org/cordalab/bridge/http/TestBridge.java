@@ -9,8 +9,10 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.cordalab.bridge.BridgedNode;
@@ -18,8 +20,10 @@ import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.config.BridgeConfig;
 import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.metrics.BridgeMetrics;
+import org.cordalab.bridge.node.NodeGateway;
 import org.cordalab.bridge.run.FakeNode;
 import org.cordalab.bridge.run.NodeFlows;
+import org.cordalab.bridge.stub.StubNetwork;
 
 /** The real server on its own port, with PartyA behind it. Only the node is fake. */
 final class TestBridge implements AutoCloseable {
@@ -29,6 +33,9 @@ final class TestBridge implements AutoCloseable {
     static final int MAX_OUTSTANDING = 2;
     /** A host that the configuration allows in addition to the loopback hosts. */
     static final String ALLOWED_HOST = "bridge";
+
+    /** Longer than any flow of a test takes. */
+    static final Duration FLOW_TIMEOUT = Duration.ofSeconds(30);
 
     private static final Duration RETENTION = Duration.ofHours(1);
 
@@ -44,9 +51,15 @@ final class TestBridge implements AutoCloseable {
 
     /** Starts a bridge on a node that may have served another bridge before. */
     TestBridge(FakeNode node, Duration flowTimeout) {
+        this(node, List.of(node), Optional.empty(), flowTimeout);
+    }
+
+    private TestBridge(
+            FakeNode node, List<? extends NodeGateway> gateways, Optional<StubNetwork> stub, Duration flowTimeout) {
         this.node = node;
         var config = new BridgeConfig(
                 List.of(new NodeAddress("PartyA", "partya", 10003)),
+                Optional.empty(),
                 "user",
                 "password",
                 0,
@@ -57,8 +70,16 @@ final class TestBridge implements AutoCloseable {
                 flowTimeout,
                 RETENTION);
         var metrics = new BridgeMetrics();
-        nodes = new BridgedNodes(List.of(BridgedNode.of(node, config, metrics)));
-        server = new BridgeServer(config, nodes, metrics).start();
+        nodes = new BridgedNodes(gateways.stream()
+                .map(gateway -> BridgedNode.of(gateway, config, metrics))
+                .toList());
+        server = new BridgeServer(config, nodes, metrics, stub).start();
+    }
+
+    /** Starts a bridge with the stub nodes of a plan. It has no {@link #node}. */
+    static TestBridge ofStub(Path plan) {
+        StubNetwork stub = StubNetwork.of(plan, TestBridge.class.getClassLoader());
+        return new TestBridge(null, stub.gateways(), Optional.of(stub), FLOW_TIMEOUT);
     }
 
     FakeNode node() {
@@ -92,12 +113,14 @@ final class TestBridge implements AutoCloseable {
 
     /** Stops the bridge without letting flows end. The node keeps running. */
     void kill() {
+        client.shutdownNow();
         server.close();
         nodes.all().forEach(each -> each.flows().close());
     }
 
     @Override
     public void close() {
+        client.shutdownNow();
         server.close();
         nodes.all().forEach(BridgedNode::close);
     }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,7 +24,7 @@ class VaultRoutesTest {
     private static final String ANY = "?stateType=net.corda.core.contracts.ContractState";
     private static final Instant SINCE = Instant.ofEpochSecond(1_790_000_000, 250_000_000);
 
-    private final TestBridge bridge = new TestBridge(Duration.ofSeconds(30));
+    private final TestBridge bridge = new TestBridge(TestBridge.FLOW_TIMEOUT);
 
     @AfterEach
     void stop() {
