@@ -85,8 +85,8 @@ final class ClientIdCleaner implements AutoCloseable {
                 }
                 try {
                     if (session != swept || overflowed && queue.isEmpty() || kept.hasRoomAgain()) {
-                        sweep(session);
                         swept = session;
+                        sweep(session);
                     }
                     String clientId = next();
                     if (clientId != null) {

@@ -211,18 +211,12 @@ public final class NodeFlows implements AutoCloseable {
 
     private void remember(FlowRun run, FlowOutcome outcome) {
         switch (outcome) {
+            case FlowOutcome.Completed completed -> rememberEnded(run);
+            case FlowOutcome.Failed failed -> rememberEnded(run);
+            case FlowOutcome.Lost lost -> rememberLost(run);
             case FlowOutcome.NeverStarted neverStarted -> {
                 // Nothing has happened, so a repeated start is a first start.
             }
-            case FlowOutcome.Lost lost
-            when keepsClientIds() -> {
-                // The node may still know the outcome, or get to know it.
-                run.discloseClientId();
-                kept.keep(run.clientId(), run.fingerprint());
-            }
-            case FlowOutcome.Completed completed -> rememberEnded(run);
-            case FlowOutcome.Failed failed -> rememberEnded(run);
-            case FlowOutcome.Lost lost -> rememberEnded(run);
         }
     }
 
@@ -235,6 +229,16 @@ public final class NodeFlows implements AutoCloseable {
             cleaner.add(run.clientId());
         } else {
             kept.keep(run.clientId(), run.fingerprint());
+        }
+    }
+
+    /** Leaves the answer to the node, which may still know the outcome, or get to know it. */
+    private void rememberLost(FlowRun run) {
+        if (keepsClientIds()) {
+            run.discloseClientId();
+            kept.keep(run.clientId(), run.fingerprint());
+        } else {
+            ended.put(run.clientId(), run);
         }
     }
 
@@ -274,13 +278,14 @@ public final class NodeFlows implements AutoCloseable {
                 .filter(clientId -> clientId.startsWith(prefix) && !active.containsKey(clientId))
                 .toList();
         int removed = new BulkRemoval(session, clientIds, kept::forget).run(limit);
-        int here = ended.asMap().size();
-        ended.asMap().keySet().removeIf(clientId -> clientId.startsWith(prefix));
-        here -= ended.asMap().size();
+        List<String> here = ended.asMap().keySet().stream()
+                .filter(clientId -> clientId.startsWith(prefix))
+                .toList();
+        ended.invalidateAll(here);
         int running = (int) active.keySet().stream()
                 .filter(clientId -> clientId.startsWith(prefix))
                 .count();
-        return new Forgotten(keepsClientIds() ? removed : here, running, clientIds.size() - removed);
+        return new Forgotten(keepsClientIds() ? removed : here.size(), running, clientIds.size() - removed);
     }
 
     /**
