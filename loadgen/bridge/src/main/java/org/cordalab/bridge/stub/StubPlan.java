@@ -32,7 +32,7 @@ import org.cordalab.bridge.problem.Problem;
  *  "flow": "org.cordalab.flows.Iou", "stateType": "org.cordalab.states.IouState"}   optional, these
  * </pre>
  *
- * @param delays in the order of the starts
+ * @param delayNanos in the order of the starts
  * @param stalls in order of time; no flow ends in any of them
  * @param serveAtOnce empty if all flows are served at once
  */
