@@ -86,6 +86,7 @@ def _node(name: str, flows: float, in_flight: float, cores: float) -> list[Known
         Known("jvm_gc_collection_seconds_count", on | {"gc": "G1 Old Generation"}),
         Known("jvm_gc_collection_seconds_sum", on | {"gc": "G1 Old Generation"}, rise=0.01),
         *_process(on, cores, 900 * MIB),
+        Known("process_start_time_seconds", on, start=1_790_000_000),
     ]
 
 
@@ -192,6 +193,7 @@ def run_samples(failed: float) -> list[Known]:
         Known("locust_requests_total", workload | {"outcome": "ok"}, rise=ok),
         *_histogram("locust_request_duration_seconds", workload, request_bounds),
         *_process(bridge, 0.3, 200 * MIB),
+        Known("process_start_time_seconds", bridge, start=1_790_000_000),
         *_process(locust, 0.2, 100 * MIB),
         *_process(prometheus, 0.1, 50 * MIB),
         *_postgres(),

@@ -1,6 +1,7 @@
 """The bridge's API on real nodes: flows run, and malformed requests never reach a node."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,18 @@ def started(bridge: httpx.Client) -> float:
     """Return the number of flows that the bridge has started on all nodes."""
     lines = bridge.get("/metrics").text.splitlines()
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("bridge_flows_started_total"))
+
+
+def transactions(bridge: httpx.Client, node: str, since: str, *, page_size: int) -> list[str]:
+    """Return the ids of the transactions that recorded IOUs at a node, from all pages."""
+    query: dict[str, str | int] = {"stateType": "org.cordalab.states.IouState", "since": since, "pageSize": page_size}
+    ids: list[str] = []
+    page: int | None = 1
+    while page:
+        answer = bridge.get(f"/v1/nodes/{node}/vault/transactions", params=query | {"page": page}).json()
+        ids += answer["transactionIds"]
+        page = answer["nextPage"]
+    return ids
 
 
 @pytest.fixture
@@ -67,6 +80,24 @@ def test_a_client_id_runs_a_flow_once(bridge: httpx.Client) -> None:
     assert first.status_code == second.status_code == 200
     assert first.json()["txId"] == second.json()["txId"] == bridge.get(f"{FLOWS}/e2e-once").json()["txId"]
     assert ious(bridge, "PartyA") == before + 1
+
+
+def test_the_transactions_of_a_run_are_in_both_vaults_by_id(bridge: httpx.Client) -> None:
+    since = str(time.time())
+    told = {start(bridge, IOU, iouValue=3, otherParty=PARTY_B).json()["txId"] for _ in range(3)}
+    for node in ("PartyA", "PartyB"):
+        assert sorted(transactions(bridge, node, since, page_size=2)) == sorted(told)
+    assert transactions(bridge, "PartyC", since, page_size=2) == []
+
+
+def test_the_outcomes_of_a_run_can_be_forgotten(bridge: httpx.Client) -> None:
+    body = {"flow": IOU, "args": {"iouValue": 7, "otherParty": PARTY_B}}
+    for client_id in ("e2e-forget-a", "e2e-forget-b"):
+        assert bridge.post(FLOWS, json=body | {"clientId": client_id}).status_code == 200
+        assert bridge.get(f"{FLOWS}/{client_id}").json()["status"] == "completed"
+    forgotten = bridge.delete(FLOWS, params={"clientIdPrefix": "e2e-forget-"}).json()
+    assert (forgotten["removed"], forgotten["remaining"]) == (2, 0)
+    assert bridge.get(f"{FLOWS}/e2e-forget-a").status_code == 404
 
 
 @pytest.mark.parametrize(("value", "reason"), [(100, "below 100"), (-1, "positive"), (0, "positive")])

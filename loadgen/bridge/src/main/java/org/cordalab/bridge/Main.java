@@ -2,12 +2,15 @@ package org.cordalab.bridge;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import org.cordalab.bridge.config.BridgeConfig;
 import org.cordalab.bridge.config.ConfigException;
 import org.cordalab.bridge.http.BridgeServer;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.node.NodeConnection;
+import org.cordalab.bridge.node.NodeGateway;
 import org.cordalab.bridge.node.RpcConnector;
+import org.cordalab.bridge.stub.StubNetwork;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,17 +24,27 @@ public final class Main {
 
     private static final Logger LOG = LoggerFactory.getLogger(Main.class);
 
+    private final Optional<StubNetwork> stub;
     private final BridgedNodes nodes;
     private final BridgeServer server;
 
     private Main(BridgeConfig config) {
         var metrics = new BridgeMetrics();
+        stub = config.stubPlan().map(plan -> StubNetwork.of(plan, Main.class.getClassLoader()));
+        nodes = new BridgedNodes(gateways(config).stream()
+                .map(gateway -> BridgedNode.of(gateway, config, metrics))
+                .toList());
+        server = new BridgeServer(config, nodes, metrics, stub);
+    }
+
+    private List<NodeGateway> gateways(BridgeConfig config) {
+        if (stub.isPresent()) {
+            return stub.get().gateways();
+        }
         var connector = new RpcConnector(config.rpcUser(), config.rpcPassword());
-        List<BridgedNode> list = config.nodes().stream()
-                .map(address -> BridgedNode.of(new NodeConnection(address, connector).start(), config, metrics))
+        return config.nodes().stream()
+                .<NodeGateway>map(address -> new NodeConnection(address, connector).start())
                 .toList();
-        nodes = new BridgedNodes(list);
-        server = new BridgeServer(config, nodes, metrics);
     }
 
     public static void main(String[] arguments) {
@@ -57,5 +70,6 @@ public final class Main {
         }
         server.close();
         nodes.all().forEach(BridgedNode::close);
+        stub.ifPresent(StubNetwork::close);
     }
 }

@@ -1,26 +1,33 @@
 package org.cordalab.bridge.config;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
  * The configuration of the bridge, read from {@code BRIDGE_…} environment variables.
  *
+ * @param nodes empty if there is a stub plan
+ * @param stubPlan file of the plan of stub nodes, which replace the nodes
+ * @param rpcUser empty if there is a stub plan, like the password
  * @param allowedHosts hosts to which requests may be addressed, in addition to the loopback hosts; in lower case
  * @param maxOutstandingFlows maximum number of outstanding flows per node
  * @param maxBodyBytes largest request body that is read into memory
  * @param maxAttachmentBytes largest attachment that can be uploaded; Corda's RPC client holds several copies of it in
  *     memory
  * @param flowTimeout longest time that a request waits for its flow; the flow itself continues
+ * @param outcomeRetention how long the outcome of an ended flow is kept for callers that may ask for it
  */
 public record BridgeConfig(
         List<NodeAddress> nodes,
+        Optional<Path> stubPlan,
         String rpcUser,
         String rpcPassword,
         int port,
@@ -28,7 +35,8 @@ public record BridgeConfig(
         int maxOutstandingFlows,
         int maxBodyBytes,
         int maxAttachmentBytes,
-        Duration flowTimeout) {
+        Duration flowTimeout,
+        Duration outcomeRetention) {
 
     private static final int MAX_NODES = 64;
     /** A host name, an IPv4 address, or an IPv6 address in brackets. */
@@ -51,17 +59,19 @@ public record BridgeConfig(
     /** Omits the password. */
     @Override
     public String toString() {
-        return ("BridgeConfig[nodes=%s, rpcUser=%s, port=%d, allowedHosts=%s, maxOutstandingFlows=%d, maxBodyBytes=%d,"
-                        + " maxAttachmentBytes=%d, flowTimeout=%s]")
+        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, port=%d, allowedHosts=%s, maxOutstandingFlows=%d,"
+                        + " maxBodyBytes=%d, maxAttachmentBytes=%d, flowTimeout=%s, outcomeRetention=%s]")
                 .formatted(
                         nodes,
+                        stubPlan,
                         rpcUser,
                         port,
                         allowedHosts,
                         maxOutstandingFlows,
                         maxBodyBytes,
                         maxAttachmentBytes,
-                        flowTimeout);
+                        flowTimeout,
+                        outcomeRetention);
     }
 
     private static final class Reader {
@@ -73,24 +83,41 @@ public record BridgeConfig(
         }
 
         BridgeConfig read() {
+            Optional<Path> stubPlan = stubPlan();
             var config = new BridgeConfig(
-                    nodes("BRIDGE_NODES"),
-                    required("BRIDGE_RPC_USER"),
-                    required("BRIDGE_RPC_PASSWORD"),
+                    stubPlan.isPresent() ? List.of() : nodes("BRIDGE_NODES"),
+                    stubPlan,
+                    stubPlan.isPresent() ? "" : required("BRIDGE_RPC_USER"),
+                    stubPlan.isPresent() ? "" : required("BRIDGE_RPC_PASSWORD"),
                     number("BRIDGE_PORT", 8080, 0, 65_535),
                     hosts("BRIDGE_ALLOWED_HOSTS"),
                     number("BRIDGE_MAX_OUTSTANDING_FLOWS", 800, 1, 100_000),
                     number("BRIDGE_MAX_BODY_BYTES", 1_048_576, 1024, 16 * 1_048_576),
                     number("BRIDGE_MAX_ATTACHMENT_BYTES", 32 * 1_048_576, 1024, 200 * 1_048_576),
-                    Duration.ofSeconds(number("BRIDGE_FLOW_TIMEOUT_SECONDS", 300, 1, 86_400)));
+                    Duration.ofSeconds(number("BRIDGE_FLOW_TIMEOUT_SECONDS", 300, 1, 86_400)),
+                    Duration.ofSeconds(number("BRIDGE_OUTCOME_RETENTION_SECONDS", 3600, 1, 604_800)));
             if (!mistakes.isEmpty()) {
                 throw new ConfigException(mistakes);
             }
             return config;
         }
 
+        private Optional<Path> stubPlan() {
+            Optional<Path> plan = Optional.of(value("BRIDGE_STUB"))
+                    .filter(file -> !file.isEmpty())
+                    .map(Path::of);
+            if (plan.isPresent() && !value("BRIDGE_NODES").isEmpty()) {
+                mistakes.add("BRIDGE_NODES and BRIDGE_STUB are both set, but stub nodes replace the nodes; unset one");
+            }
+            return plan;
+        }
+
+        private String value(String variable) {
+            return environment.getOrDefault(variable, "").strip();
+        }
+
         private String required(String variable) {
-            String value = environment.getOrDefault(variable, "").strip();
+            String value = value(variable);
             if (value.isEmpty()) {
                 mistakes.add(variable + " is not set");
             }
@@ -98,7 +125,7 @@ public record BridgeConfig(
         }
 
         private int number(String variable, int standard, int least, int most) {
-            String value = environment.getOrDefault(variable, "").strip();
+            String value = value(variable);
             if (value.isEmpty()) {
                 return standard;
             }
@@ -130,10 +157,11 @@ public record BridgeConfig(
         }
 
         private List<NodeAddress> nodes(String variable) {
-            String value = required(variable);
+            String value = value(variable);
             List<NodeAddress> nodes = new ArrayList<>();
             Set<String> seen = new HashSet<>();
             if (value.isEmpty()) {
+                mistakes.add("neither BRIDGE_NODES nor BRIDGE_STUB is set");
                 return nodes;
             }
             for (String entry : value.split(",", -1)) {

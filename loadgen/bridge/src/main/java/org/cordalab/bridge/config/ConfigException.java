@@ -7,7 +7,10 @@ public final class ConfigException extends RuntimeException {
 
     private final List<String> mistakes;
 
-    ConfigException(List<String> mistakes) {
+    /**
+     * @param mistakes one sentence each, which names the variable
+     */
+    public ConfigException(List<String> mistakes) {
         super(String.join("; ", mistakes));
         this.mistakes = List.copyOf(mistakes);
     }

@@ -15,12 +15,14 @@ import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http1.Http1Config;
 import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.Optional;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.config.BridgeConfig;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
+import org.cordalab.bridge.stub.StubNetwork;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -40,7 +42,10 @@ public final class BridgeServer implements AutoCloseable {
     private final OriginGuard guard;
     private final WebServer server;
 
-    public BridgeServer(BridgeConfig config, BridgedNodes nodes, BridgeMetrics metrics) {
+    /**
+     * @param stub the network of the nodes, if they are stub nodes
+     */
+    public BridgeServer(BridgeConfig config, BridgedNodes nodes, BridgeMetrics metrics, Optional<StubNetwork> stub) {
         this.metrics = metrics;
         this.guard = new OriginGuard(config.allowedHosts());
         this.server = WebServer.builder()
@@ -54,7 +59,7 @@ public final class BridgeServer implements AutoCloseable {
                 .connectionOptions(options -> options.tcpNoDelay(true))
                 .addProtocol(Http1Config.builder().sendKeepAliveHeader(false).build())
                 .directHandlers(problemHandlers())
-                .routing(routing(config, nodes))
+                .routing(routing(config, nodes, stub))
                 .build();
     }
 
@@ -75,9 +80,11 @@ public final class BridgeServer implements AutoCloseable {
         server.stop();
     }
 
-    private HttpRouting.Builder routing(BridgeConfig config, BridgedNodes nodes) {
-        var flows = new FlowRoutes(nodes, config, metrics);
+    private HttpRouting.Builder routing(BridgeConfig config, BridgedNodes nodes, Optional<StubNetwork> stub) {
+        var outcomes = new OutcomeRoutes(nodes, config.outcomeRetention());
+        var flows = new FlowRoutes(nodes, config, metrics, outcomes);
         var aboutNodes = new NodeRoutes(nodes);
+        var vaults = new VaultRoutes(nodes);
         var attachments = new AttachmentRoutes(nodes, config.maxAttachmentBytes());
         var operations = new OperationsRoutes(nodes, metrics);
         var routing = HttpRouting.builder();
@@ -87,14 +94,21 @@ public final class BridgeServer implements AutoCloseable {
         route(routing, "/openapi.json", Method.GET, operations::openApi);
         route(routing, "/v1/nodes", Method.GET, aboutNodes::list);
         route(routing, "/v1/nodes/{node}/parties", Method.GET, aboutNodes::parties);
-        route(routing, "/v1/nodes/{node}/vault/count", Method.GET, aboutNodes::countStates);
+        route(routing, "/v1/nodes/{node}/vault/count", Method.GET, vaults::countStates);
+        route(routing, "/v1/nodes/{node}/vault/transactions", Method.GET, vaults::transactions);
         route(routing, "/v1/nodes/{node}/attachments", Method.POST, attachments::upload);
         route(routing, "/v1/nodes/{node}/attachments/{id}", Method.GET, attachments::find);
-        route(routing, "/v1/nodes/{node}/flows/{clientId}", Method.GET, flows::outcome);
+        route(routing, "/v1/nodes/{node}/flows/{clientId}", Method.GET, outcomes::find);
         String flowsPath = "/v1/nodes/{node}/flows";
         routing.route(Method.GET, flowsPath, handler(flowsPath, flows::list));
         routing.route(Method.POST, flowsPath, handler(flowsPath, flows::post));
-        routing.any(flowsPath, methodNotAllowed(flowsPath, "GET, POST"));
+        routing.route(Method.DELETE, flowsPath, handler(flowsPath, outcomes::forget));
+        routing.any(flowsPath, methodNotAllowed(flowsPath, "GET, POST, DELETE"));
+        stub.ifPresent(network -> {
+            var truth = new StubRoutes(nodes, network);
+            route(routing, "/v1/stub/flows", Method.GET, truth::flows);
+            route(routing, "/v1/stub/nodes/{node}/metrics", Method.GET, truth::metrics);
+        });
         routing.any(handler(UNMATCHED, exchange -> {
             throw new Problem(ProblemType.NOT_FOUND, "Unknown path; /openapi.json lists all paths.");
         }));

@@ -7,6 +7,10 @@ import io.helidon.http.HeaderValues;
 import io.helidon.http.Status;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
+import java.io.BufferedOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.util.Optional;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.problem.Problem;
@@ -66,6 +70,27 @@ final class Exchange {
         return value.equals("true");
     }
 
+    /**
+     * Returns a query parameter that is a whole number from 1 to a maximum; the default if it is missing.
+     *
+     * @throws Problem invalid-request if it is anything else
+     */
+    int number(String name, int standard, int most) {
+        String value = request.query().first(name).orElse(Integer.toString(standard));
+        try {
+            int number = Integer.parseInt(value);
+            if (number >= 1 && number <= most) {
+                return number;
+            }
+        } catch (NumberFormatException e) {
+            // Falls through to the same message, which gives the valid range.
+        }
+        throw new Problem(
+                        ProblemType.INVALID_REQUEST,
+                        "The query parameter %s must be a whole number from 1 to %d.".formatted(name, most))
+                .field(name);
+    }
+
     /** Returns the method in capital letters. */
     String method() {
         return request.prologue().method().text();
@@ -110,6 +135,23 @@ final class Exchange {
         response.status(Status.create(status));
         response.header(HeaderNames.CONTENT_TYPE, contentType);
         response.send(body);
+    }
+
+    /** Sends a body of any length, which is not held in memory. */
+    void stream(String contentType, Body body) {
+        response.status(Status.OK_200);
+        response.header(HeaderNames.CONTENT_TYPE, contentType);
+        try (var out = new BufferedOutputStream(response.outputStream())) {
+            body.write(out);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Writes a body. */
+    @FunctionalInterface
+    interface Body {
+        void write(OutputStream out) throws IOException;
     }
 
     void send(Problem problem) {

@@ -20,6 +20,7 @@ record FlowRequest(String flow, ObjectNode arguments, Optional<String> clientId)
 
     private static final Set<String> FIELDS = Set.of("flow", "args", "clientId");
     private static final Pattern CLIENT_ID = Pattern.compile("[A-Za-z0-9._:-]{1,128}");
+    private static final Pattern CLIENT_ID_PREFIX = Pattern.compile("[A-Za-z0-9._:-]{8,128}");
 
     /**
      * Reads a body.
@@ -78,6 +79,19 @@ record FlowRequest(String flow, ObjectNode arguments, Optional<String> clientId)
             throw invalid("clientId must be 1 to 128 letters, digits and the characters . _ : -", "clientId");
         }
         return clientId;
+    }
+
+    /**
+     * Checks the beginning of client ids, and returns it.
+     *
+     * @throws Problem invalid-request, also if it is so short that it may be that of another run's ids
+     */
+    static String checkedClientIdPrefix(String prefix) {
+        if (!CLIENT_ID_PREFIX.matcher(prefix).matches()) {
+            throw invalid(
+                    "clientIdPrefix must be 8 to 128 letters, digits and the characters . _ : -", "clientIdPrefix");
+        }
+        return prefix;
     }
 
     private static Problem invalid(String detail, String field) {

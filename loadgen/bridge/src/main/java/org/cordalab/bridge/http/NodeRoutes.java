@@ -3,18 +3,14 @@ package org.cordalab.bridge.http;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
-import net.corda.core.contracts.ContractState;
-import net.corda.core.node.services.Vault.StateStatus;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.node.NodeProfile;
-import org.cordalab.bridge.node.NodeSession;
-import org.cordalab.bridge.node.NodeUnavailableException;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
-/** Reports on nodes, parties and vaults. */
+/** Reports on nodes and parties. */
 final class NodeRoutes {
 
     private final BridgedNodes nodes;
@@ -65,42 +61,6 @@ final class NodeRoutes {
                         .put("x500Name", party.getName().toString())
                         .put("notary", profile.notaryNodes().contains(party.getName())));
         exchange.send(200, json);
-    }
-
-    /** {@code GET /v1/nodes/{node}/vault/count?stateType=…}. */
-    void countStates(Exchange exchange) {
-        BridgedNode node = nodes.get(exchange.path("node"));
-        String className = exchange.query("stateType");
-        Class<? extends ContractState> stateType = stateType(className);
-        NodeSession session = node.gateway().session().orElseThrow(() -> unavailable(node));
-        try {
-            // Consumed states are counted first. A state that is consumed between the two queries is then missed, not
-            // counted twice.
-            long consumed = session.count(stateType, StateStatus.CONSUMED);
-            long unconsumed = session.count(stateType, StateStatus.UNCONSUMED);
-            exchange.send(
-                    200,
-                    Json.object()
-                            .put("node", node.name())
-                            .put("stateType", className)
-                            .put("unconsumed", unconsumed)
-                            .put("consumed", consumed)
-                            .put("total", unconsumed + consumed));
-        } catch (NodeUnavailableException e) {
-            throw unavailable(node);
-        }
-    }
-
-    private static Class<? extends ContractState> stateType(String className) {
-        try {
-            return Class.forName(className, false, NodeRoutes.class.getClassLoader())
-                    .asSubclass(ContractState.class);
-        } catch (ClassNotFoundException | LinkageError | ClassCastException e) {
-            throw new Problem(
-                            ProblemType.NOT_FOUND,
-                            "%s is not a contract state class of the bridge's CorDapps.".formatted(className))
-                    .field("stateType");
-        }
     }
 
     /** Returns what the node reported about itself, on this or an earlier connection. */

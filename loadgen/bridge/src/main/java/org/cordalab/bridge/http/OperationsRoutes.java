@@ -10,6 +10,7 @@ import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.flow.FlowCatalog;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.metrics.BridgeMetrics;
+import org.cordalab.bridge.metrics.MetricsPage;
 
 /** Serves health checks, metrics and the API description. */
 final class OperationsRoutes {
@@ -43,8 +44,7 @@ final class OperationsRoutes {
                 .forEach(node -> node.gateway()
                         .profile()
                         .ifPresent(profile -> metrics.showFlows(node.name(), shortNames(profile.flows()))));
-        BridgeMetrics.Page page =
-                metrics.page(exchange.header(HeaderNames.ACCEPT).orElse(null));
+        MetricsPage page = metrics.page(exchange.header(HeaderNames.ACCEPT).orElse(null));
         exchange.send(200, page.contentType(), page.body());
     }
 

@@ -4,14 +4,9 @@ import io.prometheus.metrics.core.datapoints.CounterDataPoint;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
-import io.prometheus.metrics.expositionformats.ExpositionFormatWriter;
-import io.prometheus.metrics.expositionformats.ExpositionFormats;
 import io.prometheus.metrics.instrumentation.jvm.JvmMetrics;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import io.prometheus.metrics.model.snapshots.Unit;
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.Collection;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -33,7 +28,6 @@ public final class BridgeMetrics {
     private static final String FLOW = "flow";
 
     private final PrometheusRegistry registry = new PrometheusRegistry();
-    private final ExpositionFormats formats = ExpositionFormats.init();
     private final Map<String, DoubleSupplier> inFlight = new ConcurrentHashMap<>();
     private final Map<String, DoubleSupplier> inFlightLimit = new ConcurrentHashMap<>();
     private final Map<String, DoubleSupplier> ready = new ConcurrentHashMap<>();
@@ -105,19 +99,9 @@ public final class BridgeMetrics {
      *
      * @param accept the request's Accept header, or null; selects Prometheus text or OpenMetrics
      */
-    public Page page(String accept) {
-        ExpositionFormatWriter writer = formats.findWriter(accept);
-        var body = new ByteArrayOutputStream(32 * 1024);
-        try {
-            writer.write(body, registry.scrape());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return new Page(writer.getContentType(), body.toByteArray());
+    public MetricsPage page(String accept) {
+        return MetricsPage.of(registry, accept);
     }
-
-    /** A metrics page and its media type. */
-    public record Page(String contentType, byte[] body) {}
 
     /** The metrics of one flow on one node. */
     public final class FlowMetrics {

@@ -1,5 +1,6 @@
 package org.cordalab.bridge.node;
 
+import java.time.Instant;
 import java.util.Optional;
 import java.util.Set;
 import net.corda.core.contracts.ContractState;
@@ -28,10 +29,10 @@ public interface NodeSession {
     /** Starts a flow to which no one can reattach. Versions without client ids can do nothing else. */
     StartedFlow startWithoutClientId(FlowCall call);
 
-    /** Attaches to the flow with this client id, running or ended, if the node knows it. */
+    /** Attaches to the flow with this client id, running or ended, if the node supports client ids and knows it. */
     Optional<StartedFlow> reattach(String clientId);
 
-    /** Removes the outcome of an ended flow from the node. */
+    /** Removes the outcome of an ended flow from the node. Does nothing if the flow is running or unknown. */
     void removeClientId(String clientId);
 
     /** Returns the client ids of all ended flows of this RPC user whose outcome the node still keeps. */
@@ -39,6 +40,19 @@ public interface NodeSession {
 
     /** Counts the states of one contract state class in the vault. */
     long count(Class<? extends ContractState> stateType, StateStatus status);
+
+    /**
+     * Returns the transactions that recorded states of one contract state class in the vault, whether consumed since or
+     * not.
+     *
+     * <p>The states are in the order of their references, and a page is a part of them. A transaction belongs to the
+     * page of its first state, so it is in one page only, as long as no state is recorded between the queries.
+     *
+     * @param since the earliest time at which the node recorded a state
+     * @param page 1 for the first page
+     * @param pageSize maximum number of states in a page
+     */
+    VaultTransactions transactions(Class<? extends ContractState> stateType, Instant since, int page, int pageSize);
 
     /**
      * Stores an attachment.

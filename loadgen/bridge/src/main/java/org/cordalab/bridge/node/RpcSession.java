@@ -4,8 +4,11 @@ import java.io.ByteArrayInputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -28,10 +31,17 @@ import net.corda.core.messaging.CordaRPCOps;
 import net.corda.core.messaging.FlowHandle;
 import net.corda.core.node.NodeInfo;
 import net.corda.core.node.services.NetworkMapCache.MapChange;
+import net.corda.core.node.services.Vault;
 import net.corda.core.node.services.Vault.StateStatus;
+import net.corda.core.node.services.vault.BinaryComparisonOperator;
+import net.corda.core.node.services.vault.ColumnPredicate;
 import net.corda.core.node.services.vault.PageSpecification;
+import net.corda.core.node.services.vault.QueryCriteria.TimeCondition;
+import net.corda.core.node.services.vault.QueryCriteria.TimeInstantType;
 import net.corda.core.node.services.vault.QueryCriteria.VaultQueryCriteria;
 import net.corda.core.node.services.vault.Sort;
+import net.corda.core.node.services.vault.Sort.CommonStateAttribute;
+import net.corda.core.node.services.vault.SortAttribute;
 import org.apache.activemq.artemis.api.core.ActiveMQException;
 import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.flow.FlowCatalog;
@@ -180,6 +190,9 @@ final class RpcSession implements NodeSession {
 
     @Override
     public Optional<StartedFlow> reattach(String clientId) {
+        if (!supportsClientIds()) {
+            return Optional.empty();
+        }
         FlowHandle<?> handle = call(() -> client.reattach(ops, clientId));
         return Optional.ofNullable(handle).map(this::started);
     }
@@ -206,7 +219,9 @@ final class RpcSession implements NodeSession {
 
     @Override
     public void removeClientId(String clientId) {
-        call(() -> client.removeClientId(ops, clientId));
+        if (supportsClientIds()) {
+            call(() -> client.removeClientId(ops, clientId));
+        }
     }
 
     @Override
@@ -222,6 +237,39 @@ final class RpcSession implements NodeSession {
         var unsorted = new Sort(Collections.emptySet());
         return call(() -> ops.vaultQueryBy(new VaultQueryCriteria(status), onePage, unsorted, stateType)
                 .getTotalStatesAvailable());
+    }
+
+    @Override
+    public VaultTransactions transactions(
+            Class<? extends ContractState> stateType, Instant since, int page, int pageSize) {
+        var recorded = new TimeCondition(
+                TimeInstantType.RECORDED,
+                new ColumnPredicate.BinaryComparison<>(BinaryComparisonOperator.GREATER_THAN_OR_EQUAL, since));
+        var criteria = new VaultQueryCriteria(StateStatus.ALL, null, null, null, null, recorded);
+        var inOrder = new Sort(new ArrayList<>(
+                List.of(column(CommonStateAttribute.STATE_REF_TXN_ID), column(CommonStateAttribute.STATE_REF_INDEX))));
+        // Pages of one state: the number of this page is that of the state.
+        var statesBefore = new PageSpecification((page - 1) * pageSize, 1);
+        Optional<SecureHash> before = page == 1
+                ? Optional.empty()
+                : call(() -> ids(ops.vaultQueryBy(criteria, statesBefore, inOrder, stateType))).stream()
+                        .findFirst();
+        Vault.Page<? extends ContractState> found =
+                call(() -> ops.vaultQueryBy(criteria, new PageSpecification(page, pageSize), inOrder, stateType));
+        Set<SecureHash> ids = ids(found);
+        before.ifPresent(ids::remove);
+        return new VaultTransactions(List.copyOf(ids), found.getTotalStatesAvailable());
+    }
+
+    private static Sort.SortColumn column(CommonStateAttribute attribute) {
+        return new Sort.SortColumn(new SortAttribute.Standard(attribute), Sort.Direction.ASC);
+    }
+
+    /** Returns each transaction once, in the order of the states. */
+    private static Set<SecureHash> ids(Vault.Page<? extends ContractState> page) {
+        return page.getStatesMetadata().stream()
+                .map(metadata -> metadata.getRef().getTxhash())
+                .collect(Collectors.toCollection(LinkedHashSet::new));
     }
 
     @Override

@@ -52,6 +52,11 @@ public final class Problem extends RuntimeException {
         return with("flowId", flowId);
     }
 
+    /** Sets what became of the flow: {@code failed}. The member {@code status} is the HTTP status (RFC 9457). */
+    public Problem flowStatus(String flowStatus) {
+        return with("flowStatus", flowStatus);
+    }
+
     /** Sets the time after which the caller should try again. */
     public Problem retryAfter(Duration delay) {
         retryAfter = Optional.of(delay);

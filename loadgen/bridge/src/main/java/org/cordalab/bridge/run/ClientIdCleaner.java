@@ -6,7 +6,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.function.Predicate;
+import java.util.function.Consumer;
 import org.cordalab.bridge.node.NodeGateway;
 import org.cordalab.bridge.node.NodeSession;
 import org.cordalab.bridge.node.NodeUnavailableException;
@@ -14,18 +14,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes one node forget the outcomes that no one will ask for, one at a time, so that its database does not grow.
+ * Makes one node forget the outcomes that no one will ask for, one at a time, so that its database does not grow: those
+ * that were delivered, and those whose retention has ended.
  *
  * <p>At most one removal is in progress, because it takes one of the node's four RPC threads and a database
  * transaction. While flows are outstanding, a pause follows each removal, and the rest waits until the node is idle.
  * Removal at full speed lowered the rate of flows that do nothing (about 150/s on two cores) by 20 %. The cleaner asks
- * the node for remaining client ids when a connection is new, because an earlier bridge may have been killed, and after
- * the queue was full.
+ * the node for all its client ids when a connection is new, because an earlier bridge may have been killed, and after
+ * an overflow.
  */
 final class ClientIdCleaner implements AutoCloseable {
 
     private static final int MAX_QUEUED = 20_000;
-    private static final long NEW_SESSION_CHECK_SECONDS = 5;
+    /** Time between two checks for a new connection and for expired ids. */
+    private static final long CHECK_SECONDS = 1;
     /** Keeps up with 10 flows per second, more than two-party flows reach, at a few percent of one core. */
     private static final Duration PAUSE_UNDER_LOAD = Duration.ofMillis(100);
 
@@ -33,19 +35,23 @@ final class ClientIdCleaner implements AutoCloseable {
 
     private final NodeGateway gateway;
     private final BooleanSupplier nodeIsBusy;
-    private final Predicate<String> leftOver;
+    private final KeptIds kept;
+    private final Consumer<Set<String>> onSweep;
     private final BlockingQueue<String> queue = new LinkedBlockingQueue<>(MAX_QUEUED);
     private final Thread worker;
     private volatile boolean overflowed;
 
     /**
      * @param nodeIsBusy whether flows are outstanding
-     * @param leftOver whether no run of this bridge needs a client id that the node still has
+     * @param kept ids that are removed when their retention ends
+     * @param onSweep receives the ids of all ended flows that the node still has; adds those that it does not need, and
+     *     keeps the others
      */
-    ClientIdCleaner(NodeGateway gateway, BooleanSupplier nodeIsBusy, Predicate<String> leftOver) {
+    ClientIdCleaner(NodeGateway gateway, BooleanSupplier nodeIsBusy, KeptIds kept, Consumer<Set<String>> onSweep) {
         this.gateway = gateway;
         this.nodeIsBusy = nodeIsBusy;
-        this.leftOver = leftOver;
+        this.kept = kept;
+        this.onSweep = onSweep;
         this.worker =
                 Thread.ofVirtual().name("client-id-cleaner-" + gateway.name()).unstarted(this::work);
     }
@@ -78,12 +84,11 @@ final class ClientIdCleaner implements AutoCloseable {
                     return;
                 }
                 try {
-                    if (session != swept || overflowed && queue.isEmpty()) {
+                    if (session != swept || overflowed && queue.isEmpty() || kept.hasRoomAgain()) {
                         swept = session;
-                        overflowed = false;
                         sweep(session);
                     }
-                    String clientId = queue.poll(NEW_SESSION_CHECK_SECONDS, TimeUnit.SECONDS);
+                    String clientId = next();
                     if (clientId != null) {
                         session.removeClientId(clientId);
                     }
@@ -94,6 +99,7 @@ final class ClientIdCleaner implements AutoCloseable {
                     session.discard(e);
                 } catch (RuntimeException e) {
                     LOG.warn("{}: the node did not remove a client id", gateway.name(), e);
+                    Thread.sleep(PAUSE_UNDER_LOAD);
                 }
             }
         } catch (InterruptedException e) {
@@ -101,8 +107,21 @@ final class ClientIdCleaner implements AutoCloseable {
         }
     }
 
+    /** Returns the next id to remove, or null if there is none for a while. */
+    private String next() throws InterruptedException {
+        String delivered = queue.poll();
+        if (delivered != null) {
+            return delivered;
+        }
+        String expired = kept.takeExpired().orElse(null);
+        return expired != null ? expired : queue.poll(CHECK_SECONDS, TimeUnit.SECONDS);
+    }
+
     private void sweep(NodeSession session) {
-        Set<String> ended = session.endedClientIds();
-        ended.stream().filter(leftOver).forEach(this::add);
+        // The node reports every id that is in the queue, so none of them is lost.
+        queue.clear();
+        overflowed = false;
+        kept.expectAll();
+        onSweep.accept(session.endedClientIds());
     }
 }

@@ -6,8 +6,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
-import net.corda.client.rpc.RPCException;
 import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.metrics.BridgeMetrics.FlowMetrics;
 import org.cordalab.bridge.node.NodeGateway;
@@ -23,10 +23,7 @@ import org.cordalab.bridge.node.StartedFlow;
  */
 public final class FlowRun {
 
-    private static final int MAX_MESSAGE_CHARS = 1000;
-
     private final NodeGateway gateway;
-    private final String shortName;
     private final String fingerprint;
     private final String clientId;
     private final FlowMetrics metrics;
@@ -34,14 +31,26 @@ public final class FlowRun {
     private final long beganAt;
     private final long startUntil;
     private final CompletableFuture<FlowOutcome> outcome = new CompletableFuture<>();
+    private final AtomicReference<ClientIdUse> clientIdUse;
 
-    /** Released at the end, because arguments may be large and ended runs are kept for minutes. */
+    /** Released at the end, because arguments may be large and ended runs are kept for an hour. */
     private volatile FlowCall call;
 
     private volatile String flowId;
     private volatile long rpcNanos;
 
+    /** Who needs the client id after the flow has ended. It leaves {@link #INTERNAL} at most once. */
+    private enum ClientIdUse {
+        /** Only this bridge. */
+        INTERNAL,
+        /** A caller may ask with it. */
+        KNOWN_TO_CALLER,
+        /** No one. */
+        RELEASED
+    }
+
     /**
+     * @param clientIdIsCallers whether the caller chose the client id
      * @param startWithin how long the start is retried if the connection breaks during it; after that, the run only
      *     checks whether the node has the flow
      */
@@ -49,14 +58,16 @@ public final class FlowRun {
             NodeGateway gateway,
             FlowCall call,
             String clientId,
+            boolean clientIdIsCallers,
             Duration startWithin,
             FlowMetrics metrics,
             LongSupplier nanoTime) {
         this.gateway = gateway;
         this.call = call;
-        this.shortName = call.shortName();
         this.fingerprint = call.fingerprint();
         this.clientId = clientId;
+        this.clientIdUse =
+                new AtomicReference<>(clientIdIsCallers ? ClientIdUse.KNOWN_TO_CALLER : ClientIdUse.INTERNAL);
         this.nanoTime = nanoTime;
         this.beganAt = nanoTime.getAsLong();
         this.startUntil = beganAt + startWithin.toNanos();
@@ -67,14 +78,9 @@ public final class FlowRun {
         return clientId;
     }
 
-    /** Returns the flow's name in metrics and messages. */
-    public String shortName() {
-        return shortName;
-    }
-
-    /** Returns whether this run has the same flow and arguments as the call. */
-    public boolean isOf(FlowCall other) {
-        return fingerprint.equals(other.fingerprint());
+    /** Returns the fingerprint of the start, see {@link FlowCall}. */
+    String fingerprint() {
+        return fingerprint;
     }
 
     /** Returns the node's id of the flow; empty until the node has accepted it. */
@@ -92,12 +98,16 @@ public final class FlowRun {
         return Optional.ofNullable(outcome.getNow(null));
     }
 
-    /** Waits for the outcome. Returns empty if it is not known within the limit. */
+    /**
+     * Waits for the outcome. Returns empty if it is not known within the limit. The client id is then kept after the
+     * end of the flow, so that the caller can ask with it.
+     */
     public Optional<FlowOutcome> await(Duration limit) throws InterruptedException {
         try {
             return Optional.of(outcome.get(Math.max(0, limit.toNanos()), TimeUnit.NANOSECONDS));
         } catch (TimeoutException e) {
-            return Optional.empty();
+            // If the client id was released at this moment, the outcome is there in the next one.
+            return discloseClientId() ? Optional.empty() : Optional.of(outcome.join());
         } catch (ExecutionException e) {
             throw new IllegalStateException("A run must end with an outcome", e);
         }
@@ -108,9 +118,22 @@ public final class FlowRun {
         return outcome;
     }
 
-    /** Releases all waiting callers. The first call of this method or {@link #end} decides the outcome. */
+    /** Releases all waiting callers, unless the run is ending anyway. */
     void abandon(String why) {
-        outcome.complete(new FlowOutcome.Lost(why));
+        if (discloseClientId()) {
+            outcome.complete(new FlowOutcome.Lost(why));
+        }
+    }
+
+    /** Lets a caller know the client id. Returns whether it is kept, which it is not if it was released before. */
+    boolean discloseClientId() {
+        return clientIdUse.compareAndSet(ClientIdUse.INTERNAL, ClientIdUse.KNOWN_TO_CALLER)
+                || clientIdUse.get() == ClientIdUse.KNOWN_TO_CALLER;
+    }
+
+    /** Declares that the outcome is about to be delivered. Returns whether no caller knows the client id. */
+    boolean releaseClientId() {
+        return clientIdUse.compareAndSet(ClientIdUse.INTERNAL, ClientIdUse.RELEASED);
     }
 
     void end(FlowOutcome result) {
@@ -167,13 +190,7 @@ public final class FlowRun {
     }
 
     private FlowOutcome failed(Throwable answer) {
-        // The RPC client wraps checked exceptions, and most of Corda's exceptions are checked.
-        Throwable error = answer instanceof RPCException && answer.getCause() != null ? answer.getCause() : answer;
-        String message = error.getMessage() == null ? "no message" : error.getMessage();
-        return new FlowOutcome.Failed(
-                error.getClass().getName(),
-                message.substring(0, Math.min(message.length(), MAX_MESSAGE_CHARS)),
-                flowId != null);
+        return FlowOutcome.Failed.of(answer, flowId != null);
     }
 
     private static FlowOutcome forgotten() {

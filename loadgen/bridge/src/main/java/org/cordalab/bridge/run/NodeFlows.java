@@ -2,12 +2,12 @@ package org.cordalab.bridge.run;
 
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
-import com.github.benmanes.caffeine.cache.RemovalCause;
 import com.github.benmanes.caffeine.cache.Scheduler;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -20,28 +20,24 @@ import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.metrics.BridgeMetrics.FlowMetrics;
 import org.cordalab.bridge.node.NodeGateway;
+import org.cordalab.bridge.node.NodeProfile;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The flows of one node: the outstanding flows, whose number is limited, and the outcomes of recently ended flows.
+ * The flows of one node: the outstanding flows, whose number is limited, and the outcomes of ended flows.
  *
- * <p>An outcome is kept for {@link #OUTCOME_RETENTION}, and at most {@link #MAX_OUTCOMES} are kept. The node keeps a
- * client id that the caller chose for the same time, so that a retry cannot run the flow twice, even if the bridge was
- * restarted in between. A client id that the bridge created is removed from the node as soon as the flow has ended,
- * because no one else has it.
+ * <p>The node keeps a client id that a caller knows for the retention, so that a repeated start cannot run the flow
+ * twice, and the outcome can be asked for, even if the bridge was restarted in between. A caller knows the ids that it
+ * chose, and those of the bridge that an answer without an outcome gave it. Any other client id is removed from the
+ * node as soon as the flow has ended, because no one else has it. The last {@link #MAX_OUTCOMES} outcomes are also kept
+ * here, so that they need no RPC. Ids that an earlier bridge left on the node are kept for the retention too.
  */
 public final class NodeFlows implements AutoCloseable {
 
-    static final Duration OUTCOME_RETENTION = Duration.ofMinutes(5);
     static final int MAX_OUTCOMES = 10_000;
-
-    /**
-     * Marks client ids created by the bridge, so that those left on a node after a crash of the bridge can be removed.
-     */
-    private static final String OWN_ID_PREFIX = "bridge-";
 
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
@@ -50,42 +46,51 @@ public final class NodeFlows implements AutoCloseable {
     private final NodeGateway gateway;
     private final int maxOutstanding;
     private final Duration timeLimit;
+    /** Marks client ids that this bridge process created, so that those that no caller knows can be recognised. */
+    private final String ownIdPrefix =
+            "bridge-" + Integer.toHexString(UUID.randomUUID().hashCode()) + "-";
+
     private final BridgeMetrics metrics;
     private final LongSupplier nanoTime;
 
     private final Semaphore permits;
     private final Map<String, FlowRun> active = new ConcurrentHashMap<>();
     private final Cache<String, FlowRun> ended;
+    private final KeptIds kept;
     private final ClientIdCleaner cleaner;
     private final Map<String, FlowMetrics> metricsByFlow = new ConcurrentHashMap<>();
     private volatile boolean stopping;
 
     /**
      * @param timeLimit longest time that a caller waits for an outcome, and that a start is retried
+     * @param retention how long an outcome is kept after the end of its flow
      */
-    public NodeFlows(NodeGateway gateway, int maxOutstanding, Duration timeLimit, BridgeMetrics metrics) {
-        this(gateway, maxOutstanding, timeLimit, metrics, System::nanoTime);
+    public NodeFlows(
+            NodeGateway gateway, int maxOutstanding, Duration timeLimit, Duration retention, BridgeMetrics metrics) {
+        this(gateway, maxOutstanding, timeLimit, retention, metrics, System::nanoTime);
     }
 
     NodeFlows(
-            NodeGateway gateway, int maxOutstanding, Duration timeLimit, BridgeMetrics metrics, LongSupplier nanoTime) {
+            NodeGateway gateway,
+            int maxOutstanding,
+            Duration timeLimit,
+            Duration retention,
+            BridgeMetrics metrics,
+            LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
         this.gateway = gateway;
         this.maxOutstanding = maxOutstanding;
         this.timeLimit = timeLimit;
         this.metrics = metrics;
         this.permits = new Semaphore(maxOutstanding);
-        this.cleaner = new ClientIdCleaner(gateway, () -> outstanding() > 0, id -> isOwnId(id) && find(id).isEmpty());
+        this.kept = new KeptIds(retention, nanoTime);
+        this.cleaner = new ClientIdCleaner(gateway, () -> outstanding() > 0, kept, this::sort);
         this.ended = Caffeine.newBuilder()
                 .maximumSize(MAX_OUTCOMES)
-                .expireAfterWrite(OUTCOME_RETENTION)
+                .expireAfterWrite(retention)
+                .ticker(nanoTime::getAsLong)
                 .scheduler(Scheduler.systemScheduler())
                 .executor(Runnable::run)
-                .removalListener((String id, FlowRun run, RemovalCause cause) -> {
-                    if (!isOwnId(id) && run.flowId().isPresent()) {
-                        cleaner.add(id);
-                    }
-                })
                 .build();
         metrics.watchNode(
                 gateway.name(), maxOutstanding, this::outstanding, () -> gateway.ready() ? 1 : 0, cleaner::queued);
@@ -112,7 +117,8 @@ public final class NodeFlows implements AutoCloseable {
     public FlowRun start(FlowCall call, Optional<String> requestedId) {
         Optional<FlowRun> known = requestedId.flatMap(this::find);
         if (known.isPresent()) {
-            return same(known.get(), call);
+            requireSame(known.get().fingerprint(), call, known.get().clientId());
+            return known.get();
         }
         if (stopping || gateway.session().isEmpty()) {
             throw unavailable(
@@ -125,14 +131,15 @@ public final class NodeFlows implements AutoCloseable {
                                     .formatted(gateway.name(), maxOutstanding))
                     .retryAfter(RETRY_AFTER);
         }
-        String clientId = requestedId.orElseGet(() -> OWN_ID_PREFIX + UUID.randomUUID());
+        String clientId = requestedId.orElseGet(() -> ownIdPrefix + UUID.randomUUID());
         FlowMetrics flowMetrics =
                 metricsByFlow.computeIfAbsent(call.shortName(), flow -> metrics.flow(gateway.name(), flow));
-        var run = new FlowRun(gateway, call, clientId, timeLimit, flowMetrics, nanoTime);
+        var run = new FlowRun(gateway, call, clientId, requestedId.isPresent(), timeLimit, flowMetrics, nanoTime);
         Optional<FlowRun> other = enter(run);
         if (other.isPresent()) {
             permits.release();
-            return same(other.get(), call);
+            requireSame(other.get().fingerprint(), call, clientId);
+            return other.get();
         }
         flowMetrics.started();
         Thread.ofVirtual().start(() -> follow(run, flowMetrics));
@@ -145,7 +152,27 @@ public final class NodeFlows implements AutoCloseable {
      * @throws Problem invalid-request if it does
      */
     public void check(FlowCall call, Optional<String> requestedId) {
-        requestedId.flatMap(this::find).ifPresent(run -> same(run, call));
+        requestedId.ifPresent(clientId -> fingerprint(clientId).ifPresent(known -> requireSame(known, call, clientId)));
+    }
+
+    /** Returns whether the arguments of a repeated start can be compared; false if an earlier bridge made the start. */
+    public boolean canCompare(String clientId) {
+        return fingerprint(clientId).isPresent();
+    }
+
+    private Optional<String> fingerprint(String clientId) {
+        Optional<FlowRun> run = find(clientId);
+        return run.isPresent()
+                ? run.map(FlowRun::fingerprint)
+                : kept.find(clientId).flatMap(KeptIds.Kept::fingerprint);
+    }
+
+    /**
+     * Returns whether only the node can answer for this client id: its flow has ended, and the bridge no longer has the
+     * outcome, or never had it. A repeated start must then be answered by the node.
+     */
+    public boolean isOnNodeOnly(String clientId) {
+        return find(clientId).isEmpty() && kept.find(clientId).isPresent();
     }
 
     /**
@@ -176,14 +203,99 @@ public final class NodeFlows implements AutoCloseable {
         count(outcome, flowMetrics);
         // This order ensures that the run can always be found. The run is counted, and its permit is released, before
         // any caller learns of its end.
-        ended.put(run.clientId(), run);
+        remember(run, outcome);
         active.remove(run.clientId());
         permits.release();
         run.end(outcome);
-        if (isOwnId(run.clientId()) && run.flowId().isPresent()) {
-            cleaner.add(run.clientId());
+    }
+
+    private void remember(FlowRun run, FlowOutcome outcome) {
+        switch (outcome) {
+            case FlowOutcome.Completed completed -> rememberEnded(run);
+            case FlowOutcome.Failed failed -> rememberEnded(run);
+            case FlowOutcome.Lost lost -> rememberLost(run);
+            case FlowOutcome.NeverStarted neverStarted -> {
+                // Nothing has happened, so a repeated start is a first start.
+            }
         }
     }
+
+    private void rememberEnded(FlowRun run) {
+        ended.put(run.clientId(), run);
+        if (!keepsClientIds() || run.flowId().isEmpty()) {
+            return;
+        }
+        if (run.releaseClientId()) {
+            cleaner.add(run.clientId());
+        } else {
+            kept.keep(run.clientId(), run.fingerprint());
+        }
+    }
+
+    /** Leaves the answer to the node, which may still know the outcome, or get to know it. */
+    private void rememberLost(FlowRun run) {
+        if (keepsClientIds()) {
+            run.discloseClientId();
+            kept.keep(run.clientId(), run.fingerprint());
+        } else {
+            ended.put(run.clientId(), run);
+        }
+    }
+
+    /** Returns whether the node keeps client ids; true if it was never reached. */
+    private boolean keepsClientIds() {
+        return gateway.profile().map(NodeProfile::supportsClientIds).orElse(true);
+    }
+
+    /** Sorts the ended flows that the node still knows into those to remove and those to keep. */
+    private void sort(Set<String> clientIds) {
+        for (String clientId : clientIds) {
+            if (active.containsKey(clientId)) {
+                continue;
+            }
+            boolean known = kept.hasOverflowed() || kept.find(clientId).isPresent();
+            if (clientId.startsWith(ownIdPrefix) && !known) {
+                cleaner.add(clientId);
+            } else {
+                kept.adopt(clientId);
+            }
+        }
+    }
+
+    /**
+     * Forgets the ended flows whose client ids have a prefix, at the node and here. Flows that are running stay.
+     *
+     * @param limit longest time to spend; flows that are then left are reported as remaining
+     * @throws Problem node-unavailable without a connection
+     * @throws NodeUnavailableException if the connection breaks meanwhile
+     */
+    public Forgotten forget(String prefix, Duration limit) throws InterruptedException {
+        var session = gateway.session()
+                .orElseThrow(() -> new Problem(
+                                ProblemType.NODE_UNAVAILABLE, "There is no connection to " + gateway.name() + ".")
+                        .retryAfter(RETRY_AFTER));
+        List<String> clientIds = session.endedClientIds().stream()
+                .filter(clientId -> clientId.startsWith(prefix) && !active.containsKey(clientId))
+                .toList();
+        int removed = new BulkRemoval(session, clientIds, kept::forget).run(limit);
+        List<String> here = ended.asMap().keySet().stream()
+                .filter(clientId -> clientId.startsWith(prefix))
+                .toList();
+        ended.invalidateAll(here);
+        int running = (int) active.keySet().stream()
+                .filter(clientId -> clientId.startsWith(prefix))
+                .count();
+        return new Forgotten(keepsClientIds() ? removed : here.size(), running, clientIds.size() - removed);
+    }
+
+    /**
+     * What {@link #forget} has done.
+     *
+     * @param removed ended flows that were forgotten
+     * @param running flows with the prefix that have not ended
+     * @param remaining ended flows that were not forgotten within the time limit
+     */
+    public record Forgotten(int removed, int running, int remaining) {}
 
     private static void count(FlowOutcome outcome, FlowMetrics flowMetrics) {
         switch (outcome) {
@@ -194,24 +306,18 @@ public final class NodeFlows implements AutoCloseable {
         }
     }
 
-    private static FlowRun same(FlowRun run, FlowCall call) {
-        if (run.isOf(call)) {
-            return run;
+    private static void requireSame(String fingerprint, FlowCall call, String clientId) {
+        if (!fingerprint.equals(call.fingerprint())) {
+            throw new Problem(
+                            ProblemType.INVALID_REQUEST,
+                            "The client id belongs to a start with other arguments or of another flow.")
+                    .field("clientId")
+                    .clientId(clientId);
         }
-        throw new Problem(
-                        ProblemType.INVALID_REQUEST,
-                        "The client id belongs to a start of %s with other arguments or of another flow."
-                                .formatted(run.shortName()))
-                .field("clientId")
-                .clientId(run.clientId());
     }
 
     private Problem unavailable(String why) {
         return new Problem(ProblemType.NODE_UNAVAILABLE, why + " Nothing was started.").retryAfter(RETRY_AFTER);
-    }
-
-    private static boolean isOwnId(String clientId) {
-        return clientId.startsWith(OWN_ID_PREFIX);
     }
 
     /** Rejects further starts. */

@@ -9,7 +9,9 @@ import java.math.BigInteger;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import net.corda.core.crypto.SecureHash;
 import net.corda.core.transactions.SignedTransaction;
+import org.cordalab.bridge.node.RecordedTransaction;
 
 /**
  * The summary of a flow's return value.
@@ -32,17 +34,17 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId) {
 
     /** Summarises a flow's return value, which may be null. */
     public static ResultSummary of(Object value) {
-        return value instanceof SignedTransaction transaction
-                ? of(transaction)
-                : new ResultSummary(new Tree().of(value, 0), Optional.empty());
+        return switch (value) {
+            case SignedTransaction signed ->
+                transaction(signed.getId(), signed.getSigs().size());
+            case RecordedTransaction recorded -> transaction(recorded.id(), recorded.signatures());
+            case null, default -> new ResultSummary(new Tree().of(value, 0), Optional.empty());
+        };
     }
 
-    private static ResultSummary of(SignedTransaction transaction) {
-        String id = transaction.getId().toString();
-        JsonNode value = JSON.objectNode()
-                .put("txId", id)
-                .put("signatures", transaction.getSigs().size());
-        return new ResultSummary(value, Optional.of(id));
+    private static ResultSummary transaction(SecureHash id, int signatures) {
+        JsonNode value = JSON.objectNode().put("txId", id.toString()).put("signatures", signatures);
+        return new ResultSummary(value, Optional.of(id.toString()));
     }
 
     /** Returns the value's {@code toString}, which is CorDapp code, or its class name if that throws. */

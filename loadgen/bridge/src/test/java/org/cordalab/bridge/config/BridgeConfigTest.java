@@ -3,6 +3,7 @@ package org.cordalab.bridge.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -32,6 +33,7 @@ class BridgeConfigTest {
         assertThat(config.maxOutstandingFlows()).isEqualTo(800);
         assertThat(config.maxBodyBytes()).isEqualTo(1_048_576);
         assertThat(config.flowTimeout()).isEqualTo(Duration.ofMinutes(5));
+        assertThat(config.outcomeRetention()).isEqualTo(Duration.ofHours(1));
     }
 
     @Test
@@ -49,6 +51,7 @@ class BridgeConfigTest {
         environment.put("BRIDGE_PORT", "http");
         environment.put("BRIDGE_ALLOWED_HOSTS", "bridge,http://Lab:8080");
         environment.put("BRIDGE_MAX_OUTSTANDING_FLOWS", "0");
+        environment.put("BRIDGE_OUTCOME_RETENTION_SECONDS", "1h");
 
         assertThat(mistakes())
                 .containsExactlyInAnyOrder(
@@ -58,14 +61,33 @@ class BridgeConfigTest {
                         "BRIDGE_RPC_PASSWORD is not set",
                         "BRIDGE_PORT must be a whole number from 0 to 65535, but is \"http\"",
                         "BRIDGE_ALLOWED_HOSTS: \"http://Lab:8080\" must be a host name without scheme and port",
-                        "BRIDGE_MAX_OUTSTANDING_FLOWS must be a whole number from 1 to 100000, but is \"0\"");
+                        "BRIDGE_MAX_OUTSTANDING_FLOWS must be a whole number from 1 to 100000, but is \"0\"",
+                        "BRIDGE_OUTCOME_RETENTION_SECONDS must be a whole number from 1 to 604800, but is \"1h\"");
     }
 
     @Test
     void wantsNodes() {
         environment.remove("BRIDGE_NODES");
 
-        assertThat(mistakes()).containsExactly("BRIDGE_NODES is not set");
+        assertThat(mistakes()).containsExactly("neither BRIDGE_NODES nor BRIDGE_STUB is set");
+    }
+
+    @Test
+    void takesAStubInPlaceOfNodes() {
+        environment.clear();
+        environment.put("BRIDGE_STUB", "/plan.json");
+
+        assertThat(BridgeConfig.fromEnvironment(environment).stubPlan()).contains(Path.of("/plan.json"));
+        assertThat(BridgeConfig.fromEnvironment(environment).nodes()).isEmpty();
+    }
+
+    @Test
+    void doesNotTakeBothNodesAndAStub() {
+        environment.put("BRIDGE_STUB", "/plan.json");
+
+        assertThat(mistakes())
+                .containsExactly(
+                        "BRIDGE_NODES and BRIDGE_STUB are both set, but stub nodes replace the nodes; unset one");
     }
 
     @Test

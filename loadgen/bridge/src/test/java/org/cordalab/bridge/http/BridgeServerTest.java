@@ -69,6 +69,7 @@ class BridgeServerTest {
         JsonNode json = json(response);
         assertThat(response.statusCode()).isEqualTo(200);
         assertThat(json.get("clientId").textValue()).isEqualTo("c1");
+        assertThat(json.get("status").textValue()).isEqualTo("completed");
         assertThat(json.get("result").intValue()).isEqualTo(42);
         assertThat(json.get("flowId").textValue()).isNotEmpty();
         assertThat(json.get("timings").get("totalMs").doubleValue())
@@ -98,6 +99,7 @@ class BridgeServerTest {
         assertThat(problem.get("exception").textValue()).isEqualTo("net.corda.core.flows.FlowException");
         assertThat(problem.get("clientId").textValue()).isEqualTo("c1");
         assertThat(problem.get("flowId").textValue()).isNotEmpty();
+        assertThat(problem.get("flowStatus").textValue()).isEqualTo("failed");
     }
 
     @Test
@@ -241,10 +243,10 @@ class BridgeServerTest {
     @Test
     void answers405WithTheMethodsThereAre() throws Exception {
         HttpResponse<String> response =
-                send("DELETE", FLOWS, BodyPublishers.noBody()).get();
+                send("PUT", FLOWS, BodyPublishers.noBody()).get();
 
         problem(response, ProblemType.METHOD_NOT_ALLOWED);
-        assertThat(response.headers().firstValue("Allow")).contains("GET, POST");
+        assertThat(response.headers().firstValue("Allow")).contains("GET, POST, DELETE");
     }
 
     @Test
@@ -361,7 +363,8 @@ class BridgeServerTest {
                 .contains("bridge_flows_started_total{flow=\"SampleFlows$Iou\",node=\"PartyA\"} 0.0")
                 .contains("bridge_node_ready{node=\"PartyA\"} 1.0")
                 .contains("jvm_memory_used_bytes{area=\"heap\"}")
-                .contains("process_cpu_seconds_total");
+                .contains("process_cpu_seconds_total")
+                .contains("process_start_time_seconds");
     }
 
     @Test

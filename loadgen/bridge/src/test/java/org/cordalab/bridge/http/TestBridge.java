@@ -2,16 +2,28 @@ package org.cordalab.bridge.http;
 
 import java.io.IOException;
 import java.net.Socket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.config.BridgeConfig;
 import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.metrics.BridgeMetrics;
+import org.cordalab.bridge.node.NodeGateway;
 import org.cordalab.bridge.run.FakeNode;
+import org.cordalab.bridge.run.NodeFlows;
+import org.cordalab.bridge.stub.StubNetwork;
 
 /** The real server on its own port, with PartyA behind it. Only the node is fake. */
 final class TestBridge implements AutoCloseable {
@@ -22,13 +34,32 @@ final class TestBridge implements AutoCloseable {
     /** A host that the configuration allows in addition to the loopback hosts. */
     static final String ALLOWED_HOST = "bridge";
 
-    private final FakeNode node = new FakeNode().connect();
+    /** Longer than any flow of a test takes. */
+    static final Duration FLOW_TIMEOUT = Duration.ofSeconds(30);
+
+    private static final Duration RETENTION = Duration.ofHours(1);
+
+    private final HttpClient client =
+            HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private final FakeNode node;
     private final BridgedNodes nodes;
     private final BridgeServer server;
 
     TestBridge(Duration flowTimeout) {
+        this(new FakeNode().connect(), flowTimeout);
+    }
+
+    /** Starts a bridge on a node that may have served another bridge before. */
+    TestBridge(FakeNode node, Duration flowTimeout) {
+        this(node, List.of(node), Optional.empty(), flowTimeout);
+    }
+
+    private TestBridge(
+            FakeNode node, List<? extends NodeGateway> gateways, Optional<StubNetwork> stub, Duration flowTimeout) {
+        this.node = node;
         var config = new BridgeConfig(
                 List.of(new NodeAddress("PartyA", "partya", 10003)),
+                Optional.empty(),
                 "user",
                 "password",
                 0,
@@ -36,14 +67,27 @@ final class TestBridge implements AutoCloseable {
                 MAX_OUTSTANDING,
                 MAX_BODY_BYTES,
                 MAX_ATTACHMENT_BYTES,
-                flowTimeout);
+                flowTimeout,
+                RETENTION);
         var metrics = new BridgeMetrics();
-        nodes = new BridgedNodes(List.of(BridgedNode.of(node, config, metrics)));
-        server = new BridgeServer(config, nodes, metrics).start();
+        nodes = new BridgedNodes(gateways.stream()
+                .map(gateway -> BridgedNode.of(gateway, config, metrics))
+                .toList());
+        server = new BridgeServer(config, nodes, metrics, stub).start();
+    }
+
+    /** Starts a bridge with the stub nodes of a plan. It has no {@link #node}. */
+    static TestBridge ofStub(Path plan) {
+        StubNetwork stub = StubNetwork.of(plan, TestBridge.class.getClassLoader());
+        return new TestBridge(null, stub.gateways(), Optional.of(stub), FLOW_TIMEOUT);
     }
 
     FakeNode node() {
         return node;
+    }
+
+    NodeFlows flows() {
+        return nodes.get(node.name()).flows();
     }
 
     int port() {
@@ -58,8 +102,25 @@ final class TestBridge implements AutoCloseable {
         }
     }
 
+    /** Sends a request with a JSON body, or with none if it is empty. */
+    CompletableFuture<HttpResponse<String>> send(String method, String path, String body) {
+        HttpRequest request = HttpRequest.newBuilder(URI.create("http://localhost:" + port() + path))
+                .header("Content-Type", "application/json")
+                .method(method, body.isEmpty() ? BodyPublishers.noBody() : BodyPublishers.ofString(body))
+                .build();
+        return client.sendAsync(request, BodyHandlers.ofString());
+    }
+
+    /** Stops the bridge without letting flows end. The node keeps running. */
+    void kill() {
+        client.shutdownNow();
+        server.close();
+        nodes.all().forEach(each -> each.flows().close());
+    }
+
     @Override
     public void close() {
+        client.shutdownNow();
         server.close();
         nodes.all().forEach(BridgedNode::close);
     }

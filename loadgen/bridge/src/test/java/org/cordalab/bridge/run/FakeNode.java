@@ -1,7 +1,9 @@
 package org.cordalab.bridge.run;
 
+import java.time.Instant;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -13,6 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.BiFunction;
+import java.util.stream.Collectors;
 import net.corda.core.contracts.ContractState;
 import net.corda.core.crypto.SecureHash;
 import net.corda.core.identity.CordaX500Name;
@@ -27,6 +30,7 @@ import org.cordalab.bridge.node.NodeProfile;
 import org.cordalab.bridge.node.NodeSession;
 import org.cordalab.bridge.node.NodeUnavailableException;
 import org.cordalab.bridge.node.StartedFlow;
+import org.cordalab.bridge.node.VaultTransactions;
 
 /**
  * Stands in for a real node. Keeps flows by client id as Corda does, and ends flows and breaks its connection on
@@ -39,8 +43,8 @@ public final class FakeNode implements NodeGateway {
     private final Map<String, Flow> flows = new ConcurrentHashMap<>();
     private final List<String> startedIds = new ArrayList<>();
     private final BlockingQueue<String> removed = new LinkedBlockingQueue<>();
-    private final Set<String> leftOver = new HashSet<>();
     private final Set<SecureHash> attachments = ConcurrentHashMap.newKeySet();
+    private final Map<SecureHash, Instant> recorded = Collections.synchronizedMap(new LinkedHashMap<>());
     private volatile boolean supportsClientIds = true;
     private volatile BiFunction<String, FlowCall, RuntimeException> onStart = (id, call) -> null;
     private Session session;
@@ -67,15 +71,27 @@ public final class FakeNode implements NodeGateway {
         return this;
     }
 
-    /** Adds outcomes that an earlier bridge left on the node. */
-    FakeNode withEndedFlows(String... clientIds) {
-        leftOver.addAll(List.of(clientIds));
+    /** Adds ended flows that an earlier bridge left on the node. */
+    public FakeNode withEndedFlows(String... clientIds) {
+        for (String clientId : clientIds) {
+            flows.put(clientId, new Flow(UUID.randomUUID().toString(), CompletableFuture.completedFuture(clientId)));
+        }
         return this;
+    }
+
+    /** Returns the client ids of all flows that the node knows. */
+    public Set<String> knownIds() {
+        return Set.copyOf(flows.keySet());
     }
 
     /** Sets which exception further start RPCs throw before the node sees them. Null lets them through. */
     public void onStart(BiFunction<String, FlowCall, RuntimeException> behaviour) {
         onStart = behaviour;
+    }
+
+    /** Adds a transaction to the vault. */
+    public void recorded(SecureHash transactionId, Instant at) {
+        recorded.put(transactionId, at);
     }
 
     public void complete(String clientId, Object value) {
@@ -87,7 +103,7 @@ public final class FakeNode implements NodeGateway {
     }
 
     /** Forgets a flow, like a node whose database was lost. */
-    void forget(String clientId) {
+    public void forget(String clientId) {
         flows.remove(clientId);
     }
 
@@ -185,15 +201,19 @@ public final class FakeNode implements NodeGateway {
             if (error != null) {
                 throw error;
             }
-            if (discarded.getCount() == 0) {
-                throw new NodeUnavailableException("broken");
-            }
+            requireConnected();
             var flow = new Flow(UUID.randomUUID().toString(), new CompletableFuture<>());
             Flow before = flows.putIfAbsent(clientId, flow);
             if (before == null) {
                 remember(clientId);
             }
             return attached(before == null ? flow : before);
+        }
+
+        private void requireConnected() {
+            if (discarded.getCount() == 0) {
+                throw new NodeUnavailableException("broken");
+            }
         }
 
         @Override
@@ -203,7 +223,8 @@ public final class FakeNode implements NodeGateway {
 
         @Override
         public Optional<StartedFlow> reattach(String clientId) {
-            return Optional.ofNullable(flows.get(clientId)).map(this::attached);
+            requireConnected();
+            return supportsClientIds ? Optional.ofNullable(flows.get(clientId)).map(this::attached) : Optional.empty();
         }
 
         private StartedFlow attached(Flow flow) {
@@ -221,18 +242,40 @@ public final class FakeNode implements NodeGateway {
 
         @Override
         public void removeClientId(String clientId) {
-            flows.remove(clientId);
-            removed.add(clientId);
+            requireConnected();
+            Flow flow = flows.get(clientId);
+            if (supportsClientIds && flow != null && flow.result().isDone()) {
+                flows.remove(clientId);
+                removed.add(clientId);
+            }
         }
 
         @Override
         public Set<String> endedClientIds() {
-            return Set.copyOf(leftOver);
+            requireConnected();
+            return flows.entrySet().stream()
+                    .filter(flow ->
+                            supportsClientIds && flow.getValue().result().isDone())
+                    .map(Map.Entry::getKey)
+                    .collect(Collectors.toSet());
         }
 
         @Override
         public long count(Class<? extends ContractState> stateType, StateStatus status) {
             return status == StateStatus.UNCONSUMED ? 3 : 2;
+        }
+
+        /** Returns the transactions of {@link #recorded}, each with one state. */
+        @Override
+        public VaultTransactions transactions(
+                Class<? extends ContractState> stateType, Instant since, int page, int pageSize) {
+            requireConnected();
+            List<SecureHash> ids = recorded.entrySet().stream()
+                    .filter(entry -> !entry.getValue().isBefore(since))
+                    .map(Map.Entry::getKey)
+                    .toList();
+            return new VaultTransactions(
+                    ids.stream().skip((page - 1L) * pageSize).limit(pageSize).toList(), ids.size());
         }
 
         @Override

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -29,6 +30,7 @@ import org.junit.jupiter.api.Timeout;
 class NodeFlowsTest {
 
     private static final Duration LONG = Duration.ofSeconds(20);
+    private static final Duration RETENTION = Duration.ofHours(1);
     private static final int LIMIT = 3;
 
     private final FakeNode node = new FakeNode();
@@ -231,30 +233,154 @@ class NodeFlowsTest {
     }
 
     @Test
-    void removesItsOwnClientIdsFromTheNodeAndKeepsTheCallers() throws InterruptedException {
+    void removesClientIdsThatNoCallerKnowsAtOnceAndKeepsTheOthers() throws InterruptedException {
         flows = connected();
-        FlowRun callers = flows.start(iou(1), Optional.of("c1"));
-        node.awaitStarted("c1");
-        node.complete("c1", null);
-        callers.await(LONG);
+        ended(Optional.of("c1"));
 
-        FlowRun own = flows.start(iou(1), Optional.empty());
-        node.awaitStarted(own.clientId());
-        node.complete(own.clientId(), null);
-        own.await(LONG);
+        FlowRun own = ended(Optional.empty());
 
-        assertThat(node.removed().poll(LONG.toSeconds(), TimeUnit.SECONDS)).isEqualTo(own.clientId());
+        assertThat(nextRemoved()).isEqualTo(own.clientId());
         assertThat(node.removed()).isEmpty();
+        assertThat(node.knownIds()).containsExactly("c1");
         assertThat(flows.find(own.clientId())).contains(own);
     }
 
     @Test
-    void removesWhatAnEarlierBridgeLeftOnTheNode() throws InterruptedException {
+    void removesTheCallersClientIdsAfterTheRetention() throws InterruptedException {
+        flows = connected();
+        ended(Optional.of("c1"));
+
+        now.addAndGet(RETENTION.toNanos() - 1);
+        assertThat(flows.find("c1")).isPresent();
+        FlowRun own = ended(Optional.empty());
+        assertThat(nextRemoved()).isEqualTo(own.clientId());
+        now.incrementAndGet();
+
+        assertThat(nextRemoved()).isEqualTo("c1");
+        assertThat(flows.find("c1")).isEmpty();
+    }
+
+    @Test
+    void keepsItsOwnClientIdOnceACallerWasGivenIt() throws InterruptedException {
+        flows = connected();
+        FlowRun run = flows.start(iou(1), Optional.empty());
+        node.awaitStarted(run.clientId());
+
+        assertThat(run.await(Duration.ZERO)).isEmpty();
+        node.complete(run.clientId(), null);
+        run.await(LONG);
+        FlowRun other = ended(Optional.empty());
+
+        assertThat(nextRemoved()).isEqualTo(other.clientId());
+        assertThat(node.knownIds()).containsExactly(run.clientId());
+        now.addAndGet(RETENTION.toNanos());
+        assertThat(nextRemoved()).isEqualTo(run.clientId());
+    }
+
+    @Test
+    void keepsClientIdsOnTheNodeThatItHasNoRoomFor() throws InterruptedException {
+        flows = connected();
+        ended(Optional.of("c1"));
+        node.onStart((id, call) -> new IllegalStateException("refused"));
+        for (int i = 0; i < NodeFlows.MAX_OUTCOMES + 100; i++) {
+            flows.start(iou(1), Optional.of("refused-" + i)).await(LONG);
+        }
+
+        assertThat(flows.find("c1")).isEmpty();
+        assertThat(flows.isOnNodeOnly("c1")).isTrue();
+        assertThat(node.knownIds()).containsExactly("c1");
+        flows.check(iou(1), Optional.of("c1"));
+        assertThat(catchThrowableOfType(Problem.class, () -> flows.check(iou(2), Optional.of("c1")))
+                        .type())
+                .isEqualTo(ProblemType.INVALID_REQUEST);
+    }
+
+    @Test
+    void keepsWhatAnEarlierBridgeLeftOnTheNodeForTheRetention() throws InterruptedException {
         node.withEndedFlows("bridge-old", "of-a-caller");
         flows = connected();
+        ended(Optional.empty());
 
-        assertThat(node.removed().poll(LONG.toSeconds(), TimeUnit.SECONDS)).isEqualTo("bridge-old");
-        assertThat(node.removed()).isEmpty();
+        // The sweep came before this removal.
+        assertThat(nextRemoved()).startsWith("bridge-");
+        assertThat(node.knownIds()).containsExactlyInAnyOrder("bridge-old", "of-a-caller");
+        assertThat(flows.isOnNodeOnly("of-a-caller")).isTrue();
+        assertThat(flows.canCompare("of-a-caller")).isFalse();
+
+        now.addAndGet(RETENTION.toNanos());
+        assertThat(Set.of(nextRemoved(), nextRemoved())).containsExactlyInAnyOrder("bridge-old", "of-a-caller");
+    }
+
+    @Test
+    void startsARepeatedFlowThatNeverReachedTheNode() throws InterruptedException {
+        flows = connected();
+        var attempted = new CountDownLatch(1);
+        node.onStart((id, call) -> {
+            attempted.countDown();
+            return new NodeUnavailableException("broken");
+        });
+        FlowRun first = flows.start(iou(1), Optional.of("c1"));
+        attempted.await();
+        node.onStart((id, call) -> null);
+        now.addAndGet(LONG.toNanos() + 1);
+        node.connect();
+        assertThat(first.await(LONG)).contains(new FlowOutcome.NeverStarted());
+
+        FlowRun second = flows.start(iou(1), Optional.of("c1"));
+        node.awaitStarted("c1");
+        node.complete("c1", null);
+
+        assertThat(second.await(LONG).orElseThrow()).isInstanceOf(FlowOutcome.Completed.class);
+    }
+
+    @Test
+    void forgetsTheEndedFlowsOfAPrefix() throws InterruptedException {
+        node.withEndedFlows("run-1-of-an-earlier-bridge");
+        flows = connected();
+        ended(Optional.of("run-1-a"));
+        ended(Optional.of("run-2-a"));
+        flows.start(iou(1), Optional.of("run-1-b"));
+        node.awaitStarted("run-1-b");
+
+        assertThat(flows.forget("run-1-", LONG)).isEqualTo(new NodeFlows.Forgotten(2, 1, 0));
+
+        assertThat(node.knownIds()).containsExactlyInAnyOrder("run-1-b", "run-2-a");
+        assertThat(flows.find("run-1-a")).isEmpty();
+        assertThat(flows.isOnNodeOnly("run-1-a")).isFalse();
+        assertThat(flows.find("run-2-a")).isPresent();
+    }
+
+    @Test
+    void forgetsOnlyAsLongAsItMay() throws InterruptedException {
+        flows = connected();
+        ended(Optional.of("run-1-a"));
+
+        assertThat(flows.forget("run-1-", Duration.ZERO)).isEqualTo(new NodeFlows.Forgotten(0, 0, 1));
+        assertThat(node.knownIds()).containsExactly("run-1-a");
+    }
+
+    @Test
+    void forgetsTheFlowsOfNodesWithoutClientIds() throws InterruptedException {
+        node.withoutClientIds();
+        flows = connected();
+        ended(Optional.of("run-1-a"));
+
+        assertThat(flows.forget("run-1-", LONG)).isEqualTo(new NodeFlows.Forgotten(1, 0, 0));
+        assertThat(flows.find("run-1-a")).isEmpty();
+    }
+
+    @Test
+    void leavesALostOutcomeToTheNode() throws InterruptedException {
+        flows = connected();
+        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        node.awaitStarted("c1");
+        node.disconnect();
+        node.forget("c1");
+        node.connect();
+        run.await(LONG);
+
+        assertThat(flows.find("c1")).isEmpty();
+        assertThat(flows.isOnNodeOnly("c1")).isTrue();
     }
 
     @Test
@@ -293,7 +419,20 @@ class NodeFlowsTest {
     }
 
     private NodeFlows flows() {
-        return new NodeFlows(node, LIMIT, LONG, metrics, now::get);
+        return new NodeFlows(node, LIMIT, LONG, RETENTION, metrics, now::get);
+    }
+
+    /** Starts a flow and lets it end. */
+    private FlowRun ended(Optional<String> clientId) throws InterruptedException {
+        FlowRun run = flows.start(iou(1), clientId);
+        node.awaitStarted(run.clientId());
+        node.complete(run.clientId(), null);
+        run.await(LONG);
+        return run;
+    }
+
+    private String nextRemoved() throws InterruptedException {
+        return node.removed().poll(LONG.toSeconds(), TimeUnit.SECONDS);
     }
 
     private Problem problem(FlowCall call, Optional<String> clientId) {

@@ -1,0 +1,56 @@
+package org.cordalab.bridge.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+class KeptIdsTest {
+
+    private static final Duration RETENTION = Duration.ofMinutes(1);
+
+    private final AtomicLong now = new AtomicLong();
+    private final KeptIds kept = new KeptIds(RETENTION, now::get);
+
+    @Test
+    void givesIdsBackInTheOrderOfTheirExpiry() {
+        kept.adopt("first");
+        kept.keep("second", "f");
+        now.incrementAndGet();
+        kept.keep("first", "f");
+        assertThat(kept.takeExpired()).isEmpty();
+
+        now.set(RETENTION.toNanos());
+        assertThat(kept.takeExpired()).contains("second");
+        assertThat(kept.takeExpired()).isEmpty();
+        now.incrementAndGet();
+        assertThat(kept.takeExpired()).contains("first");
+    }
+
+    @Test
+    void doesNotForgetTheArgumentsOfAStartThatItFindsOnTheNode() {
+        kept.keep("c1", "f");
+        kept.adopt("c1");
+
+        assertThat(kept.find("c1").orElseThrow().fingerprint()).contains("f");
+    }
+
+    @Test
+    void asksForTheIdsThatItHadNoRoomForOnceHalfOfTheOthersHaveGone() {
+        for (int i = 0; i <= KeptIds.MAX_IDS; i++) {
+            kept.keep("c" + i, "f");
+        }
+
+        assertThat(kept.find("c" + KeptIds.MAX_IDS)).isEmpty();
+        assertThat(kept.hasOverflowed()).isTrue();
+        for (int i = 0; i < KeptIds.MAX_IDS / 2; i++) {
+            assertThat(kept.hasRoomAgain()).isFalse();
+            kept.forget("c" + i);
+        }
+        assertThat(kept.hasRoomAgain()).isTrue();
+
+        kept.expectAll();
+        assertThat(kept.hasRoomAgain()).isFalse();
+    }
+}
