@@ -92,11 +92,11 @@ def loss(one: PointComparison, metric: str) -> float:
     return 1 - found.ratio if METRICS[metric].higher_is_better else found.ratio - 1
 
 
-def parse_threshold(text: str) -> float:
-    """Convert a percentage to a share: ``5%`` to 0.05. Raises LabError unless it is between 0 and 100 %."""
+def parse_share(text: str, *, option: str) -> float:
+    """Convert a percentage to a share: ``5%`` to 0.05. Raises LabError, which names ``option``, if it is not one."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%?", text.strip())
     if not match or not 0 < float(match[1]) < 100:
-        raise LabError(f"--threshold: {text!r} is not a percentage between 0 and 100", "Write it like 5%.")
+        raise LabError(f"{option}: {text!r} is not a percentage between 0 and 100", "Write it like 5%.")
     return float(match[1]) / 100
 
 

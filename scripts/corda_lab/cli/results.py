@@ -74,12 +74,12 @@ def compare(
 
     Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
     """
-    from corda_lab.analysis.comparison import compare_runs, parse_threshold
+    from corda_lab.analysis.comparison import compare_runs, parse_share
     from corda_lab.report import comparison
 
     if len(run_names) < 2:
         raise LabError("CONTENDER: is missing; two runs are needed", "`scripts/lab list` shows all runs.")
-    limit = None if threshold is None else parse_threshold(threshold)
+    limit = None if threshold is None else parse_share(threshold, option="--threshold")
     folders = [results.find_run(name) for name in run_names]
     found = compare_runs(folders, metric=metric.value, threshold=limit)
     folder = comparison.write(found)

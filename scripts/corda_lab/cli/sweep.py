@@ -38,6 +38,13 @@ def sweep(
             help="Delete the existing lab and its ledger first; every sweep starts from an empty ledger.",
         ),
     ] = False,
+    detect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="Run nothing; show how many repeats it takes to see a difference this small, such as 5%.",
+        ),
+    ] = None,
     images: ImagesOption = None,
 ) -> None:
     """Run every step of a sweep file, each on a lab of the shape that it needs, and write one report.
@@ -52,12 +59,17 @@ def sweep(
     """
     from corda_lab.sweeps import command as sweep_command
 
-    if sum((dry_run, resume, finish)) > 1:
-        raise LabError("--dry-run, --resume, --finish: these options exclude each other", "Pass only one of them.")
+    if sum((dry_run, resume, finish, detect is not None)) > 1:
+        raise LabError(
+            "--dry-run, --resume, --finish, --detect: these options exclude each other", "Pass only one of them."
+        )
     if quick and (resume or finish):
         raise LabError("--quick: cannot be changed for an unfinished sweep", "Leave it out.")
     settings = load_settings()
     wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick)
+    if detect is not None:
+        sweep_command.show_detection(wanted, detect)
+        return
     if dry_run:
         sweep_command.dry_run(wanted, settings)
         return

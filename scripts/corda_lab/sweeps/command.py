@@ -5,12 +5,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from corda_lab.analysis import detection
+from corda_lab.analysis.comparison import parse_share
+from corda_lab.analysis.points import METRICS
 from corda_lab.errors import LabError
 from corda_lab.knobs import labels
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, ROOT
 from corda_lab.results import stored
+from corda_lab.stats.power import POWER, REPEATS_MAX
 from corda_lab.sweeps import execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
@@ -55,6 +59,31 @@ def dry_run(wanted: SweepRequest, settings: Settings) -> None:
     """Print the plan of a sweep and its duration."""
     sweep = read(wanted)
     show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
+
+
+def show_detection(wanted: SweepRequest, change: str) -> None:
+    """Print how many repeats of a sweep show a change (a percentage), from its latest finished run. Raises LabError."""
+    share = parse_share(change, option="--detect")
+    run = detection.latest_run_of(read(wanted).name)
+    found = detection.detections(run, share)
+    repeats, all_pairs = "repeats", "repeats, every pair"
+    table = tables.table("value", "scatter", repeats, all_pairs, numbers=["scatter", repeats, all_pairs])
+    for one in found:
+        counts = (f"over {REPEATS_MAX}" if count is None else str(count) for count in (one.repeats, one.repeats_of_all))
+        table.add_row(METRICS[one.metric].title, f"{100 * one.scatter:.1f} %", *counts)
+    ui.console.print(
+        f"Repeats of each point that show a difference of {100 * share:g} % with a probability of {100 * POWER:.0f} %, "
+        f"at {100 * run.sweep.confidence:g} % confidence ({found[0].design} repeats).",
+        markup=False,
+    )
+    tables.show(table)
+    ui.console.print(
+        f"The scatter is that of {run.identity}, with {plural(run.sweep.repeats, 'repeat')} of each point. "
+        "The last column holds if all pairs of points are judged together, as in a report.",
+        markup=False,
+    )
+    if min(one.freedom for one in found) < detection.FREEDOM_MIN:
+        ui.warn("so few repeats hardly show the scatter: these numbers may be wrong by a factor of several")
 
 
 def read(wanted: SweepRequest) -> SweepFile:

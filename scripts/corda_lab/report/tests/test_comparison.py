@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.analysis.circumstances import is_same_link, is_same_speed
-from corda_lab.analysis.comparison import Comparison, compare_runs, parse_threshold
+from corda_lab.analysis.comparison import Comparison, compare_runs, parse_share
 from corda_lab.errors import LabError
 from corda_lab.report import comparison
 from corda_lab.results import folders as results
@@ -226,13 +226,13 @@ def test_leaves_a_page_markdown_and_json(before: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("5 %", 0.05), ("12.5%", 0.125), ("5", 0.05)])
 def test_a_threshold_is_a_share(text: str, share: float) -> None:
-    assert parse_threshold(text) == share
+    assert parse_share(text, option="--threshold") == share
 
 
 @pytest.mark.parametrize("text", ["", "much", "-5%", "0%", "100%"])
 def test_refuses_what_is_no_share(text: str) -> None:
     with pytest.raises(LabError, match=r"^--threshold: "):
-        parse_threshold(text)
+        parse_share(text, option="--threshold")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import repeats_interval
+from corda_lab.stats.power import repeats_needed
 from corda_lab.steps import costs, counts, open_load, resolutions, rows, stages
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.rows import Window
@@ -272,3 +273,7 @@ def test_highest_sustained_rate() -> None:
     assert offered == [1, 2, 4, 8, 16, 11.31, 9.512, 10.37, 9.932, 10.37, 9.932, 9.932]
     assert search.outcome is not None
     assert search.outcome.rate == 9.932
+
+
+def test_how_many_repeats() -> None:
+    assert repeats_needed(0.1, math.expm1(0.05), "independent") == 64
