@@ -128,6 +128,10 @@ class Settings:
         """Name of the image of every node."""
         return self["CORDA_IMAGE"].replace("${CORDA_VERSION}", self["CORDA_VERSION"])
 
+    def own_image(self, name: str) -> str:
+        """Return the name of an image that the lab builds: ``locust``, ``bridge``."""
+        return f"corda-lab/{name}"
+
     @property
     def extra_services(self) -> tuple[str, ...]:
         """The services that this shape has in addition to nodes and basic services, in the order of their start."""

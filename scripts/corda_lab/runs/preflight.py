@@ -10,6 +10,7 @@ from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
+from corda_lab.runs import leftovers
 from corda_lab.steps.load import LoadOptions, check_options
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
@@ -89,6 +90,7 @@ def plan(run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge)
     options, workload = run.options, run.workload
     lifecycle.require_engine()
     nodes = check_lab_is_up(compose, bridge)
+    leftovers.collect(compose)
     check_attachments(workload, settings)
     subject = resolve_subject(options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))

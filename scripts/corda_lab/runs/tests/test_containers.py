@@ -16,6 +16,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
+from corda_lab.results.manifest import Image
 from corda_lab.runs import containers, stage_rows
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
@@ -23,12 +24,14 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import run_end
-from corda_lab.testing.runs import RUN_IDENTITY, plan_of
+from corda_lab.testing.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
 
 OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
 TWO_WORKERS = replace(OPTIONS, workers=2)
 DRIVER = f"corda-lab-load-{RUN_IDENTITY}"
 
+
+BRIDGE = Image(name="corda-lab/bridge:4.10", id="sha256:bridge")
 
 InstallDocker = Callable[[Mapping[str, str | list[str]]], Path]
 
@@ -100,6 +103,28 @@ def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: Inst
     # By name and by label: also one that the client started but was not there to tell of.
     assert removed[2:] == [DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2", "strange"]
     assert f"rm -f /var/lib/corda-lab/rows/{RUN_IDENTITY}.*" in said[-1]
+
+
+def test_the_files_of_a_load_stay_in_the_volume_until_they_are_stored(docker: InstallDocker) -> None:
+    calls = docker({})
+    with containers.generating(compose(), plan()):
+        pass
+    assert called(calls)[-1][:2] == ["rm", "--force"]
+    assert not [call for call in called(calls) if "rm -f" in " ".join(call)]
+
+
+def test_the_image_of_the_load_is_the_one_that_made_it(docker: InstallDocker) -> None:
+    docker({"inspect": "corda-lab/locust sha256:new\ncorda-lab/locust sha256:new\ncorda-lab/locust sha256:odd"})
+    web_ui = Image(name="corda-lab/locust", id="sha256:old")
+    before = ENVIRONMENT.model_copy(update={"images": {"bridge": BRIDGE, "locust": web_ui}})
+    names = containers.container_names("corda-lab", plan(TWO_WORKERS))
+    assert containers.with_load_images(before, names).images == {
+        "bridge": BRIDGE,
+        "locust": Image(name="corda-lab/locust", id="sha256:new"),
+        "locust worker 2": Image(name="corda-lab/locust", id="sha256:odd"),
+    }
+    with pytest.raises(LabError, match="was removed"):
+        containers.with_load_images(before, containers.container_names("corda-lab", plan()))
 
 
 def test_containers_are_removed_when_a_worker_does_not_start(docker: InstallDocker) -> None:
