@@ -10,7 +10,7 @@ Verb = TypeVar("Verb", bound=Callable[..., None])
 
 
 def locks_lab(verb: Verb) -> Verb:
-    """Hold the lab's lock while the verb runs. Its signature and help stay the same.
+    """Hold the lab's lock while the verb runs, after its project has been settled. Signature and help stay the same.
 
     A verb that does the work of others, such as ``quickstart``, calls their packages and not the verbs, so no command
     waits for itself.
@@ -18,8 +18,9 @@ def locks_lab(verb: Verb) -> Verb:
 
     @functools.wraps(verb)
     def locked(*arguments: Any, **options: Any) -> None:
-        from corda_lab.lab import lock
+        from corda_lab.lab import lock, project
 
+        project.settle()
         with lock.held(load_settings().project):
             verb(*arguments, **options)
 

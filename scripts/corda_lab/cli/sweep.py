@@ -50,12 +50,15 @@ def sweep(
 
     Example: `scripts/lab sweep configs/sweeps/smoke.yaml`
     """
+    from corda_lab.lab import project
     from corda_lab.sweeps import command as sweep_command
 
     if sum((dry_run, resume, finish)) > 1:
         raise LabError("--dry-run, --resume, --finish: these options exclude each other", "Pass only one of them.")
     if quick and (resume or finish):
         raise LabError("--quick: cannot be changed for an unfinished sweep", "Leave it out.")
+    if not (dry_run or finish):
+        project.settle()
     settings = load_settings()
     wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick)
     if dry_run:

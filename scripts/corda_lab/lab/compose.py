@@ -156,7 +156,7 @@ def lab_environment(settings: Settings) -> dict[str, str]:
     nodes = [node.lower() for node in settings.nodes if node != NOTARY]
     return {
         **{name: settings.values[name] for name in SHAPE_VARIABLES if name in settings.values},
-        "CORDA_IMAGE": settings.node_image,
+        "CORDA_IMAGE": settings.foreign_image,
         "PARTIES": str(settings.party_count),
         "COMPOSE_PROFILES": ",".join([*others, *nodes, *settings.extra_services]),
         "NODE_INPUTS": node_inputs(settings),

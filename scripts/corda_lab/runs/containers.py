@@ -18,6 +18,7 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.host.processes import last_lines
 from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment, Image
 from corda_lab.runs import interrupts
 from corda_lab.runs.early_stop import EarlyStop
@@ -111,7 +112,7 @@ def start(compose: Compose, arguments: list[str]) -> None:
         compose.run(*arguments)
 
 
-def with_load_images(environment: Environment, names: LoadContainers) -> Environment:
+def with_load_images(environment: Environment, names: LoadContainers, settings: Settings) -> Environment:
     """Return the environment with the image of the driver as that of ``locust``, and every worker image that differs.
 
     Before, it had the image of the web UI's container, which generates none of the load. Raises LabError.
@@ -120,7 +121,8 @@ def with_load_images(environment: Environment, names: LoadContainers) -> Environ
     lines = run_docker(["container", "inspect", "--format", form, *names.all]).stdout.splitlines()
     if len(lines) != len(names.all):
         raise LabError("A load container was removed during the run", "Start the run again.", exit_code=1)
-    driver, *workers = [Image(name=line.split()[0], id=line.split()[1]) for line in lines]
+    found = (line.split() for line in lines)
+    driver, *workers = [Image(name=settings.recorded_name(name), id=identity) for name, identity in found]
     others = {f"locust worker {index}": image for index, image in enumerate(workers, start=1) if image != driver}
     return environment.model_copy(update={"images": {**environment.images, "locust": driver, **others}})
 

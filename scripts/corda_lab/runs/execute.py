@@ -41,7 +41,7 @@ def measure(
         recording.begin(compose, planned, environment)
     with containers.generating(compose, planned) as names:
         with ui.phase("Running the set-up, reading the counters"):
-            environment = containers.with_load_images(environment, names)
+            environment = containers.with_load_images(environment, names, settings)
             recording.note("environment.json", Environment, environment)
             prepared = containers.await_setup(compose, planned, names)
             for one in prepared:

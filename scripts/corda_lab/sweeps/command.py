@@ -167,7 +167,7 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
         key = step.lab_key(fields.fresh)
         is_new, last = key != last, key
         wanted = plan.settings_of(step.variables, settings)
-        described = labels.describe({**wanted.values, "CORDA_IMAGE": wanted.node_image}) if is_new else ""
+        described = labels.describe({**wanted.values, "CORDA_IMAGE": wanted.recorded_image}) if is_new else ""
         table.add_row(str(step.index), step.label, str(step.repeat), step.workload, described)
     tables.show(table)
     left = plan.estimate(steps, settings, fresh=fields.fresh)

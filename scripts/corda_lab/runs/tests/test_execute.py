@@ -38,7 +38,7 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
 
     containers = SimpleNamespace(
         generating=generating,
-        with_load_images=lambda environment, _: environment,
+        with_load_images=lambda environment, *_: environment,
         await_setup=lambda *_: [],
         let_go=lambda *_: None,
         generate_load=MagicMock(),
