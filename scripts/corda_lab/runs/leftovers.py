@@ -8,6 +8,7 @@ from pathlib import Path
 
 from corda_lab import atomic, locks
 from corda_lab.errors import LabError
+from corda_lab.lab import project
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.results import evidence, folders
 from corda_lab.runs.containers import FLUSH_SECONDS, RUN_LABEL
@@ -17,7 +18,11 @@ from corda_lab.text.words import plural
 
 
 def collect(compose: Compose) -> None:
-    """Stop orphaned loads, and move their rows to ``results/unfinished``. What is impossible is a warning."""
+    """Stop orphaned loads, and move their rows to ``results/unfinished``. What is impossible is a warning.
+
+    Raises LabError if the lab is that of another checkout.
+    """
+    project.require_own(compose.project)
     try:
         stop_orphans(compose)
         volume = RowsVolume(compose)
