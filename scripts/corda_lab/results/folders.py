@@ -207,6 +207,8 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
             f"{name!r} matches {len(matches)} runs: {', '.join(run.name for run in matches)}",
             "Give the full name of one of them.",
         )
+    if any(path.name.startswith(name) or name_of(path.name) == name for path in unfinished_folders(results=results)):
+        raise LabError(f"{name!r} has no results, because it did not finish", f"See `scripts/lab report {name}`.")
     raise LabError(f"There is no run {name!r} in {results}", "`scripts/lab list` shows all runs.")
 
 

@@ -50,8 +50,11 @@ class Recording:
         self._load = (compose, plan.identity)
 
     def note(self, name: str, kind: type[Value], value: Value) -> None:
-        """Store a value of a type (``kind``) as a JSON file."""
-        evidence.note(self.folder, name, TypeAdapter(kind).dump_python(value, mode="json"))
+        """Store a value of a type (``kind``) as a JSON file. Raises LabError if that is impossible."""
+        try:
+            evidence.note(self.folder, name, TypeAdapter(kind).dump_python(value, mode="json"))
+        except OSError as error:
+            raise folders.unwritable(self.folder, error) from None
 
     def fail(self, error: BaseException) -> None:
         """Fetch the rows that were written, and store why there is no run. Never raises: ``error`` must be seen."""

@@ -96,6 +96,7 @@ def finish(wanted: SweepRequest) -> SweepResult:
     """Store the complete steps of an unfinished sweep as a run."""
     kept = unfinished(wanted.file)
     with folders.in_progress(kept.folder):
+        folders.require_writable()
         kept.tidy()
         sweep = stored_sweep(kept)
         folder = execute.finish(sweep, kept, find_max.found_so_far(sweep, kept))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
+from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import execute, preflight, recording
@@ -104,7 +105,10 @@ class Runner:
                 self._keep_failure(step, attempt, error)
                 self._lab.forget()
                 continue
-            self._kept.keep(step, measured)
+            try:
+                self._kept.keep(step, measured)
+            except OSError as error:
+                raise FinalError(problems=folders.unwritable(self._kept.folder, error).problems) from None
             self._kept.drop_attempt(step)
             self.failed.pop(step.key, None)
             if not measured.step.counts.at_rest:

@@ -49,6 +49,13 @@ def test_a_failed_run_is_listed_with_its_reason_and_is_no_sweep(folder: Path, tm
     assert folders.all_runs(results=tmp_path) == []
 
 
+def test_a_run_without_results_cannot_be_compared_and_says_where_to_look(folder: Path, tmp_path: Path) -> None:
+    for name in (IDENTITY, "iou"):
+        with pytest.raises(LabError, match="has no results, because it did not finish") as caught:
+            folders.find_run(name, results=tmp_path)
+        assert caught.value.remedy == f"See `scripts/lab report {name}`."
+
+
 def test_a_run_that_was_stored_is_no_longer_unfinished(folder: Path, tmp_path: Path) -> None:
     (tmp_path / IDENTITY).mkdir()
     (tmp_path / IDENTITY / "run.json").touch()
