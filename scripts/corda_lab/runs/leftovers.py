@@ -60,10 +60,10 @@ def collect_one(volume: RowsVolume, identity: str) -> None:
     volume.fetch(identity, folder / evidence.ROWS)
     evidence.sync_rows(folder)
     rows = evidence.count_rows(evidence.rows_files(folder))
-    if not (folder / evidence.END).is_file() or evidence.ended(folder).rows is None:
-        evidence.end(folder, "interrupted", evidence.KILLED, rows=rows)
+    ended = evidence.ended(folder)
+    evidence.end(folder, ended.outcome, ended.reason, rows=rows)
     volume.delete(identity)
-    ui.note(f"collected {plural(rows, 'row')} of {identity}, which was interrupted: {folder}")
+    ui.note(f"collected {plural(rows, 'row')} of {identity}, which has no results: {folder}")
 
 
 def is_stored(identity: str) -> bool:

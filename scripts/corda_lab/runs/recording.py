@@ -61,8 +61,9 @@ class Recording:
         if self._load is None:
             return
         outcome: evidence.Outcome = "failed" if isinstance(error, Exception) else "interrupted"
-        rows: int | None = None
         try:
+            # First the reason, since the rows may be out of reach.
+            evidence.end(self.folder, outcome, reason_of(error), rows=None)
             self._fetch()
             rows = evidence.count_rows(evidence.rows_files(self.folder))
             evidence.end(self.folder, outcome, reason_of(error), rows=rows)

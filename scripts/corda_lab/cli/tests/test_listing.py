@@ -158,10 +158,14 @@ def test_runs_without_results_are_listed_with_their_reason(
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         "failed: 20260102T030400Z-failed, The bridge is gone; 1 row; see `scripts/lab report 20260102T030400Z-failed`",
-        "interrupted: 20260102T030401Z-interrupted, it was interrupted; 0 rows;"
-        " see `scripts/lab report 20260102T030401Z-interrupted`",
-        "interrupted: 20260102T030402Z-killed, its command was killed, or the machine went down;"
-        " its rows may still be in the lab's volume; see `scripts/lab report 20260102T030402Z-killed`",
+        (
+            "interrupted: 20260102T030401Z-interrupted, it was interrupted; 0 rows;"
+            " see `scripts/lab report 20260102T030401Z-interrupted`"
+        ),
+        (
+            "interrupted: 20260102T030402Z-killed, its command was killed, or the machine went down;"
+            " its rows may still be in the lab's volume; see `scripts/lab report 20260102T030402Z-killed`"
+        ),
         "in progress: 20260102T030403Z-running",
     ]
     results.report("failed")

@@ -130,7 +130,7 @@ def test_without_an_engine_the_rows_stay_in_the_volume_until_the_next_command(
     leftovers.collect(compose)
     assert names(volume) == {WEB_ROWS}
     (listed,) = evidence.unfinished_runs()
-    assert listed.rows == ROWS
+    assert (listed.state, listed.reason, listed.rows) == ("failed", "The engine is gone", ROWS)
 
 
 def test_rows_of_a_killed_command_are_collected_and_its_load_is_stopped(
