@@ -6,6 +6,7 @@ is stored, ``end.json`` says why. The folder of a run is ``results/unfinished/<i
 at a step. The command that fills a folder holds its lock, so a folder without a lock is one of an ended command.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +22,8 @@ from corda_lab.results.manifest import Environment
 LOAD = "load.json"
 END = "end.json"
 ROWS = "rows"
-STAGES = "stages."
-"""Prefix of the files in ``rows/`` that have no requests, but the stages of flows."""
+ROWS_FILE = re.compile(r"[^.]+(\.\d+)?\.ndjson")
+"""Name of a file with rows: ``<id>.ndjson``, or ``<id>.<worker>.ndjson``. Other files in ``rows/`` have more dots."""
 
 KILLED = "its command was killed, or the machine went down"
 INTERRUPTED = "it was interrupted"
@@ -88,8 +89,8 @@ def sync_rows(folder: Path) -> None:
 
 def rows_files(folder: Path) -> list[Path]:
     """Return the files with the rows of requests, one per worker."""
-    found = (folder / ROWS).glob("*.ndjson") if (folder / ROWS).is_dir() else ()
-    return sorted(path for path in found if not path.name.startswith(STAGES))
+    found = (folder / ROWS).iterdir() if (folder / ROWS).is_dir() else ()
+    return sorted(path for path in found if ROWS_FILE.fullmatch(path.name))
 
 
 def count_rows(paths: Iterable[Path]) -> int:

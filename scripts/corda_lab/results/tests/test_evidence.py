@@ -65,7 +65,8 @@ def test_a_run_that_was_stored_is_no_longer_unfinished(folder: Path, tmp_path: P
 def test_rows_are_counted_without_the_stages_and_without_a_torn_line(folder: Path) -> None:
     (folder / "rows" / f"{IDENTITY}.1.ndjson").write_text("{}\n{}\n{", encoding="utf-8")
     (folder / "rows" / f"{IDENTITY}.2.ndjson").write_text("{}\n", encoding="utf-8")
-    (folder / "rows" / "stages.partya.ndjson").write_text("{}\n", encoding="utf-8")
+    for other in ("stages.partya.ndjson", f"{IDENTITY}.1.drops.ndjson", f"{IDENTITY}.end.json"):
+        (folder / "rows" / other).write_text("{}\n", encoding="utf-8")
     assert evidence.count_rows(evidence.rows_files(folder)) == 3
 
 
