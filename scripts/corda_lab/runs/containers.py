@@ -91,7 +91,8 @@ def generating(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]:
         ui.note(compose.shown(*arguments))
         start(compose, arguments)
         for index, worker in enumerate(names.workers, start=1):
-            start(compose, [*common, "--name", worker, "locust", *plan.worker_arguments(index, names.driver)])
+            arguments = plan.worker_arguments(index, host_name(names.driver))
+            start(compose, [*common, "--name", worker, "locust", *arguments])
         await_workers(names)
         yield names
     except BaseException:
@@ -125,6 +126,11 @@ def with_load_images(environment: Environment, names: LoadContainers, settings: 
     driver, *workers = [Image(name=settings.recorded_name(name), id=identity) for name, identity in found]
     others = {f"locust worker {index}": image for index, image in enumerate(workers, start=1) if image != driver}
     return environment.model_copy(update={"images": {**environment.images, "locust": driver, **others}})
+
+
+def host_name(container: str) -> str:
+    """Return a name of a container for other containers: its short id, as its own name may be too long for DNS."""
+    return run_docker(["container", "inspect", "--format", "{{.Id}}", container]).stdout.strip()[:12]
 
 
 def exit_codes(names: tuple[str, ...]) -> dict[str, int | None]:

@@ -90,7 +90,7 @@ def test_one_process_is_one_container_and_workers_stand_beside_their_master() ->
 
 
 def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: InstallDocker) -> None:
-    calls = docker({"State.Status": "running\nrunning", "ps --all": "strange"})
+    calls = docker({"State.Status": "running\nrunning", "ps --all": "strange", "{{.Id}}": "0123456789abcdef"})
     with pytest.raises(KeyboardInterrupt), containers.load_containers(compose(), plan(TWO_WORKERS)):
         raise KeyboardInterrupt
     said = called(calls)
@@ -100,6 +100,8 @@ def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: Inst
     )
     assert all(f"org.cordalab.run={RUN_IDENTITY}" in call for call in started)
     assert ["--use-aliases" in call for call in started] == [True, False, False]
+    # The name of a container may be longer than the 63 characters of a DNS label.
+    assert [call[call.index("--master-host") + 1] for call in started[1:]] == ["0123456789ab"] * 2
     (removed,) = [call for call in said if call[:2] == ["rm", "--force"]]
     # By name and by label: also one that the client started but was not there to tell of.
     assert removed[2:] == [DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2", "strange"]
