@@ -14,6 +14,7 @@ from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import containers
+from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.runs.recording import Recording, recorded
@@ -21,6 +22,7 @@ from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import SetupEntry, StepEntry
 from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 
 
@@ -43,10 +45,7 @@ def measure(
         with ui.phase("Running the set-up, reading the counters"):
             environment = containers.with_load_images(environment, names, settings)
             recording.note("environment.json", Environment, environment)
-            prepared = containers.await_setup(compose, planned, names)
-            for one in prepared:
-                ui.note(f"{one.name}: {one.items} items in {one.seconds:.1f} s")
-            recording.note("setup.json", list[SetupEntry], prepared)
+            set_up(compose, planned, names, recording)
             observer = Observer(compose, bridge, prometheus, planned.subject)
             recording.note("counters.json", Snapshot, observer.before)
         with ui.phase(title_of(run.options)):
@@ -71,6 +70,14 @@ def measure(
         step = build_step(planned, seen)
     text = planned.workload.source.path.read_text(encoding="utf-8")
     return Measured(step, requests, metrics, stage_rows, environment, planned.workload.name, text)
+
+
+def set_up(compose: Compose, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:
+    """Wait for the end of the set-up, and show and store what each of its steps has prepared. Raises LabError."""
+    prepared = containers.await_setup(compose, plan, names)
+    for one in prepared:
+        ui.note(f"{one.name}: {one.items} items in {one.seconds:.1f} s")
+    recording.note("setup.json", list[SetupEntry], prepared)
 
 
 def execute(options: LoadOptions, settings: Settings) -> tuple[Path, StepEntry]:
