@@ -21,8 +21,9 @@ def doctor(as_json: JsonOption = False) -> None:
     Example: `scripts/lab doctor`
     """
     from corda_lab.lab import doctor as doctor_module
-    from corda_lab.lab import shape
+    from corda_lab.lab import project, shape
 
+    project.settle()
     checks = doctor_module.examine(shape.of_running(load_settings()))
     if as_json:
         print(json.dumps([check.as_dict() for check in checks], indent=2))
@@ -90,7 +91,10 @@ def status(as_json: JsonOption = False) -> None:
     Example: `scripts/lab status --json`
     """
     from corda_lab.cli import status as status_module
+    from corda_lab.lab import project
 
+    # Otherwise the first command in a second checkout would show the lab of the first checkout.
+    project.settle()
     state = status_module.gather(load_settings())
     if as_json:
         print(json.dumps(asdict(state), indent=2))
