@@ -21,7 +21,7 @@ def whole_file(final: Path, *, mode: int = 0o644) -> Iterator[Path]:
     try:
         yield partial
         partial.chmod(mode)
-        _sync(partial)
+        sync(partial)
         partial.replace(final)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -46,15 +46,15 @@ def whole_folder(final: Path) -> Iterator[Path]:
         yield partial
         partial.chmod(0o755)
         for path in [*partial.rglob("*"), partial]:
-            _sync(path)
+            sync(path)
         partial.rename(final)
-        _sync(final.parent)
+        sync(final.parent)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Flush a file's content, or a folder's entries, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -83,6 +83,14 @@ def test_a_run_whose_every_request_fails_ends_within_seconds_and_says_why(lab: L
     assert lab.compose.load_containers() == []
 
 
+def test_workers_reach_their_master_whatever_the_name_of_the_run(lab: Lab) -> None:
+    name = "e2e-a-name-as-long-as-a-sweep-gives-one-to-each-of-its-steps"
+    lab.succeed("run", "iou", "--users", "4", "--workers", "2", "--duration", "6s", "--warm-up", "2s", "--name", name)
+    step = json.loads((lab.results()[-1] / "steps.json").read_text())["steps"][0]
+    assert step["counts"]["agree"], step["counts"]["disagreements"]
+    assert polars.read_parquet(lab.results()[-1] / "requests.parquet")["worker"].n_unique() == 2
+
+
 def test_ctrl_c_leaves_the_lab_up_and_nothing_half_written(lab: Lab) -> None:
     before = lab.results()
     with subprocess.Popen(

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import ImagesOption, JsonOption, forced_images, takes
 from corda_lab.knobs.shape import SHAPE_OPTIONS, SIZE, variables_of
 from corda_lab.lab.settings import load_settings
@@ -20,8 +21,9 @@ def doctor(as_json: JsonOption = False) -> None:
     Example: `scripts/lab doctor`
     """
     from corda_lab.lab import doctor as doctor_module
-    from corda_lab.lab import shape
+    from corda_lab.lab import project, shape
 
+    project.settle()
     checks = doctor_module.examine(shape.of_running(load_settings()))
     if as_json:
         print(json.dumps([check.as_dict() for check in checks], indent=2))
@@ -37,6 +39,7 @@ def doctor(as_json: JsonOption = False) -> None:
 
 
 @takes(SHAPE_OPTIONS)
+@locks_lab
 def up(images: ImagesOption = None, **shape_of_lab: Any) -> None:
     """Pull or build the images, start every service and wait until all are healthy.
 
@@ -45,12 +48,16 @@ def up(images: ImagesOption = None, **shape_of_lab: Any) -> None:
     Example: `scripts/lab up --parties 5 --database postgres`
     """
     from corda_lab.lab import lifecycle, shape
+    from corda_lab.lab.compose import Compose
+    from corda_lab.runs import leftovers
 
     settings = shape.with_options(load_settings(), variables_of(shape_of_lab), size=shape_of_lab[SIZE.name])
     lifecycle.up(settings, forced_images(images))
+    leftovers.collect(Compose(settings))
     lifecycle.print_urls(settings)
 
 
+@locks_lab
 def down(
     volumes: Annotated[
         bool, typer.Option("--volumes", help="Also delete the volumes: ledgers, identities and metrics.")
@@ -63,9 +70,15 @@ def down(
     """
     from corda_lab.host import dockerd
     from corda_lab.lab import lifecycle
+    from corda_lab.lab.compose import Compose
+    from corda_lab.runs import leftovers
 
+    settings = load_settings()
     lifecycle.require_engine()
-    lifecycle.down(load_settings(), volumes=volumes)
+    if volumes:
+        # Rows of a run whose command was killed are not the lab's to delete.
+        leftovers.collect(Compose(settings))
+    lifecycle.down(settings, volumes=volumes)
     if stop_engine and dockerd.stop_engine_if_ours():
         ui.note("stopped the Docker engine that scripts/lab had started")
 
@@ -78,7 +91,10 @@ def status(as_json: JsonOption = False) -> None:
     Example: `scripts/lab status --json`
     """
     from corda_lab.cli import status as status_module
+    from corda_lab.lab import project
 
+    # Otherwise the first command in a second checkout would show the lab of the first checkout.
+    project.settle()
     state = status_module.gather(load_settings())
     if as_json:
         print(json.dumps(asdict(state), indent=2))

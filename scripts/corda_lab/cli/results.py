@@ -18,6 +18,7 @@ from corda_lab.text.words import plural
 if TYPE_CHECKING:
     from corda_lab.analysis.comparison import Comparison
     from corda_lab.analysis.listing import DamagedRun, RunSummary
+    from corda_lab.results.evidence import UnfinishedRun
 
 
 def report(
@@ -32,12 +33,20 @@ def report(
 ) -> None:
     """Rebuild the report and the summaries of a run from its stored files, and print the path of the report.
 
+    For a run that failed or was interrupted, it says why, and stores its rows as a table.
+
     Example: `scripts/lab report latest --charts paper/charts`
     """
-    from corda_lab.report import page, print_charts
+    from corda_lab.report import page, print_charts, unfinished
     from corda_lab.results import stored
 
-    folder = results.find_run(run_name)
+    try:
+        folder = results.find_run(run_name)
+    except LabError:
+        if (found := unfinished.find(run_name)) is None:
+            raise
+        _show_unfinished(found, as_json)
+        return
     path = page.render(folder)
     charts = charts or figures
     drawn = print_charts.write(stored.read(folder), charts) if charts else []
@@ -48,6 +57,17 @@ def report(
     ui.console.print(f"report: {path}", markup=False)
     for one in drawn:
         ui.console.print(f"chart: {one}", markup=False)
+
+
+def _show_unfinished(folder: Path, as_json: bool) -> None:
+    from corda_lab.report import unfinished
+
+    seen = unfinished.report(folder)
+    if as_json:
+        print(json.dumps(seen.as_dict(), indent=2))
+        return
+    for name, text in unfinished.lines(seen):
+        ui.console.print(f"{name:<12} {text}", markup=False)
 
 
 def compare(
@@ -118,27 +138,34 @@ def _show_comparison(found: "Comparison", folder: Path) -> None:
 
 
 def list_runs(as_json: JsonOption = False) -> None:
-    """List the runs in results/, newest last, and the interrupted sweeps.
+    """List the runs in results/, newest last, and the runs and sweeps that are in progress, failed or interrupted.
 
     A sweep shows the values of its best point; a search shows those of the rate that it confirmed.
 
     Example: `scripts/lab list`
     """
     from corda_lab.analysis import listing
+    from corda_lab.results import evidence
 
     summaries = listing.summaries()
-    unfinished = results.unfinished()
+    runs, sweeps = evidence.unfinished_runs(), results.unfinished()
     if as_json:
-        print(json.dumps([one.model_dump() for one in (*summaries, *unfinished)], indent=2))
+        print(json.dumps([one.model_dump() for one in (*summaries, *runs, *sweeps)], indent=2))
         return
-    if not summaries and not unfinished:
+    if not summaries and not runs and not sweeps:
         ui.console.print("There is no run yet. Start one with `scripts/lab run iou`.", markup=False)
         return
     if summaries:
         tables.show(_table_of_runs(summaries))
     if any(isinstance(one, listing.RunSummary) and not one.valid for one in summaries):
         ui.console.print("* no step is valid, so the values show nothing about the system", markup=False)
-    for sweep in unfinished:
+    for run in runs:
+        style = {"in progress": None, "failed": "red", "interrupted": "yellow"}[run.state]
+        ui.console.print(_unfinished_words(run), style=style, markup=False)
+    for sweep in sweeps:
+        if sweep.state == "in progress":
+            ui.console.print(f"in progress: {sweep.run}, {sweep.steps} steps are complete", markup=False)
+            continue
         if sweep.damaged:
             ui.console.print(f"unfinished: {sweep.run}, cannot be resumed: {sweep.damaged}", style="red", markup=False)
             continue
@@ -149,6 +176,14 @@ def list_runs(as_json: JsonOption = False) -> None:
             style="yellow",
             markup=False,
         )
+
+
+def _unfinished_words(run: "UnfinishedRun") -> str:
+    """Describe a run without results in one line of ``lab list``."""
+    if run.state == "in progress":
+        return f"in progress: {run.run}"
+    kept = "its rows may still be in the lab's volume" if run.rows is None else plural(run.rows, "row")
+    return f"{run.state}: {run.run}, {run.damaged or run.reason}; {kept}; see `scripts/lab report {run.run}`"
 
 
 def _table_of_runs(summaries: "Sequence[RunSummary | DamagedRun]") -> Table:

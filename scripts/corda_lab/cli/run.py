@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import ImagesOption, forced_images, load_options, takes
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.steps import load
@@ -108,6 +109,7 @@ def _run(options: load.LoadOptions, settings: Settings) -> None:
         raise typer.Exit(1)
 
 
+@locks_lab
 def quickstart(images: ImagesOption = None) -> None:
     """Go from nothing to a first result: start the lab, run the IOU workload and write a report.
 
@@ -117,10 +119,14 @@ def quickstart(images: ImagesOption = None) -> None:
     Example: `scripts/lab quickstart`
     """
     from corda_lab.lab import lifecycle
-    from corda_lab.runs import execute
+    from corda_lab.lab.compose import Compose
+    from corda_lab.results import folders
+    from corda_lab.runs import execute, leftovers
 
     settings = load_settings()
+    folders.require_writable()
     lifecycle.up(settings, forced_images(images))
+    leftovers.collect(Compose(settings))
     folder, step = execute.execute(load_options("iou", QUICKSTART), settings)
     _show_run(folder, step)
     ui.console.print()
@@ -137,6 +143,7 @@ def quickstart(images: ImagesOption = None) -> None:
 
 
 @takes(load.RUN_OPTIONS)
+@locks_lab
 def run(
     workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="Name of a file in configs/workloads/.")],
     *,
@@ -148,7 +155,8 @@ def run(
 ) -> None:
     """Run a workload against the lab, and store its rows, metrics, values and report in results/.
 
-    Exit status 0 if no request failed and the counts agree, otherwise 1. An interrupted run is discarded.
+    Exit status 0 if no request failed and the counts agree, otherwise 1. The rows of a run that fails or is interrupted
+    are kept in results/unfinished/; see `scripts/lab list`.
 
     Example: `scripts/lab run iou --users 40 --duration 2m --warm-up 30s`
 

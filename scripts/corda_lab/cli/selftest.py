@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import ImagesOption, forced_images, load_options, takes
 from corda_lab.lab.settings import load_settings
 from corda_lab.selftest.parts import EVERY_TIME, UNIT, SuitePart
@@ -49,6 +50,7 @@ def run_tests(
 
 
 @takes(BENCH_OPTIONS)
+@locks_lab
 def bridge(
     *,
     rounds: Annotated[int, typer.Option(min=1, max=50, help="Number of pairs. Each pair measures each side once.")] = 3,
@@ -66,6 +68,7 @@ def bridge(
     overhead.bridge(asked, load_settings(), rounds=rounds)
 
 
+@locks_lab
 def stages() -> None:
     """Measure how much the timing of stages slows a flow. Needs the images, but no running lab.
 

@@ -57,6 +57,7 @@ def sweep(
 
     Example: `scripts/lab sweep configs/sweeps/smoke.yaml`
     """
+    from corda_lab.lab import project
     from corda_lab.sweeps import command as sweep_command
 
     if sum((dry_run, resume, finish, detect is not None)) > 1:
@@ -65,6 +66,8 @@ def sweep(
         )
     if quick and (resume or finish):
         raise LabError("--quick: cannot be changed for an unfinished sweep", "Leave it out.")
+    if not (dry_run or finish):
+        project.settle()
     settings = load_settings()
     wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick)
     if detect is not None:

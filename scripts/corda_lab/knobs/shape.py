@@ -90,8 +90,8 @@ KNOBS = (
     Knob(
         variable="CORDA_IMAGE",
         kind=Kind.TEXT,
-        default="corda-lab/node:${CORDA_VERSION}",
-        help="Image of every node.",
+        default="",
+        help="Image of every node. Empty: the image that the lab builds.",
         note="Your own image (Community or Enterprise) must have the layout that docs/operations.md describes.",
         label=_image_label,
     ),

@@ -110,6 +110,35 @@ def run_docker(
         ) from None
 
 
+def run_docker_to_file(
+    path: Path,
+    arguments: Sequence[str],
+    *,
+    shown: str,
+    seconds_max: float = COMMAND_SECONDS_MAX,
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Run ``docker`` and write its output, of any size, to ``path``. Raises LabError, with ``shown``, if it fails."""
+    try:
+        with path.open("wb") as stream:
+            done = subprocess.run(
+                ["docker", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.PIPE,
+                timeout=seconds_max,
+                cwd=ROOT,
+                env={**os.environ, **(environment or {})},
+                check=False,
+                start_new_session=True,
+            )
+    except subprocess.TimeoutExpired:
+        raise LabError(f"`{shown}` did not end within {seconds_max:.0f} s", exit_code=1) from None
+    if done.returncode != 0:
+        words = last_words(done.stderr.decode(errors="replace"))
+        raise LabError(f"`{shown}` failed: {words}", "Run it by hand to see its whole output.", exit_code=1)
+
+
 def lab_environment(settings: Settings) -> dict[str, str]:
     """Return the environment variables with which Compose starts the wanted shape.
 
@@ -127,7 +156,7 @@ def lab_environment(settings: Settings) -> dict[str, str]:
     nodes = [node.lower() for node in settings.nodes if node != NOTARY]
     return {
         **{name: settings.values[name] for name in SHAPE_VARIABLES if name in settings.values},
-        "CORDA_IMAGE": settings.node_image,
+        "CORDA_IMAGE": settings.foreign_image,
         "PARTIES": str(settings.party_count),
         "COMPOSE_PROFILES": ",".join([*others, *nodes, *settings.extra_services]),
         "NODE_INPUTS": node_inputs(settings),
@@ -179,26 +208,13 @@ class Compose:
 
     def run_to_file(self, path: Path, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> None:
         """Run a Compose command and write its output, of any size, to ``path``. Raises LabError if it fails."""
-        try:
-            with path.open("wb") as stream:
-                done = subprocess.run(
-                    ["docker", *self.arguments(*arguments)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=stream,
-                    stderr=subprocess.PIPE,
-                    timeout=seconds_max,
-                    cwd=ROOT,
-                    env={**os.environ, **self.environment},
-                    check=False,
-                    start_new_session=True,
-                )
-        except subprocess.TimeoutExpired:
-            raise LabError(f"`{self.shown(*arguments)}` did not end within {seconds_max:.0f} s", exit_code=1) from None
-        if done.returncode != 0:
-            words = last_words(done.stderr.decode(errors="replace"))
-            raise LabError(
-                f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see its whole output.", exit_code=1
-            )
+        run_docker_to_file(
+            path,
+            self.arguments(*arguments),
+            shown=self.shown(*arguments),
+            seconds_max=seconds_max,
+            environment=self.environment,
+        )
 
     def start(self, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
         """Start a Compose command in the background. Its output is written to ``log``."""

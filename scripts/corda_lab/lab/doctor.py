@@ -151,7 +151,9 @@ def judge_disk(free: int, *, images_present: bool) -> Check:
 def check_disk(settings: Settings) -> Check:
     """Check that the engine's disk has enough free space."""
     root = Path(probe.engine_info().root_dir)
-    present = run_docker(["image", "inspect", settings.node_image]).returncode == 0
+    # If another checkout has built the images, the build cache has most of what this one needs.
+    image = settings.foreign_image or f"*/node:{settings['CORDA_VERSION']}"
+    present = bool(run_docker(["image", "ls", "--quiet", "--filter", f"reference={image}"]).stdout.strip())
     return judge_disk(machine.disk_free_bytes(root if root.exists() else ROOT), images_present=present)
 
 
@@ -186,45 +188,79 @@ def port_owner(port: int) -> str:
     return ""
 
 
-def parse_published(text: str) -> dict[int, tuple[str, str]]:
-    """Host port → (project, container) from lines ``project<TAB>container<TAB>127.0.0.1:8080->8080/tcp, …``."""
+@dataclass(frozen=True)
+class Publisher:
+    """A container that publishes a port. Project and folder are empty if Compose did not start it."""
+
+    container: str
+    project: str = ""
+    folder: str = ""
+    """The folder from which it was started."""
+
+    @property
+    def is_lab(self) -> bool:
+        """Whether it belongs to the lab of a checkout."""
+        return bool(self.folder) and (Path(self.folder) / "scripts" / "lab").is_file()
+
+
+def parse_published(text: str) -> dict[int, Publisher]:
+    """Host port → container, from lines ``project<TAB>folder<TAB>container<TAB>127.0.0.1:8080->8080/tcp, …``."""
     published = {}
     for line in text.splitlines():
-        project, container, ports = (*line.split("\t"), "", "")[:3]
+        project, folder, container, ports = (*line.split("\t"), "", "", "")[:4]
         for port in re.findall(r":(\d+)->", ports):
-            published[int(port)] = (project, container)
+            published[int(port)] = Publisher(container, project, folder)
     return published
 
 
-def published_ports() -> dict[int, tuple[str, str]]:
-    """Return the published host ports: port → (project, container)."""
-    form = '{{.Label "com.docker.compose.project"}}\t{{.Names}}\t{{.Ports}}'
+def published_ports() -> dict[int, Publisher]:
+    """Return the containers by the host ports that they publish."""
+    labels = ("com.docker.compose.project", "com.docker.compose.project.working_dir")
+    form = "\t".join([*(f'{{{{.Label "{label}"}}}}' for label in labels), "{{.Names}}", "{{.Ports}}"])
     return parse_published(run_docker(["ps", "--format", form]).stdout)
 
 
 def check_ports(
-    settings: Settings, variables: Iterable[str] = PORTS, *, published: Mapping[int, tuple[str, str]]
+    settings: Settings, variables: Iterable[str] = PORTS, *, published: Mapping[int, Publisher]
 ) -> list[Check]:
-    """Check that every port is free or already used by this lab, and that no two variables have the same port."""
+    """Check that every port is free or already used by this lab, and that no two variables have the same port.
+
+    All ports that are used by the lab of another checkout are one check.
+    """
     checks = []
     seen: dict[int, str] = {}
+    others: dict[tuple[str, str], list[str]] = {}
     for variable in variables:
         port = settings.port(variable)
         name = f"port {port} ({PORTS[variable]})"
-        project, container = published.get(port, ("", ""))
+        publisher = published.get(port)
         remedy = f"Stop it, or choose another port: {variable}={free_ports(1)[0]} in .env or in the environment."
         if port in seen:
             checks.append(failure(name, f"also set by {seen[port]}", f"Set {variable} to another port."))
-        elif container and project == settings.project:
-            checks.append(ok(name, f"used by this lab ({container})"))
-        elif container:
-            checks.append(failure(name, f"used by the container {container}", remedy))
+        elif publisher and publisher.project == settings.project:
+            checks.append(ok(name, f"used by this lab ({publisher.container})"))
+        elif publisher and publisher.is_lab:
+            others.setdefault((publisher.project, publisher.folder), []).append(variable)
+        elif publisher:
+            checks.append(failure(name, f"used by the container {publisher.container}", remedy))
         elif not port_is_free(port):
             checks.append(failure(name, f"used by {port_owner(port) or 'another program'}", remedy))
         else:
             checks.append(ok(name, "free"))
         seen[port] = variable
+    checks += [other_lab_check(settings, taken, project, folder) for (project, folder), taken in others.items()]
     return [replace(check, kind=CheckKind.PORT) for check in checks]
+
+
+def other_lab_check(settings: Settings, variables: Sequence[str], project: str, folder: str) -> Check:
+    """Return the failed check for the ports that the lab of another checkout uses."""
+    taken = ", ".join(f"{settings[variable]} ({PORTS[variable]})" for variable in variables)
+    free = " ".join(f"{variable}={port}" for variable, port in zip(variables, free_ports(len(variables)), strict=True))
+    return failure(
+        f"port{'s' if len(variables) > 1 else ''} {taken}",
+        f"used by the lab of another checkout, {folder} (project {project})",
+        f"Stop that lab (`scripts/lab down` there), or set ports for this one, in .env or for every command: {free}",
+    )
 
 
 def judge_shape(shape: str, settings: Settings) -> list[str]:
@@ -248,7 +284,8 @@ def check_volumes(settings: Settings) -> Check:
     if run_docker(["volume", "inspect", volume]).returncode != 0:
         return ok("volumes", "none yet")
     # Any node image can read the volume, even if the version was changed and its image is not built yet.
-    images = run_docker(["image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "corda-lab/node"]).stdout.split()
+    form = "{{.Repository}}:{{.Tag}}"
+    images = run_docker(["image", "ls", "--format", form, "--filter", "reference=*/node:*"]).stdout.split()
     if not images:
         return ok("volumes", "kept from an earlier start")
     image = settings.node_image if settings.node_image in images else images[0]

@@ -31,14 +31,20 @@ def git_state() -> GitState:
 
 
 def image_ids(compose: Compose) -> dict[str, Image]:
-    """Return the image of each service's container: service → name and id."""
+    """Return the image of each service's container: service → name and id.
+
+    The names of the lab's own images have no project in them, so that they are the same in every checkout.
+    """
     containers = [service for service in compose.services() if service.state in {"running", "exited"}]
     if not containers:
         return {}
     done = run_docker(["container", "inspect", *(service.container for service in containers)])
     by_name = {item["Name"].lstrip("/"): item for item in json.loads(done.stdout or "[]")}
     return {
-        service.name: Image(name=by_name[service.container]["Config"]["Image"], id=by_name[service.container]["Image"])
+        service.name: Image(
+            name=compose.settings.recorded_name(by_name[service.container]["Config"]["Image"]),
+            id=by_name[service.container]["Image"],
+        )
         for service in sorted(containers, key=lambda service: service.name)
         if service.container in by_name
     }
@@ -89,7 +95,7 @@ def read_environment(settings: Settings) -> Environment:
             kernel=machine.kernel(),
             architecture=machine.architecture(),
         ),
-        shape={name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.node_image},
+        shape={name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.recorded_image},
         links_measured=links.measure_links(compose) if settings.values.get("LINKS") else [],
         settings=settings.public(),
     )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from corda_lab.errors import LabError
 from corda_lab.host import engine, plugins
 from corda_lab.host.processes import follow, last_line, last_lines, last_words
-from corda_lab.lab import cordapps, doctor, images, ownership, shape, start_cost
+from corda_lab.lab import cordapps, doctor, images, ownership, project, shape, start_cost
 from corda_lab.lab.addresses import urls
 from corda_lab.lab.compose import Compose, Service
 from corda_lab.lab.links import show_links
@@ -188,6 +188,8 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
     shape.require_possible(settings)
     check_extra_cordapps(settings)
     prepare_engine()
+    project.require_own(settings.project)
+    project.name_former(settings.project)
     prepare_images(settings, forced)
     check_machine(settings)
     build(settings)
@@ -201,6 +203,7 @@ def down(settings: Settings, *, volumes: bool, mark: str | None = None) -> None:
 
     ``mark`` is the record in ``ownership`` for anything that remains.
     """
+    project.require_own(settings.project)
     ownership.mark(settings.project, mark)
     with ui.phase("Stopping the lab" + (" and deleting its volumes" if volumes else "")):
         # Include the services of all shapes: Compose does not stop services of inactive profiles.

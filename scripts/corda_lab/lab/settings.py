@@ -9,11 +9,17 @@ from string import ascii_uppercase
 
 from corda_lab.errors import LabError
 from corda_lab.knobs import checks
-from corda_lab.knobs.shape import BY_VARIABLE
+from corda_lab.knobs.shape import BY_VARIABLE, LAB_IMAGES
 from corda_lab.paths import ENV_FILE
 from lab_workload.load import PARTIES_MAX
 
 PROJECT_DEFAULT = "corda-lab"
+"""Name of the Compose project in ``compose.yaml``, and the beginning of the names that ``project`` makes."""
+
+VARIABLE = "COMPOSE_PROJECT_NAME"
+OVERRIDE = "compose.override.yaml"
+"""File with the name of the project of this checkout; Compose also reads it."""
+
 NOTARY = "Notary"
 PARTIES = tuple(f"Party{letter}" for letter in ascii_uppercase[:PARTIES_MAX])
 """All parties of the largest network, in the order in which they join.
@@ -36,7 +42,17 @@ BASE_SERVICES = ("bridge", "locust", "prometheus", GRAFANA)
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _SIZE_FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+_PROJECT = re.compile(r"""^name:\s*["']?([a-z0-9][a-z0-9_-]*)["']?\s*(?:#.*)?$""", re.MULTILINE)
 _SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|CREDENTIAL", re.IGNORECASE)
+
+
+def project_in(checkout: Path) -> str | None:
+    """Return the name of the project in the override file of a checkout; None if there is none."""
+    try:
+        found = _PROJECT.search((checkout / OVERRIDE).read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+    return found[1] if found else None
 
 
 def parse_env_file(text: str, *, name: str) -> dict[str, str]:
@@ -126,7 +142,31 @@ class Settings:
     @property
     def node_image(self) -> str:
         """Name of the image of every node."""
-        return self["CORDA_IMAGE"].replace("${CORDA_VERSION}", self["CORDA_VERSION"])
+        return self.foreign_image or self.own_image(f"node:{self['CORDA_VERSION']}")
+
+    @property
+    def foreign_image(self) -> str:
+        """Name of the image of every node if the lab does not build it, otherwise empty."""
+        image = self["CORDA_IMAGE"].replace("${CORDA_VERSION}", self["CORDA_VERSION"])
+        return "" if image.startswith(LAB_IMAGES) else image
+
+    @property
+    def recorded_image(self) -> str:
+        """The image of every node as manifests name it: that of the lab has the same name in every checkout."""
+        return self.foreign_image or f"{LAB_IMAGES}{self['CORDA_VERSION']}"
+
+    def own_image(self, name: str) -> str:
+        """Return the name of an image that the lab builds, such as ``locust``, as compose.yaml has it.
+
+        Every project has its own, so checkouts with different code never replace each other's images. Their builds
+        share the cache.
+        """
+        return f"{self.project}/{name}"
+
+    def recorded_name(self, image: str) -> str:
+        """Return the name of an image as manifests have it: without the project if the lab has built it."""
+        own = self.own_image("")
+        return f"{PROJECT_DEFAULT}/{image.removeprefix(own)}" if image.startswith(own) else image
 
     @property
     def extra_services(self) -> tuple[str, ...]:
@@ -155,10 +195,11 @@ def load_settings(env_file: Path = ENV_FILE, environment: Mapping[str, str] | No
         ) from None
     values = parse_env_file(text, name=env_file.name)
     values.update({name: environment[name] for name in values if name in environment})
-    project = environment.get("COMPOSE_PROJECT_NAME", PROJECT_DEFAULT)
+    # The order in which Compose itself looks for the name.
+    project = environment.get(VARIABLE) or values.get(VARIABLE) or project_in(env_file.parent) or PROJECT_DEFAULT
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", project):
         raise LabError(
-            f"COMPOSE_PROJECT_NAME: {project!r} is not a project name",
+            f"{VARIABLE}: {project!r} is not a project name",
             "Use lower-case letters, digits, hyphens and underscores.",
         )
     return Settings(values, project)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from corda_lab.errors import LabError
 from corda_lab.knobs import checks
-from corda_lab.knobs.shape import CORDA_VERSIONS, KNOBS, LAB_IMAGES, SIZES
+from corda_lab.knobs.shape import CORDA_VERSIONS, KNOBS, SIZES
 from corda_lab.lab.compose import run_docker
 from corda_lab.lab.cordapps import platform_version
 from corda_lab.lab.settings import Settings, parse_size
@@ -85,7 +85,7 @@ def problems(settings: Settings, *, cores: int | None = None) -> list[Problem]:
         for knob in KNOBS
         if (text := checks.problem(knob, settings[knob.variable], cores=cores)) is not None
     ]
-    if is_enterprise(settings["NODE_PRESET"]) and settings.node_image.startswith(LAB_IMAGES):
+    if is_enterprise(settings["NODE_PRESET"]) and not settings.foreign_image:
         found.append(
             Problem.of(
                 "NODE_PRESET",

@@ -3,14 +3,17 @@
 import contextlib
 import json
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from corda_lab import locks
 from corda_lab.atomic import whole_folder
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
@@ -37,7 +40,13 @@ dropped, ``drops.parquet``."""
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60
 UNFINISHED = "unfinished"
-"""Folder of interrupted sweeps, which can be resumed."""
+"""Folder of the runs and sweeps that are in progress, failed or were interrupted."""
+
+FINISHED = ".finished-"
+"""Name prefix of the folder of an unfinished run or sweep that is being deleted."""
+
+FREE_BYTES_MIN = 200 * 1024**2
+"""Free disk space without which nothing is measured: room for the rows and metrics of a large run."""
 
 
 def check_name(name: str, *, option: str, length_max: int = NAME_LENGTH_MAX) -> str:
@@ -53,6 +62,11 @@ def check_name(name: str, *, option: str, length_max: int = NAME_LENGTH_MAX) -> 
 def run_id(name: str, *, at: datetime | None = None) -> str:
     """The id of a run: ``<utc>-<name>``, which sorts by time."""
     return f"{(at or datetime.now(UTC)):%Y%m%dT%H%M%SZ}-{name}"
+
+
+def now() -> str:
+    """The current time as ISO 8601 text in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -104,6 +118,35 @@ def require_free(identity: str, *, results: Path | None = None) -> None:
     final = (results or RESULTS) / identity
     if final.exists():
         raise LabError(f"{final} already exists", "Start again a second later, or give another --name.")
+
+
+def unwritable(folder: Path, error: OSError) -> LabError:
+    """Return the error for a folder of results that cannot be written."""
+    return LabError(
+        f"{folder}: results cannot be written there ({error.strerror or error})",
+        "Make the folder writable or free some disk space, or set LAB_RESULTS_DIR to another folder.",
+    )
+
+
+def require_writable(*, results: Path | None = None) -> None:
+    """Check, before anything is measured, that results can be stored. Raises LabError that names the folder."""
+    results = results or RESULTS
+    for folder in (results, unfinished_folder(results=results)):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder) as probe:
+                # A full disk or a used-up quota often still takes an empty file.
+                probe.write(bytes(1024**2))
+                probe.flush()
+            free = shutil.disk_usage(folder).free
+        except OSError as error:
+            raise unwritable(folder, error) from None
+        if free < FREE_BYTES_MIN:
+            raise LabError(
+                f"{folder}: only {free / 1024**2:.0f} MiB of disk space are free; a run may need"
+                f" {FREE_BYTES_MIN / 1024**2:.0f} MiB",
+                "Free some disk space, or set LAB_RESULTS_DIR to a folder on another disk.",
+            )
 
 
 @contextmanager
@@ -165,11 +208,13 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
             f"{name!r} matches {len(matches)} runs: {', '.join(run.name for run in matches)}",
             "Give the full name of one of them.",
         )
+    if any(path.name.startswith(name) or name_of(path.name) == name for path in unfinished_folders(results=results)):
+        raise LabError(f"{name!r} has no results, because it did not finish", f"See `scripts/lab report {name}`.")
     raise LabError(f"There is no run {name!r} in {results}", "`scripts/lab list` shows all runs.")
 
 
 class UnfinishedSweep(BaseModel):
-    """A sweep that was interrupted. ``steps`` is the number of complete steps.
+    """A sweep that is in progress or was interrupted. ``steps`` is the number of complete steps.
 
     It can be resumed unless it is ``damaged``, or was started by another version of the lab; then that has the reason.
     """
@@ -178,13 +223,14 @@ class UnfinishedSweep(BaseModel):
     kind: str = "sweep"
     steps: int
     steps_planned: int
+    state: Literal["in progress", "interrupted"] = "interrupted"
     finished: bool = False
     damaged: str | None = None
 
 
 def unfinished(*, results: Path | None = None) -> list[UnfinishedSweep]:
-    """The interrupted sweeps, oldest first."""
-    return [_unfinished_sweep(folder) for folder in unfinished_folders(results=results)]
+    """The sweeps in progress or interrupted, oldest first."""
+    return [_unfinished_sweep(folder) for folder in unfinished_sweeps(results=results)]
 
 
 def _unfinished_sweep(folder: Path) -> UnfinishedSweep:
@@ -193,20 +239,59 @@ def _unfinished_sweep(folder: Path) -> UnfinishedSweep:
         planned = len(read_plan(folder)["steps"])
     except LabError as error:
         return UnfinishedSweep(run=folder.name, steps=done, steps_planned=0, damaged=error.message)
-    return UnfinishedSweep(run=folder.name, steps=done, steps_planned=planned)
+    state: Literal["in progress", "interrupted"] = "in progress" if locks.is_locked(folder) else "interrupted"
+    return UnfinishedSweep(run=folder.name, steps=done, steps_planned=planned, state=state)
 
 
 def unfinished_folder(*, results: Path | None = None) -> Path:
-    """The folder of all unfinished sweeps."""
+    """The folder of all unfinished runs and sweeps."""
     return (results or RESULTS) / UNFINISHED
 
 
 def unfinished_folders(*, results: Path | None = None) -> list[Path]:
-    """The folders of the interrupted sweeps, oldest first."""
+    """The folders of the unfinished runs and sweeps, oldest first."""
     folder = unfinished_folder(results=results)
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if RUN_NAME.fullmatch(path.name))
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether an unfinished folder is that of a run, with the evidence of one load, and not of a sweep."""
+    return (folder / "load.json").is_file() or (folder / "rows").is_dir()
+
+
+def unfinished_sweeps(*, results: Path | None = None) -> list[Path]:
+    """The folders of the unfinished sweeps, oldest first."""
+    return [folder for folder in unfinished_folders(results=results) if not is_run(folder)]
+
+
+@contextmanager
+def in_progress(unfinished: Path) -> Iterator[None]:
+    """Hold the lock of an unfinished run or sweep. Raises LabError if another command works on it, or it is gone."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locks.locked(unfinished))
+        except BlockingIOError:
+            raise LabError(f"{unfinished.name} is in progress in another command", "Wait for it or stop it.") from None
+        except OSError as error:
+            raise LabError(
+                f"{unfinished}: cannot be read ({error.strerror})", "`scripts/lab list` shows all."
+            ) from None
+        yield
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Delete an unfinished run or sweep. It is renamed first: half deleted, it would look unfinished."""
+    gone = folder.with_name(f"{FINISHED}{folder.name}")
+    folder.rename(gone)
+    shutil.rmtree(gone)
+
+
+def tidy_unfinished(*, results: Path | None = None) -> None:
+    """Delete what killed processes left half deleted."""
+    for path in unfinished_folder(results=results).glob(f"{FINISHED}*"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def complete_steps(sweep: Path) -> list[Path]:

@@ -18,6 +18,8 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.host.processes import last_lines
 from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.settings import Settings
+from corda_lab.results.manifest import Environment, Image
 from corda_lab.runs import interrupts
 from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.runs.live import LiveRate
@@ -40,6 +42,8 @@ WORKERS_END_SECONDS_MAX = 60
 POLL_SECONDS = 3.0
 """Polling interval during the load. Each poll runs the Docker client, which takes CPU time from the measured system."""
 SETUP_POLL_SECONDS = 1.0
+FLUSH_SECONDS = 2
+"""Time that the generator gets to write its last rows when a run fails or is interrupted."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,18 @@ def container_names(project: str, plan: RunPlan) -> LoadContainers:
 @contextmanager
 def load_containers(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]:
     """Start the containers that generate the load. They and their files are always removed after the block."""
+    try:
+        with generating(compose, plan) as names:
+            yield names
+    finally:
+        with interrupts.held_back():
+            remove = f"rm -f {ROWS_DIRECTORY}/{plan.identity}.*"
+            compose.run("exec", "-T", "locust", "sh", "-c", remove, check=False)
+
+
+@contextmanager
+def generating(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]:
+    """Start the containers that generate the load, and remove them after the block. Their files stay in the volume."""
     names = container_names(compose.project, plan)
     label = f"{RUN_LABEL}={plan.identity}"
     common = ("run", "--detach", "--no-deps", "--label", label)
@@ -75,22 +91,46 @@ def load_containers(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]
         ui.note(compose.shown(*arguments))
         start(compose, arguments)
         for index, worker in enumerate(names.workers, start=1):
-            start(compose, [*common, "--name", worker, "locust", *plan.worker_arguments(index, names.driver)])
+            arguments = plan.worker_arguments(index, host_name(names.driver))
+            start(compose, [*common, "--name", worker, "locust", *arguments])
         await_workers(names)
         yield names
+    except BaseException:
+        # Rows are written within a second of the end of their request.
+        with interrupts.held_back():
+            run_docker(["stop", "-t", str(FLUSH_SECONDS), *names.all])
+        raise
     finally:
         # A second Ctrl-C must not leave behind a container that still sends load.
         with interrupts.held_back():
             labelled = run_docker(["ps", "--all", "--quiet", "--filter", f"label={label}"]).stdout.split()
             run_docker(["rm", "--force", *names.all, *labelled])
-            remove = f"rm -f {ROWS_DIRECTORY}/{plan.identity}.*"
-            compose.run("exec", "-T", "locust", "sh", "-c", remove, check=False)
 
 
 def start(compose: Compose, arguments: list[str]) -> None:
     """Start one container. Interrupts are deferred, because a killed client may leave a container that starts later."""
     with interrupts.held_back():
         compose.run(*arguments)
+
+
+def with_load_images(environment: Environment, names: LoadContainers, settings: Settings) -> Environment:
+    """Return the environment with the image of the driver as that of ``locust``, and every worker image that differs.
+
+    Before, it had the image of the web UI's container, which generates none of the load. Raises LabError.
+    """
+    form = "{{.Config.Image}} {{.Image}}"
+    lines = run_docker(["container", "inspect", "--format", form, *names.all]).stdout.splitlines()
+    if len(lines) != len(names.all):
+        raise LabError("A load container was removed during the run", "Start the run again.", exit_code=1)
+    found = (line.split() for line in lines)
+    driver, *workers = [Image(name=settings.recorded_name(name), id=identity) for name, identity in found]
+    others = {f"locust worker {index}": image for index, image in enumerate(workers, start=1) if image != driver}
+    return environment.model_copy(update={"images": {**environment.images, "locust": driver, **others}})
+
+
+def host_name(container: str) -> str:
+    """Return a name of a container for other containers: its short id, as its own name may be too long for DNS."""
+    return run_docker(["container", "inspect", "--format", "{{.Id}}", container]).stdout.strip()[:12]
 
 
 def exit_codes(names: tuple[str, ...]) -> dict[str, int | None]:

@@ -41,6 +41,11 @@ class Observer:
         self._dropped = stage_rows.dropped_rows(prometheus)
         self._costs = readings.read(compose, prometheus, list(self._nodes))
 
+    @property
+    def before(self) -> counts.Snapshot:
+        """The counters of bridge, nodes and vaults before the load."""
+        return self._before
+
     def count(self, requests: pl.DataFrame, ended_at: float) -> counts.Counts:
         """Wait until the lab is at rest, and return the four counts over the load. ``ended_at`` is in Unix seconds."""
         counted = counters.count_run(

@@ -6,10 +6,11 @@ import httpx
 
 from corda_lab.clients.bridge import START_REMEDY, Bridge, Node
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle
+from corda_lab.lab import lifecycle, project
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
+from corda_lab.runs import leftovers
 from corda_lab.steps.load import LoadOptions, check_options
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
@@ -20,6 +21,7 @@ from lab_workload.workload import Workload
 
 def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
     """Check that every service of the lab except Grafana is ready. Returns the nodes by name. Raises LabError."""
+    project.require_own(compose.project)
     services = {service.name: service for service in compose.services()}
     needed = [name for name in (*BASE_SERVICES, *compose.settings.extra_services) if name != GRAFANA]
     missing = [name for name in needed if name not in services or not services[name].is_ready]
@@ -89,6 +91,7 @@ def plan(run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge)
     options, workload = run.options, run.workload
     lifecycle.require_engine()
     nodes = check_lab_is_up(compose, bridge)
+    leftovers.collect(compose)
     check_attachments(workload, settings)
     subject = resolve_subject(options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))

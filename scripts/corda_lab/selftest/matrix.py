@@ -11,7 +11,7 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.knobs import checks
 from corda_lab.knobs.shape import CORDA_VERSIONS
-from corda_lab.lab import doctor, lifecycle
+from corda_lab.lab import doctor, lifecycle, lock, project
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import CACHE
 from corda_lab.runs import execute
@@ -19,7 +19,7 @@ from corda_lab.steps.failures import unwanted_words
 from corda_lab.steps.load import LoadOptions
 from corda_lab.text import tables, ui
 
-PROJECT = "corda-lab-matrix"
+SUFFIX = "matrix"
 WORKLOAD = "iou"
 USERS = 4
 SECONDS = 20.0
@@ -38,12 +38,18 @@ class Cell:
 
 
 @contextmanager
-def own_project(name: str, results: Path, knobs: Mapping[str, str] | None = None) -> Iterator[Settings]:
-    """Yield settings for a separate lab on free ports, with some knobs set. The environment is restored afterwards."""
+def own_project(suffix: str, results: Path, knobs: Mapping[str, str] | None = None) -> Iterator[Settings]:
+    """Yield settings for a separate lab of this checkout on free ports, with some knobs set.
+
+    The environment is restored afterwards. Raises LabError if another command uses the same separate lab.
+    """
+    project.settle()
+    name = f"{load_settings().project}-{suffix}"
     own = {"COMPOSE_PROJECT_NAME": name, "LAB_RESULTS_DIR": str(results), **(knobs or {})}
     ports = doctor.free_ports(len(doctor.PORTS))
     own.update({variable: str(port) for variable, port in zip(doctor.PORTS, ports, strict=True)})
-    with environment(own):
+    # Not the lock of that lab: the commands under test take it.
+    with lock.held(f"{name}-tests"), environment(own):
         yield load_settings()
 
 
@@ -83,7 +89,7 @@ def check(settings: Settings, images: lifecycle.ImageChoice | None) -> tuple[str
 def run_all(images: lifecycle.ImageChoice | None) -> list[Cell]:
     """Run all combinations one after another, and print the result of each."""
     cells = []
-    with own_project(PROJECT, CACHE / "matrix-results") as settings:
+    with own_project(SUFFIX, CACHE / "matrix-results") as settings:
         lifecycle.down(settings, volumes=True)
         for database, version in product(checks.names("databases"), CORDA_VERSIONS):
             started = time.monotonic()

@@ -27,7 +27,8 @@ from corda_lab.selftest.linters import LINTERS, sources
 from corda_lab.selftest.parts import SuitePart
 from corda_lab.text import ui
 
-TEST_PROJECT = "corda-lab-test"
+TEST_SUFFIX = "test"
+"""Suffix of the name of the project of the lab under test."""
 TEST_PRESET = "tuned"
 """Preset of the lab under test. Its nodes start in half the time of ``stock``. Tests of other presets set their own."""
 
@@ -218,7 +219,7 @@ def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
     """
     results = CACHE / "test-results"
     shutil.rmtree(results, ignore_errors=True)
-    with matrix.own_project(TEST_PROJECT, results, {"NODE_PRESET": TEST_PRESET}) as settings:
+    with matrix.own_project(TEST_SUFFIX, results, {"NODE_PRESET": TEST_PRESET}) as settings:
         try:
             # An interrupted test may have left a lab, which would not be fresh.
             lifecycle.down(settings, volumes=True)

@@ -10,10 +10,10 @@ from corda_lab.analysis.comparison import parse_share
 from corda_lab.analysis.points import METRICS
 from corda_lab.errors import LabError
 from corda_lab.knobs import labels
-from corda_lab.lab import lifecycle
+from corda_lab.lab import lifecycle, lock
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, ROOT
-from corda_lab.results import stored
+from corda_lab.results import folders, stored
 from corda_lab.stats.power import POWER, REPEATS_MAX
 from corda_lab.sweeps import execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
@@ -97,17 +97,21 @@ def begin(wanted: SweepRequest, settings: Settings) -> SweepResult:
     sweep = read(wanted)
     checked = plan.plan_sweep(sweep, settings)
     show_plan(sweep, checked, settings)
-    with store.only_one():
+    with lock.held(settings.project):
+        folders.require_writable()
         lab = Lab(settings, wanted.images, fresh=sweep.fields.fresh)
         if not wanted.replace:
             lab.require_replaceable()
-        return run(sweep, execute.begin(sweep, checked, settings), settings, lab)
+        kept = execute.begin(sweep, checked, settings)
+        with folders.in_progress(kept.folder):
+            return run(sweep, kept, settings, lab)
 
 
 def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
     """Run the missing steps of an unfinished sweep."""
-    with store.only_one():
-        kept = unfinished(wanted.file)
+    kept = unfinished(wanted.file)
+    with lock.held(settings.project), folders.in_progress(kept.folder):
+        folders.require_writable()
         sweep = stored_sweep(kept)
         execute.require_unchanged(kept, sweep, settings)
         ui.note(f"{kept.identity}: {len(kept.done)} steps are complete")
@@ -119,8 +123,9 @@ def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
 
 def finish(wanted: SweepRequest) -> SweepResult:
     """Store the complete steps of an unfinished sweep as a run."""
-    with store.only_one():
-        kept = unfinished(wanted.file)
+    kept = unfinished(wanted.file)
+    with folders.in_progress(kept.folder):
+        folders.require_writable()
         kept.tidy()
         sweep = stored_sweep(kept)
         folder = execute.finish(sweep, kept, find_max.found_so_far(sweep, kept))
@@ -192,7 +197,7 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
         key = step.lab_key(fields.fresh)
         is_new, last = key != last, key
         wanted = plan.settings_of(step.variables, settings)
-        described = labels.describe({**wanted.values, "CORDA_IMAGE": wanted.node_image}) if is_new else ""
+        described = labels.describe({**wanted.values, "CORDA_IMAGE": wanted.recorded_image}) if is_new else ""
         table.add_row(str(step.index), step.label, str(step.repeat), step.workload, described)
     tables.show(table)
     left = plan.estimate(steps, settings, fresh=fields.fresh)

@@ -5,9 +5,11 @@ import time
 
 from corda_lab.errors import BAD_INPUT, FinalError, LabError
 from corda_lab.lab import lifecycle, ownership, shape
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment
+from corda_lab.runs import leftovers
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.sweeps.schema import Fresh
@@ -56,6 +58,7 @@ class Lab:
         """Start a lab in place of the existing one, if any."""
         try:
             if ownership.present(wanted.project) is not None:
+                leftovers.collect(Compose(wanted))
                 lifecycle.down(wanted, volumes=True, mark=ownership.STARTING)
             lifecycle.up(wanted, self._images, mark=ownership.STARTING)
         except LabError as error:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
+from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.results.folders import read_model
 from corda_lab.results.manifest import Environment
-from corda_lab.runs import execute, preflight
+from corda_lab.runs import execute, preflight, recording
 from corda_lab.steps import validity
 from corda_lab.steps.entry import StepEntry, VerdictEntry
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors, unwanted_words
@@ -73,7 +74,10 @@ class Runner:
         settings, environment = self._lab.prepare(step)
         self._require_same_images(environment)
         run = preflight.prepare(step.options(f"{self._sweep.name}-{step.index:04d}"))
-        measured = execute.measure(run, settings, environment)
+        with recording.recorded(self._kept.attempt_folder(step)) as recorded:
+            measured = execute.measure(run, settings, recorded, environment)
+        # The image of the load generator is only known now.
+        self._require_same_images(measured.environment)
         problems = judge.failings(measured.step, self._sweep.fields)
         found = placed(measured.step, step, problems)
         return measured.with_step(found.updated(flags=[*found.flags, *self._slower_than_first(found)]))
@@ -109,7 +113,11 @@ class Runner:
                 self._keep_failure(step, attempt, error)
                 self._lab.forget()
                 continue
-            self._kept.keep(step, measured)
+            try:
+                self._kept.keep(step, measured)
+            except OSError as error:
+                raise FinalError(problems=folders.unwritable(self._kept.folder, error).problems) from None
+            self._kept.drop_attempt(step)
             self.failed.pop(step.key, None)
             if not measured.step.counts.at_rest:
                 # The next step would not start on a lab with flows in flight.
@@ -132,6 +140,7 @@ class Runner:
                 break
             before += trouble
             ui.note(f"invalid: {'; '.join(sentences(trouble))}: rerun {attempt + 1} of at most {retries}")
+            self._kept.drop_attempt(step)
             # On the same lab, a rerun would have warmer nodes and a longer ledger than the other repeats.
             self._lab.forget()
         return measured.with_step(measured.step.updated(measured_again=before))
@@ -155,11 +164,10 @@ class Runner:
         return is_sustained(measured)
 
     def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
-        """Store the error and the nodes' logs of a failed attempt, before the lab is started again."""
+        """Store the evidence, the error and the nodes' logs of a failed attempt, before the lab is started again."""
         ui.warn(f"step {step.key}, attempt {attempt} of {ATTEMPTS_MAX}: {error.message}")
         self.failed[step.key] = error.message
-        folder = self._kept.folder / store.FAILED / f"{step.index:04d}-{step.key}-{attempt}"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = self._kept.set_aside(step)
         (folder / "error.txt").write_text(f"{error.message}\n{error.remedy}\n", encoding="utf-8")
         # If the engine does not answer, there are no logs.
         with contextlib.suppress(LabError):

@@ -4,12 +4,9 @@
 when it ends. ``finish`` turns the steps into a run. If the process ends for any reason, another can continue.
 """
 
-import fcntl
 import hashlib
-import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +28,8 @@ SHAPE_FOLDERS = tuple(knob.folder for knob in KNOBS if knob.kind is Kind.FILE)
 
 FAILED = "failed"
 """Folder of failed attempts, each with its error and the nodes' logs."""
-FINISHED = ".finished-"
+ATTEMPTS = "attempts"
+"""Folder of the attempts in progress, each with the evidence of its load."""
 
 
 def digest(paths: Sequence[Path]) -> str:
@@ -90,6 +88,39 @@ class Unfinished:
     def read(self, step: PlannedStep) -> Measured:
         """Read a complete step."""
         return files.read_step(self._step_folder(step))
+
+    def attempt_folder(self, step: PlannedStep) -> Path:
+        """Return the folder for the evidence of an attempt at a step."""
+        return self.folder / ATTEMPTS / self._step_folder(step).name
+
+    def drop_attempt(self, step: PlannedStep) -> None:
+        """Delete the evidence of an attempt whose step is stored, or is measured again because of the machine."""
+        folder = self.attempt_folder(step)
+        if folder.exists():
+            shutil.rmtree(folder)
+
+    def _settle_attempts(self) -> None:
+        folder = self.folder / ATTEMPTS
+        for attempt in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if (self.folder / "steps" / attempt.name).is_dir():
+                shutil.rmtree(attempt)
+            else:
+                self._set_aside(attempt)
+
+    def set_aside(self, step: PlannedStep) -> Path:
+        """Move the evidence of an attempt at a step to ``failed``. Returns its folder there, which may be empty."""
+        return self._set_aside(self.attempt_folder(step))
+
+    def _set_aside(self, attempt: Path) -> Path:
+        number = 1
+        while (folder := self.folder / FAILED / f"{attempt.name}-{number}").exists():
+            number += 1
+        folder.parent.mkdir(exist_ok=True)
+        if attempt.exists():
+            attempt.rename(folder)
+        else:
+            folder.mkdir()
+        return folder
 
     def _broken_file(self, step: PlannedStep) -> Path:
         return self.folder / "broken" / f"{step.index:04d}-{step.key}.txt"
@@ -153,16 +184,13 @@ class Unfinished:
                 page.render(folder)
                 if (self.folder / FAILED).is_dir():
                     shutil.copytree(self.folder / FAILED, folder / FAILED)
-        # Rename first, and delete then: a half-deleted folder would look like an unfinished sweep.
-        gone = self.folder.with_name(f"{FINISHED}{self.identity}")
-        self.folder.rename(gone)
-        shutil.rmtree(gone)
+        folders.remove_unfinished(self.folder)
         return final
 
     def tidy(self) -> None:
-        """Delete what a killed process left behind, half-written or half-deleted."""
-        for path in self.folder.parent.glob(f"{FINISHED}*"):
-            shutil.rmtree(path)
+        """Delete what a killed process left half-written or half-deleted, and set the attempts aside that it began."""
+        folders.tidy_unfinished(results=self.folder.parent.parent)
+        self._settle_attempts()
         for folder in (self.folder / "steps", self.folder.parent.parent):
             for path in folder.glob(f"{atomic.PARTIAL}*") if folder.is_dir() else ():
                 if folder.name == "steps" or path.name.startswith(f"{atomic.PARTIAL}{self.identity}-"):
@@ -183,7 +211,7 @@ def create(identity: str, text: str, plan: PlanFile, *, results_folder: Path | N
 
 def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
     """Return the latest unfinished sweep, or the latest one with this name or id, quick or not. Raises LabError."""
-    found = folders.unfinished_folders(results=results_folder)
+    found = folders.unfinished_sweeps(results=results_folder)
     if not found:
         raise LabError("There is no unfinished sweep", "Start one, for example: scripts/lab sweep smoke")
     if name is None:
@@ -197,24 +225,3 @@ def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
 def read(folder: Path) -> Unfinished:
     """Read the plan of an unfinished sweep. Raises LabError if it is damaged, or by another version of the lab."""
     return Unfinished(folder, folders.as_model(folder / "plan.json", folders.read_plan(folder), PlanFile))
-
-
-@contextmanager
-def only_one(*, results_folder: Path | None = None) -> Iterator[None]:
-    """Hold the lock that prevents two sweeps at once, because each would disturb the other. Raises LabError.
-
-    The operating system releases the lock when the process ends.
-    """
-    folder = folders.unfinished_folder(results=results_folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LabError(
-                "Another sweep is in progress", "Wait for it to end: two sweeps at once would disturb each other."
-            ) from None
-        yield
-    finally:
-        os.close(handle)

@@ -112,7 +112,7 @@ def test_without_an_engine_there_is_one_error_with_a_remedy(arguments: list[str]
     assert done.returncode == 2
     assert "engine" in done.stderr
     assert "Traceback" not in done.stderr
-    assert not list(tmp_path.iterdir())
+    assert not [path for path in tmp_path.rglob("*") if path.name != "unfinished"]
 
 
 def test_doctor_names_what_is_missing_and_fails() -> None:

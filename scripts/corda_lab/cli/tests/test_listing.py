@@ -12,7 +12,7 @@ from corda_lab.analysis import listing, points
 from corda_lab.analysis.listing import DamagedRun, RunSummary
 from corda_lab.cli import results
 from corda_lab.errors import LabError
-from corda_lab.results import folders, stored
+from corda_lab.results import evidence, folders, stored
 from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
 
@@ -140,3 +140,36 @@ def test_a_step_that_contradicts_the_run_is_an_error_with_its_folder(
     with pytest.raises(LabError, match=message) as caught:
         stored.read(run)
     assert str(run) in caught.value.message
+
+
+def test_runs_without_results_are_listed_with_their_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(folders, "RESULTS", tmp_path)
+    unfinished = folders.unfinished_folder()
+    names = ("failed", "interrupted", "killed", "running")
+    for second, name in enumerate(names):
+        (unfinished / f"20260102T03040{second}Z-{name}" / "rows").mkdir(parents=True)
+    found = {folders.name_of(path.name): path for path in unfinished.iterdir()}
+    evidence.end(found["failed"], "failed", "The bridge is gone", rows=1)
+    evidence.end(found["interrupted"], "interrupted", evidence.INTERRUPTED, rows=0)
+    with folders.in_progress(found["running"]):
+        results.list_runs()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "failed: 20260102T030400Z-failed, The bridge is gone; 1 row; see `scripts/lab report 20260102T030400Z-failed`",
+        (
+            "interrupted: 20260102T030401Z-interrupted, it was interrupted; 0 rows;"
+            " see `scripts/lab report 20260102T030401Z-interrupted`"
+        ),
+        (
+            "interrupted: 20260102T030402Z-killed, its command was killed, or the machine went down;"
+            " its rows may still be in the lab's volume; see `scripts/lab report 20260102T030402Z-killed`"
+        ),
+        "in progress: 20260102T030403Z-running",
+    ]
+    results.report("failed")
+    said = capsys.readouterr().out
+    assert "20260102T030400Z-failed has no results" in said
+    assert "The bridge is gone" in said
+    assert "missing" in said

@@ -44,7 +44,7 @@ def test_judges_a_service(item: dict[str, object], condition: str, is_ready: boo
 def test_shows_the_command_that_a_person_would_type() -> None:
     compose = Compose(load_settings(ENV_FILE, {}))
     assert compose.shown("up", "--detach") == "docker compose up --detach"
-    assert compose.arguments("up")[-3:] == ["--project-name", "corda-lab", "up"]
+    assert compose.arguments("up")[-3:] == ["--project-name", compose.project, "up"]
 
 
 def test_last_lines_leave_blank_ones_out() -> None:

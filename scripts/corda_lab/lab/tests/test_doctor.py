@@ -1,6 +1,7 @@
 """What the doctor finds, and how it judges."""
 
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.lab import cordapps, doctor
-from corda_lab.lab.doctor import GIB, CheckKind, Level
+from corda_lab.lab.doctor import GIB, CheckKind, Level, Publisher
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 
@@ -43,13 +44,13 @@ def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: 
 
 def test_names_the_container_that_holds_a_port(taken_port: int) -> None:
     settings = settings_with(LOCUST_PORT=str(taken_port))
-    checks = doctor.check_ports(settings, published={taken_port: ("shop", "shop-web-1")})
+    checks = doctor.check_ports(settings, published={taken_port: Publisher("shop-web-1", "shop")})
     assert checks[1].finding == "used by the container shop-web-1"
 
 
 def test_a_port_that_this_lab_itself_holds_is_fine(taken_port: int) -> None:
     settings = settings_with(LOCUST_PORT=str(taken_port))
-    checks = doctor.check_ports(settings, published={taken_port: (settings.project, "corda-lab-locust-1")})
+    checks = doctor.check_ports(settings, published={taken_port: Publisher("x-locust-1", settings.project)})
     assert checks[1].level is Level.OK
 
 
@@ -62,11 +63,27 @@ def test_two_services_cannot_have_one_port() -> None:
 
 def test_reads_which_container_publishes_what() -> None:
     text = (
-        "corda-lab\tcorda-lab-bridge-1\t127.0.0.1:8080->8080/tcp\n"
-        "\tdb\t0.0.0.0:5432->5432/tcp, :::5432->5432/tcp\n"
-        "x\tquiet\t9404/tcp\n"
+        "my-lab\t/home/me/lab\tmy-lab-bridge-1\t127.0.0.1:8080->8080/tcp\n"
+        "\t\tdb\t0.0.0.0:5432->5432/tcp, :::5432->5432/tcp\n"
+        "x\t\tquiet\t9404/tcp\n"
     )
-    assert doctor.parse_published(text) == {8080: ("corda-lab", "corda-lab-bridge-1"), 5432: ("", "db")}
+    assert doctor.parse_published(text) == {
+        8080: Publisher("my-lab-bridge-1", "my-lab", "/home/me/lab"),
+        5432: Publisher("db"),
+    }
+
+
+def test_the_ports_of_the_lab_of_another_checkout_are_one_failure(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "lab").touch()
+    settings = settings_with()
+    other = Publisher("corda-lab-abc-bridge-1", "corda-lab-abc", str(tmp_path))
+    published = {settings.port(variable): other for variable in ("BRIDGE_PORT", "LOCUST_PORT")}
+    failures = [check for check in doctor.check_ports(settings, published=published) if check.level is Level.FAILURE]
+    (found,) = failures
+    assert found.name == f"ports {settings['BRIDGE_PORT']} (bridge), {settings['LOCUST_PORT']} (Locust's web UI)"
+    assert found.finding == f"used by the lab of another checkout, {tmp_path} (project corda-lab-abc)"
+    assert re.search(r"BRIDGE_PORT=\d+ LOCUST_PORT=\d+$", found.remedy)
 
 
 @pytest.mark.parametrize(

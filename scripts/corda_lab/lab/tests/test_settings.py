@@ -11,7 +11,7 @@ from corda_lab.paths import ENV_FILE
 
 def test_reads_the_repository_s_own_file() -> None:
     settings = load_settings(ENV_FILE, {})
-    assert settings.project == "corda-lab"
+    assert settings.project.startswith("corda-lab")
     assert settings.url("BRIDGE_PORT") == "http://127.0.0.1:8080"
     assert settings.size("NODE_MEMORY") > settings.size("NODE_HEAP")
 
@@ -23,6 +23,31 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert settings.port("BRIDGE_PORT") == 18080
     assert settings.project == "other"
     assert "UNRELATED" not in settings.values
+
+
+def test_the_project_is_found_where_compose_looks_for_it_and_in_the_same_order(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("", encoding="utf-8")
+
+    def project(**environment: str) -> str:
+        return load_settings(tmp_path / ".env", environment).project
+
+    assert project() == "corda-lab"
+    (tmp_path / "compose.override.yaml").write_text("services: {}\nname: 'from-file' # why\n", encoding="utf-8")
+    assert project() == "from-file"
+    (tmp_path / ".env").write_text("COMPOSE_PROJECT_NAME=from-env-file\n", encoding="utf-8")
+    assert project() == "from-env-file"
+    assert project(COMPOSE_PROJECT_NAME="from-environment") == "from-environment"
+
+
+def test_the_lab_s_own_images_belong_to_the_project_and_have_one_name_in_manifests(tmp_path: Path) -> None:
+    settings = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "mine", "CORDA_VERSION": "4.5"})
+    assert (settings.node_image, settings.recorded_image) == ("mine/node:4.5", "corda-lab/node:4.5")
+    assert settings.recorded_name("mine/locust") == "corda-lab/locust"
+    assert settings.recorded_name("prom/prometheus:v3.5.0") == "prom/prometheus:v3.5.0"
+    own = settings.with_values({"CORDA_IMAGE": "example.org/corda:${CORDA_VERSION}"})
+    assert own.node_image == own.recorded_image == own.foreign_image == "example.org/corda:4.5"
+    # The default of earlier versions, which a running lab may have as its label.
+    assert settings.with_values({"CORDA_IMAGE": "corda-lab/node:4.5"}).foreign_image == ""
 
 
 def test_understands_comments_quotes_and_export() -> None:

@@ -16,6 +16,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
+from corda_lab.results.manifest import Image
 from corda_lab.runs import containers, stage_rows
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
@@ -23,12 +24,15 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import run_end
-from corda_lab.testing.runs import RUN_IDENTITY, plan_of
+from corda_lab.testing.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
 
 OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
 TWO_WORKERS = replace(OPTIONS, workers=2)
-DRIVER = f"corda-lab-load-{RUN_IDENTITY}"
+DRIVER = f"my-lab-load-{RUN_IDENTITY}"
 
+
+SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab"})
+BRIDGE = Image(name="corda-lab/bridge:4.10", id="sha256:bridge")
 
 InstallDocker = Callable[[Mapping[str, str | list[str]]], Path]
 
@@ -49,7 +53,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallDocker:
             f"with open({str(calls)!r}, 'a') as file: file.write(json.dumps(sys.argv[1:]) + '\\n')\n"
             f"with open({str(calls)!r}) as file: lines = [' '.join(json.loads(line)) for line in file]\n"
             f"answers = {dict(answers)!r}\n"
-            "said = lines[-1]\n"
+            "said = ' '.join(sys.argv[1:])\n"
             "def text_of(part, text):\n"
             "    if isinstance(text, str): return text\n"
             "    return text[min(sum(part in line for line in lines), len(text)) - 1]\n"
@@ -70,7 +74,7 @@ def called(calls: Path) -> list[list[str]]:
 
 
 def compose() -> Compose:
-    return Compose(load_settings(ENV_FILE, {}))
+    return Compose(SETTINGS)
 
 
 def plan(options: LoadOptions = OPTIONS) -> RunPlan:
@@ -78,28 +82,52 @@ def plan(options: LoadOptions = OPTIONS) -> RunPlan:
 
 
 def test_one_process_is_one_container_and_workers_stand_beside_their_master() -> None:
-    assert containers.container_names("corda-lab", plan()).all == (DRIVER,)
-    names = containers.container_names("corda-lab", plan(TWO_WORKERS))
+    assert containers.container_names("my-lab", plan()).all == (DRIVER,)
+    names = containers.container_names("my-lab", plan(TWO_WORKERS))
     assert names.all == (DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2")
     assert containers.rows_files(plan()) == {0: f"{RUN_IDENTITY}.ndjson"}
     assert containers.rows_files(plan(TWO_WORKERS)) == {1: f"{RUN_IDENTITY}.1.ndjson", 2: f"{RUN_IDENTITY}.2.ndjson"}
 
 
 def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: InstallDocker) -> None:
-    calls = docker({"State.Status": "running\nrunning", "ps --all": "strange"})
+    calls = docker({"State.Status": "running\nrunning", "ps --all": "strange", "{{.Id}}": "0123456789abcdef"})
     with pytest.raises(KeyboardInterrupt), containers.load_containers(compose(), plan(TWO_WORKERS)):
         raise KeyboardInterrupt
     said = called(calls)
     started = [call for call in said if "run" in call]
     assert [call[call.index("--name") + 1] for call in started] == list(
-        containers.container_names("corda-lab", plan(TWO_WORKERS)).all
+        containers.container_names("my-lab", plan(TWO_WORKERS)).all
     )
     assert all(f"org.cordalab.run={RUN_IDENTITY}" in call for call in started)
     assert ["--use-aliases" in call for call in started] == [True, False, False]
+    # The name of a container may be longer than the 63 characters of a DNS label.
+    assert [call[call.index("--master-host") + 1] for call in started[1:]] == ["0123456789ab"] * 2
     (removed,) = [call for call in said if call[:2] == ["rm", "--force"]]
     # By name and by label: also one that the client started but was not there to tell of.
     assert removed[2:] == [DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2", "strange"]
     assert f"rm -f /var/lib/corda-lab/rows/{RUN_IDENTITY}.*" in said[-1]
+
+
+def test_the_files_of_a_load_stay_in_the_volume_until_they_are_stored(docker: InstallDocker) -> None:
+    calls = docker({})
+    with containers.generating(compose(), plan()):
+        pass
+    assert called(calls)[-1][:2] == ["rm", "--force"]
+    assert not [call for call in called(calls) if "rm -f" in " ".join(call)]
+
+
+def test_the_image_of_the_load_is_the_one_that_made_it(docker: InstallDocker) -> None:
+    docker({"inspect": "my-lab/locust sha256:new\nmy-lab/locust sha256:new\nmy-lab/locust sha256:odd"})
+    web_ui = Image(name="corda-lab/locust", id="sha256:old")
+    before = ENVIRONMENT.model_copy(update={"images": {"bridge": BRIDGE, "locust": web_ui}})
+    names = containers.container_names("my-lab", plan(TWO_WORKERS))
+    assert containers.with_load_images(before, names, SETTINGS).images == {
+        "bridge": BRIDGE,
+        "locust": Image(name="corda-lab/locust", id="sha256:new"),
+        "locust worker 2": Image(name="corda-lab/locust", id="sha256:odd"),
+    }
+    with pytest.raises(LabError, match="was removed"):
+        containers.with_load_images(before, containers.container_names("my-lab", plan()), SETTINGS)
 
 
 def test_containers_are_removed_when_a_worker_does_not_start(docker: InstallDocker) -> None:
@@ -117,7 +145,7 @@ def test_workers_that_ended_well_are_waited_for_until_their_master_ends(
     docker: InstallDocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(containers, "POLL_SECONDS", 0.01)
-    names = containers.container_names("corda-lab", plan(TWO_WORKERS))
+    names = containers.container_names("my-lab", plan(TWO_WORKERS))
     workers_done = f"/{DRIVER} running 0\n/{DRIVER}-worker-1 exited 0\n/{DRIVER}-worker-2 exited 0"
     docker({"inspect": [workers_done, workers_done, workers_done.replace("running", "exited")]})
     load = containers.generate_load(compose(), plan(TWO_WORKERS), Bridge("http://127.0.0.1:1"), names)
@@ -128,7 +156,7 @@ def test_workers_that_ended_well_are_waited_for_until_their_master_ends(
 def test_a_worker_that_ends_with_an_error_ends_the_run(
     docker: InstallDocker,
 ) -> None:
-    names = containers.container_names("corda-lab", plan(TWO_WORKERS))
+    names = containers.container_names("my-lab", plan(TWO_WORKERS))
     docker({"inspect": f"/{DRIVER} running 0\n/{DRIVER}-worker-1 exited 137\n/{DRIVER}-worker-2 running 0"})
     with pytest.raises(LabError, match="worker-1 ended early"):
         containers.generate_load(compose(), plan(TWO_WORKERS), Bridge("http://127.0.0.1:1"), names)
@@ -137,7 +165,7 @@ def test_a_worker_that_ends_with_an_error_ends_the_run(
 def test_tells_what_the_set_up_prepared(docker: InstallDocker) -> None:
     ready = {"setup": [{"name": "coins", "items": 500, "seconds": 2.5}]}
     docker({"ready.json": json.dumps(ready)})
-    names = containers.container_names("corda-lab", plan())
+    names = containers.container_names("my-lab", plan())
     assert [one.model_dump() for one in containers.await_setup(compose(), plan(), names)] == ready["setup"]
 
 
@@ -150,14 +178,14 @@ def test_a_set_up_that_fails_is_told_in_the_generator_s_words(docker: InstallDoc
         }
     )
     with pytest.raises(LabError, match=r"^rate_max: is missing\nnode: too$") as caught:
-        containers.await_setup(compose(), plan(), containers.container_names("corda-lab", plan()))
+        containers.await_setup(compose(), plan(), containers.container_names("my-lab", plan()))
     assert caught.value.exit_code == 2
 
 
 def test_a_container_that_is_gone_is_an_error(docker: InstallDocker) -> None:
     docker({"inspect": f"/{DRIVER} running 0"})
     with pytest.raises(LabError, match="worker-1 was removed"):
-        containers.exit_codes(containers.container_names("corda-lab", plan(TWO_WORKERS)).all)
+        containers.exit_codes(containers.container_names("my-lab", plan(TWO_WORKERS)).all)
 
 
 def test_stage_rows_of_a_node_that_is_gone_are_left_out(docker: InstallDocker, tmp_path: Path) -> None:

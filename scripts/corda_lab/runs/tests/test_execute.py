@@ -7,13 +7,15 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
-from corda_lab.results import folders
-from corda_lab.runs import execute, preflight
+from corda_lab.results import evidence, folders
+from corda_lab.runs import execute, leftovers, preflight, recording
 from corda_lab.runs.containers import Collected
+from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.testing import simulation
@@ -31,19 +33,23 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
     measured = measured_of(tmp_path, plan_of(OPTIONS), simulated, end)
     found: list[RunPlan] = []
 
-    def load_containers(_: object, plan: RunPlan) -> MagicMock:
+    def generating(_: object, plan: RunPlan) -> MagicMock:
         found.append(plan)
         return MagicMock()
 
     containers = SimpleNamespace(
-        load_containers=load_containers,
+        generating=generating,
+        with_load_images=lambda environment, *_: environment,
         await_setup=lambda *_: [],
         let_go=lambda *_: None,
         generate_load=MagicMock(),
         collect=lambda *_: Collected(measured.requests, measured.drops, end),
     )
-    for name in ("Bridge", "Observer", "Prometheus"):
+    for name in ("Bridge", "Prometheus"):
         monkeypatch.setattr(execute, name, MagicMock())
+    monkeypatch.setattr(execute, "Observer", lambda *_: MagicMock(before=Snapshot({}, {}, {})))
+    monkeypatch.setattr(recording, "RowsVolume", MagicMock())
+    monkeypatch.setattr(leftovers, "collect", lambda _: None)
     monkeypatch.setattr(execute, "containers", containers)
     monkeypatch.setattr(execute, "Observed", MagicMock())
     monkeypatch.setattr(execute, "build_step", lambda *_: measured.step)
@@ -72,6 +78,48 @@ def test_a_run_has_one_id(plans: list[RunPlan]) -> None:
     (plan,) = plans
     assert folder.name == plan.identity == folders.read_json(folder / "run.json")["id"] == "20260102T030400Z-short"
     assert plan.identity in plan.driver_arguments()
+
+
+def test_the_evidence_is_there_before_the_load_and_gone_when_the_run_is_stored(
+    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[set[str]] = []
+
+    def let_go(_: object, plan: RunPlan) -> None:
+        seen.append({path.name for path in (folders.unfinished_folder() / plan.identity).iterdir()})
+
+    monkeypatch.setattr("corda_lab.runs.execute.containers.let_go", let_go)
+    execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    assert seen == [
+        {"load.json", "workload.yaml", "environment.json", "setup.json", "counters.json", "rows"},
+    ]
+    assert list(folders.unfinished_folder().iterdir()) == []
+    assert len(folders.all_runs()) == 1
+
+
+def test_results_that_cannot_be_written_are_found_before_anything_starts(
+    plans: list[RunPlan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "file")
+    with pytest.raises(LabError, match="results cannot be written there"):
+        execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    assert plans == []
+
+
+def test_a_disk_that_is_full_after_the_load_loses_no_evidence(
+    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(page, "render", full)
+    with pytest.raises(LabError, match="No space left on device"):
+        execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    (found,) = evidence.unfinished_runs()
+    assert found.state == "failed"
+    assert "No space left on device" in (found.reason or "")
+    assert folders.all_runs() == []
 
 
 def test_a_run_is_named_after_its_option_or_its_workload() -> None:

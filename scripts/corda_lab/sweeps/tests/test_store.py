@@ -158,8 +158,8 @@ def live(folder: Path, sample: Path, ready: Any) -> None:
     page.render = lambda folder: folder
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     ready.set()
-    with store.only_one(results_folder=folder / "results"):
-        kept = store.find(None, results_folder=folder / "results")
+    kept = store.find(None, results_folder=folder / "results")
+    with folders.in_progress(kept.folder):
         kept.tidy()
         run_all(sweep_file(folder), kept, sample)
 
@@ -462,15 +462,32 @@ def test_a_search_fails_for_what_it_found_and_for_no_step_on_the_way(
     assert execute.problems_of(run) == expected
 
 
-def test_two_sweeps_do_not_run_at_once(tmp_path: Path) -> None:
-    with (
-        store.only_one(results_folder=tmp_path),
-        pytest.raises(LabError, match="Another sweep is in progress"),
-        store.only_one(results_folder=tmp_path),
-    ):
-        pass
-    with store.only_one(results_folder=tmp_path):
-        pass
+def test_a_sweep_in_progress_is_not_finished_by_another_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
+    kept = begin(tmp_path, sweep_file(tmp_path))
+    with folders.in_progress(kept.folder):
+        (listed,) = folders.unfinished()
+        assert listed.state == "in progress"
+        with pytest.raises(LabError, match=f"{kept.identity} is in progress in another command"):
+            finish(SweepRequest(None))
+
+
+def test_the_evidence_of_attempts_is_set_aside_until_their_step_is_stored(
+    tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "render", lambda folder: folder)
+    kept = begin(tmp_path, sweep_file(tmp_path))
+    first, second = kept.steps[:2]
+    for step in (first, second):
+        (kept.attempt_folder(step) / "rows").mkdir(parents=True)
+    kept.keep(first, files.read_step(sample))
+    kept.tidy()
+    failed = kept.folder / "failed"
+    assert [path.name for path in failed.iterdir()] == [f"0002-{second.key}-1"]
+    assert kept.set_aside(second) == failed / f"0002-{second.key}-2"
+    assert not any((kept.folder / "attempts").iterdir())
 
 
 def test_an_unfinished_sweep_is_found_by_name(tmp_path: Path) -> None:

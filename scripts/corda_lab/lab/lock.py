@@ -1,0 +1,74 @@
+"""The lock of a lab: one command at a time starts, stops, changes or loads it.
+
+The file of the lock says who holds it. What it says counts only as long as the lock itself is held, and the operating
+system releases that when the process ends. Commands that only read, such as ``lab status``, need no lock.
+"""
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from corda_lab import locks, paths
+from corda_lab.errors import LabError
+
+
+class Holder(BaseModel):
+    """Who holds the lock: the command as typed, its process, and the start in Unix seconds."""
+
+    command: str
+    process: int
+    since: float
+
+    @property
+    def words(self) -> str:
+        """```lab run iou`, process 4711, since 21:04:05``, with the day if that is not today."""
+        since = datetime.fromtimestamp(self.since).astimezone()
+        is_today = since.date() == datetime.now().astimezone().date()
+        form = "%H:%M:%S" if is_today else "%Y-%m-%d %H:%M:%S"
+        return f"`{self.command}`, process {self.process}, since {since:{form}}"
+
+
+def this_process() -> Holder:
+    """Return this process as a holder."""
+    return Holder(command=shlex.join(["lab", *sys.argv[1:]]), process=os.getpid(), since=time.time())
+
+
+def lock_file(project: str) -> Path:
+    """Return the path of the lock of a Compose project."""
+    return paths.CACHE / f"lab-{project}.lock"
+
+
+def holder(project: str) -> Holder | None:
+    """Return who wrote the lock file last; None if nobody did, or did not yet."""
+    try:
+        return Holder.model_validate_json(lock_file(project).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+@contextmanager
+def held(project: str) -> Iterator[None]:
+    """Hold the lock of a lab. Raises LabError, which names the command that holds it."""
+    file = lock_file(project)
+    with ExitStack() as stack:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+            stack.enter_context(locks.locked(file))
+            # Written in place: a file that replaced this one would not have its lock.
+            file.write_text(this_process().model_dump_json() + "\n", encoding="utf-8")
+        except BlockingIOError:
+            other = holder(project)
+            raise LabError(
+                f"Another command is using this lab{f': {other.words}' if other else ''}", "Wait for it or stop it."
+            ) from None
+        except OSError as error:
+            raise LabError(f"{file}: cannot be written ({error.strerror})", "Make it writable for this user.") from None
+        yield

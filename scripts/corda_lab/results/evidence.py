@@ -1,0 +1,162 @@
+"""The evidence of one load, in a folder that exists before the load starts and is deleted once its run is stored.
+
+Written before the load: ``load.json`` (what was asked for), ``workload.yaml``, ``environment.json``, ``setup.json``
+and ``counters.json``. Written at its end, however it ends: ``rows/``, with the files of the load generator. If no run
+is stored, ``end.json`` says why. The folder of a run is ``results/unfinished/<id>/``; a sweep has one for each attempt
+at a step. The command that fills a folder holds its lock, so a folder without a lock is one of an ended command.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corda_lab import atomic, locks
+from corda_lab.errors import LabError
+from corda_lab.results import folders
+from corda_lab.results.manifest import Environment
+
+LOAD = "load.json"
+END = "end.json"
+ROWS = "rows"
+ROWS_FILE = re.compile(r"[^.]+(\.\d+)?\.ndjson")
+"""Name of a file with rows: ``<id>.ndjson``, or ``<id>.<worker>.ndjson``. Other files in ``rows/`` have more dots."""
+
+KILLED = "its command was killed, or the machine went down"
+INTERRUPTED = "it was interrupted"
+
+Outcome = Literal["failed", "interrupted"]
+
+
+class LoadFile(BaseModel):
+    """The content of ``load.json``: the id of the load, the command, and what was asked for."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_: int = Field(default=folders.SCHEMA, alias="schema")
+    id: str
+    command: str
+    began_at: str
+    workload: str
+    options: Mapping[str, object]
+    subject: Mapping[str, object]
+
+
+class EndFile(BaseModel):
+    """The content of ``end.json``: why there is no run, and the number of rows; None if they could not be fetched."""
+
+    model_config = ConfigDict(frozen=True)
+
+    outcome: Outcome
+    reason: str
+    rows: int | None
+    ended_at: str | None
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The workload file and the environment of a load, as they are stored with its evidence."""
+
+    workload: str
+    environment: Environment
+
+
+def begin(folder: Path, load: LoadFile, texts: Texts) -> None:
+    """Create the folder with everything that is known before the load. Raises LabError if it cannot be written."""
+    try:
+        with atomic.whole_folder(folder) as partial:
+            (partial / ROWS).mkdir()
+            (partial / "workload.yaml").write_text(texts.workload, encoding="utf-8")
+            folders.write_json(partial / "environment.json", texts.environment.model_dump(mode="json"))
+            folders.write_json(partial / LOAD, load.model_dump(mode="json", by_alias=True))
+    except OSError as error:
+        raise folders.unwritable(folder, error) from None
+
+
+def note(folder: Path, name: str, content: object) -> None:
+    """Add a JSON file."""
+    folders.write_json(folder / name, content)
+
+
+def sync_rows(folder: Path) -> None:
+    """Flush the files in ``rows/`` to disk, so that the originals can be deleted."""
+    for path in [*(folder / ROWS).iterdir(), folder / ROWS]:
+        atomic.sync(path)
+
+
+def rows_files(folder: Path) -> list[Path]:
+    """Return the files with the rows of requests, one per worker."""
+    found = (folder / ROWS).iterdir() if (folder / ROWS).is_dir() else ()
+    return sorted(path for path in found if ROWS_FILE.fullmatch(path.name))
+
+
+def count_rows(paths: Iterable[Path]) -> int:
+    """Return the number of whole rows in some files."""
+    found = 0
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                found += block.count(b"\n")
+    return found
+
+
+def end(folder: Path, outcome: Outcome, reason: str, *, rows: int | None) -> None:
+    """Write why there is no run."""
+    content = EndFile(outcome=outcome, reason=reason, rows=rows, ended_at=folders.now())
+    folders.write_json(folder / END, content.model_dump(mode="json"))
+
+
+def ended(folder: Path) -> EndFile:
+    """Read why there is no run. Without an end file, the command was killed, and its rows were not fetched."""
+    if not (folder / END).is_file():
+        return EndFile(outcome="interrupted", reason=KILLED, rows=None, ended_at=None)
+    return folders.read_model(folder / END, EndFile)
+
+
+def identity_of(folder: Path) -> str | None:
+    """Return the id of the load whose evidence a folder has; None if it has none."""
+    try:
+        return folders.read_model(folder / LOAD, LoadFile).id
+    except LabError:
+        return None
+
+
+def find(identity: str, *, results: Path | None = None) -> Path | None:
+    """Return the folder with the evidence of a load: of a run, or of an attempt at a step of a sweep. None without."""
+    unfinished = folders.unfinished_folder(results=results)
+    if (unfinished / identity).is_dir():
+        return unfinished / identity
+    found = unfinished.glob(f"*/*/*/{LOAD}")
+    return next((path.parent for path in found if identity_of(path.parent) == identity), None)
+
+
+class UnfinishedRun(BaseModel):
+    """A run without results: in progress, failed or interrupted. ``reason`` says why; ``rows`` counts what is kept."""
+
+    run: str
+    kind: str = "run"
+    finished: bool = False
+    state: Literal["in progress", "failed", "interrupted"]
+    reason: str | None = None
+    rows: int | None = None
+    damaged: str | None = None
+
+
+def unfinished_runs(*, results: Path | None = None) -> list[UnfinishedRun]:
+    """The runs without results, oldest first."""
+    unfinished = [path for path in folders.unfinished_folders(results=results) if folders.is_run(path)]
+    # A command that is killed right after it has stored its run leaves both folders.
+    return [_unfinished_run(path) for path in unfinished if not (path.parent.parent / path.name / "run.json").is_file()]
+
+
+def _unfinished_run(folder: Path) -> UnfinishedRun:
+    if locks.is_locked(folder):
+        return UnfinishedRun(run=folder.name, state="in progress")
+    try:
+        seen = ended(folder)
+    except LabError as error:
+        return UnfinishedRun(run=folder.name, state="interrupted", damaged=error.message)
+    return UnfinishedRun(run=folder.name, state=seen.outcome, reason=seen.reason, rows=seen.rows)

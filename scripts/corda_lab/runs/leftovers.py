@@ -1,0 +1,78 @@
+"""Collects what a killed command or a crashed machine left: rows in the volume, and containers that still send load.
+
+The caller holds the lock of the lab, so the command that started these loads no longer exists.
+"""
+
+import shutil
+from pathlib import Path
+
+from corda_lab import atomic, locks
+from corda_lab.errors import LabError
+from corda_lab.lab import project
+from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.results import evidence, folders
+from corda_lab.runs.containers import FLUSH_SECONDS, RUN_LABEL
+from corda_lab.runs.rows_volume import RowsVolume
+from corda_lab.text import ui
+from corda_lab.text.words import plural
+
+
+def collect(compose: Compose) -> None:
+    """Stop orphaned loads, and move their rows to ``results/unfinished``. What is impossible is a warning.
+
+    Raises LabError if the lab is that of another checkout.
+    """
+    project.require_own(compose.project)
+    try:
+        stop_orphans(compose)
+        volume = RowsVolume(compose)
+        for identity in volume.identities():
+            collect_one(volume, identity)
+    except (LabError, OSError) as error:
+        ui.warn(f"rows of an earlier run may still be in the lab's volume: {error}")
+    for folder in folders.unfinished_folders():
+        if folders.is_run(folder) and not locks.is_locked(folder) and is_stored(folder.name):
+            remove_stored(folder)
+
+
+def stop_orphans(compose: Compose) -> None:
+    """Remove the load containers of runs whose command has ended."""
+    form = f'{{{{.ID}}}} {{{{.Label "{RUN_LABEL}"}}}}'
+    filters = (f"label=com.docker.compose.project={compose.project}", f"label={RUN_LABEL}")
+    listed = run_docker(["ps", "--all", *(word for each in filters for word in ("--filter", each)), "--format", form])
+    for line in listed.stdout.splitlines():
+        container, _, identity = line.partition(" ")
+        folder = evidence.find(identity)
+        if folder is not None and not locks.is_locked(folder):
+            ui.warn(f"stopped the load of {identity}, whose command has ended")
+            run_docker(["stop", "-t", str(FLUSH_SECONDS), container])
+            run_docker(["rm", "--force", container])
+
+
+def collect_one(volume: RowsVolume, identity: str) -> None:
+    """Move the rows of one run to its evidence, which is created if it does not exist."""
+    if is_stored(identity):
+        volume.delete(identity)
+        return
+    folder = evidence.find(identity) or folders.unfinished_folder() / identity
+    if locks.is_locked(folder):
+        return
+    volume.fetch(identity, folder / evidence.ROWS)
+    evidence.sync_rows(folder)
+    rows = evidence.count_rows(evidence.rows_files(folder))
+    ended = evidence.ended(folder)
+    evidence.end(folder, ended.outcome, ended.reason, rows=rows)
+    volume.delete(identity)
+    ui.note(f"collected {plural(rows, 'row')} of {identity}, which has no results: {folder}")
+
+
+def is_stored(identity: str) -> bool:
+    """Return whether a run has its results."""
+    return (folders.unfinished_folder().parent / identity / "run.json").is_file()
+
+
+def remove_stored(unfinished: Path) -> None:
+    """Delete the evidence of a run that was stored before its command was killed."""
+    folders.remove_unfinished(unfinished)
+    for partial in unfinished.parent.parent.glob(f"{atomic.PARTIAL}{unfinished.name}-*"):
+        shutil.rmtree(partial, ignore_errors=True)

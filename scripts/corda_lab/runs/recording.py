@@ -1,0 +1,122 @@
+"""Gathers the evidence of one load: before it, at its end, and if it fails or is interrupted."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose
+from corda_lab.results import evidence, files, folders
+from corda_lab.results.manifest import Environment
+from corda_lab.runs import interrupts
+from corda_lab.runs.rows_volume import RowsVolume
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.text import ui
+from corda_lab.text.words import plural
+
+Value = TypeVar("Value")
+
+
+class Recording:
+    """The evidence of one load in its folder, of which this process holds the lock once it has begun."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self._stack = stack
+        self._load: tuple[Compose, str] | None = None
+
+    @property
+    def rows(self) -> Path:
+        """The folder for the files of the load generator and the stage rows of the nodes."""
+        return self.folder / evidence.ROWS
+
+    def begin(self, compose: Compose, plan: RunPlan, environment: Environment) -> None:
+        """Create the folder, with everything that is known before the load. Raises LabError if that is impossible."""
+        load = evidence.LoadFile(
+            id=plan.identity,
+            command=files.command_line(),
+            began_at=folders.now(),
+            workload=plan.workload.name,
+            options=TypeAdapter(LoadOptions).dump_python(plan.options, mode="json"),
+            subject=TypeAdapter(Subject).dump_python(plan.subject, mode="json"),
+        )
+        text = plan.workload.source.path.read_text(encoding="utf-8")
+        evidence.begin(self.folder, load, evidence.Texts(text, environment))
+        self._stack.enter_context(folders.in_progress(self.folder))
+        self._load = (compose, plan.identity)
+
+    def note(self, name: str, kind: type[Value], value: Value) -> None:
+        """Store a value of a type (``kind``) as a JSON file. Raises LabError if that is impossible."""
+        try:
+            evidence.note(self.folder, name, TypeAdapter(kind).dump_python(value, mode="json"))
+        except OSError as error:
+            raise folders.unwritable(self.folder, error) from None
+
+    def fail(self, error: BaseException) -> None:
+        """Fetch the rows that were written, and store why there is no run. Never raises: ``error`` must be seen."""
+        if self._load is None:
+            return
+        outcome: evidence.Outcome = "failed" if isinstance(error, Exception) else "interrupted"
+        try:
+            # First the reason, since the rows may be out of reach.
+            evidence.end(self.folder, outcome, reason_of(error), rows=None)
+            self._fetch()
+            rows = evidence.count_rows(evidence.rows_files(self.folder))
+            evidence.end(self.folder, outcome, reason_of(error), rows=rows)
+            self._delete_from_volume()
+            ui.note(f"{outcome}; {plural(rows, 'row')} and all that is known of the load are kept in {self.folder}")
+        except (LabError, OSError) as second:
+            ui.warn(f"the rows stay in the lab's volume, and the next command collects them: {second}")
+
+    def _fetch(self) -> None:
+        assert self._load is not None
+        compose, identity = self._load
+        RowsVolume(compose).fetch(identity, self.rows)
+        evidence.sync_rows(self.folder)
+
+    def _delete_from_volume(self) -> None:
+        assert self._load is not None
+        compose, identity = self._load
+        RowsVolume(compose).delete(identity)
+
+    def close(self) -> None:
+        """Delete the rows from the volume, which are now stored elsewhere."""
+        if self._load is None:
+            return
+        try:
+            evidence.sync_rows(self.folder)
+            self._delete_from_volume()
+        except (LabError, OSError) as error:
+            ui.warn(f"the rows stay in the lab's volume until the next command: {error}")
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why a load has no result, in one line."""
+    if isinstance(error, LabError):
+        return " ".join(error.message.split())
+    if isinstance(error, Exception):
+        return f"a defect of the lab: {type(error).__name__}: {' '.join(str(error).split())}"
+    return evidence.INTERRUPTED
+
+
+@contextmanager
+def recorded(folder: Path) -> Iterator[Recording]:
+    """Gather the evidence of a load in ``folder``. What an error or an interrupt leaves is completed and kept there.
+
+    If the block succeeds, the folder still exists, and its rows are deleted from the volume of the load generator.
+    """
+    with ExitStack() as stack:
+        recording = Recording(folder, stack)
+        try:
+            yield recording
+        except BaseException as error:
+            # A second Ctrl-C must not interrupt the copying of the rows.
+            with interrupts.held_back():
+                recording.fail(error)
+            raise
+        with interrupts.held_back():
+            recording.close()

@@ -1,0 +1,181 @@
+"""Rows outlive a run that fails, is interrupted or is killed.
+
+Docker is a small program here that runs the commands for the volume in a folder; tests/e2e uses the real one.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.report import unfinished
+from corda_lab.results import evidence, folders
+from corda_lab.runs import leftovers, recording, rows_volume
+from corda_lab.runs.recording import Recording, recorded
+from corda_lab.steps.load import LoadOptions
+from corda_lab.testing import simulation
+from corda_lab.testing.docker import docker_client
+from corda_lab.testing.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
+
+LOCUST = json.dumps({"Service": "locust", "Name": "locust-1", "State": "running", "Health": "healthy", "ExitCode": 0})
+DOCKER = f"""\
+PATH=/usr/bin:/bin
+case "$*" in
+*" ps --all --format json") echo '{LOCUST}' ;;
+*" exec -T locust "*) while [ "$1" != locust ]; do shift; done; shift; exec "$@" ;;
+"ps --all"*) cat "${{0%/*}}/orphans" 2> /dev/null ;;
+*) echo "$@" >> "${{0%/*}}/calls" ;;
+esac
+exit 0
+"""
+
+SIMULATED = simulation.closed_rows(2, 20, simulation.fixed(0.5))
+ROWS = len(SIMULATED)
+WEB_ROWS = "web-20260102T030405Z.ndjson"
+
+
+@pytest.fixture
+def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that stands for the volume with the rows. It has rows of the web UI, which belong to no run."""
+    folder = tmp_path / "volume"
+    folder.mkdir()
+    (folder / WEB_ROWS).write_text("{}\n", encoding="utf-8")
+    (tmp_path / "bin").mkdir()
+    docker_client(tmp_path / "bin", monkeypatch, DOCKER)
+    monkeypatch.setattr(rows_volume, "ROWS_DIRECTORY", str(folder))
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
+    return folder
+
+
+@pytest.fixture
+def compose() -> Compose:
+    return Compose(load_settings(ENV_FILE, {}))
+
+
+def folder_of_run() -> Path:
+    return folders.unfinished_folder() / RUN_IDENTITY
+
+
+def begin(started: Recording, compose: Compose, volume: Path) -> None:
+    """Begin a run, and write twenty seconds of its rows to the volume."""
+    started.begin(compose, plan_of(LoadOptions("iou", 2, 60, 15)), ENVIRONMENT)
+    write_rows(volume)
+
+
+def write_rows(volume: Path) -> None:
+    simulation.write_rows(volume / f"{RUN_IDENTITY}.ndjson", SIMULATED)
+    (volume / f"{RUN_IDENTITY}.go").touch()
+
+
+def names(volume: Path) -> set[str]:
+    return {path.name for path in volume.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "reason"),
+    [
+        (KeyboardInterrupt(), "interrupted", evidence.INTERRUPTED),
+        (LabError("The worker x ended\nearly"), "failed", "The worker x ended early"),
+        (ZeroDivisionError("division by zero"), "failed", "a defect of the lab: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_run_that_does_not_finish_keeps_its_rows_and_says_why(
+    volume: Path, compose: Compose, error: BaseException, outcome: str, reason: str
+) -> None:
+    def run() -> None:
+        with recorded(folder_of_run()) as started:
+            begin(started, compose, volume)
+            (listed,) = evidence.unfinished_runs()
+            assert listed.state == "in progress"
+            raise error
+
+    with pytest.raises(type(error)):
+        run()
+    (listed,) = evidence.unfinished_runs()
+    assert (listed.run, listed.state, listed.reason) == (RUN_IDENTITY, outcome, reason)
+    assert names(volume) == {WEB_ROWS}
+    seen = unfinished.report(folder_of_run())
+    assert seen.rows == listed.rows == ROWS
+    assert seen.outcomes == {"ok": ROWS}
+    assert seen.p50_ms is not None
+    assert (folder_of_run() / "requests.parquet").is_file()
+    assert any("the end of the load" in text for text in seen.missing)
+    assert unfinished.find("iou") == folder_of_run()
+
+
+def test_rows_leave_the_volume_only_after_the_block_in_which_the_run_is_stored(volume: Path, compose: Compose) -> None:
+    with recorded(folder_of_run()) as started:
+        begin(started, compose, volume)
+        assert f"{RUN_IDENTITY}.ndjson" in names(volume)
+    assert names(volume) == {WEB_ROWS}
+
+
+def test_without_an_engine_the_rows_stay_in_the_volume_until_the_next_command(
+    volume: Path, compose: Compose, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run() -> None:
+        with recorded(folder_of_run()) as started:
+            begin(started, compose, volume)
+            docker_client(tmp_path / "bin", monkeypatch, "exit 1")
+            raise LabError("The engine is gone")
+
+    with pytest.raises(LabError, match="engine is gone"):
+        run()
+    assert f"{RUN_IDENTITY}.ndjson" in names(volume)
+    docker_client(tmp_path / "bin", monkeypatch, DOCKER)
+    leftovers.collect(compose)
+    assert names(volume) == {WEB_ROWS}
+    (listed,) = evidence.unfinished_runs()
+    assert (listed.state, listed.reason, listed.rows) == ("failed", "The engine is gone", ROWS)
+
+
+def test_rows_of_a_killed_command_are_collected_and_its_load_is_stopped(
+    volume: Path, compose: Compose, tmp_path: Path
+) -> None:
+    with recorded(folder_of_run()) as started:
+        started.begin(compose, plan_of(LoadOptions("iou", 2, 60, 15)), ENVIRONMENT)
+    write_rows(volume)
+    (tmp_path / "bin" / "orphans").write_text(f"c0ffee {RUN_IDENTITY}\n", encoding="utf-8")
+    (listed,) = evidence.unfinished_runs()
+    assert (listed.state, listed.reason, listed.rows) == ("interrupted", evidence.KILLED, None)
+    leftovers.collect(compose)
+    (listed,) = evidence.unfinished_runs()
+    assert (listed.state, listed.reason, listed.rows) == ("interrupted", evidence.KILLED, ROWS)
+    assert names(volume) == {WEB_ROWS}
+    assert "rm --force c0ffee" in (tmp_path / "bin" / "calls").read_text(encoding="utf-8")
+
+
+def test_rows_whose_folder_was_deleted_get_one(volume: Path, compose: Compose) -> None:
+    write_rows(volume)
+    leftovers.collect(compose)
+    (listed,) = evidence.unfinished_runs()
+    assert (listed.run, listed.rows) == (RUN_IDENTITY, ROWS)
+
+
+def test_a_load_of_another_command_is_left_alone(volume: Path, compose: Compose, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "orphans").write_text(f"c0ffee {RUN_IDENTITY}\n", encoding="utf-8")
+    with recorded(folder_of_run()) as started:
+        begin(started, compose, volume)
+        leftovers.collect(compose)
+        assert f"{RUN_IDENTITY}.ndjson" in names(volume)
+    assert not (tmp_path / "bin" / "calls").exists()
+
+
+def test_what_a_kill_after_the_storing_leaves_is_deleted(volume: Path, compose: Compose, tmp_path: Path) -> None:
+    with recorded(folder_of_run()) as started:
+        started.begin(compose, plan_of(LoadOptions("iou", 2, 60, 15)), ENVIRONMENT)
+    write_rows(volume)
+    stored = tmp_path / "results" / RUN_IDENTITY
+    stored.mkdir()
+    (stored / "run.json").touch()
+    leftovers.collect(compose)
+    assert names(volume) == {WEB_ROWS}
+    assert not folder_of_run().exists()
+
+
+def test_a_reason_is_one_line() -> None:
+    assert recording.reason_of(LabError("first\nsecond")) == "first second"
