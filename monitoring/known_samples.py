@@ -198,17 +198,13 @@ def run_samples(failed: float) -> list[Known]:
         *_process(prometheus, 0.1, 50 * MIB),
         *_postgres(),
     ]
-    if failed:
-        series += [
-            Known("bridge_flows_failed_total", started | {"reason": "flow_exception"}, rise=failed * 0.75),
-            Known(
-                "bridge_flows_rejected_total",
-                bridge | {"node": "PartyA", "reason": "too-many-outstanding-flows"},
-                rise=failed * 0.25,
-            ),
-            Known("locust_requests_total", workload | {"outcome": "failed"}, rise=failed),
-        ]
-    return series
+    rejected = bridge | {"node": "PartyA", "reason": "too-many-outstanding-flows"}
+    failures = [
+        Known("bridge_flows_failed_total", started | {"reason": "flow_exception"}, rise=failed * 0.75),
+        Known("bridge_flows_rejected_total", rejected, rise=failed * 0.25),
+        Known("locust_requests_total", workload | {"outcome": "failed"}, rise=failed),
+    ]
+    return [*series, *(failures if failed else [])]
 
 
 @dataclass(frozen=True)

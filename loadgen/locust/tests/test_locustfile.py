@@ -12,17 +12,13 @@ from typing import Any
 import pytest
 
 from lab_workload.load import SAME_FAILURE_REQUESTS_MIN, SAME_FAILURE_SECONDS_MIN
-from testkit import WORKLOAD, X500_NAMES, Locust, StubBridge, problem, success, wait_until
+from testkit import WORKLOAD, X500_NAMES, Locust, StubBridge, client_ids, problem, success, wait_until
 
 ROW_FIELDS = {
     *("request_id", "user_id", "workload", "node", "flow", "started_at", "ended_at", "latency_ms", "outcome", "status"),
     *("error", "flow_id", "tx_id", "client_id", "bridge_rpc_ms", "bridge_flow_ms"),
     *("part", "worker", "intended_at", "latency_intended_ms"),
 }
-
-
-def client_ids(bridge: StubBridge) -> list[str]:
-    return [start["clientId"] for _, start in bridge.starts]
 
 
 def slow(seconds: float, released: threading.Event) -> Any:
@@ -151,55 +147,6 @@ def test_a_user_waits_as_long_as_429_asks(locust: Locust, bridge: StubBridge) ->
     assert len(rows) >= 2
     assert {row["error"] for row in rows} == {"too-many-outstanding-flows: 800 are outstanding"}
     assert all(later["started_at"] - row["ended_at"] >= 1 for row, later in itertools.pairwise(rows))
-
-
-def test_a_bridge_that_breaks_connections_leaves_outcomes_unknown_at_a_bounded_rate(
-    locust: Locust, bridge: StubBridge
-) -> None:
-    bridge.reply = lambda start: (_ for _ in ()).throw(ConnectionError("the bridge breaks the connection"))
-
-    status, output = locust.run_headless("--users", "1", "--run-time", "3s", "--stop-timeout", "10")
-
-    assert status == 0, output
-    rows = locust.rows()
-    assert 2 <= len(rows) <= 4
-    assert {(row["outcome"], row["status"]) for row in rows} == {("unknown", 0)}
-    assert all(row["error"].startswith("no-answer: ") for row in rows)
-    assert sorted(row["client_id"] for row in rows) == sorted(client_ids(bridge)), "nothing was sent twice"
-
-
-def test_a_request_that_nobody_accepted_has_failed(locust: Locust, bridge: StubBridge) -> None:
-    process = locust.start_headless("--users", "1", "--run-time", "4s", "--stop-timeout", "10")
-    wait_until(lambda: len(bridge.starts) > 2, "requests arrive")
-    bridge.close()
-    # Only new connections are refused, so the present one has to break.
-    bridge.reply = lambda start: (_ for _ in ()).throw(ConnectionError("the bridge breaks the connection"))
-
-    process.wait(timeout=60)
-    rows = locust.rows()
-    assert (rows[-1]["outcome"], rows[-1]["status"]) == ("failed", 0)
-    assert rows[-1]["error"].startswith("not-sent: ")
-    assert rows[-1]["client_id"] not in client_ids(bridge)
-
-
-@pytest.mark.parametrize(
-    ("reply", "outcome"),
-    [
-        (lambda _: problem(504, "outcome-unknown", "The flow has not ended within 300 s."), "unknown"),
-        (lambda _: problem(500, "internal-error", "The bridge failed."), "unknown"),
-        (lambda _: problem(503, "node-unavailable", "Nothing was started."), "failed"),
-        (lambda _: problem(429, "too-many-outstanding-flows", "Nothing was started."), "failed"),
-    ],
-)
-def test_an_outcome_is_unknown_only_if_the_flow_may_have_run(
-    locust: Locust, bridge: StubBridge, reply: Any, outcome: str
-) -> None:
-    bridge.reply = reply
-
-    status, output = locust.run_headless("--users", "1", "--run-time", "1s", "--stop-timeout", "10")
-
-    assert status == 0, output
-    assert {row["outcome"] for row in locust.rows()} == {outcome}
 
 
 def test_pacing_keeps_the_starts_of_a_user_apart(locust: Locust) -> None:

@@ -177,6 +177,11 @@ class StubBridge:
         return Handler
 
 
+def client_ids(bridge: StubBridge) -> list[str]:
+    """The client ids of all flow starts that arrived, in their order."""
+    return [start["clientId"] for _, start in bridge.starts]
+
+
 def paid(bridge: StubBridge) -> list[str]:
     """The coin of every request of ``PAY``."""
     return [start["args"]["coin"] for _, start in bridge.starts if start["flow"].endswith("Pay")]

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -111,7 +110,7 @@ def validity_words(run: StoredRun) -> str:
     return joined(found)
 
 
-def values_of(point: Point) -> dict[str, dict[str, Any]]:
+def values_of(point: Point) -> dict[str, dict[str, object]]:
     """Every value of a point with its interval, its number of valid steps and its unit, by metric.
 
     ``steady`` is the same without the unsteady steps, if there are some.
@@ -127,5 +126,5 @@ def values_of(point: Point) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _stored(found: Estimate) -> dict[str, Any]:
+def _stored(found: Estimate) -> dict[str, object]:
     return {**vars(found), "value": NOT_ANSWERED if found.value == math.inf else found.value}

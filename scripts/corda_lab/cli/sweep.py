@@ -1,6 +1,6 @@
 """The verb ``sweep``."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,10 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.sweeps.file import QUICK_MEASURE_SECONDS, QUICK_WARM_UP_SECONDS
 from corda_lab.text import ui
 
+if TYPE_CHECKING:
+    from corda_lab.sweeps.execute import SweepResult
+
+DETECT_HELP = "Run nothing; show how many repeats it takes to see a difference this small, such as 5%."
 QUICK_HELP = (
     f"Run every point once (at most {QUICK_WARM_UP_SECONDS:g} s warm-up, {QUICK_MEASURE_SECONDS:g} s measured): "
     "a test, not a measurement."
@@ -21,10 +25,7 @@ def sweep(
         str | None, typer.Argument(metavar="FILE", help="Path of a sweep file, or its name in configs/sweeps/.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its duration; run nothing.")] = False,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help=QUICK_HELP),
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help=QUICK_HELP)] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the latest unfinished sweep, or the latest one of FILE.")
     ] = False,
@@ -38,13 +39,7 @@ def sweep(
             help="Delete the existing lab and its ledger first; every sweep starts from an empty ledger.",
         ),
     ] = False,
-    detect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PERCENT",
-            help="Run nothing; show how many repeats it takes to see a difference this small, such as 5%.",
-        ),
-    ] = None,
+    detect: Annotated[str | None, typer.Option(metavar="PERCENT", help=DETECT_HELP)] = None,
     images: ImagesOption = None,
 ) -> None:
     """Run every step of a sweep file, each on a lab of the shape that it needs, and write one report.
@@ -66,7 +61,7 @@ def sweep(
         )
     if quick and (resume or finish):
         raise LabError("--quick: cannot be changed for an unfinished sweep", "Leave it out.")
-    if not (dry_run or finish):
+    if not (dry_run or finish or detect):
         project.settle()
     settings = load_settings()
     wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick)
@@ -80,6 +75,11 @@ def sweep(
         outcome = sweep_command.finish(wanted)
     else:
         outcome = (sweep_command.resume if resume else sweep_command.begin)(wanted, settings)
+    _show(outcome)
+
+
+def _show(outcome: "SweepResult") -> None:
+    """Print why a sweep failed, and where its report is. Raises typer.Exit if it failed."""
     for problem in outcome.problems:
         ui.console.print(f"failed: {problem}", style="red", markup=False)
     if outcome.folder is not None:

@@ -131,6 +131,13 @@ class Bridge:
         state = FLOW_STATES.get(answer.status_code, "unreachable")
         return FlowStatus(state, content.get("txId") if state == "completed" else None)
 
+    def forget_flows(self, node: str, prefix: str) -> int:
+        """Let a node forget the ended flows whose client ids begin with ``prefix``. Returns how many remain."""
+        answer = self._ask("DELETE", f"/v1/nodes/{node}/flows", params={"clientIdPrefix": prefix})
+        if answer.is_error:
+            raise LabError(f"The bridge did not forget the flows of {prefix}: {problem_detail(answer)}", exit_code=1)
+        return int(answer.json()["remaining"])
+
     def vault_transactions(self, node: str, state_type: str, since: float) -> set[str]:
         """Return the ids of all transactions that recorded states of one type in a node's vault since a time.
 

@@ -7,12 +7,9 @@ the set-up, writes ``<run id>.ready.json`` and waits for ``<run id>.go``, so tha
 import json
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-
-import polars as pl
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import BAD_INPUT, LabError
@@ -25,13 +22,11 @@ from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.runs.live import LiveRate
 from corda_lab.runs.timeline import Timeline
 from corda_lab.stats import steady
-from corda_lab.steps import rows
 from corda_lab.steps.entry import SetupEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, RunPlan
 from corda_lab.text import ui
 from lab_workload.problems import Problem
-from lab_workload.run_end import RunEnd
 
 ROWS_DIRECTORY = "/var/lib/corda-lab/rows"
 RUN_LABEL = "org.cordalab.run"
@@ -343,60 +338,3 @@ def await_end(names: LoadContainers) -> None:
                 exit_code=1,
             )
         time.sleep(SETUP_POLL_SECONDS)
-
-
-def rows_files(plan: RunPlan) -> dict[int, str]:
-    """Return the names of the rows files by worker index. A single process has index 0."""
-    workers = plan.options.workers
-    if not workers:
-        return {0: f"{plan.identity}.ndjson"}
-    return {index: f"{plan.identity}.{index}.ndjson" for index in range(1, workers + 1)}
-
-
-@dataclass(frozen=True)
-class Collected:
-    """The files of the generator: the rows, the intended starts of the dropped arrivals, and its summary."""
-
-    requests: pl.DataFrame
-    drops: pl.Series
-    end: RunEnd
-
-
-def collect(compose: Compose, plan: RunPlan, names: LoadContainers, directory: Path) -> Collected:
-    """Read the rows and drops of all workers, and the end file. Raises LabError if the generator failed."""
-    files = rows_files(plan)
-    for name in (f"{plan.identity}.end.json", *files.values()):
-        copied = compose.run("cp", f"locust:{ROWS_DIRECTORY}/{name}", str(directory / name), check=False)
-        if copied.returncode != 0:
-            code = exit_codes((names.driver,))[names.driver]
-            raise generator_error(names.driver, code if code is not None else 1)
-    end = RunEnd.read((directory / f"{plan.identity}.end.json").read_text(encoding="utf-8"))
-    frame = rows.read_rows([directory / name for name in files.values()])
-    check_row_counts(frame, end)
-    return Collected(frame, collect_drops(compose, list(files.values()), end, directory), end)
-
-
-def collect_drops(compose: Compose, rows_names: Sequence[str], end: RunEnd, directory: Path) -> pl.Series:
-    """Read the drops of all workers. A worker that dropped nothing has no file. Raises LabError if one is missing."""
-    paths = [directory / name.replace(".ndjson", ".drops.ndjson") for name in rows_names] if end.dropped else []
-    for path in paths:
-        compose.run("cp", f"locust:{ROWS_DIRECTORY}/{path.name}", str(path), check=False)
-    drops = rows.read_drops([path for path in paths if path.is_file()])
-    if len(drops) != (end.dropped or 0):
-        raise LabError(
-            f"The generator dropped {end.dropped} arrivals, but {len(drops)} of them were found",
-            "Run again.",
-            exit_code=1,
-        )
-    return drops
-
-
-def check_row_counts(frame: pl.DataFrame, end: RunEnd) -> None:
-    """Check that every row that a worker has written was read exactly once. Raises LabError."""
-    found = {str(worker): int(count) for worker, count in frame.group_by("worker").len().iter_rows()}
-    for worker, written in end.rows.items():
-        if found.get(worker, 0) != written:
-            who = "The generator" if worker == "0" else f"Worker {worker}"
-            raise LabError(
-                f"{who} wrote {written} rows, but {found.get(worker, 0)} were found", "Run again.", exit_code=1
-            )

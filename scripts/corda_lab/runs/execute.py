@@ -15,6 +15,7 @@ from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import containers, unknown
+from corda_lab.runs.collect import collect
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
@@ -54,7 +55,7 @@ def measure(
         with ui.phase(title_of(run.options)):
             containers.let_go(compose, planned)
             load = containers.generate_load(compose, planned, bridge, names)
-            collected = containers.collect(compose, planned, names, recording.rows)
+            collected = collect(compose, planned, names, recording.rows)
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
         requests = with_resolutions(requests, unknown.resolve(bridge, planned.subject.node, requests))
@@ -75,6 +76,7 @@ def measure(
             readings=observer.readings(),
         )
         step = build_step(planned, seen)
+        unknown.forget(bridge, planned.subject.node, planned.identity)
     text = planned.workload.source.path.read_text(encoding="utf-8")
     return Measured(
         step, requests, metrics, stage_rows, environment, planned.workload.name, text, drops=collected.drops

@@ -1,4 +1,4 @@
-"""Finds out what became of the requests with an unknown outcome. The node is asked about each of them by client id."""
+"""Asks a node what became of the requests with an unknown outcome, and lets it forget the outcomes of a run."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from corda_lab.clients.bridge import Bridge, FlowState, FlowStatus
+from corda_lab.errors import LabError
 from corda_lab.steps.resolutions import Resolution, Resolved
 from corda_lab.text import ui
 
@@ -15,6 +16,7 @@ RESOLVE_SECONDS_MAX = 120.0
 """Time limit. Flows may still be running, or bridge and node may be starting again."""
 POLL_SECONDS = 1.0
 ASKED_AT_ONCE = 8
+FORGET_SECONDS_MAX = 60.0
 ABSENT_SECONDS_MIN = 5.0
 """A client id is absent only if it is still so after this time: the start may have been on its way to the node."""
 
@@ -55,6 +57,18 @@ def resolve(
                 pause(POLL_SECONDS)
     now = time.time()
     return {one.client_id: one.found or Resolution("unknown", now) for one in asked}
+
+
+def forget(bridge: Bridge, node: str, identity: str, *, seconds_max: float = FORGET_SECONDS_MAX) -> None:
+    """Let the node forget the outcomes of a run, so that its database does not grow. Warns if it cannot."""
+    deadline = time.monotonic() + seconds_max
+    try:
+        while left := bridge.forget_flows(node, f"{identity}-"):
+            if time.monotonic() > deadline:
+                ui.warn(f"{node} still keeps the outcomes of {left} flows of this run; they expire later")
+                return
+    except LabError as error:
+        ui.warn(error.message)
 
 
 def _take(asked: Iterable[_Pending], answers: Iterable[FlowStatus]) -> None:

@@ -27,6 +27,7 @@ from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.runs import containers, counters, preflight
+from corda_lab.runs.collect import collect
 from corda_lab.stats.intervals import CONFIDENCE, around_mean
 from corda_lab.steps import rows
 from corda_lab.steps.build import measuring_window
@@ -109,7 +110,7 @@ def bridge_rate(compose: Compose, bridge: Bridge, plan: RunPlan) -> float:
         containers.await_setup(compose, plan, names)
         containers.let_go(compose, plan)
         containers.generate_load(compose, plan, bridge, names)
-        collected = containers.collect(compose, plan, names, Path(scratch))
+        collected = collect(compose, plan, names, Path(scratch))
         frame, end = collected.requests, collected.end
     failed = frame.filter(pl.col("outcome").is_in(UNWANTED)).height
     if failed:

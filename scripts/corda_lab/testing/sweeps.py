@@ -284,9 +284,8 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
         index, origin, total, achieved, latency_ms, errors_every=errors_every, is_open=rate is not None
     )
     load = min(1.0, achieved / capacity)
-    metrics = pl.DataFrame(
-        list(series(index, origin, total, load, queue_growth=60.0 if is_over else 0.0)), schema=METRICS_SCHEMA
-    )
+    samples = series(index, origin, total, load, queue_growth=60.0 if is_over else 0.0)
+    metrics = pl.DataFrame(list(samples), schema=METRICS_SCHEMA)
     end = end_file(options, frame, origin, is_over=is_over)
     if index in sweep.ended:
         end = replace(end, stop_at=origin + total, ended_at=origin + total + 0.1, exit_reason=ALL_FAILED)

@@ -17,7 +17,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results.manifest import Image
-from corda_lab.runs import containers, stage_rows
+from corda_lab.runs import collect, containers, stage_rows
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
 from corda_lab.steps.load import LoadOptions
@@ -85,8 +85,8 @@ def test_one_process_is_one_container_and_workers_stand_beside_their_master() ->
     assert containers.container_names("my-lab", plan()).all == (DRIVER,)
     names = containers.container_names("my-lab", plan(TWO_WORKERS))
     assert names.all == (DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2")
-    assert containers.rows_files(plan()) == {0: f"{RUN_IDENTITY}.ndjson"}
-    assert containers.rows_files(plan(TWO_WORKERS)) == {1: f"{RUN_IDENTITY}.1.ndjson", 2: f"{RUN_IDENTITY}.2.ndjson"}
+    assert collect.rows_files(plan()) == {0: f"{RUN_IDENTITY}.ndjson"}
+    assert collect.rows_files(plan(TWO_WORKERS)) == {1: f"{RUN_IDENTITY}.1.ndjson", 2: f"{RUN_IDENTITY}.2.ndjson"}
 
 
 def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: InstallDocker) -> None:
@@ -211,9 +211,9 @@ def test_a_node_without_a_stage_file_is_left_out(docker: InstallDocker) -> None:
 def test_every_worker_s_rows_have_to_be_there(tmp_path: Path) -> None:
     content = [simulation.row(number, number, number + 1, worker=1 + number % 2) for number in range(6)]
     frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
-    containers.check_row_counts(frame, run_end(rows={"1": 3, "2": 3}))
+    collect.check_row_counts(frame, run_end(rows={"1": 3, "2": 3}))
     with pytest.raises(LabError, match="Worker 2 wrote 4 rows, but 3 were found"):
-        containers.check_row_counts(frame, run_end(rows={"1": 3, "2": 4}))
+        collect.check_row_counts(frame, run_end(rows={"1": 3, "2": 4}))
 
 
 @pytest.mark.parametrize(("expects_failures", "done"), [(False, 3.0), (True, 10.0)])

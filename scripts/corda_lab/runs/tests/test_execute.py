@@ -14,7 +14,7 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
 from corda_lab.results import evidence, folders
 from corda_lab.runs import execute, leftovers, preflight, recording
-from corda_lab.runs.containers import Collected
+from corda_lab.runs.collect import Collected
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
@@ -43,7 +43,6 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
         await_setup=lambda *_: [],
         let_go=lambda *_: None,
         generate_load=MagicMock(),
-        collect=lambda *_: Collected(measured.requests, measured.drops, end),
     )
     for name in ("Bridge", "Prometheus"):
         monkeypatch.setattr(execute, name, MagicMock())
@@ -51,6 +50,7 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
     monkeypatch.setattr(recording, "RowsVolume", MagicMock())
     monkeypatch.setattr(leftovers, "collect", lambda _: None)
     monkeypatch.setattr(execute, "containers", containers)
+    monkeypatch.setattr(execute, "collect", lambda *_: Collected(measured.requests, measured.drops, end))
     monkeypatch.setattr(execute, "Observed", MagicMock())
     monkeypatch.setattr(execute, "build_step", lambda *_: measured.step)
     monkeypatch.setattr(execute, "Measured", lambda *_, **_kept: measured)
