@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corda_lab.analysis.points import Point
+from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 
@@ -56,7 +57,6 @@ def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
 def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
     """Everything that the values of a step depend on, except chance and the system under test: kind → name → text."""
     environment = run.environment(step)
-    shape = dict(flat(environment.shape))
     workload = {"workload file": run.manifest.workload_files.get(step.workload, "")}
     place = {"flow": step.flow, "node": step.node, "counterparty": step.counterparty}
     # Every repeat adds 1 to the seed, and any repeat may come first here.
@@ -65,12 +65,20 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
     searched_rate = {"rate_per_second": "searched"} if run.sweep.find_max else {"seed": first_seed}
     load = {**step.load.model_dump(), "seed": run.sweep.seed, **searched_rate}
     return {
-        "shape": shape,
+        **surroundings(environment),
         "load": dict(flat({**load, **place, **workload})),
         "measuring": measuring(run),
+        "speed": speed(step),
+    }
+
+
+def surroundings(environment: Environment) -> dict[str, dict[str, str]]:
+    """The part of the circumstances that is known without a load: kind → name → text."""
+    shape = dict(flat(environment.shape))
+    return {
+        "shape": shape,
         "images": dict(flat({name: image.model_dump() for name, image in environment.images.items()})),
         "host": dict(flat(environment.host.model_dump())),
-        "speed": speed(step),
         "versions": dict(flat(environment.versions.model_dump())),
         "commit": dict(flat(environment.git.model_dump())),
         "stand-ins": {"images": ", ".join(environment.stand_ins)},
@@ -98,15 +106,24 @@ def environment_differences(
     found: dict[EnvironmentDifference, None] = {}
     for one, other in pairs:
         before, after = circumstances(first, one.steps[0]), circumstances(second, other.steps[0])
-        for kind in KINDS:
-            for name in dict.fromkeys([*before[kind], *after[kind]]):
-                a, b = before[kind].get(name, "–"), after[kind].get(name, "–")
-                if a == b or (kind in ALIKE and ALIKE[kind](a, b)):
-                    continue
-                if "\n" in a + b:
-                    a, b = (f"{len(text.splitlines())} lines, {fingerprint(text)}" for text in (a, b))
-                found[EnvironmentDifference(kind, name, a, b)] = None
+        found |= dict.fromkeys(differences(before, after))
     return sorted(found, key=lambda one: KINDS.index(one.kind))
+
+
+def differences(
+    before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]
+) -> list[EnvironmentDifference]:
+    """The differences between two sets of circumstances, in the order of ``KINDS``, for the kinds that both have."""
+    found = []
+    for kind in (kind for kind in KINDS if kind in before and kind in after):
+        for name in dict.fromkeys([*before[kind], *after[kind]]):
+            a, b = before[kind].get(name, "–"), after[kind].get(name, "–")
+            if a == b or (kind in ALIKE and ALIKE[kind](a, b)):
+                continue
+            if "\n" in a + b:
+                a, b = (f"{len(text.splitlines())} lines, {fingerprint(text)}" for text in (a, b))
+            found.append(EnvironmentDifference(kind, name, a, b))
+    return found
 
 
 def speed(step: StepEntry) -> dict[str, str]:

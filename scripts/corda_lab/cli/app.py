@@ -38,7 +38,7 @@ app.add_typer(bench_app, name="bench")
 workload_app = typer.Typer(no_args_is_help=True, help="Create and check workload files.")
 app.add_typer(workload_app, name="workload")
 
-for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, run.run, sweep.sweep, workload.flows):
+for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, run.run, sweep.sweep, run.rerun, workload.flows):
     app.command()(verb)
 workload_app.command()(workload.new)
 workload_app.command()(workload.check)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from corda_lab.cli import sweep as sweep_cli
 from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import ImagesOption, forced_images, load_options, takes
 from corda_lab.lab.settings import Settings, load_settings
@@ -163,3 +164,37 @@ def run(
     Open load: `scripts/lab run iou --arrivals poisson --rate 5 --users 100`
     """
     _run(load_options(workload, given, settings=settings), load_settings())
+
+
+def rerun(
+    run_name: Annotated[str, typer.Argument(metavar="RUN", help="Name of a run, the beginning of a name, or latest.")],
+    *,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Repeat it although something has changed, and record what.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="For a sweep: delete the existing lab and its ledger first.")
+    ] = False,
+    images: ImagesOption = None,
+) -> None:
+    """Repeat a run or a sweep to the letter: the same load, seed, versions, images, settings and shape.
+
+    A run uses the running lab, which must have the same shape; a sweep starts its own. If anything has changed since,
+    nothing runs, and the changes are listed.
+
+    Example: `scripts/lab rerun latest`
+    """
+    from corda_lab.lab import project
+    from corda_lab.sweeps import rerun as reruns
+
+    project.settle()
+    settings, stored_run = load_settings(), reruns.read(run_name)
+    wanted = reruns.Wanted(run_name, anyway, replace, forced_images(images))
+    if stored_run.is_sweep:
+        sweep_cli.show(reruns.sweep(stored_run, wanted, settings))
+        return
+    folder, step = reruns.single(stored_run, wanted, settings)
+    _show_run(folder, step)
+    ui.console.print(f"compare with `scripts/lab compare {stored_run.identity} {folder.name}`", markup=False)
+    if not step.verdict.passed:
+        raise typer.Exit(1)

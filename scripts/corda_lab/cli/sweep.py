@@ -75,10 +75,10 @@ def sweep(
         outcome = sweep_command.finish(wanted)
     else:
         outcome = (sweep_command.resume if resume else sweep_command.begin)(wanted, settings)
-    _show(outcome)
+    show(outcome)
 
 
-def _show(outcome: "SweepResult") -> None:
+def show(outcome: "SweepResult") -> None:
     """Print why a sweep failed, and where its report is. Raises typer.Exit if it failed."""
     for problem in outcome.problems:
         ui.console.print(f"failed: {problem}", style="red", markup=False)

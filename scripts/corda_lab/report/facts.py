@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from corda_lab.analysis.notes import Kind
-from corda_lab.results.manifest import Environment, Host
+from corda_lab.results.manifest import Environment, Host, Manifest
 from corda_lab.steps.entry import LoadEntry
 from corda_lab.text.words import plural
 
@@ -20,6 +20,14 @@ def machine(host: Host) -> str:
     """``2 cores of AMD EPYC, 24 GiB, Linux 6.1``."""
     memory = "" if host.memory_bytes is None else f", {host.memory_bytes / 1024**3:.0f} GiB"
     return f"{plural(host.cpu_count or 0, 'core')} of {host.cpu_model}{memory}, {host.kernel}"
+
+
+def rerun_facts(manifest: Manifest) -> list[tuple[str, str]]:
+    """That a run repeats another, and what had changed since, as a row of a table of facts; none if it does not."""
+    if manifest.rerun is None:
+        return []
+    changes = "; ".join(manifest.rerun.changes)
+    return [("Repeats", manifest.rerun.run + (f", with changes: {changes}" if changes else ", to the letter"))]
 
 
 def environment_facts(environment: Environment) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
 from corda_lab.report import charts_run, commands, costs
 from corda_lab.report.chart import Chart
-from corda_lab.report.facts import environment_facts, load_facts, machine
+from corda_lab.report.facts import environment_facts, load_facts, machine, rerun_facts
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
@@ -199,6 +199,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
     load, window, law = step.load, step.window, step.littles_law
     deviation = law.deviation_percent
     return [
+        *rerun_facts(manifest),
         ("Load", load_facts(load)),
         ("Overrides", ", ".join(f"{key}={value}" for key, value in load.overrides.items()) or "none"),
         ("Time", f"warm-up {warm_up_words(step.warm_up)}; measuring window {window.seconds:.0f} s"),

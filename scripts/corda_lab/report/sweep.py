@@ -12,7 +12,7 @@ from corda_lab.analysis.significance import MetricComparisons, is_paired
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
-from corda_lab.report.facts import NOTE_TITLES, environment_facts, load_facts
+from corda_lab.report.facts import NOTE_TITLES, environment_facts, load_facts, rerun_facts
 from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan, Span
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
@@ -256,6 +256,7 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
     sweep = run.sweep
     methods = listed(list(dict.fromkeys(step.warm_up.method for step in run.steps)))
     found = [
+        *rerun_facts(run.manifest),
         ("Order", f"{sweep.order}, seed {sweep.seed}; {plural(sweep.repeats, 'repeat')} of each point"),
         ("Labs", LABS[sweep.fresh]),
         ("Warm-up", f"{span(sweep.warm_up)} (method: {methods})"),

@@ -12,8 +12,9 @@ import polars as pl
 import corda_lab
 from corda_lab.errors import LabError
 from corda_lab.results import folders
-from corda_lab.results.manifest import Environment, Manifest, SweepPlan
+from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.rows import NO_DROPS
 from corda_lab.text import ui
 
@@ -51,9 +52,10 @@ def environments_of(steps: Sequence[Measured]) -> list[Environment]:
     return found
 
 
-def single(identity: str, measured: Measured) -> Manifest:
+def single(identity: str, measured: Measured, load: LoadOptions, rerun: Rerun | None = None) -> Manifest:
     """The manifest of a run of one step."""
-    return run_manifest(identity, [measured], sweep=None, phases=dict(ui.phase_times.seconds))
+    found = run_manifest(identity, [measured], sweep=None, phases=dict(ui.phase_times.seconds))
+    return found.model_copy(update={"load": load, "rerun": rerun})
 
 
 def run_manifest(
@@ -63,6 +65,7 @@ def run_manifest(
     sweep: SweepPlan | None,
     phases: dict[str, float],
     command: str | None = None,
+    rerun: Rerun | None = None,
     grafana: str | None = None,
 ) -> Manifest:
     """The content of ``run.json``. ``grafana`` is the link to the steps in Grafana, if it is running."""
@@ -80,6 +83,7 @@ def run_manifest(
         workload_files={one.workload: one.workload_text for one in steps},
         environments=environments_of(steps),
         sweep=sweep,
+        rerun=rerun,
         grafana=grafana,
     )
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import ParameterValue
+from corda_lab.steps.load import LoadOptions
 
 
 class ManifestPart(BaseModel):
@@ -152,6 +153,13 @@ class SweepPlan(ManifestPart):
     find_max: SearchPlan | None = None
 
 
+class Rerun(ManifestPart):
+    """The run that was repeated, and what had changed since, one sentence each."""
+
+    run: str
+    changes: list[str]
+
+
 class Manifest(ManifestPart):
     """The content of ``run.json``."""
 
@@ -168,5 +176,8 @@ class Manifest(ManifestPart):
     workload_files: dict[str, str]
     environments: list[Environment]
     sweep: SweepPlan | None
+    load: LoadOptions | None = None
+    """The options of a run of one step, with which it can be repeated; None in schemas 5 and 6."""
+    rerun: Rerun | None = None
     grafana: str | None
     """The link to the steps in Grafana, if it was running."""

@@ -13,7 +13,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import Environment
+from corda_lab.results.manifest import Environment, Rerun
 from corda_lab.runs import containers, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.containers import LoadContainers
@@ -91,7 +91,7 @@ def set_up(compose: Compose, plan: RunPlan, names: LoadContainers, recording: Re
     recording.note("setup.json", list[SetupEntry], prepared)
 
 
-def execute(options: LoadOptions, settings: Settings) -> tuple[Path, StepEntry]:
+def execute(options: LoadOptions, settings: Settings, rerun: Rerun | None = None) -> tuple[Path, StepEntry]:
     """Run a load, measure it and store the results. Returns the run's folder and its step. Raises LabError.
 
     From before the load on, its evidence is in ``results/unfinished/<id>/``. It is deleted when the run's folder is
@@ -103,16 +103,16 @@ def execute(options: LoadOptions, settings: Settings) -> tuple[Path, StepEntry]:
     with recorded(folders.unfinished_folder() / run.identity) as recording:
         measured = measure(run, settings, recording)
         with ui.phase("Storing the results"):
-            store(run.identity, measured)
+            store(run.identity, measured, options, rerun)
     folders.remove_unfinished(recording.folder)
     return folders.find_run(run.identity), measured.step
 
 
-def store(identity: str, measured: Measured) -> None:
+def store(identity: str, measured: Measured, options: LoadOptions, rerun: Rerun | None) -> None:
     """Write the folder of a run of one step, with its report. Raises LabError if the disk does not take it."""
     try:
         with folders.new_run(identity) as folder:
-            files.write_run(folder, files.single(identity, measured), [measured])
+            files.write_run(folder, files.single(identity, measured, options, rerun), [measured])
             page.render(folder)
     except OSError as error:
         raise folders.unwritable(folders.unfinished_folder().parent / identity, error) from None

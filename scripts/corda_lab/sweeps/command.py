@@ -1,6 +1,6 @@
 """``lab sweep``: begins a sweep, shows its plan, resumes an unfinished sweep, or stores one as it is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ from corda_lab.lab import lifecycle, lock
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, ROOT
 from corda_lab.results import folders, stored
+from corda_lab.results.manifest import Rerun
 from corda_lab.stats.power import POWER, REPEATS_MAX
 from corda_lab.sweeps import execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
@@ -92,8 +93,13 @@ def read(wanted: SweepRequest) -> SweepFile:
     return quick(sweep) if wanted.quick else sweep
 
 
-def begin(wanted: SweepRequest, settings: Settings) -> SweepResult:
-    """Run a sweep from its first step."""
+def begin(
+    wanted: SweepRequest,
+    settings: Settings,
+    rerun: Rerun | None = None,
+    images: Mapping[str, str] = execute.NO_IMAGES,
+) -> SweepResult:
+    """Run a sweep from its first step. ``rerun`` and ``images`` are those of ``execute.begin``."""
     sweep = read(wanted)
     checked = plan.plan_sweep(sweep, settings)
     show_plan(sweep, checked, settings)
@@ -102,7 +108,7 @@ def begin(wanted: SweepRequest, settings: Settings) -> SweepResult:
         lab = Lab(settings, wanted.images, fresh=sweep.fields.fresh)
         if not wanted.replace:
             lab.require_replaceable()
-        kept = execute.begin(sweep, checked, settings)
+        kept = execute.begin(sweep, checked, settings, rerun, images)
         with folders.in_progress(kept.folder):
             return run(sweep, kept, settings, lab)
 

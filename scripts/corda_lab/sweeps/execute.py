@@ -1,7 +1,7 @@
 """Runs the steps of a sweep on a lab of the shape that each needs, and stores every step as soon as it ends."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from corda_lab.lab import addresses
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results import files, folders, stored
-from corda_lab.results.manifest import MeasureSpan, OwnSpans, SearchOutcome, SearchPlan, Span, SweepPlan
+from corda_lab.results.manifest import MeasureSpan, OwnSpans, Rerun, SearchOutcome, SearchPlan, Span, SweepPlan
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import sentences
@@ -23,6 +23,8 @@ from corda_lab.sweeps.plan import CheckedPlan
 from corda_lab.sweeps.runner import Runner, StepFailedError, SweepProgress
 from corda_lab.sweeps.schema import StepFields, SweepFields
 from corda_lab.text import ui
+
+NO_IMAGES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,17 @@ def _shown(path: Path) -> str:
     return str(resolved.relative_to(ROOT)) if resolved.is_relative_to(ROOT) else path.name
 
 
-def begin(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> store.Unfinished:
-    """Store the plan of a sweep, before its first step. Raises LabError if that is impossible."""
+def begin(
+    sweep: SweepFile,
+    checked: CheckedPlan,
+    settings: Settings,
+    rerun: Rerun | None = None,
+    images: Mapping[str, str] = NO_IMAGES,
+) -> store.Unfinished:
+    """Store the plan of a sweep, before its first step. Raises LabError if that is impossible.
+
+    ``rerun`` names the sweep that it repeats, and ``images`` has the images that all steps must have: name → id.
+    """
     return store.create(
         folders.run_id(sweep.run_name),
         sweep.text,
@@ -97,6 +108,8 @@ def begin(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> store.U
             fingerprint=store.fingerprint(sweep.text, [point.workload for point in checked.points], settings),
             quick=sweep.is_quick,
             steps=checked.steps,
+            rerun=rerun,
+            images=dict(images),
         ),
     )
 

@@ -17,6 +17,7 @@ from corda_lab.knobs.shape import SIZE, variables_of
 from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
+from corda_lab.results.manifest import Rerun
 from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, Stopping, attributes_of, check_options
 from corda_lab.steps.parameters import value_words
@@ -104,6 +105,9 @@ class PlanFile(BaseModel):
     quick: bool
     steps: list[PlannedStep]
     """Empty for a search, which plans one step at a time."""
+    rerun: Rerun | None = None
+    images: dict[str, str] = {}
+    """The images that the steps must have, because the sweep repeats another: name → id."""
 
 
 @dataclass(frozen=True)

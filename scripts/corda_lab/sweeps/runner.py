@@ -90,8 +90,10 @@ class Runner:
         for image in environment.images.values():
             before = self._images.setdefault(image.name, image.id)
             if before != image.id:
+                repeated = self._kept.plan.rerun
                 raise FinalError(
-                    f"The image {image.name} has changed since earlier steps of this sweep",
+                    f"The image {image.name} has changed since "
+                    + (repeated.run if repeated else "earlier steps of this sweep"),
                     "All steps must run on the same build. Check `git status`, and start a new sweep.",
                 )
 

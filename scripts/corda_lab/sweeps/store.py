@@ -145,8 +145,8 @@ class Unfinished:
             files.write_step(folder, measured)
 
     def image_ids(self) -> dict[str, str]:
-        """Return the images of the complete steps: name → id."""
-        found = {}
+        """Return the images that the next steps must have: those of the plan and of the complete steps, name → id."""
+        found = dict(self.plan.images)
         for folder in self.done:
             for image in folders.read_json(folder / "environment.json")["images"].values():
                 found[image["name"]] = image["id"]
@@ -178,6 +178,7 @@ class Unfinished:
                     sweep=sweep,
                     phases=phases,
                     command=self.plan.command,
+                    rerun=self.plan.rerun,
                     grafana=grafana,
                 )
                 files.write_run(folder, manifest, steps)

@@ -120,6 +120,6 @@ def store(
     """Store a simulated run like a real one, and return its folder."""
     measured = measured_of(folder, plan, simulated, end, drops=drops, counted=counted, with_stages=with_stages)
     with folders.new_run(plan.identity, results=folder / "results") as run_folder:
-        files.write_run(run_folder, files.single(plan.identity, measured), [measured])
+        files.write_run(run_folder, files.single(plan.identity, measured, plan.options), [measured])
         page.render(run_folder)
     return folder / "results" / plan.identity

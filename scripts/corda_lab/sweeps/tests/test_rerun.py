@@ -1,0 +1,138 @@
+"""What has changed since a run, and that nothing is repeated unless nothing has, or it was asked for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.lab import lifecycle, project, shape
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE, WORKLOADS
+from corda_lab.results import folders, stored
+from corda_lab.results.manifest import Environment, MeasuredLink, Rerun
+from corda_lab.results.stored import StoredRun
+from corda_lab.runs import execute as runs_execute
+from corda_lab.steps.load import LoadOptions
+from corda_lab.sweeps import command, rerun
+from corda_lab.sweeps.execute import SweepResult
+from corda_lab.testing.runs import ENVIRONMENT
+
+SETTINGS = load_settings(ENV_FILE, {})
+
+
+def changed(**changes: Any) -> Environment:
+    return ENVIRONMENT.model_copy(update=changes)
+
+
+def same_workload(run: Path) -> StoredRun:
+    """The run, as if its workload were today's ``iou``."""
+    content = folders.read_json(run / "run.json")
+    content["workload_files"] = {"iou": (WORKLOADS / "iou.yaml").read_text(encoding="utf-8")}
+    folders.write_json(run / "run.json", content)
+    return stored.read(run)
+
+
+@pytest.fixture
+def repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[LoadOptions, Rerun]]:
+    """The loads that are started, on a lab like that of the stored run."""
+    started: list[tuple[LoadOptions, Rerun]] = []
+
+    def execute(options: LoadOptions, _: object, why: Rerun) -> tuple[Path, None]:
+        started.append((options, why))
+        return tmp_path, None
+
+    monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
+    monkeypatch.setattr(shape, "of_running", lambda settings: settings)
+    monkeypatch.setattr(rerun, "read_environment", lambda _: ENVIRONMENT)
+    monkeypatch.setattr(runs_execute, "execute", execute)
+    monkeypatch.setattr(project, "settle", lambda: None)
+    monkeypatch.setattr("corda_lab.paths.CACHE", tmp_path / "cache")
+    return started
+
+
+def test_a_run_is_repeated_with_the_options_that_it_had(
+    stored_run: Callable[..., Path], repeated: list[tuple[LoadOptions, Rerun]]
+) -> None:
+    run = same_workload(stored_run())
+    rerun.single(run, rerun.Wanted(run.identity), SETTINGS)
+    [(options, why)] = repeated
+    assert run.manifest.load is not None
+    assert options == run.manifest.load.__class__(**{**vars(run.manifest.load), "name": "iou"})
+    assert (why.run, why.changes) == (run.identity, [])
+
+
+def test_what_has_changed_is_listed_and_nothing_runs(
+    stored_run: Callable[..., Path], repeated: list[tuple[LoadOptions, Rerun]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = stored_run()
+    host = ENVIRONMENT.host.model_copy(update={"cpu_count": 4})
+    now = changed(host=host, shape={**ENVIRONMENT.shape, "NODE_HEAP": "2g"})
+    monkeypatch.setattr(rerun, "read_environment", lambda _: now)
+    found = stored.read(run)
+    with pytest.raises(LabError, match="because 3 things changed since") as error:
+        rerun.single(found, rerun.Wanted(found.identity), SETTINGS)
+    assert "- workload iou: configs/workloads/iou.yaml has other contents" in error.value.message
+    assert "- shape, NODE_HEAP: 1g → 2g" in error.value.message
+    assert "- host, cpu_count: 2 → 4" in error.value.message
+    assert "--anyway" in error.value.remedy
+    assert repeated == []
+
+    rerun.single(found, rerun.Wanted(found.identity, anyway=True), SETTINGS)
+    assert len(repeated[0][1].changes) == 3
+
+
+def test_a_measured_round_trip_is_no_change() -> None:
+    before, now = (
+        changed(links_measured=[MeasuredLink(name="partya-partyb", wanted_ms=40.0, through_ms=ms, direct_ms=0.1)])
+        for ms in (43.2, 55.0)
+    )
+    assert rerun.environment_changes(before, now) == []
+
+
+def test_a_run_of_an_earlier_version_cannot_be_repeated(
+    stored_run: Callable[..., Path], repeated: list[tuple[LoadOptions, Rerun]]
+) -> None:
+    run = stored_run()
+    content = folders.read_json(run / "run.json")
+    folders.write_json(run / "run.json", {name: value for name, value in content.items() if name != "load"})
+    with pytest.raises(LabError, match="was stored by an earlier version"):
+        rerun.single(stored.read(run), rerun.Wanted("latest"), SETTINGS)
+    assert repeated == []
+
+
+def test_a_sweep_is_repeated_from_its_file_with_the_images_that_it_had(
+    sweep: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = stored.read(sweep)
+    begun: list[tuple[object, ...]] = []
+
+    def begin(*given: object) -> SweepResult:
+        begun.append(given)
+        return SweepResult(None, [])
+
+    monkeypatch.setattr(command, "begin", begin)
+    monkeypatch.setattr(rerun, "read_environment", lambda _: run.manifest.environments[0])
+    monkeypatch.setattr(rerun, "workload_changes", lambda _: [])
+    file = tmp_path / "users.yaml"
+    file.write_text(run.sweep.text, encoding="utf-8")
+    plan = run.sweep.model_copy(update={"file": str(file)})
+    found = StoredRun(run.folder, run.manifest.model_copy(update={"sweep": plan}), run.steps)
+
+    rerun.sweep(found, rerun.Wanted(run.identity), SETTINGS)
+    [(request, _, why, images)] = begun
+    assert isinstance(request, command.SweepRequest)
+    assert (request.file, request.quick) == (str(file), run.sweep.quick)
+    assert why == Rerun(run=run.identity, changes=[])
+    assert images == {"corda-lab/node:4.10": "sha256:" + "ab" * 32}
+
+    file.write_text(run.sweep.text + "# another\n", encoding="utf-8")
+    with pytest.raises(LabError, match=r"sweep file, .*users.yaml: [0-9a-f]{12} → [0-9a-f]{12}"):
+        rerun.sweep(found, rerun.Wanted(run.identity), SETTINGS)
+    rerun.sweep(found, rerun.Wanted(run.identity, anyway=True), SETTINGS)
+    assert begun[-1][-1] == {}
+
+    file.unlink()
+    with pytest.raises(LabError, match="no longer exists"):
+        rerun.sweep(found, rerun.Wanted(run.identity), SETTINGS)
