@@ -8,7 +8,6 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -31,7 +30,6 @@ import net.corda.core.messaging.CordaRPCOps;
 import net.corda.core.messaging.FlowHandle;
 import net.corda.core.node.NodeInfo;
 import net.corda.core.node.services.NetworkMapCache.MapChange;
-import net.corda.core.node.services.Vault;
 import net.corda.core.node.services.Vault.StateStatus;
 import net.corda.core.node.services.vault.BinaryComparisonOperator;
 import net.corda.core.node.services.vault.ColumnPredicate;
@@ -248,28 +246,15 @@ final class RpcSession implements NodeSession {
         var criteria = new VaultQueryCriteria(StateStatus.ALL, null, null, null, null, recorded);
         var inOrder = new Sort(new ArrayList<>(
                 List.of(column(CommonStateAttribute.STATE_REF_TXN_ID), column(CommonStateAttribute.STATE_REF_INDEX))));
-        // Pages of one state: the number of this page is that of the state.
-        var statesBefore = new PageSpecification((page - 1) * pageSize, 1);
-        Optional<SecureHash> before = page == 1
-                ? Optional.empty()
-                : call(() -> ids(ops.vaultQueryBy(criteria, statesBefore, inOrder, stateType))).stream()
-                        .findFirst();
-        Vault.Page<? extends ContractState> found =
-                call(() -> ops.vaultQueryBy(criteria, new PageSpecification(page, pageSize), inOrder, stateType));
-        Set<SecureHash> ids = ids(found);
-        before.ifPresent(ids::remove);
-        return new VaultTransactions(List.copyOf(ids), found.getTotalStatesAvailable());
+        return VaultTransactions.read(
+                (number, size) ->
+                        call(() -> ops.vaultQueryBy(criteria, new PageSpecification(number, size), inOrder, stateType)),
+                page,
+                pageSize);
     }
 
     private static Sort.SortColumn column(CommonStateAttribute attribute) {
         return new Sort.SortColumn(new SortAttribute.Standard(attribute), Sort.Direction.ASC);
-    }
-
-    /** Returns each transaction once, in the order of the states. */
-    private static Set<SecureHash> ids(Vault.Page<? extends ContractState> page) {
-        return page.getStatesMetadata().stream()
-                .map(metadata -> metadata.getRef().getTxhash())
-                .collect(Collectors.toCollection(LinkedHashSet::new));
     }
 
     @Override
