@@ -16,9 +16,9 @@ import polars as pl
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import BAD_INPUT, LabError
+from corda_lab.host import interrupts
 from corda_lab.host.processes import last_lines
 from corda_lab.lab.compose import Compose, run_docker
-from corda_lab.runs import interrupts
 from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.runs.live import LiveRate
 from corda_lab.runs.timeline import Timeline
