@@ -235,11 +235,14 @@ COMPONENTS = (
             "net/corda/node/internal/security/",
             "net/corda/node/services/messaging/RPC",
             "net/corda/node/services/rpc/",
-            "net/corda/nodeapi/RPCApi",
-            "net/corda/nodeapi/internal/rpc/",
         ),
     ),
     Component("RPC client", "Corda's client library", ("net/corda/client/rpc/",)),
+    Component(
+        "RPC messages",
+        "turns RPC calls and their results into messages, on both sides",
+        ("net/corda/nodeapi/RPCApi", "net/corda/nodeapi/internal/rpc/"),
+    ),
     # --- The bridge ---------------------------------------------------------------------------------------------------
     Component("bridge", "the code of the bridge itself", ("org/cordalab/bridge/",)),
     Component("HTTP server", "Helidon, which serves the bridge's API", ("io/helidon/",)),
@@ -296,7 +299,7 @@ COMPONENTS = (
     ),
     Component("caches", "Caffeine: keeps what was read, and removes the oldest", ("com/github/benmanes/caffeine/",)),
     Component("observables", "RxJava: the node's own streams of updates", ("rx/",)),
-    Component("other code of the node", "Corda code that belongs to no other component", ("net/corda/",)),
+    Component("other Corda code", "Corda code that belongs to no other component", ("net/corda/",)),
     Component("other code of the lab", "flows and metrics of the lab's CorDapp", ("org/cordalab/",)),
 )
 

@@ -31,6 +31,10 @@ COMMAND_SECONDS_MAX = 120.0
 STOP_AFTER_SECONDS = 60
 """The JVM stops a profile by itself after so much more than its time, in case this process is killed."""
 
+LOCKS = ("java.util.concurrent.locks.Reentrant*", "java.util.concurrent.Semaphore*")
+"""Locks whose waits are left out of all other events. Compiled code of Java 8 reports them in every later profile too,
+once one of locks has been taken."""
+
 FIND = f"""
 if [ ! -x {ASPROF} ]; then echo missing; exit; fi
 {ASPROF} --version
@@ -149,7 +153,7 @@ def start(jvm: Jvm, event: Event, seconds: int) -> Engine:
 
 def stop(jvm: Jvm, event: Event) -> str:
     """Stop a profile, and return its stacks in collapsed form. They stay in the JVM until the next profile starts."""
-    return asprof(jvm, "stop", "-o", "collapsed", *_total(event))
+    return asprof(jvm, "stop", "-o", "collapsed", *_output_options(event))
 
 
 def abandon(jvm: Jvm) -> None:
@@ -165,7 +169,7 @@ def clean(jvm: Jvm) -> None:
 
 def flame_graph(jvm: Jvm, event: Event, title: str) -> str:
     """Return the last profile as an HTML page."""
-    return asprof(jvm, "dump", "-o", "flamegraph", "--title", title, *_total(event))
+    return asprof(jvm, "dump", "-o", "flamegraph", "--title", title, *_output_options(event))
 
 
 def thread_dump(jvm: Jvm) -> str:
@@ -174,6 +178,7 @@ def thread_dump(jvm: Jvm) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def _total(event: Event) -> tuple[str, ...]:
-    """The option that adds up nanoseconds or bytes in place of samples."""
-    return ("--total",) if KINDS[event].per_sample is None else ()
+def _output_options(event: Event) -> tuple[str, ...]:
+    """The options for reading a profile: what is added up, and what does not belong to the event."""
+    total = ("--total",) if KINDS[event].per_sample is None else ()
+    return total if event is Event.LOCK else (*total, *(word for lock in LOCKS for word in ("-X", lock)))

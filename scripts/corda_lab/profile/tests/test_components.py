@@ -9,27 +9,41 @@ from corda_lab.profile.components import COMPONENTS, PARKED, RUNNING
 from corda_lab.profile.events import Event
 from corda_lab.profile.places import is_idle, of_frame, place_of, state_of
 from corda_lab.profile.stacks import Stack
-from corda_lab.profile.summary import Totals, summarise
+from corda_lab.profile.summary import summarise
 
-RECORDED = Path(__file__).parent / "recorded"
+RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
+"""Files of one event each, whose lines are a component and a stack that belongs to it: ``H2: [thread];frame;frame 3``.
+The component of a stack that shows a thread without work is ``idle``."""
 
 
-def recorded(name: str) -> list[Stack]:
-    """The stacks of a stored profile. Its threads have no ids, because stacks with the same names were added up."""
-    stacks = []
-    for line in (RECORDED / f"{name}.collapsed").read_text(encoding="utf-8").splitlines():
-        words, _, value = line.rpartition(" ")
+def recorded(path: Path) -> list[tuple[str, Stack]]:
+    """The stacks in a file, each with its component. Threads have no ids, because equal stacks are stored once."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, _, stack = line.partition(": ")
+        words, _, value = stack.rpartition(" ")
         thread, *frames = words.split(";")
-        stacks.append(Stack(thread[1:-1], tuple(frames), int(value)))
-    return stacks
+        found.append((name, Stack(thread[1:-1], tuple(frames), int(value))))
+    return found
 
 
-def totals(name: str) -> Totals:
-    return summarise(Event(name.rpartition("-")[2]), recorded(name))
+@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
+def test_every_recorded_stack_belongs_to_the_component_that_it_was_seen_to_belong_to(path: Path) -> None:
+    event = Event(path.stem.rpartition("-")[2])
+    for name, stack in recorded(path):
+        totals = summarise(event, [stack])
+        if name == "idle":
+            assert (totals.idle_percent, totals.components) == (100.0, ()), stack
+        else:
+            assert [one.name for one in totals.components] == [name], stack
 
 
-def shares(name: str) -> dict[str, float]:
-    return {one.name: one.share_percent for one in totals(name).components}
+@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
+def test_the_shares_of_a_recorded_profile_add_up_and_the_largest_is_first(path: Path) -> None:
+    totals = summarise(Event(path.stem.rpartition("-")[2]), [stack for _, stack in recorded(path)])
+    shares = [one.share_percent for one in totals.components]
+    assert sum(shares) == pytest.approx(100, abs=0.1)
+    assert shares == sorted(shares, reverse=True)
 
 
 @pytest.mark.parametrize(
