@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import BAD_INPUT, LabError
+from corda_lab.host import interrupts
 from corda_lab.host.processes import last_lines
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment, Image
-from corda_lab.runs import interrupts
 from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.runs.live import LiveRate
 from corda_lab.runs.timeline import Timeline

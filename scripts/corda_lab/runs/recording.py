@@ -8,10 +8,10 @@ from typing import TypeVar
 from pydantic import TypeAdapter
 
 from corda_lab.errors import LabError
+from corda_lab.host import interrupts
 from corda_lab.lab.compose import Compose
 from corda_lab.results import evidence, files, folders
 from corda_lab.results.manifest import Environment
-from corda_lab.runs import interrupts
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan, Subject

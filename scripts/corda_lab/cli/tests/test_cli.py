@@ -90,6 +90,11 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run", "iou", "--set", "iouValue"], "--set: 'iouValue' is not key=value"),
         (["run", "iou", "--set", "iouVlaue=3"], "--set: "),
         (["workload", "chekc"], "Did you mean 'check'?"),
+        (["profile"], "Missing argument 'NODE'"),
+        (["profile", "PartyA", "--seconds", "0"], "--seconds: 0 is out of range"),
+        (["profile", "PartyA", "--seconds", "601"], "--seconds: 601 is out of range"),
+        (["profile", "PartyA", "--seconds", "many"], "--seconds"),
+        (["profile", "PartyA", "--event", "cpus"], "--event: unknown event 'cpus', did you mean 'cpu'?"),
         (["report", "never"], "There is no run 'never'"),
         (["compare", "latest"], "CONTENDER: is missing; two runs are needed"),
         (["compare", "never", "latest"], "There is no run 'never'"),
@@ -106,7 +111,7 @@ def test_bad_input_is_one_clear_line(arguments: list[str], words: str, tmp_path:
     assert len(done.stderr.splitlines()) <= 2
 
 
-@pytest.mark.parametrize("arguments", [["run", "iou"], ["status"], ["down"]])
+@pytest.mark.parametrize("arguments", [["run", "iou"], ["status"], ["down"], ["profile", "PartyA"]])
 def test_without_an_engine_there_is_one_error_with_a_remedy(arguments: list[str], tmp_path: Path) -> None:
     done = lab(*arguments, LAB_RESULTS_DIR=str(tmp_path))
     assert done.returncode == 2

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from corda_lab.runs.interrupts import held_back
+from corda_lab.host.interrupts import held_back
 
 
 def send_twice() -> None:

@@ -1,0 +1,184 @@
+"""Finds the JVM of a node or of the bridge in its container, and controls async-profiler in it.
+
+The bootstrapper puts async-profiler into the volume `network`, which every node and the bridge mount. Its launcher,
+`asprof`, attaches to the JVM from inside the container, so nothing on this machine needs access to the process.
+"""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from corda_lab.errors import LabError
+from corda_lab.host.processes import last_words
+from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.settings import Settings
+from corda_lab.profile.events import KINDS, Engine, Event
+from lab_workload.names import canonical, did_you_mean
+
+BRIDGE = "bridge"
+BRIDGE_MAIN = "[o]rg.cordalab.bridge.Main"
+NODE_MAIN = "[n]et.corda.node.Corda"
+"""Main classes, as patterns that do not match the command line in which they are searched for."""
+
+ASPROF = "/network/bin/asprof"
+LIBRARY = "/network/bin/libasyncProfiler.so"
+
+COMMAND_SECONDS_MAX = 120.0
+"""Time limit of one command. On a busy node, a JVM takes seconds to answer, and a large profile to write."""
+
+STOP_AFTER_SECONDS = 60
+"""The JVM stops a profile by itself after so much more than its time, in case this process is killed."""
+
+LOCKS = ("java.util.concurrent.locks.Reentrant*", "java.util.concurrent.Semaphore*")
+"""Locks whose waits are left out of all other events. Compiled code of Java 8 reports them in every later profile too,
+once one of locks has been taken."""
+
+FIND = f"""
+if [ ! -x {ASPROF} ]; then echo missing; exit; fi
+{ASPROF} --version
+grep --files-with-matches --line-regexp --null-data "$1" /proc/[0-9]*/cmdline 2> /dev/null
+exit 0
+"""
+"""Prints the version of async-profiler and the path of each JVM's command line."""
+
+CLEAN = "rm -f /tmp/asprof.* /tmp/asprof-log.*"
+"""`asprof` removes its temporary files itself, unless it was cut off."""
+
+
+class AlreadyProfiledError(LabError):
+    """Another profile of the same JVM is running."""
+
+
+@dataclass(frozen=True)
+class Jvm:
+    """A running JVM of the lab."""
+
+    node: str
+    """Name of the node, or `bridge`."""
+    container: str
+    pid: int
+    """Inside the container."""
+    profiler_version: str
+
+    @property
+    def is_bridge(self) -> bool:
+        """Whether it is the bridge's."""
+        return self.node == BRIDGE
+
+
+def find_name(name: str, settings: Settings) -> str:
+    """Return the name of a node, or `bridge`, ignoring case. Raises LabError with the choices if there is none."""
+    names = (*settings.nodes, BRIDGE)
+    found = canonical(name, names)
+    if found is None:
+        raise LabError(f"NODE: unknown node {name!r}{did_you_mean(name, names)}", f"Choose from {', '.join(names)}.")
+    return found
+
+
+def find(name: str, settings: Settings) -> Jvm:
+    """Return the JVM of a node or of the bridge. Raises LabError if it is not running, or has no async-profiler."""
+    service = name.lower()
+    states = {one.name: one for one in Compose(settings).services()}
+    if not states:
+        raise LabError("The lab is not up", "Start it with `scripts/lab up`.")
+    if service not in states or states[service].state != "running":
+        condition = states[service].condition if service in states else "not started"
+        raise LabError(f"{name} is not running: {condition}", "`scripts/lab status` shows the state of every service.")
+    container = states[service].container
+    done = inside(container, "bash", "-c", FIND, "profile", BRIDGE_MAIN if name == BRIDGE else NODE_MAIN)
+    if done.returncode != 0:
+        raise LabError(f"{name}: the container does not answer: {last_words(done.stderr)}", "", exit_code=1)
+    version, *paths = done.stdout.splitlines()
+    if version == "missing":
+        raise LabError(
+            f"{name} has no async-profiler, because an older version of the lab has started it",
+            "Run `scripts/lab up` to update the lab. That restarts its nodes and keeps their ledgers.",
+        )
+    if not paths:
+        raise LabError(f"{name}: there is no Java process in its container", "It may be starting; try again.")
+    return Jvm(name, container, int(paths[-1].split("/")[2]), " ".join(version.split()[1:2]))
+
+
+def inside(container: str, *command: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a container, as the user of its JVM."""
+    return run_docker(["exec", container, *command], seconds_max=COMMAND_SECONDS_MAX)
+
+
+def asprof(jvm: Jvm, *arguments: str) -> str:
+    """Run `asprof` on a JVM, and return what it prints. Raises LabError if it fails."""
+    done = inside(jvm.container, ASPROF, *arguments, "--libpath", LIBRARY, str(jvm.pid))
+    if done.returncode != 0:
+        raise _error(jvm, arguments, f"{done.stderr}\n{done.stdout}")
+    return done.stdout
+
+
+def _error(jvm: Jvm, arguments: Sequence[str], output: str) -> LabError:
+    said = re.search(r"\[ERROR\] (.*)", output)
+    words = said[1] if said else last_words(output)
+    if "already started" in words:
+        return AlreadyProfiledError(
+            f"{jvm.node}: another profile of it is running", "Wait until it has ended. A node takes one at a time."
+        )
+    if "No AllocTracer symbols" in words:
+        return LabError(
+            f"{jvm.node}: its allocations cannot be profiled, because its JVM's library has no symbols",
+            "Use an image whose Java 8 has them, or rebuild the stand-in for it (docs/operations.md, A bare machine).",
+        )
+    if re.search(r"is not running|No such container|Process not found|No such process", words):
+        return LabError(f"{jvm.node} ended while it was profiled", "`scripts/lab status` shows its state.", exit_code=1)
+    return LabError(
+        f"{jvm.node}: async-profiler refused `{shlex.join(arguments)}`: {words}",
+        "docs/operations.md lists what can be profiled where.",
+        exit_code=1,
+    )
+
+
+def start(jvm: Jvm, event: Event, seconds: int) -> Engine:
+    """Start a profile, with the first engine that the JVM supports, and return that engine. Raises LabError."""
+    engines = KINDS[event].engines
+    for engine in engines:
+        try:
+            asprof(jvm, "start", *engine.options, "--threads", "--timeout", str(seconds + STOP_AFTER_SECONDS))
+        except AlreadyProfiledError:
+            raise
+        except LabError:
+            if engine is engines[-1]:
+                raise
+        else:
+            return engine
+    raise AssertionError(event)
+
+
+def stop(jvm: Jvm, event: Event) -> str:
+    """Stop a profile, and return its stacks in collapsed form. They stay in the JVM until the next profile starts."""
+    return asprof(jvm, "stop", "-o", "collapsed", *_output_options(event))
+
+
+def abandon(jvm: Jvm) -> None:
+    """Stop a profile whose result nobody wants, if it still runs, and remove what it has left in the container."""
+    inside(jvm.container, ASPROF, "stop", "-o", "collapsed", "-f", "/dev/null", "--libpath", LIBRARY, str(jvm.pid))
+    clean(jvm)
+
+
+def clean(jvm: Jvm) -> None:
+    """Remove the temporary files of `asprof`."""
+    inside(jvm.container, "sh", "-c", CLEAN)
+
+
+def flame_graph(jvm: Jvm, event: Event, title: str) -> str:
+    """Return the last profile as an HTML page."""
+    return asprof(jvm, "dump", "-o", "flamegraph", "--title", title, *_output_options(event))
+
+
+def thread_dump(jvm: Jvm) -> str:
+    """Return a thread dump."""
+    done = inside(jvm.container, ASPROF, "threaddump", str(jvm.pid))
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _output_options(event: Event) -> tuple[str, ...]:
+    """The options for reading a profile: what is added up, and what does not belong to the event."""
+    total = ("--total",) if KINDS[event].per_sample is None else ()
+    return total if event is Event.LOCK else (*total, *(word for lock in LOCKS for word in ("-X", lock)))

@@ -1,0 +1,124 @@
+"""The table of components, on stacks that were recorded from real nodes and a real bridge."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from corda_lab.profile.components import COMPONENTS, PARKED, RUNNING
+from corda_lab.profile.events import Event
+from corda_lab.profile.places import is_idle, of_frame, place_of, state_of
+from corda_lab.profile.stacks import Stack
+from corda_lab.profile.summary import summarise
+
+RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
+"""Files of one event each, whose lines are a component and a stack that belongs to it: ``H2: [thread];frame;frame 3``.
+The component of a stack that shows a thread without work is ``idle``."""
+
+
+def recorded(path: Path) -> list[tuple[str, Stack]]:
+    """The stacks in a file, each with its component. Threads have no ids, because equal stacks are stored once."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, _, stack = line.partition(": ")
+        words, _, value = stack.rpartition(" ")
+        thread, *frames = words.split(";")
+        found.append((name, Stack(thread[1:-1], tuple(frames), int(value))))
+    return found
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
+def test_every_recorded_stack_belongs_to_the_component_that_it_was_seen_to_belong_to(path: Path) -> None:
+    event = Event(path.stem.rpartition("-")[2])
+    for name, stack in recorded(path):
+        totals = summarise(event, [stack])
+        if name == "idle":
+            assert (totals.idle_percent, totals.components) == (100.0, ()), stack
+        else:
+            assert [one.name for one in totals.components] == [name], stack
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
+def test_the_shares_of_a_recorded_profile_add_up_and_the_largest_is_first(path: Path) -> None:
+    totals = summarise(Event(path.stem.rpartition("-")[2]), [stack for _, stack in recorded(path)])
+    shares = [one.share_percent for one in totals.components]
+    assert sum(shares) == pytest.approx(100, abs=0.1)
+    assert shares == sorted(shares, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("thread", "name"),
+    [
+        ("C2 CompilerThread0", "C2 compiler"),
+        ("C1 CompilerThread1", "C1 compiler"),
+        ("Gang worker#1 (Parallel GC Threads)", "garbage collection"),
+        ("GC task thread#0 (ParallelGC)", "garbage collection"),
+        ("G1 Main Concurrent Mark GC Thread", "garbage collection"),
+        ("VM Thread", "VM thread"),
+        ("Signal Dispatcher", "other JVM threads"),
+    ],
+)
+def test_the_threads_of_the_jvm_are_recognised_without_the_names_of_its_functions(thread: str, name: str) -> None:
+    assert place_of(thread, ("__clone", "/usr/lib/libjvm.so")).component.name == name
+
+
+@pytest.mark.parametrize(
+    ("frames", "name"),
+    [
+        ("net/corda/core/flows/FlowLogic.call org/h2/jdbc/JdbcConnection.commit", "H2"),
+        ("org/h2/jdbc/JdbcConnection.commit java/util/HashMap.get", "H2"),
+        ("net/corda/serialization/internal/amqp/X.y sun/security/provider/SHA2.implCompress0", "hashing"),
+        ("co/paralleluniverse/fibers/Fiber.run java/lang/Object.hashCode", "Quasar fibers"),
+        ("co/paralleluniverse/fibers/Fiber.checkInstrumentation", "Quasar instrumentation"),
+        ("net/corda/nodeapi/internal/serialization/kryo/KryoStreams.x", "checkpoint serialisation"),
+        ("net/corda/nodeapi/internal/serialization/amqp/X.y", "AMQP serialisation"),
+        ("org/postgresql/jdbc/PgStatement.execute", "PostgreSQL driver"),
+        ("net/corda/node/services/vault/NodeVaultService.x", "vault"),
+        ("net/corda/node/services/transactions/PersistentUniquenessProvider.x", "notary"),
+        ("net/corda/node/services/transactions/InMemoryTransactionVerifierService.x", "contract verification"),
+        ("liquibase/Liquibase.update", "Liquibase"),
+        ("io/netty/channel/nio/NioEventLoop.run sun/security/ssl/SSLEngineImpl.wrap", "TLS"),
+        ("io/helidon/webserver/http1/Http1Connection.handle", "HTTP server"),
+        ("org/cordalab/bridge/Main.main", "bridge"),
+    ],
+)
+def test_a_stack_belongs_to_the_component_of_its_innermost_frame(frames: str, name: str) -> None:
+    assert place_of("Node thread-1", frames.split()).component.name == name
+
+
+def test_a_stack_that_fits_no_component_is_named_after_its_code() -> None:
+    own = place_of("x", ("java/lang/Thread.run", "com/example/trade/Flow.call", "java/util/HashMap.get"))
+    assert (own.component.name, own.frame) == ("com.example.trade", "com/example/trade/Flow.call")
+    jdk = place_of("x", ("java/lang/Thread.run", "java/util/HashMap.get", "libc.so.6"))
+    assert (jdk.component.name, jdk.frame) == ("other Java code", "java/util/HashMap.get")
+    native = place_of("x", ("__clone", "/usr/lib/jvm/lib/server/libjvm.so"))
+    assert (native.component.name, native.frame) == ("native code", "/usr/lib/jvm/lib/server/libjvm.so")
+    assert place_of("x", ()).component.name == "native code"
+
+
+def test_no_component_can_never_be_reached_and_none_is_there_twice() -> None:
+    names = [one.name for one in COMPONENTS]
+    beginnings = [beginning for one in COMPONENTS for beginning in one.frames]
+    assert len(set(names)) == len(names)
+    assert len(set(beginnings)) == len(beginnings)
+    for one in COMPONENTS:
+        assert one.frames or re.compile(one.threads)
+        for beginning in one.frames:
+            assert of_frame(f"{beginning}x") is one
+        assert one.meaning
+
+
+def test_the_state_of_a_thread_is_that_of_its_innermost_call() -> None:
+    parked = ("java/util/concurrent/locks/LockSupport.park", "sun/misc/Unsafe.park", "libjvm.so", "pthread_cond_wait")
+    assert state_of(parked) is PARKED
+    assert state_of(("java/net/SocketInputStream.socketRead0", "recv")).name == "waiting for a connection"
+    assert state_of(("sun/nio/ch/FileDispatcherImpl.force0", "fsync")).name == "waiting for a disk"
+    assert state_of(("java/util/HashMap.get",)) is RUNNING
+    assert state_of(("__clone", "/lib/libjvm.so", "/lib/libc.so.6")) is PARKED
+    assert state_of(("java/util/HashMap.get", "/lib/libc.so.6")) is RUNNING
+
+
+def test_a_thread_without_work_is_idle_and_one_that_waits_in_its_work_is_not() -> None:
+    assert is_idle("pool-1-thread-1", ("java/util/concurrent/ThreadPoolExecutor.getTask", "java/x/Y.z"))
+    assert is_idle("main", ("net/corda/node/internal/Node.run",))
+    assert not is_idle("Node thread-1", ("org/h2/mvstore/MVStore.commit", "sun/misc/Unsafe.park"))
