@@ -24,9 +24,12 @@ LOAD_SECONDS_MAX = 120.0
 
 
 def unfinished(name: str) -> UnfinishedRun:
-    """Return the only unfinished run with a name."""
-    (found,) = [run for run in evidence.unfinished_runs() if folders.name_of(run.run) == name]
-    return found
+    """Return the newest unfinished run with a name."""
+    return named(name)[-1]
+
+
+def named(name: str) -> list[UnfinishedRun]:
+    return [run for run in evidence.unfinished_runs() if folders.name_of(run.run) == name]
 
 
 def rows_in_volume(lab: Lab, identity: str) -> int:
@@ -58,8 +61,8 @@ def loading(lab: Lab, name: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def has_rows(lab: Lab, name: str) -> bool:
-    started = [run for run in evidence.unfinished_runs() if folders.name_of(run.run) == name]
-    return bool(started) and rows_in_volume(lab, started[0].run) > 0
+    started = named(name)
+    return bool(started) and rows_in_volume(lab, started[-1].run) > 0
 
 
 def assert_kept(lab: Lab, name: str, state: str, reason: str) -> None:
