@@ -16,6 +16,7 @@ import pytest
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import UnfinishedRun
 from corda_lab.runs.containers import ROWS_DIRECTORY
+from corda_lab.text.words import plural
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -72,7 +73,7 @@ def assert_kept(lab: Lab, name: str, state: str, reason: str) -> None:
     assert found.rows
     assert rows_in_volume(lab, found.run) == 0
     assert lab.compose.load_containers() == []
-    assert f"{state}: {found.run}, {reason}; {found.rows} rows" in lab.succeed("list").stdout
+    assert f"{state}: {found.run}, {reason}; {plural(found.rows, 'row')}" in lab.succeed("list").stdout
     seen = json.loads(lab.succeed("report", found.run, "--json").stdout)
     assert seen["rows"] == pl.read_parquet(seen["table"]).height
     assert 0 <= found.rows - seen["rows"] <= 1  # the last row may be torn
