@@ -16,6 +16,7 @@ import pytest
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import UnfinishedRun
 from corda_lab.runs.containers import ROWS_DIRECTORY
+from corda_lab.text.words import plural
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -24,9 +25,12 @@ LOAD_SECONDS_MAX = 120.0
 
 
 def unfinished(name: str) -> UnfinishedRun:
-    """Return the only unfinished run with a name."""
-    (found,) = [run for run in evidence.unfinished_runs() if folders.name_of(run.run) == name]
-    return found
+    """Return the newest unfinished run with a name."""
+    return named(name)[-1]
+
+
+def named(name: str) -> list[UnfinishedRun]:
+    return [run for run in evidence.unfinished_runs() if folders.name_of(run.run) == name]
 
 
 def rows_in_volume(lab: Lab, identity: str) -> int:
@@ -58,8 +62,8 @@ def loading(lab: Lab, name: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def has_rows(lab: Lab, name: str) -> bool:
-    started = [run for run in evidence.unfinished_runs() if folders.name_of(run.run) == name]
-    return bool(started) and rows_in_volume(lab, started[0].run) > 0
+    started = named(name)
+    return bool(started) and rows_in_volume(lab, started[-1].run) > 0
 
 
 def assert_kept(lab: Lab, name: str, state: str, reason: str) -> None:
@@ -69,7 +73,7 @@ def assert_kept(lab: Lab, name: str, state: str, reason: str) -> None:
     assert found.rows
     assert rows_in_volume(lab, found.run) == 0
     assert lab.compose.load_containers() == []
-    assert f"{state}: {found.run}, {reason}; {found.rows} rows" in lab.succeed("list").stdout
+    assert f"{state}: {found.run}, {reason}; {plural(found.rows, 'row')}" in lab.succeed("list").stdout
     seen = json.loads(lab.succeed("report", found.run, "--json").stdout)
     assert seen["rows"] == pl.read_parquet(seen["table"]).height
     assert 0 <= found.rows - seen["rows"] <= 1  # the last row may be torn

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.results import folders
+from corda_lab.results import evidence, folders
 from corda_lab.sweeps import store
 from labkit import Browser, Lab
 
@@ -78,9 +78,14 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
         assert "steps" in lab.run("list").stdout
     done = lab.succeed("sweep", "--resume")
     assert f"{KILLS} of {STEPS} steps are already complete" in done.stdout
-    assert folders.unfinished_folders() == []
+    assert folders.unfinished_sweeps() == []
 
     run = lab.results()[-1]
+    for attempt in (run / "failed").iterdir():
+        ended = evidence.ended(attempt)
+        assert (ended.outcome, ended.reason) == ("interrupted", evidence.KILLED)
+        assert ended.rows == evidence.count_rows(evidence.rows_files(attempt))
+    assert len(list((run / "failed").iterdir())) == KILLS
     assert folders.RUN_NAME.fullmatch(run.name)
     steps = json.loads((run / "steps.json").read_text())["steps"]
     assert [(step["index"], step["key"]) for step in steps] == [

@@ -114,7 +114,8 @@ def with_load_images(environment: Environment, names: LoadContainers, settings: 
     Before, it had the image of the web UI's container, which generates none of the load. Raises LabError.
     """
     form = "{{.Config.Image}} {{.Image}}"
-    lines = run_docker(["container", "inspect", "--format", form, *names.all]).stdout.splitlines()
+    done = run_docker(["container", "inspect", "--format", form, *names.all])
+    lines = [line for line in done.stdout.splitlines() if line]
     if len(lines) != len(names.all):
         raise LabError("A load container was removed during the run", "Start the run again.", exit_code=1)
     found = (line.split() for line in lines)
@@ -133,7 +134,8 @@ def exit_codes(names: tuple[str, ...]) -> dict[str, int | None]:
     form = "{{.Name}} {{.State.Status}} {{.State.ExitCode}}"
     done = run_docker(["container", "inspect", "--format", form, *names])
     codes: dict[str, int | None] = {}
-    for line in done.stdout.splitlines():
+    # For a missing container, Docker prints an empty line.
+    for line in filter(None, done.stdout.splitlines()):
         name, status, code = line.split()
         codes[name.lstrip("/")] = int(code) if status in {"exited", "dead"} else None
     gone = [name for name in names if name not in codes]

@@ -183,7 +183,7 @@ def test_a_set_up_that_fails_is_told_in_the_generator_s_words(docker: InstallDoc
 
 
 def test_a_container_that_is_gone_is_an_error(docker: InstallDocker) -> None:
-    docker({"inspect": f"/{DRIVER} running 0"})
+    docker({"inspect": f"/{DRIVER} running 0\n"})
     with pytest.raises(LabError, match="worker-1 was removed"):
         containers.exit_codes(containers.container_names("my-lab", plan(TWO_WORKERS)).all)
 
