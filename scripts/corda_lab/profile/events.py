@@ -29,10 +29,11 @@ class Unit(StrEnum):
 
 def find_event(name: str) -> Event:
     """Return an event by its name, ignoring case. Raises LabError with the choices if there is none."""
-    found = canonical(name, list(Event))
+    names = [event.value for event in Event]
+    found = canonical(name, names)
     if found is None:
-        choices = ", ".join(Event)
-        raise LabError(f"--event: unknown event {name!r}{did_you_mean(name, list(Event))}", f"Choose from {choices}.")
+        hint = did_you_mean(name, names)
+        raise LabError(f"--event: unknown event {name!r}{hint}", f"Choose from {', '.join(names)}.")
     return Event(found)
 
 
