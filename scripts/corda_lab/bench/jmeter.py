@@ -21,7 +21,7 @@ COLUMNS = {
     "responseMessage": pl.String,
     "success": pl.Boolean,
 }
-"""Columns of the results file: time of the end and duration in milliseconds, name of the sampler, error, success."""
+"""Columns of the results file: start and duration in milliseconds, name of the sampler, error, success."""
 
 
 def require_possible(settings: Settings) -> None:
@@ -47,7 +47,7 @@ def flows(results: pl.DataFrame) -> pl.DataFrame:
     ``error`` is null for a flow that succeeded.
     """
     return results.filter(pl.col("label") == "flow").select(
-        (pl.col("timeStamp") / 1000).alias("ended_at"),
+        ((pl.col("timeStamp") + pl.col("elapsed")) / 1000).alias("ended_at"),
         pl.col("elapsed").cast(pl.Float64).alias("latency_ms"),
         pl.when(pl.col("success")).then(None).otherwise(pl.col("responseMessage").fill_null("")).alias("error"),
     )

@@ -15,8 +15,8 @@ HEADER = (
 )
 CONNECTED = "1700000000500,480,connect,200,OK,connect 1-1,,true,,0,0,2,2,null,0,0,0"
 REFUSED = '1700000000600,20,connect,500,"java.lang.Exception: no, thanks",connect 1-2,,false,,0,0,2,2,null,0,0,0'
-DONE = "1700000001250,250,flow,200,OK,load 1-1,,true,,0,0,2,2,null,0,0,0"
-FAILED = "1700000001300,300,flow,500,net.corda.core.flows.FlowException: Value too high,load 1-2,,false,,0,0,2,2,,0,0,0"
+DONE = "1700000001000,250,flow,200,OK,load 1-1,,true,,0,0,2,2,null,0,0,0"
+FAILED = "1700000001000,300,flow,500,net.corda.core.flows.FlowException: Value too high,load 1-2,,false,,0,0,2,2,,0,0,0"
 
 
 def results(folder: Path, *lines: str) -> Path:

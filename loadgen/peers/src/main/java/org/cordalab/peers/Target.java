@@ -3,6 +3,7 @@ package org.cordalab.peers;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.charset.StandardCharsets;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import net.corda.client.rpc.CordaRPCClient;
 import net.corda.client.rpc.CordaRPCClientConfiguration;
@@ -22,7 +23,7 @@ import org.cordalab.bridge.json.Json;
  * What the threads share: the open connections, of which each thread takes one, and the flow that they all start.
  *
  * <p>JMeter runs one test in a process, so this is static. Node addresses and login are those of the bridge, from the
- * same {@code BRIDGE_…} variables.
+ * same {@code BRIDGE_…} variables. Flows whose arguments need serializers of their own cannot be started.
  */
 final class Target {
 
@@ -44,10 +45,22 @@ final class Target {
                 .filter(each -> each.name().equalsIgnoreCase(node))
                 .findFirst()
                 .orElseThrow(() -> new IllegalArgumentException("BRIDGE_NODES has no node " + node));
-        var client = new CordaRPCClient(new NetworkHostAndPort(address.host(), address.port()), new Configuration());
-        CordaRPCConnection connection = client.start(config.rpcUser(), config.rpcPassword());
+        CordaRPCConnection connection = client(address).start(config.rpcUser(), config.rpcPassword());
         readCall(connection.getProxy(), flow, arguments);
         CONNECTIONS.add(connection);
+    }
+
+    /**
+     * Creates a client. Without a set of serializers, every client would scan the whole class path for them, which takes
+     * seconds.
+     */
+    private static CordaRPCClient client(NodeAddress address) {
+        return new CordaRPCClient(
+                new NetworkHostAndPort(address.host(), address.port()),
+                new Configuration(),
+                null,
+                Target.class.getClassLoader(),
+                Set.of());
     }
 
     /** Returns a connection that no other thread has. */
