@@ -211,12 +211,14 @@ def _container(subject: Subject, options: list[str], arguments: list[str]) -> It
 
 def _await_end(subject: Subject, name: str) -> int:
     """Wait until a container has ended, and return its status. Raises LabError if it does not end in time."""
-    with containers.end_of(name) as ended:
-        ended.wait(subject.container_seconds_max)
-    code = containers.exit_codes((name,))[name]
-    if code is None:
-        raise LabError(f"it did not end within {subject.container_seconds_max:.0f} s: {_last_words_of(name)}")
-    return code
+    limit = subject.container_seconds_max
+    try:
+        done = run_docker(["wait", name], seconds_max=limit)
+    except LabError:
+        raise LabError(f"it did not end within {limit:.0f} s: {_last_words_of(name)}") from None
+    if done.returncode != 0:
+        raise LabError(f"its container was removed: {last_words(done.stderr)}")
+    return int(done.stdout)
 
 
 def _last_words_of(name: str) -> str:
