@@ -9,7 +9,10 @@ final class Sampling {
 
     private Sampling() {}
 
-    /** Returns the sample of an action. If the action throws an exception, the sample failed, and says why. */
+    /**
+     * Returns the sample of an action. If the action throws anything, the sample failed, and says why: JMeter would end
+     * only the thread, and the test would continue without it.
+     */
     static SampleResult of(String label, Callable<?> action) {
         var sample = new SampleResult();
         sample.setSampleLabel(label);
@@ -19,7 +22,7 @@ final class Sampling {
             sample.sampleEnd();
             sample.setSuccessful(true);
             sample.setResponseCodeOK();
-        } catch (Exception e) {
+        } catch (Throwable e) {
             sample.sampleEnd();
             Throwable cause = e instanceof ExecutionException && e.getCause() != null ? e.getCause() : e;
             sample.setSuccessful(false);
