@@ -29,6 +29,10 @@ LATENCY_P99_MS_MAX = 10.0
 COST_USERS = 100
 COST_RATIO_MAX = 0.25
 
+FLOWS_PER_USER_MIN = 5
+"""Flows that every user should have time for in a window. With fewer, a window has a whole burst of flows more or less,
+because all users began together."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -58,6 +62,14 @@ def cpu_ms_per_flow(measurement: Measurement) -> float | None:
     return measurement.cpu_ms_per_flow
 
 
+def bridge_cpu_ms_per_flow(measurement: Measurement) -> float | None:
+    return measurement.bridge_cpu_ms_per_flow
+
+
+def bridge_memory_bytes(measurement: Measurement) -> float | None:
+    return measurement.bridge_memory_bytes_max
+
+
 def memory_bytes(measurement: Measurement) -> float | None:
     return measurement.memory_bytes_max
 
@@ -72,6 +84,16 @@ def p50_ms(measurement: Measurement) -> float | None:
 
 def p99_ms(measurement: Measurement) -> float | None:
     return measurement.latency.p99_ms if measurement.latency else None
+
+
+def short_windows(bench: PeersBench) -> list[int]:
+    """Return the loads at which a user had time for too few flows in a window, by the direct client's mean latency."""
+    found = []
+    for users in bench.users:
+        p50 = mean(list(values_of(bench, "direct", users, p50_ms).values()))
+        if p50 is not None and bench.duration_seconds < FLOWS_PER_USER_MIN * p50 / 1000:
+            found.append(users)
+    return found
 
 
 def values_of(bench: PeersBench, peer: Peer, users: int, value: Value) -> dict[int, float]:

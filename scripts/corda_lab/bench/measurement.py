@@ -55,6 +55,10 @@ class Measurement(BenchPart):
     """CPU time of the peer's containers; None if it is unknown."""
     memory_bytes_max: int | None = None
     """The largest memory of the peer's processes at one moment, without the page cache; None if it is unknown."""
+    bridge_cpu_seconds: float | None = None
+    """Of the lab: the bridge's part of ``cpu_seconds``."""
+    bridge_memory_bytes_max: int | None = None
+    """Of the lab: the largest memory of the bridge alone."""
     problem: str | None = None
     """Why this measurement does not count: what failed. None if nothing did."""
 
@@ -62,6 +66,13 @@ class Measurement(BenchPart):
     def cpu_ms_per_flow(self) -> float | None:
         """CPU time in milliseconds per flow, which is also CPU-seconds per 1,000 flows."""
         return None if self.cpu_seconds is None or not self.flows else 1000 * self.cpu_seconds / self.flows
+
+    @property
+    def bridge_cpu_ms_per_flow(self) -> float | None:
+        """The bridge's part of ``cpu_ms_per_flow``."""
+        return (
+            None if self.bridge_cpu_seconds is None or not self.flows else 1000 * self.bridge_cpu_seconds / self.flows
+        )
 
     @property
     def memory_mb_per_1000_flows(self) -> float | None:

@@ -16,7 +16,7 @@ import polars as pl
 
 from corda_lab.bench import jmeter
 from corda_lab.bench.measurement import Latency, Measurement, Peer
-from corda_lab.bench.usage import Readings, Usage, recorded
+from corda_lab.bench.usage import Readings, recorded
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
@@ -140,7 +140,7 @@ def _lab(subject: Subject, begun: Measurement) -> Measurement:
         containers.load_containers(compose, plan) as names,
     ):
         containers.await_setup(compose, plan, names)
-        with recorded([bridge, *names.all]) as readings:
+        with recorded([bridge, *names.all]) as readings, recorded([bridge]) as readings_of_bridge:
             containers.let_go(compose, plan)
             containers.generate_load(compose, plan, subject.bridge, names)
         frame, end = containers.collect(compose, plan, names, Path(scratch))
@@ -150,7 +150,11 @@ def _lab(subject: Subject, begun: Measurement) -> Measurement:
         pl.col("latency_ms"),
         pl.when(rows.is_done()).then(None).otherwise(pl.col("error").fill_null("")).alias("error"),
     )
-    return _values(begun, flows, measuring_window(end, plan.options.warm_up_seconds), readings)
+    window = measuring_window(end, plan.options.warm_up_seconds)
+    of_bridge = readings_of_bridge.within(window)
+    return _values(begun, flows, window, readings).model_copy(
+        update={"bridge_cpu_seconds": of_bridge.cpu_seconds, "bridge_memory_bytes_max": of_bridge.memory_bytes_max}
+    )
 
 
 def _window(began_at: float, plan: RunPlan) -> Window:
@@ -162,7 +166,7 @@ def _window(began_at: float, plan: RunPlan) -> Window:
 def _values(begun: Measurement, flows: pl.DataFrame, window: Window, readings: Readings) -> Measurement:
     """Return the values of a window. ``flows`` has the columns ``ended_at``, ``latency_ms`` and ``error``."""
     done = rows.ended_within(flows.filter(pl.col("error").is_null()), window)
-    usage: Usage = readings.within(window)
+    usage = readings.within(window)
     failed = flows["error"].drop_nulls()
     return begun.model_copy(
         update={

@@ -49,6 +49,8 @@ def results(bench: PeersBench) -> None:
         ui.console.print("\nFailed measurements, which the values leave out", style="bold", markup=False)
         for line in failures:
             ui.note(line)
+    for users in compare.short_windows(bench):
+        ui.warn(f"{users} in flight: the window has time for few flows of each user; use a longer --duration")
     checks = compare.checks(bench)
     if checks:
         _show("What the lab promises", CHECK_TITLES, [check_row(check) for check in checks])
@@ -77,6 +79,9 @@ def value_rows(bench: PeersBench) -> list[Row]:
                 _mean(bench, peer, users, compare.memory_per_flow, "{:.0f}"),
             ]
             rows.append((str(users), PEER_NAMES[peer], *values))
+        cpu = _mean(bench, "lab", users, compare.bridge_cpu_ms_per_flow, "{:.2f}")
+        memory = _mean(bench, "lab", users, compare.bridge_memory_bytes, "{:.0f}", scale=1e-6)
+        rows.append((str(users), "of this, the bridge", "", "", "", cpu, memory, ""))
     return rows
 
 

@@ -158,10 +158,20 @@ def test_a_peer_that_never_succeeds_is_a_result_with_its_reason() -> None:
     assert len(lines) == 5
 
 
+def test_warns_of_a_window_that_is_too_short_for_its_flows(capsys: pytest.CaptureFixture[str]) -> None:
+    slow = Latency(mean_ms=8000, p50_ms=8000, p95_ms=9000, p99_ms=9000, max_ms=9000)
+    measured = tuple(each.model_copy(update={"latency": slow}) for each in bench().measurements)
+    show.results(bench(measurements=measured))
+    assert "100 in flight: the window has time for few flows of each user" in capsys.readouterr().out
+    show.results(bench())
+    assert "warning" not in capsys.readouterr().out
+
+
 def test_prints_every_value_once(capsys: pytest.CaptureFixture[str]) -> None:
     show.results(bench(users=(20, 100)))
     printed = capsys.readouterr().out
-    assert len(show.value_rows(bench(users=(20, 100)))) == 6
+    # Three peers, and the bridge as a part of the lab.
+    assert len(show.value_rows(bench(users=(20, 100)))) == 2 * 4
     for word in ("JMeter", "1.250 (1.250 to 1.250)", "met", "missed"):
         assert word in printed
 
