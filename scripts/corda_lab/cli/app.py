@@ -33,7 +33,7 @@ def options(
     """Declare the options that precede the verb."""
 
 
-bench_app = typer.Typer(no_args_is_help=True, help="Measure the overhead of the lab's own parts.")
+bench_app = typer.Typer(no_args_is_help=True, help="Measure the lab itself, beside other tools.")
 app.add_typer(bench_app, name="bench")
 workload_app = typer.Typer(no_args_is_help=True, help="Create and check workload files.")
 app.add_typer(workload_app, name="workload")
@@ -48,4 +48,6 @@ app.command()(results.compare)
 app.command(name="list")(results.list_runs)
 app.command(name="test")(selftest.run_tests)
 bench_app.command()(selftest.bridge)
+bench_app.command()(selftest.peers)
 bench_app.command()(selftest.stages)
+bench_app.command(name="report")(selftest.bench_report)

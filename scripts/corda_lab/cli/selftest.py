@@ -1,6 +1,7 @@
 """The verbs that test the lab itself: ``test`` and ``bench``."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -8,14 +9,12 @@ import typer
 from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import ImagesOption, forced_images, load_options, takes
 from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ROOT
 from corda_lab.selftest.parts import EVERY_TIME, UNIT, SuitePart
 from corda_lab.steps.load import LOAD_OPTIONS
 
-BENCH_OPTIONS = (
-    LOAD_OPTIONS["users"],
-    replace(LOAD_OPTIONS["duration"], default=30.0),
-    replace(LOAD_OPTIONS["warm_up"], default=10.0),
-)
+BENCH_TIMES = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=10.0))
+BENCH_OPTIONS = (LOAD_OPTIONS["users"], *BENCH_TIMES)
 """Load options of ``bench bridge``. Its measurements are shorter than those of ``run``."""
 
 
@@ -61,11 +60,50 @@ def bridge(
 
     Example: `scripts/lab bench bridge --rounds 5`
     """
-    from corda_lab.selftest import overhead
+    from corda_lab.bench import overhead
 
     defaults = {option.name: option.default for option in BENCH_OPTIONS}
     asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
     overhead.bridge(asked, load_settings(), rounds=rounds)
+
+
+@locks_lab
+@takes(BENCH_TIMES)
+def peers(
+    *,
+    workload: Annotated[str, typer.Option(help="Workload with one flow, which every peer runs.")] = "iou",
+    users: Annotated[str, typer.Option(help="Numbers of flows in flight, separated by commas.")] = "1,20,100",
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="How often each peer is measured under each load.")] = 5,
+    **given: Any,
+) -> None:
+    """Compare Locust and the bridge with a direct RPC client and with Apache JMeter, in turns on the same nodes.
+
+    Prints throughput, latency, CPU time and memory, and stores them in `results/bench/`. The first time, it builds an
+    image with JMeter.
+
+    Example: `scripts/lab bench peers --workload iou --users 1,20 --rounds 5`
+    """
+    from corda_lab.bench import peers_command
+
+    loads = peers_command.read_users(users)
+    defaults = {option.name: option.default for option in BENCH_TIMES}
+    asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
+    peers_command.run(asked, loads, load_settings(), rounds=rounds)
+
+
+def bench_report(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]…", help="Stored results. Default: all in results/bench/.")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="The file to write.")] = ROOT / "docs" / "performance.md",
+) -> None:
+    """Write the results of `lab bench peers` as a document. Needs no running lab.
+
+    Example: `scripts/lab bench report results/bench/*-peers.json`
+    """
+    from corda_lab.bench import peers_command
+
+    peers_command.report(files or [], output)
 
 
 @locks_lab
@@ -74,6 +112,6 @@ def stages() -> None:
 
     Example: `scripts/lab bench stages`
     """
-    from corda_lab.selftest import overhead
+    from corda_lab.bench import overhead
 
     overhead.stages(load_settings())

@@ -1,10 +1,11 @@
-"""Reads the CPU time of containers from the kernel's control groups, version 1 or 2.
+"""Reads the CPU time and the memory of containers from the kernel's control groups, version 1 or 2.
 
 The name of the control group of a container's main process contains the container's id. If the engine runs in a virtual
-machine or on another host, that process is not visible here, and the CPU time is unknown.
+machine or on another host, that process is not visible here, and CPU time and memory are unknown.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.host.processes import run_bounded
@@ -19,11 +20,50 @@ def cpu_seconds(containers: Sequence[str]) -> float | None:
     """
     if not containers:
         return 0.0
-    done = run_bounded(["docker", "inspect", "--format", "{{.Id}} {{.State.Pid}}", *containers])
-    pids = dict(line.split() for line in done.stdout.splitlines())
-    seconds = [container_cpu_seconds(container, int(pid)) for container, pid in pids.items() if pid != "0"]
+    pids = main_processes(containers)
+    seconds = [container_cpu_seconds(container, pid) for container, pid in pids.items() if pid]
     known = [each for each in seconds if each is not None]
     return sum(known) if len(known) == len(seconds) else None
+
+
+def main_processes(containers: Sequence[str]) -> dict[str, int]:
+    """Return the main process of every container: full id → number, which is 0 if the container does not run."""
+    done = run_bounded(["docker", "inspect", "--format", "{{.Id}} {{.State.Pid}}", *containers])
+    return {container: int(pid) for container, pid in (line.split() for line in done.stdout.splitlines())}
+
+
+@dataclass(frozen=True)
+class Meter:
+    """The files in which the kernel counts the CPU time and the memory of a container."""
+
+    cpu: Path
+    memory: Path
+
+    def read(self) -> tuple[float, int]:
+        """Return CPU-seconds since the container's start, and bytes of memory now. Raises OSError or ValueError."""
+        return (
+            parse_usage(self.cpu.read_text(encoding="ascii")),
+            parse_memory(self.memory.read_text(encoding="ascii")),
+        )
+
+
+def meters(containers: Sequence[str]) -> list[Meter] | None:
+    """Return the meters of running containers, given by id or name; None if one does not run, or is not visible."""
+    found = [meter(container, pid) for container, pid in main_processes(containers).items()]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(containers) else None
+
+
+def meter(container: str, pid: int) -> Meter | None:
+    """Return the meter of a container; None if its control groups are not visible. ``container`` is the full id."""
+    try:
+        groups = (PROC / str(pid) / "cgroup").read_text(encoding="utf-8")
+        mounts = (PROC / "self" / "mountinfo").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    cpu = next((path for path in usage_files(container, groups, mounts) if path.exists()), None)
+    memory = next((path for path in memory_files(container, groups, mounts) if path.exists()), None)
+    return Meter(cpu, memory) if cpu and memory else None
 
 
 def container_cpu_seconds(container: str, pid: int) -> float | None:
@@ -46,6 +86,18 @@ def usage_files(container: str, groups: str, mounts: str) -> Iterator[Path]:
 
     ``groups`` is the text of ``/proc/<pid>/cgroup`` of its main process, ``mounts`` that of ``/proc/self/mountinfo``.
     """
+    for version, folder in _folders(container, groups, mounts, "cpuacct"):
+        yield folder / ("cpu.stat" if version == 2 else "cpuacct.usage")
+
+
+def memory_files(container: str, groups: str, mounts: str) -> Iterator[Path]:
+    """Yield the files that may contain the container's memory. The arguments are those of ``usage_files``."""
+    for _, folder in _folders(container, groups, mounts, "memory"):
+        yield folder / "memory.stat"
+
+
+def _folders(container: str, groups: str, mounts: str, controller: str) -> Iterator[tuple[int, Path]]:
+    """Yield the container's folders that may belong to a controller, each with its version of control groups."""
     for line in groups.splitlines():
         _, controllers, group = line.split(":", 2)
         if container not in group:
@@ -55,9 +107,9 @@ def usage_files(container: str, groups: str, mounts: str) -> Iterator[Path]:
                 continue
             folder = Path(point) / group.removeprefix(root).lstrip("/")
             if kind == "cgroup2" and not controllers:
-                yield folder / "cpu.stat"
-            elif kind == "cgroup" and "cpuacct" in controllers.split(",") and "cpuacct" in options:
-                yield folder / "cpuacct.usage"
+                yield 2, folder
+            elif kind == "cgroup" and controller in controllers.split(",") and controller in options:
+                yield 1, folder
 
 
 def _cgroup_mounts(mounts: str) -> Iterator[tuple[str, str, str, list[str]]]:
@@ -75,3 +127,15 @@ def parse_usage(text: str) -> float:
         if line.startswith("usage_usec "):
             return int(line.split()[1]) / 1e6
     return int(text) / 1e9
+
+
+def parse_memory(text: str) -> int:
+    """Return the bytes that processes have allocated, in ``memory.stat`` of either version. Raises ValueError.
+
+    The page cache is left out: the kernel keeps files in it as long as nothing else needs the room.
+    """
+    fields = dict(line.split(maxsplit=1) for line in text.splitlines())
+    value = fields.get("total_rss") or fields.get("anon")
+    if value is None:
+        raise ValueError("memory.stat has neither total_rss nor anon")
+    return int(value)

@@ -65,14 +65,14 @@ def check_machine(settings: Settings) -> None:
         )
 
 
-def build(settings: Settings) -> None:
-    """Build the lab's own images. This is quick if nothing has changed. Raises LabError."""
+def build(settings: Settings, *services: str) -> None:
+    """Build the lab's own images, or only those of ``services``. Quick if nothing has changed. Raises LabError."""
     with ui.phase("Building the lab's images"):
         compose = Compose(settings)
         log = CACHE / "build.log"
-        ui.note(compose.shown("build"))
+        ui.note(compose.shown("build", *services))
         status = follow(
-            compose.start("build", log=log),
+            compose.start("build", *services, log=log),
             lambda: last_line(log),
             seconds_max=BUILD_SECONDS_MAX,
             every_seconds=REPORT_EVERY_SECONDS,

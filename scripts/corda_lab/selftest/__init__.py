@@ -1,1 +1,1 @@
-"""Tests of the lab itself: its test suite, the matrix of versions, its statistics and its overhead."""
+"""Tests of the lab itself: its test suite, the matrix of versions, and its statistics."""

@@ -44,6 +44,7 @@ JAVA_BUILDS = (
     ("network maker", "nodes/Dockerfile", "nodes-test"),
     ("CorDapps", "nodes/Dockerfile", "cordapps-test"),
     ("bridge", "loadgen/bridge/Dockerfile", "test"),
+    ("peers", "loadgen/peers/Dockerfile", "test"),
 )
 """The image builds that test Java: name, Dockerfile, target. Their context is the root, with the parent pom."""
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -60,15 +61,21 @@ public final class DirectRpcBenchmark {
             NodeSession session = gateway.awaitSession().orElseThrow();
             FlowCall call = call(gateway, options);
             var loop = new ClosedLoop(session, call, options.inFlight());
-            return options.count().isPresent()
-                    ? reportCount(options, call, loop)
-                    : report(
-                            options,
-                            call,
-                            loop.run(until(options.warmUp().plus(options.duration()))),
-                            options.warmUp().toNanos(),
-                            options.duration().toNanos());
+            return options.count().isPresent() ? reportCount(options, call, loop) : reportDuration(options, call, loop);
         }
+    }
+
+    private static JsonNode reportDuration(BenchmarkOptions options, FlowCall call, ClosedLoop loop)
+            throws InterruptedException {
+        Instant windowBegin = Instant.now().plus(options.warmUp());
+        var result = loop.run(until(options.warmUp().plus(options.duration())));
+        return report(
+                options,
+                call,
+                result,
+                windowBegin,
+                options.warmUp().toNanos(),
+                options.duration().toNanos());
     }
 
     private static JsonNode reportCount(BenchmarkOptions options, FlowCall call, ClosedLoop loop)
@@ -76,9 +83,10 @@ public final class DirectRpcBenchmark {
         if (options.warmUp().isPositive()) {
             loop.run(until(options.warmUp()));
         }
+        Instant windowBegin = Instant.now();
         long beganAt = System.nanoTime();
         var result = loop.run(times(options.count().orElseThrow()));
-        return report(options, call, result, 0, System.nanoTime() - beganAt);
+        return report(options, call, result, windowBegin, 0, System.nanoTime() - beganAt);
     }
 
     private static FlowCall call(NodeGateway gateway, BenchmarkOptions options) {
@@ -105,18 +113,27 @@ public final class DirectRpcBenchmark {
      *
      * <p>With a duration, load runs through warm-up and window without a break, as in a Locust run. A window that began
      * with nothing in flight would understate the rate by the latency of the first flows.
+     *
+     * @param windowBegin the window's begin, in the time of day
+     * @param windowBeginNanos time from the beginning of the load to that of the window
      */
     private static JsonNode report(
-            BenchmarkOptions options, FlowCall call, ClosedLoop.Result result, long windowBegin, long windowNanos) {
+            BenchmarkOptions options,
+            FlowCall call,
+            ClosedLoop.Result result,
+            Instant windowBegin,
+            long windowBeginNanos,
+            long windowNanos) {
         List<Completion> inWindow = result.completions().stream()
-                .filter(completion -> completion.endedAfterNanos() > windowBegin
-                        && completion.endedAfterNanos() <= windowBegin + windowNanos)
+                .filter(completion -> completion.endedAfterNanos() > windowBeginNanos
+                        && completion.endedAfterNanos() <= windowBeginNanos + windowNanos)
                 .toList();
         double seconds = windowNanos / 1e9;
         ObjectNode json = Json.object()
                 .put("node", options.node())
                 .put("flow", call.flowClass().getName())
                 .put("in_flight", options.inFlight())
+                .put("window_started_at", windowBegin.toEpochMilli() / 1000.0)
                 .put("window_seconds", rounded(seconds))
                 .put("started", result.started())
                 .put("completed", result.completions().size())

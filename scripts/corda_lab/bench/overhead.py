@@ -10,15 +10,11 @@ has an advantage if a node is still warming up or the machine becomes slower.
 import json
 import math
 import statistics
-import tempfile
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import polars as pl
-
+from corda_lab.bench import peers, peers_command
+from corda_lab.bench.measurement import Peer
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
@@ -26,23 +22,18 @@ from corda_lab.host.processes import last_words
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
-from corda_lab.runs import containers, counters, preflight
-from corda_lab.runs.collect import collect
+from corda_lab.runs import preflight
 from corda_lab.stats.intervals import CONFIDENCE, around_mean
-from corda_lab.steps import rows
-from corda_lab.steps.build import measuring_window
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
-from lab_workload.load import UNWANTED
-from lab_workload.values import Values
 
 RATIO_WANTED = 0.95
-BENCHMARK_CLASS = "org.cordalab.bridge.bench.DirectRpcBenchmark"
-START_SECONDS_MAX = 120
 STAGE_COST_CLASS = "org.cordalab.timing.StageCost"
 STAGE_COST_CLASS_PATH = "/opt/corda/cordapps/*:/opt/corda/lib/*"
 STAGE_COST_SECONDS_MAX = 300.0
+
+SIDES: dict[Peer, str] = {"direct": "direct", "lab": "bridge"}
+"""The two peers that ``lab bench bridge`` compares, and their names in its table."""
 
 
 @dataclass(frozen=True)
@@ -78,49 +69,6 @@ def verdict(ratio: Ratio) -> str:
     return f"the interval includes the target of {RATIO_WANTED}; for a clear result, increase --rounds or --duration"
 
 
-def direct_rate(compose: Compose, plan: RunPlan, arguments: Mapping[str, Any]) -> float:
-    """Measure the flows per second of the direct RPC client, which runs in the bridge's image. Raises LabError."""
-    load = plan.options
-    done = compose.run(
-        *("run", "--rm", "--no-deps", "-T", "--entrypoint", "/opt/corda-lab/run-java", "bridge", BENCHMARK_CLASS),
-        *("--node", plan.subject.node, "--flow", plan.subject.parts[0].flow, "--args", json.dumps(arguments)),
-        *("--in-flight", str(load.users)),
-        *("--warm-up", str(int(load.warm_up_seconds)), "--duration", str(int(load.duration_seconds))),
-        check=False,
-        seconds_max=load.total_seconds + plan.flow_timeout_seconds + START_SECONDS_MAX,
-    )
-    try:
-        answer = json.loads(done.stdout.strip().splitlines()[-1])
-    except (IndexError, ValueError):
-        words = last_words(done.stderr or done.stdout)
-        raise LabError(
-            f"The direct RPC client printed no result: {words}", "Check `docker compose logs partya`.", exit_code=1
-        ) from None
-    if answer["failed"]:
-        raise LabError(f"{answer['failed']} direct flows failed: {answer['first_error']}", exit_code=1)
-    return float(answer["flows_per_second"])
-
-
-def bridge_rate(compose: Compose, bridge: Bridge, plan: RunPlan) -> float:
-    """Measure the flows per second of Locust through the bridge, from its rows. Raises LabError."""
-    with (
-        tempfile.TemporaryDirectory(prefix="corda-lab-bench-") as scratch,
-        containers.load_containers(compose, plan) as names,
-    ):
-        containers.await_setup(compose, plan, names)
-        containers.let_go(compose, plan)
-        containers.generate_load(compose, plan, bridge, names)
-        collected = collect(compose, plan, names, Path(scratch))
-        frame, end = collected.requests, collected.end
-    failed = frame.filter(pl.col("outcome").is_in(UNWANTED)).height
-    if failed:
-        raise LabError(
-            f"{failed} requests through the bridge failed", "`scripts/lab run` shows their errors.", exit_code=1
-        )
-    window = measuring_window(end, plan.options.warm_up_seconds)
-    return rows.ended_within(frame, window).height / window.seconds
-
-
 def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
     """Measure alternating pairs, and print their ratios. Raises LabError."""
     settings = shape.of_running(settings)
@@ -128,35 +76,22 @@ def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
     client, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(options), settings, compose, client)
-        nodes = client.nodes()
-        part = plan.workload.parts[0]
-        if len(plan.workload.parts) > 1 or plan.workload.setup:
-            raise LabError(
-                f"--workload: {plan.workload.name} has several flows or a set-up",
-                "Choose a workload with one flow and no set-up.",
-            )
-        to = plan.subject.parts[0].counterparty
-        values = Values(
-            seed=options.seed, node=nodes[plan.subject.node].x500_name, counterparty=nodes[to].x500_name if to else None
-        )
-        arguments = part.arguments.render(values)
+        arguments = peers_command.fixed_arguments(plan, client.nodes())
+        subject = peers.Subject(compose, client, plan, arguments)
     pairs: list[tuple[float, float]] = []
     for number in range(1, rounds + 1):
-        pair: dict[str, float] = {}
-        for side in ("direct", "bridge") if number % 2 else ("bridge", "direct"):
-            with ui.phase(f"Round {number} of {rounds}: {side}"):
-                if not counters.await_rest(client, prometheus, since=time.time()):
-                    raise LabError(
-                        "Flows are still in flight", "Wait until `scripts/lab status` shows none.", exit_code=1
-                    )
-                if side == "direct":
-                    pair[side] = direct_rate(compose, plan, arguments)
-                else:
-                    pair[side] = bridge_rate(compose, client, replace(plan, identity=f"{plan.identity}-bench-{number}"))
+        pair: dict[Peer, float] = {}
+        for side in SIDES if number % 2 else reversed(SIDES):
+            with ui.phase(f"Round {number} of {rounds}: {SIDES[side]}"):
+                peers_command.await_rest(client, prometheus)
+                measured = peers.measure(side, subject, users=options.users, number=number)
+                if measured.problem:
+                    raise LabError(f"{SIDES[side]}: {measured.problem}", "Check `docker compose logs`.", exit_code=1)
+                pair[side] = measured.flows_per_second
                 ui.note(f"{pair[side]:.2f} flows/s")
         if not all(pair.values()):
             raise LabError("No flow ended within the measuring window", "Increase --duration.", exit_code=1)
-        pairs.append((pair["direct"], pair["bridge"]))
+        pairs.append((pair["direct"], pair["lab"]))
     show(pairs)
 
 

@@ -1,0 +1,1 @@
+"""Measures the lab itself, beside what people would use instead: ``lab bench``."""

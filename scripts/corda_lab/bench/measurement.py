@@ -1,0 +1,109 @@
+"""The file of ``lab bench peers``: every measurement, and everything on which it depends, as models."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corda_lab.results.manifest import Environment
+
+SCHEMA = 1
+"""Version of the format."""
+
+Peer = Literal["direct", "jmeter", "lab"]
+"""A direct RPC client; Apache JMeter with a connection per thread; Locust and the bridge."""
+
+PEERS: tuple[Peer, ...] = ("direct", "jmeter", "lab")
+
+PEER_NAMES: dict[Peer, str] = {"direct": "direct RPC client", "jmeter": "JMeter", "lab": "Locust + bridge"}
+
+
+class BenchPart(BaseModel):
+    """Base of all parts of the file: immutable, and without unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Latency(BenchPart):
+    """The time from the start of a flow to its result, in milliseconds. Percentiles are by nearest rank.
+
+    JMeter's clock counts whole milliseconds.
+    """
+
+    mean_ms: float
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+class Measurement(BenchPart):
+    """One peer under one load, once. All values are those of the window, except ``problem``."""
+
+    peer: Peer
+    users: int
+    """Flows in flight."""
+    round: int
+    window_started_at: float | None = None
+    """In Unix seconds. None if the load did not begin."""
+    window_seconds: float
+    flows: int = 0
+    """Flows that returned in the window."""
+    flows_per_second: float = 0.0
+    latency: Latency | None = None
+    """None if no flow returned."""
+    cpu_seconds: float | None = None
+    """CPU time of the peer's containers; None if it is unknown."""
+    memory_bytes_max: int | None = None
+    """The largest memory of the peer's processes at one moment, without the page cache; None if it is unknown."""
+    bridge_cpu_seconds: float | None = None
+    """Of the lab: the bridge's part of ``cpu_seconds``."""
+    bridge_memory_bytes_max: int | None = None
+    """Of the lab: the largest memory of the bridge alone."""
+    problem: str | None = None
+    """Why this measurement does not count: what failed. None if nothing did."""
+
+    @property
+    def cpu_ms_per_flow(self) -> float | None:
+        """CPU time in milliseconds per flow, which is also CPU-seconds per 1,000 flows."""
+        return None if self.cpu_seconds is None or not self.flows else 1000 * self.cpu_seconds / self.flows
+
+    @property
+    def bridge_cpu_ms_per_flow(self) -> float | None:
+        """The bridge's part of ``cpu_ms_per_flow``."""
+        return (
+            None if self.bridge_cpu_seconds is None or not self.flows else 1000 * self.bridge_cpu_seconds / self.flows
+        )
+
+    @property
+    def memory_mb_per_1000_flows(self) -> float | None:
+        """The largest memory in MB, per 1,000 flows of the window."""
+        if self.memory_bytes_max is None or not self.flows:
+            return None
+        return self.memory_bytes_max / 1e6 / (self.flows / 1000)
+
+
+class PeersBench(BenchPart):
+    """The content of the file."""
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    id: str
+    """``<utc>-peers``."""
+    lab_version: str
+    workload: str
+    flow: str
+    node: str
+    arguments: str
+    """Arguments of the direct client and of JMeter, as JSON. The lab renders those of each flow from the workload."""
+    seed: int
+    users: tuple[int, ...]
+    rounds: int
+    warm_up_seconds: float
+    duration_seconds: float
+    jmeter_image: str
+    """Id of the image that JMeter ran in."""
+    environment: Environment
+    measurements: tuple[Measurement, ...] = ()
+
+    def of(self, peer: Peer, users: int) -> tuple[Measurement, ...]:
+        """The measurements of a peer under one load, by round."""
+        return tuple(each for each in self.measurements if each.peer == peer and each.users == users)

@@ -1,0 +1,35 @@
+"""``lab bench peers`` on real nodes: every peer starts flows, and everything about it is measured."""
+
+import pytest
+
+from corda_lab.bench import peers_command
+from corda_lab.bench.measurement import PEERS
+from corda_lab.lab.compose import run_docker
+from corda_lab.paths import RESULTS
+from labkit import Lab
+
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.slow]
+
+
+def test_every_peer_is_measured_and_leaves_nothing_behind(lab: Lab) -> None:
+    command = ("bench", "peers", "--workload", "empty", "--users", "2", "--rounds", "1")
+    lab.succeed(*command, "--duration", "5s", "--warm-up", "3s")
+    bench = peers_command.read(sorted((RESULTS / "bench").glob("*-peers.json"))[-1])
+    assert {each.peer for each in bench.measurements} == set(PEERS)
+    for measured in bench.measurements:
+        assert measured.problem is None
+        assert measured.flows > 20
+        assert measured.latency is not None
+        assert 0 < measured.latency.p50_ms <= measured.latency.p99_ms <= measured.latency.max_ms
+        # None if the engine runs elsewhere. A Java process needs more than 20 MB.
+        assert measured.cpu_seconds is None or measured.cpu_seconds > 0
+        assert measured.memory_bytes_max is None or measured.memory_bytes_max > 20e6
+    label = f"label=com.docker.compose.project={lab.settings.project}"
+    left = run_docker(["ps", "--all", "--quiet", "--filter", label, "--filter", "label=org.cordalab.run"])
+    assert left.stdout == ""
+
+
+def test_a_peer_without_enough_memory_is_a_result_with_its_reason(lab: Lab) -> None:
+    command = ("bench", "peers", "--workload", "empty", "--users", "1", "--rounds", "1")
+    done = lab.succeed(*command, "--duration", "2s", "--warm-up", "1s", JMETER_HEAP="16m")
+    assert "JMeter, 1 in flight: it ended with status" in done.stdout
