@@ -17,15 +17,9 @@ JUMP_SECONDS = 2.0
 
 
 def percentiles_by_end(seen: Observed) -> Observed:
-    """Requests belong to the window in which they end, failures have no latency, and drops do not exist.
-
-    A closed load is measured in this way, so the rows lose their intended starts for it.
-    """
-    timed = seen.requests.with_columns(
-        latency_ms=pl.col("latency_intended_ms"), started_at=pl.col("intended_at"), kept=pl.col("intended_at")
-    )
-    ended = timed.filter(rows.is_done()).with_columns(intended_at=pl.col("ended_at"))
-    return replace(seen, requests=pl.concat([ended, timed.filter(~rows.is_done())]).drop("kept"))
+    """Requests belong to the window in which they end, and those that fail to none."""
+    when = pl.when(rows.is_done()).then("ended_at").otherwise(None)
+    return replace(seen, requests=seen.requests.with_columns(intended_at=when))
 
 
 def lost_rows(seen: Observed) -> Observed:

@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
 
 RATE = 200
 """Arrivals per second. A window of ten seconds has 2,000 of them, so that p99.9 is not the largest value."""
@@ -54,7 +53,7 @@ class Case:
         """Whether the pool is large enough for every arrival to start at its intended time."""
         return self.pool > 1000
 
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> dict[str, object]:
         """The plan of the stub nodes, as the bridge reads it."""
         return {
             "nodes": {"PartyA": "O=PartyA,L=London,C=GB", "PartyB": "O=PartyB,L=New York,C=US"},

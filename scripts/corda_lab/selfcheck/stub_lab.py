@@ -102,6 +102,7 @@ class StubLab:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.compose = StubCompose(settings)
+        self._is_up = False
 
     def build(self, case: Case) -> None:
         """Build the images, unless they are there. Raises LabError."""
@@ -111,13 +112,13 @@ class StubLab:
     def start(self, case: Case) -> None:
         """Start everything with the system of a case, in place of that of the last one. Raises LabError."""
         write(case)
-        self.compose.run("up", "--detach", "--wait", "bootstrap", "prometheus", seconds_max=START_SECONDS_MAX, check=False)
-        wanted = ("bridge", "faults", "locust", "prometheus")
-        self.compose.run(
-            *("up", "--detach", "--wait", "--no-deps", "--force-recreate", "bridge", "faults"),
-            seconds_max=START_SECONDS_MAX,
-        )
-        self.compose.run("up", "--detach", "--wait", "--no-deps", *wanted, seconds_max=START_SECONDS_MAX)
+        up = ("up", "--detach", "--wait")
+        if not self._is_up:
+            self.compose.run(*up, "bridge", "faults", "locust", "prometheus", seconds_max=START_SECONDS_MAX)
+            self._is_up = True
+            return
+        # Bridge and proxy read their files when they start.
+        self.compose.run(*up, "--no-deps", "--force-recreate", "bridge", "faults", seconds_max=START_SECONDS_MAX)
 
     def flows(self) -> list[TrueFlow]:
         """What the stub nodes did: one entry per flow, in the order of their starts. Raises LabError."""
