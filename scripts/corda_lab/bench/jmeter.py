@@ -12,7 +12,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 
 SERVICE = "jmeter"
-IMAGE = "corda-lab/jmeter"
+IMAGE = "jmeter"
 RESULTS_FILE = "/var/lib/corda-lab/jmeter/flows.jtl"
 COLUMNS = {
     "timeStamp": pl.Int64,

@@ -106,6 +106,21 @@ def bench_report(
     peers_command.report(files or [], output)
 
 
+def selfcheck() -> None:
+    """Measure systems whose truth is known with the whole pipeline, and check that broken copies of it are caught.
+
+    The nodes are stubs behind the real bridge. Needs no running lab, and touches none. Takes about three minutes.
+
+    Example: `scripts/lab selfcheck`
+    """
+    from corda_lab.lab import project
+    from corda_lab.selfcheck import command
+
+    project.settle()
+    if not command.run():
+        raise typer.Exit(1)
+
+
 @locks_lab
 def stages() -> None:
     """Measure how much the timing of stages slows a flow. Needs the images, but no running lab.

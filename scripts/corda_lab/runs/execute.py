@@ -1,7 +1,10 @@
 """Executes one run: generates a load, measures it, and stores the results in a folder of ``results/``."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
+
+import polars as pl
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
@@ -29,6 +32,40 @@ from corda_lab.steps.resolutions import with_resolutions
 from corda_lab.text import ui
 
 
+@dataclass(frozen=True)
+class RunningLab:
+    """The running lab that a load is put on, and the clients of its parts."""
+
+    settings: Settings
+    compose: Compose
+    bridge: Bridge
+    prometheus: Prometheus
+
+    @classmethod
+    def of(cls, settings: Settings, compose: Compose | None = None) -> "RunningLab":
+        """The lab with these settings. ``compose`` is its project if it is not the usual one."""
+        bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
+        return cls(settings, compose or Compose(settings), bridge, prometheus)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One load on a lab, with everything that was read of it, before any value is computed."""
+
+    plan: RunPlan
+    seen: Observed
+    stage_rows: pl.DataFrame | None
+    environment: Environment
+
+    def measured(self) -> Measured:
+        """The step with its values and tables. Raises LabError if the load stopped before the end of the warm-up."""
+        seen, workload = self.seen, self.plan.workload
+        text = workload.source.path.read_text(encoding="utf-8")
+        step = build_step(self.plan, seen)
+        tables = (seen.requests, seen.metrics, self.stage_rows)
+        return Measured(step, *tables, self.environment, workload.name, text, drops=seen.drops)
+
+
 def measure(
     run: PreparedRun, settings: Settings, recording: Recording, environment: Environment | None = None
 ) -> Measured:
@@ -36,51 +73,48 @@ def measure(
 
     ``environment`` is that of the lab; it is read if it is None. Raises LabError.
     """
-    settings = shape.of_running(settings)
-    compose = Compose(settings)
-    bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
+    lab = RunningLab.of(shape.of_running(settings))
     with ui.phase("Checking the run"):
-        planned = plan(run, settings, compose, bridge)
-        environment = environment or read_environment(settings)
+        planned = plan(run, lab.settings, lab.compose, lab.bridge)
+        environment = environment or read_environment(lab.settings)
         ui.note(describe(planned))
-        recording.begin(compose, planned, environment)
-    with containers.generating(compose, planned) as names:
+        recording.begin(lab.compose, planned, environment)
+    return observe(lab, planned, environment, recording).measured()
+
+
+def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording) -> Observation:
+    """Run a planned load, and read everything that its values are computed from. Raises LabError."""
+    with containers.generating(lab.compose, plan) as names:
         with ui.phase("Running the set-up, reading the counters"):
-            environment = containers.with_load_images(environment, names, settings)
+            environment = containers.with_load_images(environment, names, lab.settings)
             recording.note("environment.json", Environment, environment)
-            set_up(compose, planned, names, recording)
-            observer = Observer(compose, bridge, prometheus, planned.subject)
+            set_up(lab.compose, plan, names, recording)
+            observer = Observer(lab.compose, lab.bridge, lab.prometheus, plan.subject)
             recording.note("counters.json", Snapshot, observer.before)
             before = calibrate()
-        with ui.phase(title_of(run.options)):
-            containers.let_go(compose, planned)
-            load = containers.generate_load(compose, planned, bridge, names)
-            collected = collect(compose, planned, names, recording.rows)
+        with ui.phase(title_of(plan.options)):
+            containers.let_go(lab.compose, plan)
+            load = containers.generate_load(lab.compose, plan, lab.bridge, names)
+            collected = collect(lab.compose, plan, names, recording.rows)
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
-        requests = with_resolutions(requests, unknown.resolve(bridge, planned.subject.node, requests))
+        requests = with_resolutions(requests, unknown.resolve(lab.bridge, plan.subject.node, requests))
         counted = observer.count(requests, end.ended_at)
         stage_rows = observer.stage_rows(recording.rows)
-        metrics = prometheus.run_metrics(started_at=end.started_at - 3 * SCRAPE_SECONDS, ended_at=time.time())
-        stage_values = observer.stage_values(requests, stage_rows)
         seen = Observed(
             requests=requests,
             drops=collected.drops,
-            metrics=metrics,
+            metrics=lab.prometheus.run_metrics(started_at=end.started_at - 3 * SCRAPE_SECONDS, ended_at=time.time()),
             end=end,
             counted=counted,
             warm_up=load.warm_up,
             machine_use=load.timeline.machine_use,
-            stage_values=stage_values,
+            stage_values=observer.stage_values(requests, stage_rows),
             calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms),
             readings=observer.readings(),
         )
-        step = build_step(planned, seen)
-        unknown.forget(bridge, planned.subject.node, planned.identity)
-    text = planned.workload.source.path.read_text(encoding="utf-8")
-    return Measured(
-        step, requests, metrics, stage_rows, environment, planned.workload.name, text, drops=collected.drops
-    )
+        unknown.forget(lab.bridge, plan.subject.node, plan.identity)
+    return Observation(plan, seen, stage_rows, environment)
 
 
 def set_up(compose: Compose, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:

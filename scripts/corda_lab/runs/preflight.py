@@ -1,5 +1,6 @@
 """Checks that must pass before a load starts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import httpx
@@ -88,10 +89,17 @@ def prepare(options: LoadOptions) -> PreparedRun:
 
 def plan(run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge) -> RunPlan:
     """Make all checks of a run that need the lab, and return the run's plan. Raises LabError."""
-    options, workload = run.options, run.workload
     lifecycle.require_engine()
     nodes = check_lab_is_up(compose, bridge)
     leftovers.collect(compose)
+    return plan_on(nodes, run, settings, compose, bridge)
+
+
+def plan_on(
+    nodes: Mapping[str, Node], run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge
+) -> RunPlan:
+    """Make the checks of a run that need these nodes, and return the run's plan. Raises LabError."""
+    options, workload = run.options, run.workload
     check_attachments(workload, settings)
     subject = resolve_subject(options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))

@@ -1,0 +1,77 @@
+"""Compares what the lab measured with the truth, value by value."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from corda_lab.selfcheck.cases import DURATION_SECONDS, Case
+from corda_lab.selfcheck.truth import Truth
+from corda_lab.steps.entry import Distribution, StepEntry
+
+THROUGHPUT_SHARE_MAX = 0.01
+LATENCY_SHARE_MAX = 0.02
+DROPPED_POINTS_MAX = 0.01
+"""How far the share of dropped arrivals may be off, as a share of all arrivals."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One value that the lab measured, beside its true value. ``tolerance`` is a share of it; 0 means exactly."""
+
+    case: str
+    name: str
+    truth: float
+    found: float
+    tolerance: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the value is within its tolerance. Two latencies that were not answered are equal."""
+        if math.isinf(self.truth) or math.isinf(self.found):
+            return self.truth == self.found
+        return abs(self.found - self.truth) <= self.tolerance * abs(self.truth) + 1e-9
+
+    @property
+    def off(self) -> str:
+        """``+0.4 %``: how far the value is off. Empty if it has to be exact, or if there is no ratio."""
+        if not self.tolerance or not self.truth or math.isinf(self.truth) or math.isinf(self.found):
+            return ""
+        return f"{100 * (self.found - self.truth) / self.truth:+.2f} %"
+
+
+def quantile_of(latency: Distribution, name: str) -> float:
+    """A percentile in ms; NaN if it is not known."""
+    found = latency.quantile(name)
+    return math.nan if found is None else found
+
+
+def checks_of(case: Case, truth: Truth, step: StepEntry) -> list[Check]:
+    """Every check of one load."""
+    return list(_checks(case, truth, step))
+
+
+def _checks(case: Case, truth: Truth, step: StepEntry) -> Iterator[Check]:
+    def check(name: str, expected: float, found: float, tolerance: float = 0.0) -> Check:
+        return Check(case.name, name, expected, found, tolerance)
+
+    requests, counted, resolved = step.requests, step.counts, step.resolved
+    yield check("length of the window", DURATION_SECONDS, step.window.seconds, THROUGHPUT_SHARE_MAX)
+    yield check("throughput", truth.throughput_per_second, step.throughput_per_second, THROUGHPUT_SHARE_MAX)
+    for name, value in truth.latency_ms.items():
+        yield check(name, value, quantile_of(step.latency_intended_ms, name), LATENCY_SHARE_MAX)
+    yield check("failed", truth.failed, requests.failed)
+    yield check("unknown outcomes", truth.unknown, requests.unknown)
+    yield check("unknown outcomes that had succeeded", truth.resolved_ok, resolved.ok)
+    yield check("unknown outcomes that stay so", 0, resolved.unknown)
+    yield check("flows counted by the generator", truth.succeeded, counted.generator)
+    yield check("flows counted by the bridge", truth.succeeded, counted.bridge or 0)
+    yield check("flows counted by the node", truth.succeeded, counted.node or 0)
+    for vault in counted.vault_states:
+        yield check(f"states in the vault of {vault.node}", truth.succeeded, vault.counted)
+    for found in counted.transactions:
+        yield check(f"transactions missing at {found.node}", 0, found.missing)
+    arrivals = step.open_load
+    dropped = arrivals.dropped / arrivals.offered if arrivals and arrivals.offered else 0.0
+    # A tolerance of a share of all arrivals, so that it does not shrink with the share that was dropped.
+    share = DROPPED_POINTS_MAX / truth.dropped_share if truth.dropped_share else 0.0
+    yield check("share of dropped arrivals", truth.dropped_share, dropped, share)

@@ -1,0 +1,138 @@
+"""``lab selfcheck``: measures systems whose truth is known, and that broken copies of the pipeline are caught."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from corda_lab.lab import lifecycle
+from corda_lab.lab.environment import read_environment
+from corda_lab.lab.settings import load_settings
+from corda_lab.report import page
+from corda_lab.results import files, folders
+from corda_lab.runs import preflight
+from corda_lab.runs.execute import Observation, RunningLab, observe
+from corda_lab.runs.recording import recorded
+from corda_lab.selfcheck import truth
+from corda_lab.selfcheck.broken import BREAKAGES
+from corda_lab.selfcheck.cases import DURATION_SECONDS, LATE_MAX_SECONDS, RATE, WARM_UP_SECONDS, Case, all_cases
+from corda_lab.selfcheck.checks import Check, checks_of
+from corda_lab.selfcheck.stub_lab import StubLab, own_settings
+from corda_lab.selfcheck.truth import TrueFlow, Truth
+from corda_lab.steps.build import build_step
+from corda_lab.steps.load import LoadOptions
+from corda_lab.text import tables, ui
+
+WORKLOAD = "iou"
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One measured case, with its truth and its checks."""
+
+    case: Case
+    truth: Truth
+    observation: Observation
+    checks: Sequence[Check]
+
+
+def options_of(case: Case) -> LoadOptions:
+    """The load of a case."""
+    return LoadOptions(
+        WORKLOAD,
+        case.pool,
+        DURATION_SECONDS,
+        WARM_UP_SECONDS,
+        arrivals="constant",
+        rate=RATE,
+        late_max_seconds=LATE_MAX_SECONDS,
+        name=f"selfcheck-{case.name}",
+    )
+
+
+def truth_of(case: Case, flows: Sequence[TrueFlow], seen: Observation) -> Truth:
+    """The truth of a case, from the log of the stub nodes and the times at which the load began and ended."""
+    end = seen.seen.end
+    window = (end.started_at + WARM_UP_SECONDS, end.stop_at)
+    began = end.spawned_at or end.started_at
+    if case.serves_at_once:
+        return truth.of_open_load(case, flows, began, window)
+    return truth.of_full_pool(case, flows, end.stop_at - began, (window[0] - began, window[1] - began))
+
+
+def measure(lab: StubLab, case: Case) -> CaseResult:
+    """Measure one case on the stub nodes. Raises LabError."""
+    with ui.phase(f"Starting the stub nodes: {case.title}"):
+        lab.start(case)
+    running = RunningLab.of(lab.settings, lab.compose)
+    run = preflight.prepare(options_of(case))
+    nodes = running.bridge.nodes()
+    planned = preflight.plan_on(nodes, run, lab.settings, lab.compose, running.bridge)
+    environment = read_environment(lab.settings)
+    with recorded(folders.unfinished_folder() / run.identity) as recording:
+        recording.begin(lab.compose, planned, environment)
+        seen = observe(running, planned, environment, recording)
+        found = truth_of(case, lab.flows(), seen)
+        measured = seen.measured()
+        with folders.new_run(run.identity) as folder:
+            files.write_run(folder, files.single(run.identity, measured, run.options), [measured])
+            page.render(folder)
+    folders.remove_unfinished(recording.folder)
+    return CaseResult(case, found, seen, checks_of(case, found, measured.step))
+
+
+def caught(results: Sequence[CaseResult]) -> Mapping[str, list[Check]]:
+    """The checks that each broken copy of the pipeline fails, by its name."""
+    found: dict[str, list[Check]] = {}
+    for name, breakage in BREAKAGES.items():
+        found[name] = []
+        for one in results:
+            step = build_step(one.observation.plan, breakage(one.observation.seen))
+            found[name] += [check for check in checks_of(one.case, one.truth, step) if not check.holds]
+    return found
+
+
+def run() -> bool:
+    """Run the whole self-check, and print its result. Returns whether every check holds. Raises LabError."""
+    lifecycle.prepare_engine()
+    lab = StubLab(own_settings(load_settings()))
+    cases = all_cases()
+    results: list[CaseResult] = []
+    try:
+        lab.build(cases[0])
+        for case in cases:
+            results.append(measure(lab, case))
+            show_case(results[-1])
+    finally:
+        with ui.phase("Removing the stub nodes"):
+            lab.stop()
+    breakages = caught(results)
+    show_breakages(breakages)
+    failed = [check for one in results for check in one.checks if not check.holds]
+    missed = [name for name, checks in breakages.items() if not checks]
+    total = sum(len(one.checks) for one in results)
+    ui.console.print(
+        f"{total - len(failed)} of {total} checks hold; "
+        f"{len(breakages) - len(missed)} of {len(breakages)} broken copies of the pipeline were caught",
+        markup=False,
+    )
+    return not failed and not missed
+
+
+def show_case(result: CaseResult) -> None:
+    """Print the checks of a case: those that fail, and the most important of the others."""
+    made = tables.table("", result.case.title, "truth", "measured", "off", numbers=["truth", "measured", "off"])
+    for check in result.checks:
+        if not check.holds or check.tolerance:
+            mark = "ok" if check.holds else "FAILED"
+            made.add_row(mark, check.name, f"{check.truth:,.2f}", f"{check.found:,.2f}", check.off)
+    exact = sum(check.holds and not check.tolerance for check in result.checks)
+    tables.show(made)
+    ui.note(f"{exact} values are exact; the stub's own timers were late by {result.truth.timer_error_ms:.2f} ms at p99")
+
+
+def show_breakages(found: Mapping[str, list[Check]]) -> None:
+    """Print which check catches each broken copy of the pipeline."""
+    made = tables.table("broken copy", "caught by")
+    for name, checks in found.items():
+        words = ", ".join(dict.fromkeys(f"{check.name} ({check.case})" for check in checks))
+        made.add_row(name, words or "NOTHING")
+    tables.show(made)

@@ -1,0 +1,137 @@
+"""The lab of a self-check: the real bridge with stub nodes, the real generator and Prometheus, and no Corda node.
+
+It is a Compose project of its own, on free ports, so it touches no other lab. A proxy between the generator and the
+bridge breaks chosen connections.
+"""
+
+import json
+import shutil
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+
+from corda_lab.errors import LabError
+from corda_lab.lab import lifecycle
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings
+from corda_lab.paths import CACHE
+from corda_lab.selfcheck.cases import Case
+from corda_lab.selfcheck.truth import TrueFlow, read_flow
+from corda_lab.text import ui
+
+PORTS = ("BRIDGE_PORT", "LOCUST_PORT", "PROMETHEUS_PORT")
+NODES = ("PartyA", "PartyB")
+FOLDER = CACHE / "selfcheck"
+START_SECONDS_MAX = 300.0
+LOG_SECONDS_MAX = 30.0
+
+OVERRIDE = """\
+# Written by `scripts/lab selfcheck`.
+services:
+  bridge:
+    environment:
+      BRIDGE_STUB: /selfcheck/plan.json
+      BRIDGE_ALLOWED_HOSTS: bridge,faults,${ALLOWED_HOSTS}
+      BRIDGE_MAX_OUTSTANDING_FLOWS: "2000"
+    volumes: ["%(folder)s:/selfcheck:ro"]
+  faults:
+    image: ${COMPOSE_PROJECT_NAME}/locust
+    entrypoint: [python, /selfcheck/proxy.py, /selfcheck/faults.json]
+    volumes: ["%(folder)s:/selfcheck:ro"]
+    healthcheck:
+      test: [CMD, python, -c, "import socket; socket.create_connection(('127.0.0.1', 8080)).close()"]
+      interval: 2s
+      retries: 30
+    user: "10001:10001"
+    read_only: true
+    cap_drop: [ALL]
+    security_opt: ["no-new-privileges:true"]
+    mem_limit: 256m
+    pids_limit: 64
+  locust:
+    environment:
+      BRIDGE_URL: http://faults:8080
+  prometheus:
+    volumes: ["%(folder)s/targets.json:/network/targets.json:ro"]
+"""
+
+
+class StubCompose(Compose):
+    """The project of a self-check: the lab's Compose file with the one of the self-check over it."""
+
+    def arguments(self, *arguments: str) -> list[str]:
+        """See ``Compose``."""
+        return super().arguments("--file", str(FOLDER / "compose.yaml"), *arguments)
+
+
+def own_settings(base: Settings) -> Settings:
+    """The settings of a checkout with a project and ports of its own, in the simplest shape."""
+    ports = {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}
+    shape = {"DATABASE": "h2", "LINKS": "", "NOTARY": "simple"}
+    return Settings({**base.values, **ports, **shape}, f"{base.project}-selfcheck")
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine on which nothing listens now."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+def write(case: Case) -> None:
+    """Write what the containers read when they start: the stub nodes' plan, the faults, the targets of Prometheus."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    targets = [
+        {"targets": ["bridge:8080"], "labels": {"node": node, "__metrics_path__": f"/v1/stub/nodes/{node}/metrics"}}
+        for node in NODES
+    ]
+    faults = {"to": ["bridge", 8080], "dropped": sorted(case.dropped), "lost": sorted(case.lost)}
+    for name, content in (("plan.json", case.plan()), ("faults.json", faults), ("targets.json", targets)):
+        (FOLDER / name).write_text(json.dumps(content), encoding="utf-8")
+    shutil.copy(Path(__file__).with_name("proxy.py"), FOLDER / "proxy.py")
+    (FOLDER / "compose.yaml").write_text(OVERRIDE % {"folder": FOLDER}, encoding="utf-8")
+
+
+class StubLab:
+    """The containers of a self-check."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.compose = StubCompose(settings)
+        self._is_up = False
+
+    def build(self, case: Case) -> None:
+        """Build the images, unless they are there. Raises LabError."""
+        write(case)
+        lifecycle.build(self.settings)
+
+    def start(self, case: Case) -> None:
+        """Start everything with the system of a case, in place of that of the last one. Raises LabError."""
+        write(case)
+        up = ("up", "--detach", "--wait")
+        if not self._is_up:
+            self.compose.run(*up, "bridge", "faults", "locust", "prometheus", seconds_max=START_SECONDS_MAX)
+            self._is_up = True
+            return
+        # Bridge and proxy read their files when they start.
+        self.compose.run(*up, "--no-deps", "--force-recreate", "bridge", "faults", seconds_max=START_SECONDS_MAX)
+
+    def flows(self) -> list[TrueFlow]:
+        """What the stub nodes did: one entry per flow, in the order of their starts. Raises LabError."""
+        try:
+            answer = httpx.get(
+                f"{self.settings.url('BRIDGE_PORT')}/v1/stub/flows", timeout=LOG_SECONDS_MAX, trust_env=False
+            ).raise_for_status()
+        except httpx.HTTPError as error:
+            raise LabError(f"The stub nodes did not send their log: {error}", exit_code=1) from None
+        return [read_flow(json.loads(line)) for line in answer.text.splitlines()]
+
+    def stop(self) -> None:
+        """Remove the containers and volumes."""
+        done = self.compose.run("down", "--volumes", "--remove-orphans", check=False, seconds_max=START_SECONDS_MAX)
+        if done.returncode != 0:
+            ui.warn(f"the containers of the self-check could not be removed: {done.stderr.strip()}")
