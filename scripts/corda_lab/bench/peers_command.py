@@ -104,7 +104,7 @@ def fixed_arguments(plan: RunPlan, nodes: dict[str, Node]) -> dict[str, object]:
 def described(subject: peers.Subject, users: Sequence[int], rounds: int, settings: Settings) -> PeersBench:
     """Return the file without measurements."""
     plan = subject.plan
-    image = run_docker(["image", "inspect", "--format", "{{.Id}}", jmeter.IMAGE])
+    image = run_docker(["image", "inspect", "--format", "{{.Id}}", settings.own_image(jmeter.IMAGE)])
     return PeersBench(
         id=folders.run_id("peers"),
         lab_version=__version__,
