@@ -140,8 +140,8 @@ def all_cases() -> Sequence[Case]:
         Case("ramp", "a flow takes 0.3 s at the start and 1.5 s at the end", ramp(300, 1500, COUNT)),
         Case(
             "full-pool",
-            "every flow takes 0.5 s, and the pool of 80 places is too small for the rate",
-            stratified(fixed(500), COUNT, seed=5),
-            pool=80,
+            "every flow takes 2 s, and the pool of 320 places is too small for the rate",
+            stratified(fixed(2000), COUNT, seed=5),
+            pool=320,
         ),
     )
