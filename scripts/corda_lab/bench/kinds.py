@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from corda_lab.bench.file import BenchFile
+from corda_lab.bench.kills.model import KillsBench
+from corda_lab.bench.kills.section import KILLS_INTRODUCTION, kills_section
 from corda_lab.bench.peers.measurement import PeersBench
 from corda_lab.bench.peers.section import PEERS_INTRODUCTION, peers_section
+from corda_lab.bench.repeats.model import RepeatsBench
+from corda_lab.bench.repeats.section import REPEATS_INTRODUCTION, repeats_section
 
 B = TypeVar("B", bound=BenchFile)
 
@@ -26,5 +30,8 @@ class Kind(Generic[B]):
 
 
 PEERS = Kind("peers", PeersBench, "The lab beside other tools", PEERS_INTRODUCTION, peers_section)
+KILLS = Kind("kills", KillsBench, "Kills under load", KILLS_INTRODUCTION, kills_section)
 
-KINDS: tuple[Kind[Any], ...] = (PEERS,)
+REPEATS = Kind("repeats", RepeatsBench, "Repeats of one load", REPEATS_INTRODUCTION, repeats_section)
+
+KINDS: tuple[Kind[Any], ...] = (PEERS, REPEATS, KILLS)
