@@ -60,11 +60,11 @@ def bridge(
 
     Example: `scripts/lab bench bridge --rounds 5`
     """
-    from corda_lab.bench import overhead
+    from corda_lab.bench import parts
 
     defaults = {option.name: option.default for option in BENCH_OPTIONS}
     asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
-    overhead.bridge(asked, load_settings(), rounds=rounds)
+    parts.bridge(asked, load_settings(), rounds=rounds)
 
 
 @locks_lab
@@ -127,6 +127,6 @@ def stages() -> None:
 
     Example: `scripts/lab bench stages`
     """
-    from corda_lab.bench import overhead
+    from corda_lab.bench import parts
 
-    overhead.stages(load_settings())
+    parts.stages(load_settings())
