@@ -5,7 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lab_load.generator_settings import RUN_ID, GeneratorSettings
-from lab_workload.load import LATE_MAX_SECONDS_DEFAULT, LATE_MAX_SECONDS_LIMIT, PACING_SECONDS_MAX, RATE_MAX, Arrivals, Recording
+from lab_workload.load import (
+    LATE_MAX_SECONDS_DEFAULT,
+    LATE_MAX_SECONDS_LIMIT,
+    PACING_SECONDS_MAX,
+    RATE_MAX,
+    Arrivals,
+    Recording,
+)
 from lab_workload.names import canonical
 from lab_workload.problems import Problem
 

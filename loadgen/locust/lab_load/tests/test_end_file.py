@@ -32,7 +32,15 @@ FIRST = ProcessSummary(
     pool_free_min=1,
 )
 SECOND = replace(
-    FIRST, worker=2, started_at=9.5, spawned_at=12.0, ended_at=22.0, requests=60, rows=60, lags=[(9000, 60)], pool_free_min=0
+    FIRST,
+    worker=2,
+    started_at=9.5,
+    spawned_at=12.0,
+    ended_at=22.0,
+    requests=60,
+    rows=60,
+    lags=[(9000, 60)],
+    pool_free_min=0,
 )
 
 
