@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from corda_lab.bench.file import BenchFile
+from corda_lab.bench.overhead.measurement import OverheadBench
+from corda_lab.bench.overhead.section import OVERHEAD_INTRODUCTION, overhead_section
 from corda_lab.bench.peers.measurement import PeersBench
 from corda_lab.bench.peers.section import PEERS_INTRODUCTION, peers_section
 
@@ -27,4 +29,12 @@ class Kind(Generic[B]):
 
 PEERS = Kind("peers", PeersBench, "The lab beside other tools", PEERS_INTRODUCTION, peers_section)
 
-KINDS: tuple[Kind[Any], ...] = (PEERS,)
+OVERHEAD = Kind(
+    "overhead",
+    OverheadBench,
+    "The cost of recording, monitoring and stage timing",
+    OVERHEAD_INTRODUCTION,
+    overhead_section,
+)
+
+KINDS: tuple[Kind[Any], ...] = (PEERS, OVERHEAD)

@@ -15,7 +15,7 @@ from corda_lab.steps.load import LOAD_OPTIONS
 
 BENCH_TIMES = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=10.0))
 BENCH_OPTIONS = (LOAD_OPTIONS["users"], *BENCH_TIMES)
-"""Load options of ``bench bridge``. Its measurements are shorter than those of ``run``."""
+"""Load options of ``bench bridge`` and ``bench overhead``. Their measurements are shorter than those of ``run``."""
 
 
 def run_tests(
@@ -89,6 +89,34 @@ def peers(
     defaults = {option.name: option.default for option in BENCH_TIMES}
     asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
     command.run(asked, loads, load_settings(), rounds=rounds)
+
+
+@takes(BENCH_OPTIONS)
+@locks_lab
+def overhead(
+    *,
+    blocks: Annotated[int, typer.Option(min=1, max=50, help="Blocks of on-off-off-on for each part.")] = 5,
+    workload: Annotated[str, typer.Option(help="Workload during which the parts are switched.")] = "iou",
+    only: Annotated[
+        str | None,
+        typer.Option(help="Only these of recording, monitoring, stages, everything; separated by commas."),
+    ] = None,
+    **given: Any,
+) -> None:
+    """Measure what recording, monitoring and stage timing cost in throughput, each and all together.
+
+    Each is switched on and off without a restart of the nodes, in blocks of on-off-off-on. At the end, everything is on
+    again. Prints the ratio of throughput on to off and the smallest loss that could be seen, and stores every
+    measurement in `results/bench/`.
+
+    Example: `scripts/lab bench overhead --blocks 5 --duration 60s`
+    """
+    from corda_lab.bench.overhead import command
+
+    subjects = command.read_subjects(only)
+    defaults = {option.name: option.default for option in BENCH_OPTIONS}
+    asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
+    command.run(asked, load_settings(), blocks=blocks, subjects=subjects)
 
 
 def bench_report(
