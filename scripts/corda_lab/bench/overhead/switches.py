@@ -11,7 +11,7 @@ switch, because it is an option of each load.
 
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from corda_lab.bench.overhead.guard import guarded
 from corda_lab.bench.overhead.measurement import Part
@@ -65,10 +65,11 @@ class Switches:
             self._await_timing(1)
 
     def _all_on(self, parts: Collection[Part]) -> None:
-        if "monitoring" in parts and self.is_monitoring_off():
-            docker("unpause", self._prometheus_container)
-        if "stages" in parts:
-            self._switch_timing(ON_COMMAND)
+        with ExitStack() as both:  # if one of them fails, the other is still done
+            if "stages" in parts:
+                both.callback(self._switch_timing, ON_COMMAND)
+            if "monitoring" in parts and self.is_monitoring_off():
+                both.callback(docker, "unpause", self._prometheus_container)
 
     def is_monitoring_off(self) -> bool:
         """Return whether Prometheus is paused."""
