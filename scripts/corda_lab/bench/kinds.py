@@ -7,6 +7,8 @@ from typing import Any, Generic, TypeVar
 from corda_lab.bench.file import BenchFile
 from corda_lab.bench.kills.model import KillsBench
 from corda_lab.bench.kills.section import KILLS_INTRODUCTION, kills_section
+from corda_lab.bench.overhead.measurement import OverheadBench
+from corda_lab.bench.overhead.section import OVERHEAD_INTRODUCTION, overhead_section
 from corda_lab.bench.peers.measurement import PeersBench
 from corda_lab.bench.peers.section import PEERS_INTRODUCTION, peers_section
 from corda_lab.bench.repeats.model import RepeatsBench
@@ -34,4 +36,12 @@ KILLS = Kind("kills", KillsBench, "Kills under load", KILLS_INTRODUCTION, kills_
 
 REPEATS = Kind("repeats", RepeatsBench, "Repeats of one load", REPEATS_INTRODUCTION, repeats_section)
 
-KINDS: tuple[Kind[Any], ...] = (PEERS, REPEATS, KILLS)
+OVERHEAD = Kind(
+    "overhead",
+    OverheadBench,
+    "The cost of recording, monitoring and stage timing",
+    OVERHEAD_INTRODUCTION,
+    overhead_section,
+)
+
+KINDS: tuple[Kind[Any], ...] = (PEERS, OVERHEAD, REPEATS, KILLS)

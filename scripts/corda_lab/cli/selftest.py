@@ -16,7 +16,7 @@ from corda_lab.steps.load import LOAD_OPTIONS
 
 BENCH_TIMES = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=10.0))
 BENCH_OPTIONS = (LOAD_OPTIONS["users"], *BENCH_TIMES)
-"""Load options of ``bench bridge``. Its measurements are shorter than those of ``run``."""
+"""Load options of ``bench bridge`` and ``bench overhead``. Their measurements are shorter than those of ``run``."""
 
 REPEATS_OPTIONS = tuple(
     replace(option, default=10.0) if name == "warm_up" else option
@@ -83,11 +83,11 @@ def bridge(
 
     Example: `scripts/lab bench bridge --rounds 5`
     """
-    from corda_lab.bench import overhead
+    from corda_lab.bench import parts
 
     defaults = {option.name: option.default for option in BENCH_OPTIONS}
     asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
-    overhead.bridge(asked, load_settings(), rounds=rounds)
+    parts.bridge(asked, load_settings(), rounds=rounds)
 
 
 @locks_lab
@@ -165,6 +165,32 @@ def kills(
     chosen = [one for one in TARGETS if not target or one in {each.value for each in target}]
     if not command.run(asked, chosen, load_settings(), trials=trials):
         raise typer.Exit(1)
+@takes(BENCH_OPTIONS)
+@locks_lab
+def overhead(
+    *,
+    blocks: Annotated[int, typer.Option(min=1, max=50, help="Blocks of on-off-off-on for each part.")] = 5,
+    workload: Annotated[str, typer.Option(help="Workload during which the parts are switched.")] = "iou",
+    only: Annotated[
+        str | None,
+        typer.Option(help="Only these of recording, monitoring, stages, everything; separated by commas."),
+    ] = None,
+    **given: Any,
+) -> None:
+    """Measure what recording, monitoring and stage timing cost in throughput, each and all together.
+
+    Each is switched on and off without a restart of the nodes, in blocks of on-off-off-on. At the end, everything is on
+    again. Prints the ratio of throughput on to off and the smallest loss that could be seen, and stores every
+    measurement in `results/bench/`.
+
+    Example: `scripts/lab bench overhead --blocks 5 --duration 60s`
+    """
+    from corda_lab.bench.overhead import command
+
+    subjects = command.read_subjects(only)
+    defaults = {option.name: option.default for option in BENCH_OPTIONS}
+    asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
+    command.run(asked, load_settings(), blocks=blocks, subjects=subjects)
 
 
 def bench_report(
@@ -203,6 +229,6 @@ def stages() -> None:
 
     Example: `scripts/lab bench stages`
     """
-    from corda_lab.bench import overhead
+    from corda_lab.bench import parts
 
-    overhead.stages(load_settings())
+    parts.stages(load_settings())
