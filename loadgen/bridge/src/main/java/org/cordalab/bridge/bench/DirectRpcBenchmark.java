@@ -56,7 +56,7 @@ public final class DirectRpcBenchmark {
                 .filter(node -> node.name().equalsIgnoreCase(options.node()))
                 .findFirst()
                 .orElseThrow(() -> new IllegalArgumentException("BRIDGE_NODES has no node " + options.node()));
-        var connector = new RpcConnector(config.rpcUser(), config.rpcPassword());
+        var connector = new RpcConnector(config.rpcUser(), config.rpcPassword(), config.rpcConnections());
         try (NodeGateway gateway = new NodeConnection(address, connector).start()) {
             NodeSession session = gateway.awaitSession().orElseThrow();
             FlowCall call = call(gateway, options);

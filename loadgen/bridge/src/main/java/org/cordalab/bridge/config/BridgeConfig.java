@@ -18,6 +18,7 @@ import java.util.regex.Pattern;
  * @param stubPlan file of the plan of stub nodes, which replace the nodes
  * @param rpcUser empty if there is a stub plan, like the password
  * @param allowedHosts hosts to which requests may be addressed, in addition to the loopback hosts; in lower case
+ * @param rpcConnections number of RPC connections to each node
  * @param maxOutstandingFlows maximum number of outstanding flows per node
  * @param maxBodyBytes largest request body that is read into memory
  * @param maxAttachmentBytes largest attachment that can be uploaded; Corda's RPC client holds several copies of it in
@@ -30,6 +31,7 @@ public record BridgeConfig(
         Optional<Path> stubPlan,
         String rpcUser,
         String rpcPassword,
+        int rpcConnections,
         int port,
         Set<String> allowedHosts,
         int maxOutstandingFlows,
@@ -59,12 +61,13 @@ public record BridgeConfig(
     /** Omits the password. */
     @Override
     public String toString() {
-        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, port=%d, allowedHosts=%s, maxOutstandingFlows=%d,"
+        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, rpcConnections=%d, port=%d, allowedHosts=%s, maxOutstandingFlows=%d,"
                         + " maxBodyBytes=%d, maxAttachmentBytes=%d, flowTimeout=%s, outcomeRetention=%s]")
                 .formatted(
                         nodes,
                         stubPlan,
                         rpcUser,
+                        rpcConnections,
                         port,
                         allowedHosts,
                         maxOutstandingFlows,
@@ -89,6 +92,7 @@ public record BridgeConfig(
                     stubPlan,
                     stubPlan.isPresent() ? "" : required("BRIDGE_RPC_USER"),
                     stubPlan.isPresent() ? "" : required("BRIDGE_RPC_PASSWORD"),
+                    number("BRIDGE_RPC_CONNECTIONS", 1, 1, 16),
                     number("BRIDGE_PORT", 8080, 0, 65_535),
                     hosts("BRIDGE_ALLOWED_HOSTS"),
                     number("BRIDGE_MAX_OUTSTANDING_FLOWS", 800, 1, 100_000),

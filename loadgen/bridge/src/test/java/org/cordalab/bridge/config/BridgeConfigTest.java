@@ -30,6 +30,7 @@ class BridgeConfigTest {
 
         assertThat(config.port()).isEqualTo(8080);
         assertThat(config.allowedHosts()).isEmpty();
+        assertThat(config.rpcConnections()).isEqualTo(1);
         assertThat(config.maxOutstandingFlows()).isEqualTo(800);
         assertThat(config.maxBodyBytes()).isEqualTo(1_048_576);
         assertThat(config.flowTimeout()).isEqualTo(Duration.ofMinutes(5));

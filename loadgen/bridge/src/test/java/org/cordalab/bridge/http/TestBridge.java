@@ -62,6 +62,7 @@ final class TestBridge implements AutoCloseable {
                 Optional.empty(),
                 "user",
                 "password",
+                1,
                 0,
                 Set.of(ALLOWED_HOST),
                 MAX_OUTSTANDING,
