@@ -30,8 +30,8 @@ class Stall:
     at: float
     seconds: float
     drain: float = 1.0
-    """The flows that were held end evenly in this time after it. If all ended at once, what a percentile showed would be
-    the time that a processor needs for hundreds of answers."""
+    """The flows that were held end evenly in this time after it. If all ended at once, the percentiles would show how
+    long a processor needs for hundreds of answers."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.bench import jmeter
-from corda_lab.bench.measurement import Latency, Measurement, Peer
+from corda_lab.bench.peers import jmeter
+from corda_lab.bench.peers.measurement import Latency, Measurement, Peer
 from corda_lab.bench.usage import Readings, recorded
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
