@@ -4,7 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from corda_lab.bench.bridge import show as bridge_show
+from corda_lab.bench.bridge.measurement import BridgeBench
 from corda_lab.bench.file import BenchFile
+from corda_lab.bench.overload import show as overload_show
+from corda_lab.bench.overload.measurement import OverloadBench
 from corda_lab.bench.peers.measurement import PeersBench
 from corda_lab.bench.peers.section import PEERS_INTRODUCTION, peers_section
 
@@ -27,4 +31,7 @@ class Kind(Generic[B]):
 
 PEERS = Kind("peers", PeersBench, "The lab beside other tools", PEERS_INTRODUCTION, peers_section)
 
-KINDS: tuple[Kind[Any], ...] = (PEERS,)
+BRIDGE = Kind("bridge", BridgeBench, "The bridge", bridge_show.INTRODUCTION, bridge_show.section)
+OVERLOAD = Kind("overload", OverloadBench, "Overload", overload_show.INTRODUCTION, overload_show.section)
+
+KINDS: tuple[Kind[Any], ...] = (PEERS, BRIDGE, OVERLOAD)

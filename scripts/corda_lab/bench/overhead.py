@@ -1,113 +1,17 @@
-"""Measures the overhead of the lab's own parts.
-
-``lab bench bridge``: the throughput of generator and bridge, as a ratio to that of a direct RPC client. Both keep the
-same number of flows in flight on the same nodes. They are measured in pairs, and take turns in going first. So neither
-has an advantage if a node is still warming up or the machine becomes slower.
-
-``lab bench stages``: the cost of timing a flow's stages, in microseconds per flow.
-"""
+"""``lab bench stages``: the cost of timing a flow's stages, in microseconds per flow."""
 
 import json
-import math
-import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from corda_lab.bench.peers import command, measure
-from corda_lab.bench.peers.measurement import Peer
-from corda_lab.clients.bridge import Bridge
-from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
-from corda_lab.runs import preflight
-from corda_lab.stats.intervals import CONFIDENCE, around_mean
-from corda_lab.steps.load import LoadOptions
 from corda_lab.text import ui
 
-RATIO_WANTED = 0.95
 STAGE_COST_CLASS = "org.cordalab.timing.StageCost"
 STAGE_COST_CLASS_PATH = "/opt/corda/cordapps/*:/opt/corda/lib/*"
 STAGE_COST_SECONDS_MAX = 300.0
-
-SIDES: dict[Peer, str] = {"direct": "direct", "lab": "bridge"}
-"""The two peers that ``lab bench bridge`` compares, and their names in its table."""
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """The geometric mean of paired ratios, their range, and the 95 % interval of the mean (None for a single pair)."""
-
-    mean: float
-    low: float
-    high: float
-    interval: tuple[float, float] | None
-
-
-def ratio_of(pairs: Sequence[tuple[float, float]]) -> Ratio:
-    """Return the mean ratio of the second to the first value of each pair, averaged as logarithms."""
-    logs = [math.log(second / first) for first, second in pairs]
-    mean = statistics.fmean(logs)
-    interval = None
-    if len(logs) > 1:
-        low, _, high = around_mean(logs, CONFIDENCE)
-        interval = (math.exp(low), math.exp(high))
-    return Ratio(math.exp(mean), math.exp(min(logs)), math.exp(max(logs)), interval)
-
-
-def verdict(ratio: Ratio) -> str:
-    """Say whether the ratio meets the lab's target, if there are enough pairs to tell."""
-    low, high = ratio.interval or (ratio.mean, ratio.mean)
-    if ratio.interval is None:
-        return f"a single pair does not show whether the ratio meets the target of {RATIO_WANTED}"
-    if low >= RATIO_WANTED:
-        return f"meets the target: at least {RATIO_WANTED}"
-    if high < RATIO_WANTED:
-        return f"misses the target of at least {RATIO_WANTED}"
-    return f"the interval includes the target of {RATIO_WANTED}; for a clear result, increase --rounds or --duration"
-
-
-def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
-    """Measure alternating pairs, and print their ratios. Raises LabError."""
-    settings = shape.of_running(settings)
-    compose = Compose(settings)
-    client, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
-    with ui.phase("Checking the benchmark"):
-        plan = preflight.plan(preflight.prepare(options), settings, compose, client)
-        arguments = command.fixed_arguments(plan, client.nodes())
-        subject = measure.Subject(compose, client, plan, arguments)
-    pairs: list[tuple[float, float]] = []
-    for number in range(1, rounds + 1):
-        pair: dict[Peer, float] = {}
-        for side in SIDES if number % 2 else reversed(SIDES):
-            with ui.phase(f"Round {number} of {rounds}: {SIDES[side]}"):
-                command.await_rest(client, prometheus)
-                measured = measure.measure(side, subject, users=options.users, number=number)
-                if measured.problem:
-                    raise LabError(f"{SIDES[side]}: {measured.problem}", "Check `docker compose logs`.", exit_code=1)
-                pair[side] = measured.flows_per_second
-                ui.note(f"{pair[side]:.2f} flows/s")
-        if not all(pair.values()):
-            raise LabError("No flow ended within the measuring window", "Increase --duration.", exit_code=1)
-        pairs.append((pair["direct"], pair["lab"]))
-    show(pairs)
-
-
-def show(pairs: Sequence[tuple[float, float]]) -> None:
-    """Print every pair, the mean ratio and the verdict."""
-    ui.console.print()
-    ui.console.print("[bold]round   direct   bridge   ratio[/bold]  (flows/s)")
-    for number, (direct, through) in enumerate(pairs, start=1):
-        ui.console.print(f"{number:5d} {direct:8.2f} {through:8.2f} {through / direct:7.3f}", markup=False)
-    ratio = ratio_of(pairs)
-    interval = "" if ratio.interval is None else f", 95 % interval {ratio.interval[0]:.3f} to {ratio.interval[1]:.3f}"
-    ui.console.print(
-        f"ratio {ratio.mean:.3f} (from {ratio.low:.3f} to {ratio.high:.3f}{interval})", style="bold", markup=False
-    )
-    ui.console.print(verdict(ratio), markup=False)
-
 
 @dataclass(frozen=True)
 class StageCost:

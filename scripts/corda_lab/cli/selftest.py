@@ -1,5 +1,6 @@
 """The verbs that test the lab itself: ``test`` and ``bench``."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +12,12 @@ from corda_lab.cli.options import ImagesOption, forced_images, load_options, tak
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ROOT
 from corda_lab.selftest.parts import EVERY_TIME, UNIT, SuitePart
-from corda_lab.steps.load import LOAD_OPTIONS
+from corda_lab.steps.load import LOAD_OPTIONS, LoadOption, LoadOptions
 
 BENCH_TIMES = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=10.0))
-BENCH_OPTIONS = (LOAD_OPTIONS["users"], *BENCH_TIMES)
-"""Load options of ``bench bridge``. Its measurements are shorter than those of ``run``."""
+"""Load options of the benches. Their measurements are shorter than those of ``run``."""
+OVERLOAD_TIMES = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=15.0))
+"""Load options of ``bench overload``. Its warm-up is longer than a caller waits, so that the window is steady."""
 
 
 def run_tests(
@@ -48,23 +50,73 @@ def run_tests(
         raise typer.Exit(1)
 
 
-@takes(BENCH_OPTIONS)
 @locks_lab
+@takes(BENCH_TIMES)
 def bridge(
     *,
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Number of pairs. Each pair measures each side once.")] = 3,
-    workload: Annotated[str, typer.Option(help="Workload that both sides run.")] = "iou",
+    workload: Annotated[str, typer.Option(help="Workload with one flow, which both sides run.")] = "iou",
+    users: Annotated[str, typer.Option(help="Numbers of flows in flight, separated by commas.")] = "20",
+    connections: Annotated[
+        str, typer.Option(help="Numbers of RPC connections to each node, separated by commas.")
+    ] = "1",
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="How often both sides are measured at each place.")] = 3,
     **given: Any,
 ) -> None:
     """Compare Locust and the bridge with a direct RPC client, in alternating pairs with equally many flows in flight.
 
-    Example: `scripts/lab bench bridge --rounds 5`
-    """
-    from corda_lab.bench import overhead
+    Prints throughput, latency, CPU time and what limits the lab, for every number of flows in flight and of RPC
+    connections, and stores them in `results/bench/`. Before another number of connections, only the bridge is
+    started again.
 
-    defaults = {option.name: option.default for option in BENCH_OPTIONS}
-    asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
-    overhead.bridge(asked, load_settings(), rounds=rounds)
+    Example: `scripts/lab bench bridge --workload empty --users 1,20,100,800 --connections 1,4`
+    """
+    from corda_lab.bench.bridge import command
+    from corda_lab.bench.peers.command import read_users
+
+    loads, counts = read_users(users), command.read_connections(connections)
+    command.run(_bench_options(workload, BENCH_TIMES, given), loads, counts, load_settings(), rounds=rounds)
+
+
+@locks_lab
+@takes(OVERLOAD_TIMES)
+def overload(
+    *,
+    workload: Annotated[str, typer.Option(help="Workload to offer.")] = "iou",
+    limits: Annotated[
+        str | None,
+        typer.Option(
+            help="Limits of outstanding flows at the bridge, or none, separated by commas. "
+            "Default: that of the running bridge, and none."
+        ),
+    ] = None,
+    time_limit: Annotated[
+        int, typer.Option(min=1, max=300, help="How long a caller waits for its flow, in seconds.")
+    ] = 10,
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="How often everything is measured.")] = 1,
+    **given: Any,
+) -> None:
+    """Find the knee, then offer 2, 4 and 8 times the peak, with the bridge's limit of outstanding flows and without.
+
+    Prints goodput (flows that complete within the time limit of their callers), latency and rejected starts, and
+    stores them in `results/bench/`. Without a limit, the flows that are too many drain for several minutes.
+
+    Example: `scripts/lab bench overload --workload iou --limits 50,200,none`
+    """
+    from corda_lab.bench.overload import command
+
+    asked = command.Overload(
+        options=_bench_options(workload, OVERLOAD_TIMES, given),
+        limits=None if limits is None else command.read_limits(limits),
+        time_limit_seconds=time_limit,
+        rounds=rounds,
+    )
+    command.run(asked, load_settings())
+
+
+def _bench_options(workload: str, times: Sequence[LoadOption], given: Mapping[str, Any]) -> LoadOptions:
+    """Return the load of a bench, whose measurements are shorter than those of ``run``. Raises LabError."""
+    defaults = {option.name: option.default for option in times}
+    return load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
 
 
 @locks_lab
@@ -86,8 +138,7 @@ def peers(
     from corda_lab.bench.peers import command
 
     loads = command.read_users(users)
-    defaults = {option.name: option.default for option in BENCH_TIMES}
-    asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
+    asked = _bench_options(workload, BENCH_TIMES, given)
     command.run(asked, loads, load_settings(), rounds=rounds)
 
 
