@@ -13,6 +13,7 @@ STAGE_COST_CLASS = "org.cordalab.timing.StageCost"
 STAGE_COST_CLASS_PATH = "/opt/corda/cordapps/*:/opt/corda/lib/*"
 STAGE_COST_SECONDS_MAX = 300.0
 
+
 @dataclass(frozen=True)
 class StageCost:
     """The cost of timing the stages of a flow, in µs: of the thread that waits for it, and of all of the JVM's CPU."""

@@ -120,7 +120,7 @@ def check_admission(options: LoadOptions, limit: int) -> None:
     ``limit`` is the number of outstanding flows that the bridge admits on the node.
     """
     if problem := admission_problem(options, limit):
-        raise LabError(problem)
+        raise LabError(problems=[problem])
     if options.users > limit:
         ui.warn(f"the bridge admits {limit} outstanding flows ({OUTSTANDING_MAX}), and rejects further starts (429)")
 

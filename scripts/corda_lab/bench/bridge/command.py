@@ -86,9 +86,7 @@ def _with_places(
     return bench
 
 
-def measure_side(
-    side: Side, subject: measure.Subject, *, users: int, connections: int, number: int
-) -> GridMeasurement:
+def measure_side(side: Side, subject: measure.Subject, *, users: int, connections: int, number: int) -> GridMeasurement:
     """Measure a side, and the CPU time of every part of the lab meanwhile."""
     plan = replace(subject.plan, identity=f"{subject.plan.identity}-{connections}")
     with watched(subject.compose) as watch:

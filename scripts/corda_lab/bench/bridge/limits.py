@@ -73,5 +73,6 @@ def shares_in_words(bench: BridgeBench, users: int, connections: int) -> str:
     }
     means = {name: mean_of(bench, "lab", users, connections, value) for name, value in parts.items()}
     return ", ".join(
-        f"{name} {'–' if value is None or not cores else f'{100 * value / cores:.0f} %'}" for name, value in means.items()
+        f"{name} {'–' if value is None or not cores else f'{100 * value / cores:.0f} %'}"
+        for name, value in means.items()
     )

@@ -44,6 +44,8 @@ LEVELS = (1, 2, 5, 10, 20, 50, 100, 200)
 MULTIPLES = (2, 4, 8)
 UNLIMITED = 100_000
 """The bridge's largest limit, which is above everything that is offered here."""
+CLOSED_WARM_UP_SECONDS_MAX = 10.0
+"""Warm-up of closed load, which is steady sooner than overload."""
 POOL_MAX = 8000
 """Requests in flight at the generator. The bridge accepts 8,192 connections."""
 DRAIN_SECONDS_MAX = 1800.0
@@ -110,9 +112,11 @@ def _level(subject: measure.Subject, lab: RunningLab, *, users: int, number: int
     """Measure closed load with so many flows outstanding."""
     await_rest(lab.bridge, lab.prometheus)
     # Microseconds make the names of the containers unique, because the same number may be measured again.
-    plan = replace(subject.plan, identity=f"{subject.plan.identity}-{time.time_ns() // 1000}")
+    times = replace(
+        subject.plan.options, warm_up_seconds=min(CLOSED_WARM_UP_SECONDS_MAX, subject.plan.options.warm_up_seconds)
+    )
+    plan = replace(subject.plan, identity=f"{subject.plan.identity}-{time.time_ns() // 1000}", options=times)
     done = measure.measure("lab", replace(subject, plan=plan), users=users, number=number)
-    unknown.forget(lab.bridge, plan.subject.node, plan.identity)
     measured = LevelMeasurement(
         users=users,
         round=number,
@@ -204,9 +208,7 @@ def _measured(
         window = measuring_window(collected.end, plan.options.warm_up_seconds)
         shares = watch.within(window, generator_cpu_seconds=generator.within(window).cpu_seconds)
     dropped = rows.dropped_within(collected.drops, window)
-    counted = knee.counted(
-        collected.requests, window, begun, time_limit_seconds=time_limit_seconds, dropped=dropped
-    )
+    counted = knee.counted(collected.requests, window, begun, time_limit_seconds=time_limit_seconds, dropped=dropped)
     return counted.model_copy(update={"shares": shares})
 
 

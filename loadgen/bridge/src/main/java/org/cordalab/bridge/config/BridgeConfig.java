@@ -63,7 +63,8 @@ public record BridgeConfig(
     }
 
     private static int standardOutstanding() {
-        return Math.min(MAX_OUTSTANDING, OUTSTANDING_PER_CORE * Runtime.getRuntime().availableProcessors());
+        return Math.min(
+                MAX_OUTSTANDING, OUTSTANDING_PER_CORE * Runtime.getRuntime().availableProcessors());
     }
 
     /** Omits the password. */

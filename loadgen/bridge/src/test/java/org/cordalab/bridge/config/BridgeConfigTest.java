@@ -31,7 +31,8 @@ class BridgeConfigTest {
         assertThat(config.port()).isEqualTo(8080);
         assertThat(config.allowedHosts()).isEmpty();
         assertThat(config.rpcConnections()).isEqualTo(1);
-        assertThat(config.maxOutstandingFlows()).isEqualTo(64 * Runtime.getRuntime().availableProcessors());
+        assertThat(config.maxOutstandingFlows())
+                .isEqualTo(64 * Runtime.getRuntime().availableProcessors());
         assertThat(config.maxBodyBytes()).isEqualTo(1_048_576);
         assertThat(config.flowTimeout()).isEqualTo(Duration.ofMinutes(5));
         assertThat(config.outcomeRetention()).isEqualTo(Duration.ofHours(1));

@@ -92,14 +92,11 @@ class OverloadTest {
 
     private Path plan(int flows) throws IOException {
         String delays = String.join(",", Collections.nCopies(flows, "100"));
-        return Files.writeString(
-                folder.resolve("plan.json"),
-                """
+        return Files.writeString(folder.resolve("plan.json"), """
                 {"nodes": {"PartyA": "O=PartyA,L=London,C=GB", "PartyB": "O=PartyB,L=New York,C=US"},
                  "flow": "org.cordalab.bridge.flow.SampleFlows$Iou",
                  "stateType": "net.corda.core.contracts.ContractState",
-                 "serveAtOnce": %d, "delaysMs": [%s]}"""
-                        .formatted(SERVED_AT_ONCE, delays));
+                 "serveAtOnce": %d, "delaysMs": [%s]}""".formatted(SERVED_AT_ONCE, delays));
     }
 
     private static CompletableFuture<HttpResponse<String>> start(TestBridge bridge) {
