@@ -46,8 +46,8 @@ def results(bench: BridgeBench) -> None:
         made.add_row(*line)
     ui.console.print()
     tables.show(made)
-    for line in problem_lines(bench):
-        ui.warn(line)
+    for problem in problem_lines(bench):
+        ui.warn(problem)
     ui.console.print()
 
 
