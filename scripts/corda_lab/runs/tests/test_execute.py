@@ -46,6 +46,7 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
     )
     bridge = MagicMock()
     bridge.return_value.outstanding_max.return_value = 128
+    bridge.return_value.forget_flows.return_value = 0
     monkeypatch.setattr(execute, "Bridge", bridge)
     monkeypatch.setattr(execute, "Prometheus", MagicMock())
     monkeypatch.setattr(execute, "Observer", lambda *_: MagicMock(before=Snapshot({}, {}, {})))
