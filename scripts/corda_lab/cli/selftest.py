@@ -89,6 +89,9 @@ def overload(
             "Default: that of the running bridge, and none."
         ),
     ] = None,
+    levels: Annotated[
+        str, typer.Option(help="Numbers of outstanding flows among which the knee is searched, separated by commas.")
+    ] = "1,2,5,10,20,50,100,200",
     time_limit: Annotated[
         int, typer.Option(min=1, max=300, help="How long a caller waits for its flow, in seconds.")
     ] = 10,
@@ -103,9 +106,11 @@ def overload(
     Example: `scripts/lab bench overload --workload iou --limits 50,200,none`
     """
     from corda_lab.bench.overload import command
+    from corda_lab.bench.peers.command import read_users
 
     asked = command.Overload(
         options=_bench_options(workload, OVERLOAD_TIMES, given),
+        levels=read_users(levels, option="--levels"),
         limits=None if limits is None else command.read_limits(limits),
         time_limit_seconds=time_limit,
         rounds=rounds,

@@ -40,7 +40,7 @@ from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 
-LEVELS = (1, 2, 5, 10, 20, 50, 100, 200)
+CONDITIONING_USERS = 20
 MULTIPLES = (2, 4, 8)
 UNLIMITED = 100_000
 """The bridge's largest limit, which is above everything that is offered here."""
@@ -62,6 +62,8 @@ class Overload:
 
     options: LoadOptions
     """Workload, and the lengths of warm-up and window of every load."""
+    levels: tuple[int, ...]
+    """The numbers of outstanding flows of the search for the knee."""
     limits: tuple[int | None, ...] | None
     """None stands for the limit of the running bridge, and none."""
     time_limit_seconds: int
@@ -80,7 +82,7 @@ def run(asked: Overload, settings: Settings) -> Path:
     with bridge_knobs.changed(lab.settings) as knobs:
         open_to_all = replace(subject, compose=knobs.use({LIMIT: str(UNLIMITED)}))
         with ui.phase("Conditioning the nodes, finding the knee"):
-            _level(open_to_all, lab, users=max(LEVELS) // 10, number=0)
+            _level(open_to_all, lab, users=CONDITIONING_USERS, number=0)
             bench = _searched(bench, open_to_all, lab)
         peak = knee.peak_level(knee.of_search(bench))
         for number in range(1, asked.rounds + 1):
@@ -225,7 +227,7 @@ def described(
         flow=", ".join(plan.subject.flows),
         node=plan.subject.node,
         seed=plan.options.seed,
-        levels=LEVELS,
+        levels=asked.levels,
         multiples=MULTIPLES,
         limits=limits,
         rounds=asked.rounds,
