@@ -105,7 +105,7 @@ def begin(
     show_plan(sweep, checked, settings)
     with lock.held(settings.project):
         folders.require_writable()
-        lab = Lab(settings, wanted.images, fresh=sweep.fields.fresh)
+        lab = Lab(plan.admitting(sweep, settings), wanted.images, fresh=sweep.fields.fresh)
         if not wanted.replace:
             lab.require_replaceable()
         kept = execute.begin(sweep, checked, settings, rerun, images)
@@ -121,7 +121,7 @@ def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
         sweep = stored_sweep(kept)
         execute.require_unchanged(kept, sweep, settings)
         ui.note(f"{kept.identity}: {len(kept.done)} steps are complete")
-        lab = Lab(settings, wanted.images, fresh=sweep.fields.fresh)
+        lab = Lab(plan.admitting(sweep, settings), wanted.images, fresh=sweep.fields.fresh)
         if not wanted.replace:
             lab.require_replaceable()
         return run(sweep, kept, settings, lab)

@@ -12,12 +12,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.errors import LabError
+from corda_lab.host import machine
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import SIZE, variables_of
 from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.manifest import Rerun
+from corda_lab.runs.preflight import OUTSTANDING_MAX, OUTSTANDING_PER_CORE
 from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, Stopping, attributes_of, check_options
 from corda_lab.steps.parameters import value_words
@@ -198,6 +200,18 @@ def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
     values = dict(variables)
     size = values.pop("SIZE", None)
     return shape.with_options(settings, values, size=size)
+
+
+def admitting(sweep: SweepFile, settings: Settings) -> Settings:
+    """Return settings with which the bridge admits every user of the sweep's closed load.
+
+    A sweep starts its own lab, and its steps must not differ in this, so the largest step decides for all.
+    """
+    loads = [step_of(sweep, point, 1, 1).options("x") for point in points_of(sweep)]
+    users = max((load.users for load in loads if not load.is_open), default=0)
+    limit = settings[OUTSTANDING_MAX]
+    admitted = int(limit) if limit.isdecimal() else OUTSTANDING_PER_CORE * (machine.cores() or 1)
+    return settings if users <= admitted else settings.with_values({OUTSTANDING_MAX: str(users)})
 
 
 def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> None:

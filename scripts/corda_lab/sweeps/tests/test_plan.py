@@ -10,6 +10,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
+from corda_lab.runs.preflight import OUTSTANDING_MAX
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, read_sweep
@@ -217,3 +218,19 @@ steps:
 def test_smoke_takes_three_and_a_half_minutes_at_most(settings: Settings) -> None:
     found = plan.estimate(steps_of(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
     assert found.seconds_max <= 215
+
+
+def test_the_lab_of_a_sweep_admits_its_largest_closed_load(tmp_path: Path, settings: Settings) -> None:
+    limited = settings.with_values({OUTSTANDING_MAX: "100"})
+    closed = sweep_of(tmp_path, "workload: iou\nvary:\n  load.users: [2, 300]\n")
+    assert plan.admitting(closed, limited)[OUTSTANDING_MAX] == "300"
+    enough = settings.with_values({OUTSTANDING_MAX: "800"})
+    assert plan.admitting(closed, enough) is enough
+    # The limit of this machine, with any number of cores.
+    assert plan.admitting(sweep_of(tmp_path, "workload: iou\nload: {users: 64}\n"), settings) is settings
+
+
+def test_open_load_keeps_the_limit(tmp_path: Path, settings: Settings) -> None:
+    limited = settings.with_values({OUTSTANDING_MAX: "100"})
+    opened = sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5, users: 300}\n")
+    assert plan.admitting(opened, limited) is limited
