@@ -232,3 +232,19 @@ def test_failures_that_a_workload_expects_are_work_done(
         said = live.tell()
     assert live.done == done
     assert "3 completed, 7 failed" in said
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (137, "The load generator was killed (status 137) during its load"),
+        (1, "The load generator ended with status 1 during its load"),
+    ],
+)
+def test_a_generator_that_is_lost_during_its_load_did_not_end_before_it(
+    docker: InstallDocker, tmp_path: Path, code: int, reason: str
+) -> None:
+    docker({" cp ": "FAIL", "inspect": f"/{DRIVER} exited {code}"})
+    with pytest.raises(LabError) as error:
+        collect.collect(compose(), plan_of(OPTIONS), containers.LoadContainers(DRIVER), tmp_path)
+    assert error.value.message == reason
