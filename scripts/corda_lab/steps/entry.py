@@ -118,6 +118,15 @@ class WarmUpEntry(Entry):
     found: bool
 
 
+class ConditioningEntry(Entry):
+    """The load that brought the nodes to where they stay, before the first step on a lab. See ``runs.conditioning``."""
+
+    workload: str
+    seconds: float
+    flows: int
+    steady: bool
+
+
 class PrecisionEntry(Entry):
     """Half the width of the interval of the mean throughput within the step, as a share of that mean."""
 
@@ -462,6 +471,8 @@ class StepEntry(RequestValues):
     load: LoadEntry
     setup: list[SetupEntry]
     window: WindowEntry
+    conditioning: ConditioningEntry | None = None
+    """None if the step is not the first on its lab, or if its sweep conditions nothing."""
     warm_up: WarmUpEntry
     precision: PrecisionEntry
     parts: tuple[PartEntry, ...]

@@ -24,6 +24,8 @@ class Lab:
         self._fresh = fresh
         self._key: tuple[object, ...] | None = None
         self._environment: Environment | None = None
+        self.is_new = False
+        """Whether the lab was started for the last step that was prepared."""
         self.starts = 0
         self.started_at = 0.0
         """Unix seconds of the last start of the lab. Its Prometheus has no older data."""
@@ -42,10 +44,14 @@ class Lab:
         self._key = None
 
     def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
-        """Make sure that a lab with the shape of a step is running. Returns its settings and environment."""
+        """Make sure that a lab with the shape of a step is running. Returns its settings and environment.
+
+        ``is_new`` is true until a step has been prepared on the same lab again.
+        """
         wanted = plan.settings_of(step.variables, self.settings)
         key = step.lab_key(self._fresh)
-        if self._environment is None or self._key != key:
+        self.is_new = self._environment is None or self._key != key
+        if self._environment is None or self.is_new:
             self._key = None
             self._start(wanted)
             self.starts += 1

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import SHAPE_OPTIONS
+from corda_lab.runs.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.text.durations import parse_duration
@@ -139,6 +140,20 @@ class StepFields(SubjectFields):
     measure: MeasureFields | None = None
 
 
+class ForFields(Fields):
+    """Minimum and maximum duration of a load that conditions the nodes, in seconds."""
+
+    min: Duration = SECONDS_MIN
+    max: Duration = SECONDS_MAX
+
+
+class ConditionFields(Fields):
+    """The load that conditions the nodes after every start, before the first step: that of the step, with changes."""
+
+    load: LoadFields = Field(default_factory=LoadFields)
+    duration: ForFields = Field(default_factory=ForFields, alias="for")
+
+
 Fresh = Literal["repeat", "shape", "step"]
 """When a sweep starts a new lab: for every shape in every repeat, once for every shape, or for every step."""
 
@@ -179,6 +194,7 @@ class SweepFields(SubjectFields):
     fresh: Fresh = "repeat"
     retries: Annotated[int, Field(ge=0, le=RETRIES_MAX)] = 2
     """How often a step is rerun on a fresh lab if swapping or CPU steal of the machine made it invalid."""
+    condition: ConditionFields | Literal["none"] = Field(default_factory=ConditionFields)
     warm_up: SpanFields
     measure: MeasureFields
     confidence: Percent = CONFIDENCE
