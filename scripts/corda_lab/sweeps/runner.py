@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.results.folders import read_model
@@ -88,9 +89,12 @@ class Runner:
         return measured.with_step(found.updated(flags=[*found.flags, *self._slower_than_first(found)]))
 
     def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
-        """Condition the nodes of a new lab for a step; None if the sweep conditions nothing. Raises LabError."""
+        """Condition the nodes of a new lab for a step. Raises LabError.
+
+        Returns None if the sweep conditions nothing, or if the step has no warm-up: it shows how nodes warm up.
+        """
         fields = self._sweep.fields.condition
-        if fields == "none":
+        if fields == "none" or step.warm_up[1] == 0:
             return None
         own = step.options(f"{self._sweep.name}-{step.index:04d}-c")
         given = {name: fields.load.given(name) for name, option in LOAD_OPTIONS.items() if option.is_swept}
