@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
+from corda_lab.errors import LabError
 from corda_lab.steps import counts
 from corda_lab.steps.counts import Counts, Snapshot, difference
 from corda_lab.steps.plan import Subject
@@ -61,13 +63,16 @@ def await_rest(
     seconds_max: float = REST_SECONDS_MAX,
     pause: Callable[[float], None] = time.sleep,
 ) -> bool:
-    """Wait until the lab is at rest. Return False if it is not at rest within the limit."""
+    """Wait until the lab is at rest. Return False if it is not at rest, or does not answer, within the limit."""
     deadline = time.monotonic() + seconds_max
-    while not is_at_rest(bridge, prometheus, since=since):
+    while True:
+        # A bridge that was killed may still be starting again.
+        with suppress(LabError):
+            if is_at_rest(bridge, prometheus, since=since):
+                return True
         if time.monotonic() > deadline:
             return False
         pause(POLL_SECONDS)
-    return True
 
 
 def count_run(

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -43,8 +44,8 @@ def resolve(
     A request that cannot be resolved within ``seconds_max``, or on a node without client ids, stays ``unknown``.
     """
     asked = [_Pending(str(one)) for one in requests.filter(pl.col("outcome") == "unknown")["client_id"]]
-    if asked and bridge.nodes()[node].keeps_client_ids:
-        deadline = time.monotonic() + seconds_max
+    deadline = time.monotonic() + seconds_max
+    if asked and _keeps_client_ids(bridge, node, deadline, pause):
         with ui.Ticker(every_seconds=15) as ticker, ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
             while left := [one for one in asked if one.found is None]:
                 answers = pool.map(lambda one: bridge.flow_status(node, one.client_id), left)
@@ -57,6 +58,15 @@ def resolve(
                 pause(POLL_SECONDS)
     now = time.time()
     return {one.client_id: one.found or Resolution("unknown", now) for one in asked}
+
+
+def _keeps_client_ids(bridge: Bridge, node: str, deadline: float, pause: Callable[[float], None]) -> bool:
+    """Whether a node can be asked by client id. A bridge that is starting again is awaited until the deadline."""
+    while time.monotonic() < deadline:
+        with suppress(LabError):
+            return bridge.nodes()[node].keeps_client_ids
+        pause(POLL_SECONDS)
+    return False
 
 
 def forget(bridge: Bridge, node: str, identity: str, *, seconds_max: float = FORGET_SECONDS_MAX) -> None:
