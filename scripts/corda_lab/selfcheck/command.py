@@ -22,6 +22,7 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.text import tables, ui
 
 WORKLOAD = "iou"
+CAUGHT_SHOWN_MAX = 3
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def truth_of(case: Case, flows: Sequence[TrueFlow], seen: Observation) -> Truth:
     window = (end.started_at + WARM_UP_SECONDS, end.stop_at)
     began = end.spawned_at or end.started_at
     if case.serves_at_once:
-        return truth.of_open_load(case, flows, began, window)
+        return truth.of_open_load(case, flows, window)
     return truth.of_full_pool(case, flows, end.stop_at - began, (window[0] - began, window[1] - began))
 
 
@@ -86,7 +87,10 @@ def caught(results: Sequence[CaseResult]) -> Mapping[str, list[Check]]:
         found[name] = []
         for one in results:
             step = build_step(one.observation.plan, breakage(one.observation.seen))
-            found[name] += [check for check in checks_of(one.case, one.truth, step) if not check.holds]
+            # A check that fails anyway catches nothing.
+            held = {check.name for check in one.checks if check.holds}
+            broken = checks_of(one.case, one.truth, step)
+            found[name] += [check for check in broken if not check.holds and check.name in held]
     return found
 
 
@@ -133,6 +137,7 @@ def show_breakages(found: Mapping[str, list[Check]]) -> None:
     """Print which check catches each broken copy of the pipeline."""
     made = tables.table("broken copy", "caught by")
     for name, checks in found.items():
-        words = ", ".join(dict.fromkeys(f"{check.name} ({check.case})" for check in checks))
-        made.add_row(name, words or "NOTHING")
+        words = list(dict.fromkeys(f"{check.name} ({check.case})" for check in checks))
+        more = [f"{len(words) - CAUGHT_SHOWN_MAX} more"] if len(words) > CAUGHT_SHOWN_MAX else []
+        made.add_row(name, ", ".join([*words[:CAUGHT_SHOWN_MAX], *more]) or "NOTHING")
     tables.show(made)

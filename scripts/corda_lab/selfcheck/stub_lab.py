@@ -26,6 +26,8 @@ NODES = ("PartyA", "PartyB")
 FOLDER = CACHE / "selfcheck"
 START_SECONDS_MAX = 300.0
 LOG_SECONDS_MAX = 30.0
+OUTSTANDING_MAX = 2000
+"""More than the largest pool, so that the bridge rejects nothing."""
 
 OVERRIDE = """\
 # Written by `scripts/lab selfcheck`.
@@ -34,7 +36,6 @@ services:
     environment:
       BRIDGE_STUB: /selfcheck/plan.json
       BRIDGE_ALLOWED_HOSTS: bridge,faults,${ALLOWED_HOSTS}
-      BRIDGE_MAX_OUTSTANDING_FLOWS: "2000"
     volumes: ["%(folder)s:/selfcheck:ro"]
   faults:
     image: ${COMPOSE_PROJECT_NAME}/locust
@@ -59,7 +60,11 @@ services:
 
 
 class StubCompose(Compose):
-    """The project of a self-check: the lab's Compose file with the one of the self-check over it."""
+    """The project of a self-check: the lab's Compose file with the one of the self-check over it, on other ports."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.environment |= {name: settings[name] for name in (*PORTS, "BRIDGE_MAX_OUTSTANDING_FLOWS")}
 
     def arguments(self, *arguments: str) -> list[str]:
         """See ``Compose``."""
@@ -69,7 +74,7 @@ class StubCompose(Compose):
 def own_settings(base: Settings) -> Settings:
     """The settings of a checkout with a project and ports of its own, in the simplest shape."""
     ports = {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}
-    shape = {"DATABASE": "h2", "LINKS": "", "NOTARY": "simple"}
+    shape = {"DATABASE": "h2", "LINKS": "", "NOTARY": "simple", "BRIDGE_MAX_OUTSTANDING_FLOWS": str(OUTSTANDING_MAX)}
     return Settings({**base.values, **ports, **shape}, f"{base.project}-selfcheck")
 
 

@@ -55,14 +55,16 @@ def nearest_rank(values: Iterable[float], quantile: float) -> float:
     return ordered[max(0, math.ceil(round(quantile * len(ordered), 9)) - 1)]
 
 
-def of_open_load(case: Case, flows: Sequence[TrueFlow], began: float, window: tuple[float, float]) -> Truth:
-    """The truth of a load in which every arrival started at its intended time.
+def of_open_load(case: Case, flows: Sequence[TrueFlow], window: tuple[float, float]) -> Truth:
+    """The truth of a load in which every arrival started at its intended time. The window is in Unix seconds.
 
-    ``began`` is the first intended start. The window is (start, end), both in Unix seconds.
+    The schedule began when the flow with the shortest way to its node must have been meant to start, counted back to
+    the first arrival. It ended with the last request that is known.
     """
     start, end = window
-    count = round((end - began) * RATE)
-    intended = {number: began + (number - 1) / RATE for number in range(1, count + 1)}
+    began = min(flow.started_at - (flow.request - 1) / RATE for flow in flows)
+    last = max(*(flow.request for flow in flows), *case.dropped, 0)
+    intended = {number: began + (number - 1) / RATE for number in range(1, last + 1)}
     by_request = {flow.request: flow for flow in flows}
     latencies = []
     for number, at in intended.items():

@@ -26,7 +26,7 @@ import org.cordalab.bridge.problem.Problem;
  * <pre>
  * {"nodes": {"PartyA": "O=PartyA,L=London,C=GB", "PartyB": "O=PartyB,L=New York,C=US"},
  *  "delaysMs": [12.5, 400],       flow i takes delaysMs[i]; a flow beyond the list fails at once
- *  "stalls": [{"atSeconds": 10, "seconds": 2}],   from the first start; optional
+ *  "stalls": [{"atSeconds": 10, "seconds": 2, "drainSeconds": 1}],   from the first start; optional
  *  "failures": [1],               these flows end with an exception; optional
  *  "serveAtOnce": 4,              flows that are served at once, the others wait in order; optional, no limit
  *  "flow": "org.cordalab.flows.Iou", "stateType": "org.cordalab.states.IouState"}   optional, these
@@ -53,8 +53,12 @@ record StubPlan(
     /** A node by its name in the API. */
     record Node(String name, CordaX500Name x500Name) {}
 
-    /** A time in which no flow ends, relative to the first start. */
-    record Stall(Duration at, Duration length) {}
+    /**
+     * A time in which no flow ends, relative to the first start.
+     *
+     * @param drain after the stall; the flows that it held end within it, in order, as from a backlog. Zero: all at once
+     */
+    record Stall(Duration at, Duration length, Duration drain) {}
 
     /**
      * Reads a plan.
@@ -181,15 +185,25 @@ record StubPlan(
             for (JsonNode each : plan.path("stalls")) {
                 double at = each.path("atSeconds").asDouble(-1);
                 double seconds = each.path("seconds").asDouble(-1);
+                double drain = each.path("drainSeconds").asDouble(each.has("drainSeconds") ? -1 : 0);
                 if (require(
-                        at >= 0 && at <= MAX_SECONDS && seconds > 0 && seconds <= MAX_SECONDS && each.size() == 2,
+                        isTime(at)
+                                && isTime(seconds)
+                                && seconds > 0
+                                && isTime(drain)
+                                && each.size() == (each.has("drainSeconds") ? 3 : 2),
                         "stalls",
-                        "must have elements such as {\"atSeconds\": 10, \"seconds\": 2}, but has " + each)) {
-                    stalls.add(new Stall(nanos(at), nanos(seconds)));
+                        "must have elements such as {\"atSeconds\": 10, \"seconds\": 2, \"drainSeconds\": 1}, but has "
+                                + each)) {
+                    stalls.add(new Stall(nanos(at), nanos(seconds), nanos(drain)));
                 }
             }
             stalls.sort(Comparator.comparing(Stall::at));
             return stalls;
+        }
+
+        private static boolean isTime(double seconds) {
+            return seconds >= 0 && seconds <= MAX_SECONDS;
         }
 
         private Optional<Integer> serveAtOnce() {

@@ -7,7 +7,7 @@ import java.util.PriorityQueue;
  * Works out when each flow ends. Follows from the plan and the times of the starts alone.
  *
  * <p>With a limit of flows served at once, a flow begins when one of the servers is free, in the order of the starts. A
- * flow that would end in a stall ends at its end, and keeps its server until then.
+ * flow that would end in a stall ends in the drain after it, and keeps its server until then.
  */
 final class StubSchedule {
 
@@ -56,7 +56,7 @@ final class StubSchedule {
             long from = firstStart + stall.at().toNanos();
             long until = from + stall.length().toNanos();
             if (end >= from && end < until) {
-                end = until;
+                end = until + Math.round((double) (end - from) / stall.length().toNanos() * stall.drain().toNanos());
             }
         }
         return end;

@@ -37,6 +37,14 @@ class StubScheduleTest {
     }
 
     @Test
+    void theBacklogOfAStallDrainsInOrder() {
+        var draining = new StubPlan.Stall(Duration.ofMillis(100), Duration.ofMillis(100), Duration.ofMillis(50));
+        var schedule = schedule(List.of(draining), Optional.empty(), 99, 100, 150, 198, 200);
+
+        assertThat(ends(schedule, 0, 0, 0, 0, 0)).containsExactly(ms(99), ms(200), ms(225), ms(249), ms(200));
+    }
+
+    @Test
     void aStallThatFollowsAtOnceProlongsTheFirst() {
         var schedule = schedule(List.of(stall(10, 10), stall(20, 10)), Optional.empty(), 15);
 
@@ -70,7 +78,7 @@ class StubScheduleTest {
     }
 
     private static StubPlan.Stall stall(long atMs, long lengthMs) {
-        return new StubPlan.Stall(Duration.ofMillis(atMs), Duration.ofMillis(lengthMs));
+        return new StubPlan.Stall(Duration.ofMillis(atMs), Duration.ofMillis(lengthMs), Duration.ZERO);
     }
 
     private static long ms(long ms) {
