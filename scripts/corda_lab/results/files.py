@@ -13,10 +13,15 @@ import corda_lab
 from corda_lab.errors import LabError
 from corda_lab.results import folders
 from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
+from corda_lab.steps import validity
 from corda_lab.steps.entry import ConditioningEntry, StepEntry
 from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.reasons import Reason
 from corda_lab.steps.rows import NO_DROPS
 from corda_lab.text import ui
+
+CONDITIONING_TABLE = "conditioning.parquet"
+"""The rows of the loads that conditioned the nodes, with the columns of ``requests.parquet``."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +41,16 @@ class Measured:
     """The rows of the load that conditioned the nodes before this step, if there was one."""
 
     def after(self, entry: ConditioningEntry, requests: pl.DataFrame) -> "Measured":
-        """A copy with the load that conditioned the nodes before."""
-        return replace(self, step=self.step.updated(conditioning=entry), conditioning=requests)
+        """A copy with the load that conditioned the nodes before, and with a warning if they were not steady by then.
+
+        No value of the step changes.
+        """
+        conditioned = replace(self, step=self.step.updated(conditioning=entry), conditioning=requests)
+        return conditioned.with_warnings(validity.conditioning_warnings(entry))
+
+    def with_warnings(self, warnings: Sequence[Reason]) -> "Measured":
+        """A copy with further warnings."""
+        return self.with_step(self.step.updated(flags=[*self.step.flags, *warnings]))
 
     def with_step(self, step: StepEntry) -> "Measured":
         """A copy with another entry."""
@@ -121,7 +134,7 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
         drops.write_parquet(folder / "drops.parquet")
     before = [with_step(one.conditioning, one.step) for one in steps if one.conditioning is not None]
     if before:
-        pl.concat(before).write_parquet(folder / "conditioning.parquet")
+        pl.concat(before).write_parquet(folder / CONDITIONING_TABLE)
     entries = [
         one.step.updated(environment=run.environments.index(one.environment)).model_dump(mode="json") for one in steps
     ]
@@ -138,7 +151,7 @@ def write_step(folder: Path, measured: Measured) -> None:
     if len(measured.drops):
         measured.drops.to_frame(NO_DROPS.name).write_parquet(folder / "drops.parquet")
     if measured.conditioning is not None:
-        measured.conditioning.write_parquet(folder / "conditioning.parquet")
+        measured.conditioning.write_parquet(folder / CONDITIONING_TABLE)
     for name, content in (("step", measured.step), ("environment", measured.environment)):
         folders.write_json(folder / f"{name}.json", content.model_dump(mode="json"))
     folders.write_json(folder / "workload.json", {"name": measured.workload, "text": measured.workload_text})

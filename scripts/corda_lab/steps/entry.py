@@ -119,9 +119,15 @@ class WarmUpEntry(Entry):
 
 
 class ConditioningEntry(Entry):
-    """The load that brought the nodes to where they stay, before the first step on a lab. See ``runs.conditioning``."""
+    """The load that brought the nodes to where they stay, before the first step on a lab. See ``runs.conditioning``.
+
+    ``seconds_min`` and ``seconds_max`` are the limits of its duration, ``flows`` the number of flows that it completed.
+    """
 
     workload: str
+    load: LoadEntry
+    seconds_min: float
+    seconds_max: float
     seconds: float
     flows: int
     steady: bool
@@ -472,7 +478,7 @@ class StepEntry(RequestValues):
     setup: list[SetupEntry]
     window: WindowEntry
     conditioning: ConditioningEntry | None = None
-    """None if the step is not the first on its lab, or if its sweep conditions nothing."""
+    """None if nothing conditioned the nodes right before the step. Of the steps on a lab, only the first has it."""
     warm_up: WarmUpEntry
     precision: PrecisionEntry
     parts: tuple[PartEntry, ...]

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
@@ -16,7 +16,6 @@ from corda_lab.runs.conditioning import Conditioned
 from corda_lab.steps import validity
 from corda_lab.steps.entry import StepEntry, VerdictEntry
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors, unwanted_words
-from corda_lab.steps.load import LOAD_OPTIONS, attributes_of
 from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.file import SweepFile
@@ -79,9 +78,7 @@ class Runner:
         conditioned = self._condition(step, settings, environment) if self._lab.is_new else None
         run = preflight.prepare(step.options(f"{self._sweep.name}-{step.index:04d}"))
         with recording.recorded(self._kept.attempt_folder(step)) as recorded:
-            measured = execute.measure(run, settings, recorded, environment)
-        if conditioned is not None:
-            measured = measured.after(conditioned.entry, conditioned.requests)
+            measured = execute.measure(run, settings, recorded, environment, conditioned)
         # The image of the load generator is only known now.
         self._require_same_images(measured.environment)
         problems = judge.failings(measured.step, self._sweep.fields)
@@ -89,22 +86,13 @@ class Runner:
         return measured.with_step(found.updated(flags=[*found.flags, *self._slower_than_first(found)]))
 
     def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
-        """Condition the nodes of a new lab for a step. Raises LabError.
-
-        Returns None if the sweep conditions nothing, or if the step has no warm-up: it shows how nodes warm up.
-        """
-        fields = self._sweep.fields.condition
-        if fields == "none" or step.warm_up[1] == 0:
+        """Condition the nodes of a new lab for a step; None if nothing conditions them. Raises LabError."""
+        wanted = step.conditioning()
+        if wanted is None:
             return None
-        own = step.options(f"{self._sweep.name}-{step.index:04d}-c")
-        given = {name: fields.load.given(name) for name, option in LOAD_OPTIONS.items() if option.is_swept}
-        changed = replace(own, **attributes_of(given))
-        run = preflight.prepare(conditioning.load_of(changed, fields.duration.min, fields.duration.max))
-        with ui.phase("Conditioning the nodes"), recording.recorded(self._kept.attempt_folder(step)) as recorded:
-            found = conditioning.condition(run, settings, environment, recorded)
+        run = preflight.prepare(wanted.until_steady)
+        found = conditioning.condition(run, settings, self._kept.attempt_folder(step), environment)
         self._kept.drop_attempt(step)
-        how = "steady" if found.entry.steady else "not steady yet"
-        ui.note(f"conditioned: {found.entry.flows} flows in {found.entry.seconds:.0f} s, {how}")
         return found
 
     def _slower_than_first(self, step: StepEntry) -> list[Reason]:
