@@ -2,19 +2,19 @@
 
 import pytest
 
-from corda_lab.bench import peers_command
-from corda_lab.bench.measurement import PEERS
+from corda_lab.bench.file import BENCH
+from corda_lab.bench.peers.measurement import PEERS, PeersBench
 from corda_lab.lab.compose import run_docker
-from corda_lab.paths import RESULTS
+from corda_lab.results.folders import read_model
 from labkit import Lab
 
 pytestmark = [pytest.mark.lab("standard"), pytest.mark.slow]
 
 
 def test_every_peer_is_measured_and_leaves_nothing_behind(lab: Lab) -> None:
-    command = ("bench", "peers", "--workload", "empty", "--users", "2", "--rounds", "1")
-    lab.succeed(*command, "--duration", "5s", "--warm-up", "3s")
-    bench = peers_command.read(sorted((RESULTS / "bench").glob("*-peers.json"))[-1])
+    verb = ("bench", "peers", "--workload", "empty", "--users", "2", "--rounds", "1")
+    lab.succeed(*verb, "--duration", "5s", "--warm-up", "3s")
+    bench = read_model(sorted(BENCH.glob("*-peers.json"))[-1], PeersBench)
     assert {each.peer for each in bench.measurements} == set(PEERS)
     for measured in bench.measurements:
         assert measured.problem is None
@@ -30,6 +30,6 @@ def test_every_peer_is_measured_and_leaves_nothing_behind(lab: Lab) -> None:
 
 
 def test_a_peer_without_enough_memory_is_a_result_with_its_reason(lab: Lab) -> None:
-    command = ("bench", "peers", "--workload", "empty", "--users", "1", "--rounds", "1")
-    done = lab.succeed(*command, "--duration", "2s", "--warm-up", "1s", JMETER_HEAP="16m")
+    verb = ("bench", "peers", "--workload", "empty", "--users", "1", "--rounds", "1")
+    done = lab.succeed(*verb, "--duration", "2s", "--warm-up", "1s", JMETER_HEAP="16m")
     assert "JMeter, 1 in flight: it ended with status" in done.stdout

@@ -13,8 +13,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from corda_lab.bench import peers, peers_command
-from corda_lab.bench.measurement import Peer
+from corda_lab.bench.peers import command, measure
+from corda_lab.bench.peers.measurement import Peer
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
@@ -76,15 +76,15 @@ def bridge(options: LoadOptions, settings: Settings, *, rounds: int) -> None:
     client, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(options), settings, compose, client)
-        arguments = peers_command.fixed_arguments(plan, client.nodes())
-        subject = peers.Subject(compose, client, plan, arguments)
+        arguments = command.fixed_arguments(plan, client.nodes())
+        subject = measure.Subject(compose, client, plan, arguments)
     pairs: list[tuple[float, float]] = []
     for number in range(1, rounds + 1):
         pair: dict[Peer, float] = {}
         for side in SIDES if number % 2 else reversed(SIDES):
             with ui.phase(f"Round {number} of {rounds}: {SIDES[side]}"):
-                peers_command.await_rest(client, prometheus)
-                measured = peers.measure(side, subject, users=options.users, number=number)
+                command.await_rest(client, prometheus)
+                measured = measure.measure(side, subject, users=options.users, number=number)
                 if measured.problem:
                     raise LabError(f"{SIDES[side]}: {measured.problem}", "Check `docker compose logs`.", exit_code=1)
                 pair[side] = measured.flows_per_second

@@ -83,12 +83,12 @@ def peers(
 
     Example: `scripts/lab bench peers --workload iou --users 1,20 --rounds 5`
     """
-    from corda_lab.bench import peers_command
+    from corda_lab.bench.peers import command
 
-    loads = peers_command.read_users(users)
+    loads = command.read_users(users)
     defaults = {option.name: option.default for option in BENCH_TIMES}
     asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
-    peers_command.run(asked, loads, load_settings(), rounds=rounds)
+    command.run(asked, loads, load_settings(), rounds=rounds)
 
 
 def bench_report(
@@ -97,13 +97,13 @@ def bench_report(
     ] = None,
     output: Annotated[Path, typer.Option(help="The file to write.")] = ROOT / "docs" / "performance.md",
 ) -> None:
-    """Write the results of `lab bench peers` as a document. Needs no running lab.
+    """Write the stored results of all benches as a document. Needs no running lab.
 
     Example: `scripts/lab bench report results/bench/*-peers.json`
     """
-    from corda_lab.bench import peers_command
+    from corda_lab.bench import report
 
-    peers_command.report(files or [], output)
+    report.write(files or [], output)
 
 
 def selfcheck() -> None:

@@ -30,8 +30,8 @@ class Stall:
     at: float
     seconds: float
     drain: float = 1.0
-    """The flows that were held end evenly in this time after it. If all ended at once, what a percentile showed would be
-    the time that a processor needs for hundreds of answers."""
+    """The flows that were held end evenly in this time after it. If all ended at once, the percentiles would show how
+    long a processor needs for hundreds of answers."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,11 @@ def fixed(ms: float) -> Quantile:
 def bimodal(first_ms: float, second_ms: float, share: float) -> Quantile:
     """Two delays; ``share`` of the flows has the second."""
     return lambda quantile: second_ms if quantile > 1 - share else first_ms
+
+
+def uniform(low_ms: float, high_ms: float) -> Quantile:
+    """Every delay between two is as likely."""
+    return lambda quantile: low_ms + (high_ms - low_ms) * quantile
 
 
 def heavy_tailed(median_ms: float, sigma: float) -> Quantile:
@@ -145,8 +150,10 @@ def all_cases() -> Sequence[Case]:
         Case("ramp", "a flow takes 0.3 s at the start and 1.5 s at the end", ramp(300, 1500, COUNT)),
         Case(
             "full-pool",
-            "every flow takes 2 s, and the pool of 320 places is too small for the rate",
-            stratified(fixed(2000), COUNT, seed=5),
+            "flows take 1 to 3 s, and the pool of 320 places is too small for the rate",
+            # Not all the same: if all ended in the order of their starts, a pause of milliseconds would shift every
+            # later drop.
+            stratified(uniform(1000, 3000), COUNT, seed=5),
             pool=320,
         ),
     )

@@ -25,6 +25,11 @@ from corda_lab.text import tables, ui
 WORKLOAD = "iou"
 CAUGHT_SHOWN_MAX = 3
 
+TIMER_ERROR_MS_MAX = 8.0
+"""The stub nodes' own timers may be late by this much (p99): 2 % of the shortest latency that is checked. If they are
+later, the machine did something else, and a case that fails is measured again."""
+ATTEMPTS_MAX = 3
+
 
 @dataclass(frozen=True)
 class CaseResult:
@@ -57,7 +62,7 @@ def truth_of(case: Case, flows: Sequence[TrueFlow], seen: Observation) -> Truth:
     began = end.spawned_at or end.started_at
     if case.serves_at_once:
         return truth.of_open_load(case, flows, window)
-    return truth.of_full_pool(case, flows, end.stop_at - began, (window[0] - began, window[1] - began))
+    return truth.of_full_pool(case, flows, began, window)
 
 
 def measure(lab: StubLab, case: Case) -> CaseResult:
@@ -79,6 +84,19 @@ def measure(lab: StubLab, case: Case) -> CaseResult:
             page.render(folder)
     folders.remove_unfinished(recording.folder)
     return CaseResult(case, found, seen, checks_of(case, found, measured.step))
+
+
+def measure_undisturbed(lab: StubLab, case: Case) -> CaseResult:
+    """Measure a case, again if something else used the machine meanwhile. Raises LabError."""
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        result = measure(lab, case)
+        late = result.truth.timer_error_ms
+        fails = [check.name for check in result.checks if not check.holds]
+        if not fails or late <= TIMER_ERROR_MS_MAX or attempt == ATTEMPTS_MAX:
+            break
+        show_case(result)
+        ui.note(f"the stub nodes' own timers were late by {late:.0f} ms at p99, so the case is measured again")
+    return result
 
 
 def caught(results: Sequence[CaseResult]) -> Mapping[str, list[Check]]:
@@ -104,7 +122,7 @@ def run() -> bool:
     try:
         lab.build(cases[0])
         for case in cases:
-            results.append(measure(lab, case))
+            results.append(measure_undisturbed(lab, case))
             show_case(results[-1])
     finally:
         with ui.phase("Removing the stub nodes"):
@@ -119,6 +137,9 @@ def run() -> bool:
         f"{len(breakages) - len(missed)} of {len(breakages)} broken copies of the pipeline were caught",
         markup=False,
     )
+    late = max(one.truth.timer_error_ms for one in results)
+    if failed and late > TIMER_ERROR_MS_MAX:
+        ui.warn(f"the stub nodes' own timers were late by up to {late:.0f} ms: repeat this on an idle machine")
     return not failed and not missed
 
 

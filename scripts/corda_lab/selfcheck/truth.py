@@ -55,6 +55,12 @@ def nearest_rank(values: Iterable[float], quantile: float) -> float:
     return ordered[max(0, math.ceil(round(quantile * len(ordered), 9)) - 1)]
 
 
+def _timer_error_ms(flows: Iterable[TrueFlow], window: tuple[float, float]) -> float:
+    """By how much the timers of flows due in a window (Unix seconds) were late, at p99."""
+    start, end = window
+    return nearest_rank((flow.timer_error_ms for flow in flows if start <= flow.ended_at < end), QUANTILES["p99"])
+
+
 def of_open_load(case: Case, flows: Sequence[TrueFlow], window: tuple[float, float]) -> Truth:
     """The truth of a load in which every arrival started at its intended time. The window is in Unix seconds.
 
@@ -82,19 +88,19 @@ def of_open_load(case: Case, flows: Sequence[TrueFlow], window: tuple[float, flo
         unknown=len(case.dropped) + len(case.lost),
         resolved_ok=sum(flow.has_succeeded for flow in flows if flow.request in case.lost),
         dropped_share=0.0,
-        timer_error_ms=nearest_rank((flow.timer_error_ms for flow in flows), QUANTILES["p99"]),
+        timer_error_ms=_timer_error_ms(flows, window),
     )
 
 
-def of_full_pool(case: Case, flows: Sequence[TrueFlow], seconds: float, window: tuple[float, float]) -> Truth:
+def of_full_pool(case: Case, flows: Sequence[TrueFlow], began: float, window: tuple[float, float]) -> Truth:
     """The truth of a load whose pool is too small, by simulating the schedule, the pool and the known delays.
 
-    ``seconds`` is the length of the load, and the window is in seconds from its beginning.
+    ``began`` and the window are in Unix seconds. The load ended with the window.
     """
-    start, end = window
+    start, end = window[0] - began, window[1] - began
     places: list[float] = []
     latencies, ended, dropped, started = [], [], 0, 0
-    offered = round(seconds * RATE)
+    offered = round(end * RATE)
     for number in range(offered):
         intended = number / RATE
         while places and places[0] <= intended:
@@ -119,5 +125,5 @@ def of_full_pool(case: Case, flows: Sequence[TrueFlow], seconds: float, window: 
         unknown=0,
         resolved_ok=0,
         dropped_share=dropped / offered,
-        timer_error_ms=nearest_rank((flow.timer_error_ms for flow in flows), QUANTILES["p99"]),
+        timer_error_ms=_timer_error_ms(flows, window),
     )

@@ -10,6 +10,8 @@ class SuitePart(Enum):
     PYTHON = "python"
     JAVA = "java"
     MONITORING = "monitoring"
+    SELFCHECK = "selfcheck"
+    """``lab selfcheck``: the pipeline against stub nodes whose truth is known."""
     END_TO_END = "e2e"
     SLOW = "slow"
     """End-to-end tests that take too long to run every time."""
@@ -18,4 +20,4 @@ class SuitePart(Enum):
 UNIT = frozenset({SuitePart.LINT, SuitePart.PYTHON, SuitePart.JAVA, SuitePart.MONITORING})
 """Parts that need no running lab."""
 
-EVERY_TIME = UNIT | {SuitePart.END_TO_END}
+EVERY_TIME = UNIT | {SuitePart.SELFCHECK, SuitePart.END_TO_END}

@@ -212,6 +212,12 @@ def monitoring_check(totals: Totals, settings: Settings) -> None:
         )
 
 
+def self_check(totals: Totals) -> None:
+    """Measure stub nodes whose truth is known. The whole of it counts as one check."""
+    with ui.phase("Self-check"):
+        record(totals, "lab selfcheck", lambda: run_check([sys.executable, "-m", "corda_lab", "selfcheck"]))
+
+
 @contextmanager
 def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
     """Start a separate lab on free ports and with its own volumes, and delete it afterwards.
@@ -280,6 +286,8 @@ def run(settings: Settings, parts: Collection[SuitePart], images: lifecycle.Imag
         java_tests(totals, settings)
     if SuitePart.MONITORING in parts:
         monitoring_check(totals, settings)
+    if SuitePart.SELFCHECK in parts:
+        self_check(totals)
     if ON_NODES_SECONDS_MAX.keys() & set(parts):
         end_to_end_tests(totals, parts, images)
     return totals

@@ -29,7 +29,7 @@ class StubPlanTest {
     void readsAPlan() throws IOException {
         StubPlan plan = read(
                 "{%s, %s, \"delaysMs\": [12.5, 400], \"failures\": [1], \"serveAtOnce\": 4,".formatted(NODES, CLASSES)
-                        + " \"stalls\": [{\"atSeconds\": 10, \"seconds\": 2}, {\"atSeconds\": 0.5, \"seconds\": 1}]}");
+                        + " \"stalls\": [{\"atSeconds\": 10, \"seconds\": 2, \"drainSeconds\": 1}, {\"atSeconds\": 0.5, \"seconds\": 1}]}");
 
         assertThat(plan.nodes())
                 .containsExactly(
@@ -42,8 +42,8 @@ class StubPlanTest {
         assertThat(plan.serveAtOnce()).contains(4);
         assertThat(plan.stalls())
                 .containsExactly(
-                        new StubPlan.Stall(Duration.ofMillis(500), Duration.ofSeconds(1)),
-                        new StubPlan.Stall(Duration.ofSeconds(10), Duration.ofSeconds(2)));
+                        new StubPlan.Stall(Duration.ofMillis(500), Duration.ofSeconds(1), Duration.ZERO),
+                        new StubPlan.Stall(Duration.ofSeconds(10), Duration.ofSeconds(2), Duration.ofSeconds(1)));
     }
 
     @Test

@@ -14,15 +14,15 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.bench import jmeter
-from corda_lab.bench.measurement import Latency, Measurement, Peer
+from corda_lab.bench.peers import jmeter
+from corda_lab.bench.peers.measurement import Latency, Measurement, Peer
 from corda_lab.bench.usage import Readings, recorded
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose, run_docker
-from corda_lab.runs import containers
+from corda_lab.runs import containers, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.steps import rows
 from corda_lab.steps.build import measuring_window
@@ -146,7 +146,8 @@ def _lab(subject: Subject, begun: Measurement) -> Measurement:
             containers.let_go(compose, plan)
             containers.generate_load(compose, plan, subject.bridge, names)
         collected = collect(compose, plan, names, Path(scratch))
-        frame, end = collected.requests, collected.end
+    unknown.forget(subject.bridge, plan.subject.node, plan.identity)
+    frame, end = collected.requests, collected.end
     # Percentiles are of the time from the start of the request, as the other peers measure it.
     flows = frame.select(
         pl.col("ended_at"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from corda_lab.bench.measurement import Measurement, Peer, PeersBench
+from corda_lab.bench.peers.measurement import Measurement, Peer, PeersBench
 from corda_lab.stats.difference import paired
 from corda_lab.stats.intervals import CONFIDENCE, around_mean
 

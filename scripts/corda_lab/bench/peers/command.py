@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from time import time
 
-from corda_lab import __version__, atomic
-from corda_lab.bench import jmeter, page, peers, show
-from corda_lab.bench.measurement import PEER_NAMES, PEERS, Peer, PeersBench
+from corda_lab import __version__
+from corda_lab.bench.file import store
+from corda_lab.bench.peers import jmeter, measure, show
+from corda_lab.bench.peers.measurement import PEER_NAMES, PEERS, Peer, PeersBench
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import environment, lifecycle, shape
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import Settings
-from corda_lab.paths import RESULTS
 from corda_lab.results import folders
 from corda_lab.runs import counters, preflight
 from corda_lab.steps.load import USERS_MAX, LoadOptions
@@ -24,7 +24,6 @@ from corda_lab.text import ui
 from corda_lab.text.words import plural
 from lab_workload.values import Values
 
-BENCH = RESULTS / "bench"
 CONDITIONING_ROUND = 0
 """Number of the load before the first round. It brings the nodes to where they stay, and is not stored."""
 BETWEEN_SECONDS = 12
@@ -39,14 +38,13 @@ def run(options: LoadOptions, users: Sequence[int], settings: Settings, *, round
     bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(replace(options, users=max(users))), settings, compose, bridge)
-        subject = peers.Subject(compose, bridge, plan, fixed_arguments(plan, bridge.nodes()))
+        subject = measure.Subject(compose, bridge, plan, fixed_arguments(plan, bridge.nodes()))
     lifecycle.build(settings, jmeter.SERVICE)
     bench = described(subject, users, rounds, settings)
-    path = BENCH / f"{bench.id}.json"
     ui.note(announcement(bench))
     with ui.phase("Conditioning the nodes"):
         await_rest(bridge, prometheus)
-        conditioned = peers.measure("direct", subject, users=max(users), number=CONDITIONING_ROUND)
+        conditioned = measure.measure("direct", subject, users=max(users), number=CONDITIONING_ROUND)
         if conditioned.problem:
             raise LabError(f"The direct RPC client failed: {conditioned.problem}", exit_code=1)
     for number in range(1, rounds + 1):
@@ -54,11 +52,11 @@ def run(options: LoadOptions, users: Sequence[int], settings: Settings, *, round
             for place, count in enumerate(users):
                 for peer in order_of(number + place):
                     await_rest(bridge, prometheus)
-                    measured = peers.measure(peer, subject, users=count, number=number)
+                    measured = measure.measure(peer, subject, users=count, number=number)
                     show.progress(measured)
                     bench = bench.model_copy(update={"measurements": (*bench.measurements, measured)})
         # Stored after every round, so that an interrupted bench keeps what it has.
-        store(bench, path)
+        path = store(bench)
     show.results(bench)
     ui.note(f"stored in {path}")
     return path
@@ -101,7 +99,7 @@ def fixed_arguments(plan: RunPlan, nodes: dict[str, Node]) -> dict[str, object]:
     return dict(part.arguments.render(values))
 
 
-def described(subject: peers.Subject, users: Sequence[int], rounds: int, settings: Settings) -> PeersBench:
+def described(subject: measure.Subject, users: Sequence[int], rounds: int, settings: Settings) -> PeersBench:
     """Return the file without measurements."""
     plan = subject.plan
     image = run_docker(["image", "inspect", "--format", "{{.Id}}", settings.own_image(jmeter.IMAGE)])
@@ -137,22 +135,3 @@ def await_rest(bridge: Bridge, prometheus: Prometheus) -> None:
     """Wait until no flow is in flight. Raises LabError after the time limit."""
     if not counters.await_rest(bridge, prometheus, since=time()):
         raise LabError("Flows are still in flight", "Wait until `scripts/lab status` shows none.", exit_code=1)
-
-
-def store(bench: PeersBench, path: Path) -> None:
-    """Write the file, as a whole."""
-    atomic.write_text(path, bench.model_dump_json(by_alias=True, indent=2) + "\n")
-
-
-def read(path: Path) -> PeersBench:
-    """Read a stored file. Raises LabError with the file and the first wrong field."""
-    return folders.read_model(path, PeersBench)
-
-
-def report(files: Sequence[Path], output: Path) -> None:
-    """Write the document of stored files, of all if none is given. Raises LabError."""
-    chosen = list(files) or sorted(BENCH.glob("*-peers.json"))
-    if not chosen:
-        raise LabError(f"There is no result in {BENCH}", "Measure with `scripts/lab bench peers`.")
-    atomic.write_text(output, page.page([read(path) for path in chosen]))
-    ui.note(f"{output} has {plural(len(chosen), 'result')}")

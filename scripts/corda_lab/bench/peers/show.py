@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from corda_lab.bench import compare
-from corda_lab.bench.compare import Check, Estimate, Value
-from corda_lab.bench.measurement import PEER_NAMES, PEERS, Measurement, Peer, PeersBench
+from corda_lab.bench.peers import compare
+from corda_lab.bench.peers.compare import Check, Estimate, Value
+from corda_lab.bench.peers.measurement import PEER_NAMES, PEERS, Measurement, Peer, PeersBench
 from corda_lab.text import tables, ui
 
 Row = tuple[str, ...]

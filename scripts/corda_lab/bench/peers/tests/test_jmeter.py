@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.bench import jmeter
+from corda_lab.bench.peers import jmeter
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE

@@ -1,13 +1,8 @@
-"""The file of ``lab bench peers``: every measurement, and everything on which it depends, as models."""
+"""The file of ``lab bench peers``, as models."""
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from corda_lab.results.manifest import Environment
-
-SCHEMA = 1
-"""Version of the format."""
+from corda_lab.bench.file import BenchFile, BenchPart
 
 Peer = Literal["direct", "jmeter", "lab"]
 """A direct RPC client; Apache JMeter with a connection per thread; Locust and the bridge."""
@@ -15,12 +10,6 @@ Peer = Literal["direct", "jmeter", "lab"]
 PEERS: tuple[Peer, ...] = ("direct", "jmeter", "lab")
 
 PEER_NAMES: dict[Peer, str] = {"direct": "direct RPC client", "jmeter": "JMeter", "lab": "Locust + bridge"}
-
-
-class BenchPart(BaseModel):
-    """Base of all parts of the file: immutable, and without unknown fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 class Latency(BenchPart):
@@ -82,13 +71,9 @@ class Measurement(BenchPart):
         return self.memory_bytes_max / 1e6 / (self.flows / 1000)
 
 
-class PeersBench(BenchPart):
-    """The content of the file."""
+class PeersBench(BenchFile):
+    """The content of the file ``<utc>-peers.json``."""
 
-    schema_: int = Field(default=SCHEMA, alias="schema")
-    id: str
-    """``<utc>-peers``."""
-    lab_version: str
     workload: str
     flow: str
     node: str
@@ -101,7 +86,6 @@ class PeersBench(BenchPart):
     duration_seconds: float
     jmeter_image: str
     """Id of the image that JMeter ran in."""
-    environment: Environment
     measurements: tuple[Measurement, ...] = ()
 
     def of(self, peer: Peer, users: int) -> tuple[Measurement, ...]:

@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.bench import compare, page, peers_command, show
-from corda_lab.bench.compare import Estimate, at_least, at_most
-from corda_lab.bench.measurement import PEERS, Latency, Measurement, Peer, PeersBench
+from corda_lab.bench import report
+from corda_lab.bench.file import store
+from corda_lab.bench.markdown import table
+from corda_lab.bench.peers import command, compare, show
+from corda_lab.bench.peers.compare import Estimate, at_least, at_most
+from corda_lab.bench.peers.measurement import PEERS, Latency, Measurement, Peer, PeersBench
 from corda_lab.errors import LabError
+from corda_lab.results.folders import read_model
 from corda_lab.testing.runs import ENVIRONMENT
 
 RATES: dict[Peer, float] = {"direct": 10.0, "jmeter": 8.0, "lab": 10.0}
@@ -59,7 +63,7 @@ def bench(workload: str = "iou", users: tuple[int, ...] = (100,), **more: object
 
 
 def test_every_peer_is_first_second_and_third_equally_often() -> None:
-    places = Counter((peer, place) for turn in range(3) for place, peer in enumerate(peers_command.order_of(turn)))
+    places = Counter((peer, place) for turn in range(3) for place, peer in enumerate(command.order_of(turn)))
     assert set(places.values()) == {1}
     assert len(places) == len(PEERS) ** 2
 
@@ -67,11 +71,11 @@ def test_every_peer_is_first_second_and_third_equally_often() -> None:
 @pytest.mark.parametrize("text", ["", "one", "0", "20,20", "1,-2", "1,,2", "100000"])
 def test_wrong_numbers_of_users_are_one_clear_error(text: str) -> None:
     with pytest.raises(LabError, match="--users"):
-        peers_command.read_users(text)
+        command.read_users(text)
 
 
 def test_reads_numbers_of_users() -> None:
-    assert peers_command.read_users("1, 20,100") == (1, 20, 100)
+    assert command.read_users("1, 20,100") == (1, 20, 100)
 
 
 @pytest.mark.parametrize(
@@ -177,23 +181,30 @@ def test_prints_every_value_once(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_stored_file_reads_back_and_a_damaged_one_names_the_field(tmp_path: Path) -> None:
-    path = tmp_path / "bench" / "20260102T030405Z-peers.json"
-    peers_command.store(bench(), path)
-    assert peers_command.read(path) == bench()
+    path = store(bench(), tmp_path)
+    assert path.name == "20260102T030405Z-peers.json"
+    assert read_model(path, PeersBench) == bench()
     path.write_text(path.read_text(encoding="utf-8").replace('"rounds"', '"turns"'), encoding="utf-8")
     with pytest.raises(LabError, match="rounds"):
-        peers_command.read(path)
+        read_model(path, PeersBench)
 
 
 def test_the_document_has_a_section_for_every_file(tmp_path: Path) -> None:
-    stored = [tmp_path / "a-peers.json", tmp_path / "b-peers.json"]
-    peers_command.store(bench(), stored[0])
-    peers_command.store(bench("empty", (1, 20)), stored[1])
-    peers_command.report(stored, tmp_path / "performance.md")
+    stored = [store(bench(), tmp_path), store(bench("empty", (1, 20), id="20260102T040000Z-peers"), tmp_path)]
+    report.write(stored, tmp_path / "performance.md")
     text = (tmp_path / "performance.md").read_text(encoding="utf-8")
-    assert [line for line in text.splitlines() if line.startswith("## ")] == [
-        "## iou, 100 in flight (20260102T030405Z-peers)",
-        "## empty, 1 and 20 in flight (20260102T030405Z-peers)",
+    assert [line for line in text.splitlines() if line.startswith("##")] == [
+        "## The lab beside other tools",
+        "### iou, 100 in flight (20260102T030405Z-peers)",
+        "### empty, 1 and 20 in flight (20260102T040000Z-peers)",
     ]
     assert "| flows/s ÷ JMeter's, 100 in flight | ≥ 1.05 | 1.250 (1.250 to 1.250) | met |" in text
-    assert page.table(("a", "b"), [("1", "2")]) == "| a | b |\n|---|---|\n| 1 | 2 |"
+
+
+def test_a_file_of_no_known_bench_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"20260102T030405Z\.json: the name does not say which bench"):
+        report.write([tmp_path / "20260102T030405Z.json"], tmp_path / "performance.md")
+
+
+def test_a_table_in_markdown() -> None:
+    assert table(("a", "b"), [("1", "2")]) == "| a | b |\n|---|---|\n| 1 | 2 |"

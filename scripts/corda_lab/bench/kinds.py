@@ -1,0 +1,30 @@
+"""Every bench of the lab whose files ``docs/performance.md`` is made from. A new one has its line here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from corda_lab.bench.file import BenchFile
+from corda_lab.bench.peers.measurement import PeersBench
+from corda_lab.bench.peers.section import PEERS_INTRODUCTION, peers_section
+
+B = TypeVar("B", bound=BenchFile)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[B]):
+    """A bench: how its files end, their model, and its chapter of the document."""
+
+    name: str
+    """The files are ``<utc>-<name>.json``, written by ``lab bench <name>``."""
+    model: type[B]
+    title: str
+    introduction: str
+    """Markdown: what the values mean, and where its method is described."""
+    section: Callable[[B], str]
+    """The Markdown of one file, from a heading of the third level on."""
+
+
+PEERS = Kind("peers", PeersBench, "The lab beside other tools", PEERS_INTRODUCTION, peers_section)
+
+KINDS: tuple[Kind[Any], ...] = (PEERS,)

@@ -1,0 +1,30 @@
+"""The chapter of ``lab bench peers`` in ``docs/performance.md``."""
+
+from corda_lab.bench.markdown import circumstances, table
+from corda_lab.bench.peers import compare, show
+from corda_lab.bench.peers.measurement import PeersBench
+from corda_lab.text.words import listed, plural
+
+PEERS_INTRODUCTION = """\
+[validation.md](validation.md#the-peers) says how each tool is set up, and what the values mean. Ratios are those of the
+lab (Locust + bridge) to the other tool, paired by round.
+"""
+
+
+def peers_section(bench: PeersBench) -> str:
+    """Return the section of a file: its circumstances, values, ratios, failures and promises."""
+    rounds = f"{plural(bench.rounds, 'round')}, each {bench.duration_seconds:g} s after {bench.warm_up_seconds:g} s"
+    load = f"{bench.flow} on {bench.node}; {rounds}"
+    parts = [
+        f"### {bench.workload}, {listed(list(map(str, bench.users)))} in flight ({bench.id})",
+        circumstances(bench, load),
+        table(show.VALUE_TITLES, show.value_rows(bench)),
+        table(show.RATIO_TITLES, show.ratio_rows(bench)),
+    ]
+    failures = [f"- {line}" for line in show.problem_lines(bench)]
+    if failures:
+        parts.append("Failed measurements, which the values leave out:\n\n" + "\n".join(failures))
+    checks = compare.checks(bench)
+    if checks:
+        parts.append(table(show.CHECK_TITLES, [show.check_row(check) for check in checks]))
+    return "\n\n".join(parts) + "\n"
