@@ -9,6 +9,7 @@ from corda_lab.report.facts import rerun_facts
 from corda_lab.results.manifest import ConditionPlan, MeasureSpan, Span
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import length, listed, plural
 
 LABS = {
@@ -53,7 +54,7 @@ def conditioning_plan(planned: ConditionPlan | None) -> str:
     """What was to condition the nodes of every new lab."""
     if planned is None:
         return "none"
-    own = ", ".join(f"{name} {value}" for name, value in planned.load.items())
+    own = listed([value_words(f"load.{name}", value) for name, value in planned.load.items()])
     load = "the load of the first step on it" + (f" with {own}" if own else "")
     return f"every new lab, by {load}, until steady: {span(planned)}"
 

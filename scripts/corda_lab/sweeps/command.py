@@ -16,6 +16,7 @@ from corda_lab.paths import CONFIGS, ROOT
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import Rerun
 from corda_lab.stats.power import POWER, REPEATS_MAX
+from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps import estimate, execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
@@ -24,7 +25,7 @@ from corda_lab.sweeps.plan import CheckedPlan, SweepPoint
 from corda_lab.sweeps.schema import SweepFields
 from corda_lab.text import tables, ui
 from corda_lab.text.durations import format_duration
-from corda_lab.text.words import plural
+from corda_lab.text.words import listed, plural
 from lab_workload.names import did_you_mean
 
 SWEEPS = CONFIGS / "sweeps"
@@ -224,11 +225,15 @@ def conditioning_words(fields: SweepFields, after: str = "every start") -> str:
     wanted = fields.condition
     if wanted == "none":
         return "Nothing conditions the nodes of a new lab."
-    own = ", ".join(f"{name} {value}" for name, value in wanted.load.model_dump(exclude_none=True).items())
+    own = listed(
+        [value_words(f"load.{name}", value) for name, value in wanted.load.model_dump(exclude_none=True).items()]
+    )
     least, most = format_duration(wanted.duration.min), format_duration(wanted.duration.max)
     return (
-        f"The nodes are conditioned after {after}, until they are steady, for {least} to {most}: "
-        "the load of the step that follows" + (f", with {own}" if own else "")
+        f"The nodes are conditioned after {after}, until they are steady, for "
+        + (most if least == most else f"{least} to {most}")
+        + ": the load of the step that follows"
+        + (f", with {own}" if own else "")
     )
 
 

@@ -235,7 +235,7 @@ def test_the_plan_says_what_conditions_the_nodes(
         show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
         printed = capsys.readouterr().out
         assert words in printed
-        assert "with users 8" in printed
+        assert "with 8 users" in printed
     sweep = sweep_of(tmp_path, "workload: iou\ncondition: none\n")
     show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
     assert "Nothing conditions the nodes" in capsys.readouterr().out
