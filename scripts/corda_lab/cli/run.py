@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 QUICKSTART = {"users": 8, "warm_up": 10.0, "warm_up_max": 60.0, "duration": 60.0}
 """The options of the first load. Eight users saturate two cores, and each completes many flows within a minute."""
-QUICKSTART_CONDITIONING_SECONDS_MAX = 120.0
+QUICKSTART_CONDITIONING_SECONDS_MAX = 90.0
 """The longest load that conditions the nodes before the first one. Then its warm-up is short."""
 
 
@@ -125,8 +125,8 @@ def _run(options: load.LoadOptions, settings: Settings, before: "Conditioning | 
 def quickstart(images: ImagesOption = None) -> None:
     """Go from nothing to a first result: start the lab, run the IOU workload and write a report.
 
-    Installs and builds whatever is missing. A load conditions the nodes until throughput is steady, for at most two
-    minutes. After a warm-up of up to one minute, the workload is then measured for one minute.
+    Installs and builds whatever is missing. A load conditions the nodes for up to one and a half minutes. After a
+    warm-up until throughput is steady, of up to one minute, the workload is measured for one minute.
 
     Example: `scripts/lab quickstart`
     """

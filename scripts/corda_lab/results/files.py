@@ -41,12 +41,12 @@ class Measured:
     """The rows of the load that conditioned the nodes before this step, if there was one."""
 
     def after(self, entry: ConditioningEntry, requests: pl.DataFrame) -> "Measured":
-        """A copy with the load that conditioned the nodes before, and with a warning if they were not steady by then.
+        """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
 
         No value of the step changes.
         """
         conditioned = replace(self, step=self.step.updated(conditioning=entry), conditioning=requests)
-        return conditioned.with_warnings(validity.conditioning_warnings(entry))
+        return conditioned.with_warnings(validity.conditioning_warnings(self.step, entry))
 
     def with_warnings(self, warnings: Sequence[Reason]) -> "Measured":
         """A copy with further warnings."""

@@ -11,6 +11,7 @@ from corda_lab.analysis.comparison import compare_runs
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
+from corda_lab.stats.steady import STEADY_METHOD
 from corda_lab.sweeps import plan
 from corda_lab.testing import simulation, sweeps
 from corda_lab.testing.pages import chart_data, report_html, report_text
@@ -99,6 +100,14 @@ def test_a_step_whose_nodes_were_not_steady_yet_is_marked(tmp_path: Path) -> Non
     assert "step 3: the nodes were not steady yet when their conditioning ended after 43 s." in text
     assert "135 iou flows in 41 to 45 s, steady after 2 of 3 starts" in text
     assert [bool(step["flags"]) for step in steps(run)].count(True) == 1
+
+
+def test_a_step_that_warmed_up_until_it_was_steady_needs_no_warning(measured: Measured) -> None:
+    entry, rows = conditioning_before(measured.step, simulation.ORIGIN, steady=False)
+    for found, flags in ((True, 0), (False, 1)):
+        warm_up = measured.step.warm_up.model_copy(update={"method": STEADY_METHOD, "found": found})
+        step = measured.step.updated(warm_up=warm_up, flags=[])
+        assert len(measured.with_step(step).after(entry, rows).step.flags) == flags
 
 
 def test_the_command_of_a_step_conditions_the_nodes_too(conditioned: Path) -> None:
