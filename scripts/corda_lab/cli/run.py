@@ -27,7 +27,7 @@ QUICKSTART_CONDITIONING_SECONDS_MAX = 90.0
 
 
 CONDITION_HELP = (
-    "First bring the nodes to where they stay: the same load, until throughput is steady, for at most two and a half "
+    "First bring the nodes to where they stay: the same load, until throughput is steady, for at most four "
     "minutes. Its rows are stored, but not measured."
 )
 

@@ -26,7 +26,7 @@ from corda_lab.runs.running import RunningLab
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import rows
 from corda_lab.steps.build import warm_up_found
-from corda_lab.steps.conditioning import SECONDS_MAX, Conditioning
+from corda_lab.steps.conditioning import COLD_FLOWS, SECONDS_MAX, Conditioning
 from corda_lab.steps.entry import ConditioningEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
@@ -34,9 +34,6 @@ from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.validity import CHANCE_DEVIATIONS
 from corda_lab.text import ui
 from lab_workload.run_end import RunEnd
-
-COLD_FLOWS = 300
-"""A node that has completed fewer flows since its start is still warming up."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Stopping:
     ``duration_seconds_min``.
 
     With ``change_percent_max``, the warm-up also lasts until the throughput of the window's halves differs by no more
-    than that. The window then has its full duration.
+    than that, and until ``completions_min`` requests are done. The window then has its full duration.
     """
 
     warm_up_seconds_min: float
@@ -52,6 +52,7 @@ class Stopping:
     precision: float | None
     confidence: float
     change_percent_max: float | None = None
+    completions_min: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

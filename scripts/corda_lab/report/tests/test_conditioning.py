@@ -88,7 +88,7 @@ def test_no_value_of_a_single_step_changes(measured: Measured) -> None:
 def test_the_report_says_in_one_line_what_conditioned_the_nodes(conditioned: Path, plain: Path) -> None:
     text = report_text(conditioned)
     assert "Conditioned by 135 iou flows in 41 to 45 s, then steady" in text
-    assert "Conditioning every new lab, by the load of the first step on it, until steady: 45 s to 2 min 30 s" in text
+    assert "Conditioning every new lab, by the load of the first step on it, until steady: 1 min to 4 min" in text
     assert "Conditioning of the nodes before it: 135 iou flows in 43 s, then steady (closed, 4 users" in text
     assert "conditioning.parquet" in text
     assert "Conditioned by" not in report_text(plain)

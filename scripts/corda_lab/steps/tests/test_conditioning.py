@@ -2,7 +2,7 @@
 
 import pytest
 
-from corda_lab.steps.conditioning import SECONDS_LEAST, Conditioning
+from corda_lab.steps.conditioning import COLD_FLOWS, SECONDS_LEAST, Conditioning
 from corda_lab.steps.load import LoadOptions, check_options, until_steady
 
 CLOSED = LoadOptions("iou", 8, 60, 15)
@@ -22,11 +22,12 @@ def test_it_is_the_same_load_until_it_is_steady() -> None:
     assert options.stopping is not None
     assert options.stopping.change_percent_max is not None
     assert options.stopping.precision is None
+    assert options.stopping.completions_min == COLD_FLOWS
 
 
 @pytest.mark.parametrize(
     ("seconds_min", "seconds_max", "expected"),
-    [(45, 150, (15, 120, 30)), (30, 90, (1, 60, 30)), (15, 30, (1, 15, 15)), (5, 9, (1, 5, 4)), (10, 10, (5, 5, 5))],
+    [(60, 240, (15, 195, 45)), (45, 90, (1, 45, 45)), (15, 30, (1, 15, 15)), (5, 9, (1, 5, 4)), (10, 10, (5, 5, 5))],
 )
 def test_it_lasts_no_longer_than_it_may(
     seconds_min: float, seconds_max: float, expected: tuple[float, float, float]
@@ -42,7 +43,7 @@ def test_the_shortest_one_that_can_be_set_has_a_window() -> None:
 
 
 def test_open_load_lasts_as_long_as_it_may() -> None:
-    assert spans(Conditioning(OPEN, 45, 150)) == (120, 120, 30)
+    assert spans(Conditioning(OPEN, 60, 240)) == (195, 195, 45)
 
 
 def test_how_long_the_load_that_follows_lasts_does_not_matter() -> None:

@@ -228,8 +228,8 @@ def test_the_plan_says_what_conditions_the_nodes(
 ) -> None:
     text = "workload: iou\nrepeats: 3\ncondition: {load: {users: 8}}\n"
     for more, words in (
-        ("", "The nodes are conditioned after 3 starts, until they are steady, for 45s to 2m30s: the load of the step"),
-        ("fresh: shape\n", "The nodes are conditioned after 1 start, until they are steady, for 45s to 2m30s"),
+        ("", "The nodes are conditioned after 3 starts, until they are steady, for 1m to 4m: the load of the step"),
+        ("fresh: shape\n", "The nodes are conditioned after 1 start, until they are steady, for 1m to 4m"),
     ):
         sweep = sweep_of(tmp_path, text + more)
         show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
