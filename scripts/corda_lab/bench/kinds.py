@@ -5,8 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from corda_lab.bench.file import BenchFile
+from corda_lab.bench.kills.model import KillsBench
+from corda_lab.bench.kills.section import KILLS_INTRODUCTION, kills_section
+from corda_lab.bench.overhead.measurement import OverheadBench
+from corda_lab.bench.overhead.section import OVERHEAD_INTRODUCTION, overhead_section
 from corda_lab.bench.peers.measurement import PeersBench
 from corda_lab.bench.peers.section import PEERS_INTRODUCTION, peers_section
+from corda_lab.bench.repeats.model import RepeatsBench
+from corda_lab.bench.repeats.section import REPEATS_INTRODUCTION, repeats_section
 
 B = TypeVar("B", bound=BenchFile)
 
@@ -26,5 +32,16 @@ class Kind(Generic[B]):
 
 
 PEERS = Kind("peers", PeersBench, "The lab beside other tools", PEERS_INTRODUCTION, peers_section)
+KILLS = Kind("kills", KillsBench, "Kills under load", KILLS_INTRODUCTION, kills_section)
 
-KINDS: tuple[Kind[Any], ...] = (PEERS,)
+REPEATS = Kind("repeats", RepeatsBench, "Repeats of one load", REPEATS_INTRODUCTION, repeats_section)
+
+OVERHEAD = Kind(
+    "overhead",
+    OverheadBench,
+    "The cost of recording, monitoring and stage timing",
+    OVERHEAD_INTRODUCTION,
+    overhead_section,
+)
+
+KINDS: tuple[Kind[Any], ...] = (PEERS, OVERHEAD, REPEATS, KILLS)

@@ -1,6 +1,7 @@
 """The verbs that test the lab itself: ``test`` and ``bench``."""
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,29 @@ from corda_lab.steps.load import LOAD_OPTIONS
 
 BENCH_TIMES = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=10.0))
 BENCH_OPTIONS = (LOAD_OPTIONS["users"], *BENCH_TIMES)
-"""Load options of ``bench bridge``. Its measurements are shorter than those of ``run``."""
+"""Load options of ``bench bridge`` and ``bench overhead``. Their measurements are shorter than those of ``run``."""
+
+REPEATS_OPTIONS = tuple(
+    replace(option, default=10.0) if name == "warm_up" else option
+    for name, option in LOAD_OPTIONS.items()
+    if name != "name"
+)
+"""Load options of ``bench repeats``: those of ``run``, except the name. The nodes are warm before the first repeat."""
+
+KILLS_OPTIONS = (
+    replace(LOAD_OPTIONS["users"], default=8),
+    replace(LOAD_OPTIONS["duration"], default=15.0),
+    replace(LOAD_OPTIONS["warm_up"], default=2.0),
+    LOAD_OPTIONS["seed"],
+)
+"""Load options of ``bench kills``. A trial is short, so that many moments of a load are tried."""
+
+
+class KillTarget(StrEnum):
+    """What ``bench kills`` kills."""
+
+    BRIDGE = "bridge"
+    GENERATOR = "generator"
 
 
 def run_tests(
@@ -60,11 +83,11 @@ def bridge(
 
     Example: `scripts/lab bench bridge --rounds 5`
     """
-    from corda_lab.bench import overhead
+    from corda_lab.bench import parts
 
     defaults = {option.name: option.default for option in BENCH_OPTIONS}
     asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
-    overhead.bridge(asked, load_settings(), rounds=rounds)
+    parts.bridge(asked, load_settings(), rounds=rounds)
 
 
 @locks_lab
@@ -89,6 +112,87 @@ def peers(
     defaults = {option.name: option.default for option in BENCH_TIMES}
     asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
     command.run(asked, loads, load_settings(), rounds=rounds)
+
+
+@locks_lab
+@takes(REPEATS_OPTIONS)
+def repeats(
+    *,
+    repeats: Annotated[int, typer.Option(min=3, max=100, help="How often the load is measured.")] = 10,
+    workload: Annotated[str, typer.Option(help="Workload that is repeated.")] = "iou",
+    **given: Any,
+) -> None:
+    """Repeat one load on one start of the lab, and show how much its values vary and how many repeats that takes.
+
+    The first load lasts until throughput is steady, and does not count. Prints the coefficients of variation of
+    throughput, p50 and p99 with intervals, the trend over the repeats, and how many repeats show differences of 1, 2, 5
+    and 10 %. Every repeat is a run of its own; their values are also stored in `results/bench/`.
+
+    Example: `scripts/lab bench repeats --users 20 --repeats 10`
+    """
+    from corda_lab.bench.repeats import command
+
+    defaults = {option.name: option.default for option in REPEATS_OPTIONS}
+    asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
+    command.run(asked, load_settings(), repeats=repeats)
+
+
+@locks_lab
+@takes(KILLS_OPTIONS)
+def kills(
+    *,
+    trials: Annotated[int, typer.Option(min=1, max=1000, help="How often each target is killed.")] = 20,
+    target: Annotated[
+        list[KillTarget] | None, typer.Option(help="Kill only this. Repeatable. Default: both, in turns.")
+    ] = None,
+    workload: Annotated[str, typer.Option(help="Workload with one flow that only adds states.")] = "iou",
+    **given: Any,
+) -> None:
+    """Kill the bridge and the load generator at random moments of loads, and check that every flow is accounted for.
+
+    After each load, every acknowledged flow must be on the ledger once, every unknown outcome must be what the ledger
+    says, and the run must have its report. Prints a line for each trial, and stores all in `results/bench/`. Trial n
+    has the seed SEED + n - 1; a trial is repeated with `--trials 1`, its target and its seed. Exit status 1 if one
+    fails.
+
+    Example: `scripts/lab bench kills --trials 3 --seed 100`
+    """
+    from corda_lab.bench.kills import command
+    from corda_lab.bench.kills.model import TARGETS
+
+    defaults = {option.name: option.default for option in KILLS_OPTIONS}
+    asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
+    chosen = [one for one in TARGETS if not target or one in {each.value for each in target}]
+    if not command.run(asked, chosen, load_settings(), trials=trials):
+        raise typer.Exit(1)
+
+
+@takes(BENCH_OPTIONS)
+@locks_lab
+def overhead(
+    *,
+    blocks: Annotated[int, typer.Option(min=1, max=50, help="Blocks of on-off-off-on for each part.")] = 5,
+    workload: Annotated[str, typer.Option(help="Workload during which the parts are switched.")] = "iou",
+    only: Annotated[
+        str | None,
+        typer.Option(help="Only these of recording, monitoring, stages, everything; separated by commas."),
+    ] = None,
+    **given: Any,
+) -> None:
+    """Measure what recording, monitoring and stage timing cost in throughput, each and all together.
+
+    Each is switched on and off without a restart of the nodes, in blocks of on-off-off-on. At the end, everything is on
+    again. Prints the ratio of throughput on to off and the smallest loss that could be seen, and stores every
+    measurement in `results/bench/`.
+
+    Example: `scripts/lab bench overhead --blocks 5 --duration 60s`
+    """
+    from corda_lab.bench.overhead import command
+
+    subjects = command.read_subjects(only)
+    defaults = {option.name: option.default for option in BENCH_OPTIONS}
+    asked = load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
+    command.run(asked, load_settings(), blocks=blocks, subjects=subjects)
 
 
 def bench_report(
@@ -127,6 +231,6 @@ def stages() -> None:
 
     Example: `scripts/lab bench stages`
     """
-    from corda_lab.bench import overhead
+    from corda_lab.bench import parts
 
-    overhead.stages(load_settings())
+    parts.stages(load_settings())

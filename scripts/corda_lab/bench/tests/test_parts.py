@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from corda_lab.bench.overhead import Ratio, StageCost, parse_stage_cost, ratio_of, verdict
+from corda_lab.bench.parts import Ratio, StageCost, parse_stage_cost, ratio_of, verdict
 
 
 def test_ratios_are_averaged_as_factors() -> None:
