@@ -239,6 +239,11 @@ class LoadOptions:
         return math.ceil(self.users / max(1.0, min(SPAWN_SECONDS_MAX, self.warm_up_seconds_min)))
 
     @property
+    def is_conditioning(self) -> bool:
+        """Whether this load conditions nodes, so nothing of it is measured."""
+        return self.stopping is not None and self.stopping.completions_min > 0
+
+    @property
     def warm_up_seconds_min(self) -> float:
         """Minimum duration of the warm-up."""
         return self.stopping.warm_up_seconds_min if self.stopping else self.warm_up_seconds
