@@ -96,7 +96,7 @@ def measuring(run: StoredRun) -> dict[str, str]:
         names = {"condition", "warm_up", "measure", "own_spans", "repeats", "order", "fresh", "confidence"}
         search = run.sweep.find_max.asked if run.sweep.find_max else {}
         return dict(flat({**run.sweep.model_dump(include=names, exclude_none=True), "find_max": search}))
-    (step,) = run.steps
+    step = run.steps[0]
     before = {"condition": f"at most {step.conditioning.seconds_max:g} s"} if step.conditioning else {}
     return {**before, "warm_up.seconds": f"{step.warm_up.seconds_max:g}", "repeats": "1"}
 
