@@ -18,6 +18,7 @@ from lab_workload.problems import Location, Problem
 ANSWER_SECONDS_MAX = 30.0
 PAGE_STATES = 5000
 """States per page of the vault's transactions: the most that the bridge sends."""
+LIMIT_METRIC = "bridge_flows_in_flight_limit"
 START_REMEDY = "Start the lab with `scripts/lab up`. `scripts/lab status` shows the state of its services."
 FlowState = Literal["completed", "failed", "running", "absent", "unreachable"]
 """What the bridge says about a client id. absent: neither the bridge nor the node knows it."""
@@ -91,6 +92,11 @@ class Bridge:
             )
             for item in self._get("/v1/nodes").json()["nodes"]
         }
+
+    def outstanding_max(self, node: str) -> int:
+        """Return the number of outstanding flows that the bridge admits on a node."""
+        limits = {each.labels["node"]: each.value for each in self.metrics() if each.name == LIMIT_METRIC}
+        return int(limits[node])
 
     def flow_definitions(self, node: str) -> list[Flow]:
         """Return the flows that a node can start, sorted by name, with all their constructors."""

@@ -22,6 +22,8 @@ from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 COMMAND_SECONDS_MAX = 120.0
 SHAPE_PROFILES = ("parties-", "notary-", "database-")
 """Prefixes of the profiles that ``.env`` derives from the shape."""
+BRIDGE_VARIABLES = ("BRIDGE_RPC_CONNECTIONS", "BRIDGE_MAX_OUTSTANDING_FLOWS", "BRIDGE_FLOW_TIMEOUT_SECONDS")
+"""Variables of the bridge that a sweep or a bench may set. They are not a part of the shape."""
 OPTIONAL_SERVICES = ("notary2", "notary3", "notary4", "postgres", "postgres-exporter", "links")
 """Services that only some shapes have, apart from parties."""
 
@@ -156,6 +158,7 @@ def lab_environment(settings: Settings) -> dict[str, str]:
     nodes = [node.lower() for node in settings.nodes if node != NOTARY]
     return {
         **{name: settings.values[name] for name in SHAPE_VARIABLES if name in settings.values},
+        **{name: settings.values[name] for name in BRIDGE_VARIABLES if name in settings.values},
         "CORDA_IMAGE": settings.foreign_image,
         "PARTIES": str(settings.party_count),
         "COMPOSE_PROFILES": ",".join([*others, *nodes, *settings.extra_services]),

@@ -17,7 +17,14 @@ from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 from corda_lab.workloads.resolve import check_attachments, read_workload, resolve_subject
+from lab_workload.problems import Problem
 from lab_workload.workload import Workload
+
+OUTSTANDING_MAX = "BRIDGE_MAX_OUTSTANDING_FLOWS"
+"""The variable that limits the outstanding flows of a node."""
+
+OUTSTANDING_PER_CORE = 64
+"""The bridge's limit for each core of the machine, if the variable is empty."""
 
 
 def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
@@ -103,10 +110,33 @@ def plan_on(
     check_attachments(workload, settings)
     subject = resolve_subject(options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
-    if options.users > int(settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]):
-        limit = settings["BRIDGE_MAX_OUTSTANDING_FLOWS"]
-        ui.warn(f"more users than BRIDGE_MAX_OUTSTANDING_FLOWS={limit}: the bridge will reject some starts (HTTP 429)")
+    check_admission(options, bridge.outstanding_max(subject.node))
     return RunPlan(run.identity, options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
+
+
+def check_admission(options: LoadOptions, limit: int) -> None:
+    """Raise LabError if the bridge would reject a part of closed load; warn if it may reject a part of open load.
+
+    ``limit`` is the number of outstanding flows that the bridge admits on the node.
+    """
+    if problem := admission_problem(options, limit):
+        raise LabError(problems=[problem])
+    if options.users > limit:
+        ui.warn(f"the bridge admits {limit} outstanding flows ({OUTSTANDING_MAX}), and rejects further starts (429)")
+
+
+def admission_problem(options: LoadOptions, limit: int) -> Problem | None:
+    """Return why the bridge would reject a part of closed load; None if it admits all users.
+
+    Users whose starts are rejected would only wait and ask again: the load would be smaller than its number of users.
+    """
+    if options.is_open or options.users <= limit:
+        return None
+    return Problem.of(
+        "--users",
+        f"{options.users} is more than the {limit} flows that the bridge admits on a node at once",
+        f"Reduce it, or set {OUTSTANDING_MAX}={options.users} in .env and run `scripts/lab up`.",
+    )
 
 
 def describe(plan: RunPlan) -> str:

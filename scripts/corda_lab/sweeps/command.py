@@ -20,7 +20,7 @@ from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps import estimate, execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.lab import Lab
+from corda_lab.sweeps.lab import Lab, admitting
 from corda_lab.sweeps.plan import CheckedPlan, SweepPoint
 from corda_lab.sweeps.schema import SweepFields
 from corda_lab.text import tables, ui
@@ -107,7 +107,7 @@ def begin(
     show_plan(sweep, checked, settings)
     with lock.held(settings.project):
         folders.require_writable()
-        lab = Lab(settings, wanted.images, fresh=sweep.fields.fresh)
+        lab = Lab(admitting(sweep, settings), wanted.images, fresh=sweep.fields.fresh)
         if not wanted.replace:
             lab.require_replaceable()
         kept = execute.begin(sweep, checked, settings, rerun, images)
@@ -123,7 +123,7 @@ def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
         sweep = stored_sweep(kept)
         execute.require_unchanged(kept, sweep, settings)
         ui.note(f"{kept.identity}: {len(kept.done)} steps are complete")
-        lab = Lab(settings, wanted.images, fresh=sweep.fields.fresh)
+        lab = Lab(admitting(sweep, settings), wanted.images, fresh=sweep.fields.fresh)
         if not wanted.replace:
             lab.require_replaceable()
         return run(sweep, kept, settings, lab)

@@ -62,15 +62,15 @@ def run(options: LoadOptions, users: Sequence[int], settings: Settings, *, round
     return path
 
 
-def read_users(text: str) -> tuple[int, ...]:
-    """Read the option ``--users``: ``1,20,100``. Raises LabError."""
+def read_users(text: str, *, option: str = "--users") -> tuple[int, ...]:
+    """Read an option such as ``--users``: ``1,20,100``. Raises LabError."""
     try:
         users = tuple(int(word) for word in text.split(","))
     except ValueError:
         users = ()
     if not users or not all(1 <= each <= USERS_MAX for each in users) or len(set(users)) < len(users):
         raise LabError(
-            f"--users: {text!r} is not a list of numbers of flows in flight",
+            f"{option}: {text!r} is not a list of numbers of flows in flight",
             f"Use different whole numbers from 1 to {USERS_MAX}, separated by commas, such as 1,20,100.",
         )
     return users

@@ -17,6 +17,8 @@ METRICS = """# HELP bridge_flows_completed_total Flows.
 # TYPE bridge_flows_completed_total counter
 bridge_flows_completed_total{node="PartyA",flow="Iou",} 12.0
 bridge_flows_failed_total{node="PartyA",reason="a \\"quoted\\" one"} 1
+# TYPE bridge_flows_in_flight_limit gauge
+bridge_flows_in_flight_limit{node="PartyA"} 200.0
 process_cpu_seconds_total 1.5e3
 """
 ANSWERS: dict[str, tuple[int, object]] = {
@@ -177,7 +179,11 @@ def test_reads_the_metrics_page(bridge: Bridge) -> None:
     assert samples["bridge_flows_completed_total"].value == 12
     assert samples["bridge_flows_failed_total"].labels["reason"] == 'a "quoted" one'
     assert samples["process_cpu_seconds_total"].value == 1500
-    assert len(samples) == 3
+    assert len(samples) == 4
+
+
+def test_knows_how_many_flows_the_bridge_admits(bridge: Bridge) -> None:
+    assert bridge.outstanding_max("PartyA") == 200
 
 
 def test_a_bridge_that_is_not_there_is_an_error_with_a_remedy() -> None:

@@ -47,8 +47,11 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
         let_go=lambda *_: None,
         generate_load=MagicMock(),
     )
-    for name in ("Bridge", "Prometheus"):
-        monkeypatch.setattr(running, name, MagicMock())
+    bridge = MagicMock()
+    bridge.return_value.outstanding_max.return_value = 128
+    bridge.return_value.forget_flows.return_value = 0
+    monkeypatch.setattr(running, "Bridge", bridge)
+    monkeypatch.setattr(running, "Prometheus", MagicMock())
     monkeypatch.setattr(execute, "Observer", lambda *_: MagicMock(before=Snapshot({}, {}, {})))
     monkeypatch.setattr(recording, "RowsVolume", MagicMock())
     monkeypatch.setattr(leftovers, "collect", lambda _: None)

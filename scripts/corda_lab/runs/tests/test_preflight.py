@@ -1,6 +1,9 @@
 """What is checked before a run starts; the load itself is tested on the real lab."""
 
-from corda_lab.runs.preflight import describe, title_of
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.runs.preflight import check_admission, describe, title_of
 from corda_lab.steps.load import LoadOptions
 from corda_lab.testing.runs import part, plan_of
 
@@ -11,3 +14,18 @@ def test_says_in_a_line_what_will_run() -> None:
     assert title_of(plan.options) == "Load: 20 users for 15 s + 60 s"
     opened = LoadOptions("iou", 50, 60, 15, arrivals="poisson", rate=5, workers=2)
     assert title_of(opened) == "Load: poisson arrivals, 5 per second, pool of 50 on 2 workers for 15 s + 60 s"
+
+
+def test_closed_load_with_more_users_than_the_bridge_admits_is_refused_with_the_variable() -> None:
+    check_admission(LoadOptions("iou", users=200), 200)
+    with pytest.raises(LabError, match="--users: 201 is more than the 200 flows") as caught:
+        check_admission(LoadOptions("iou", users=201), 200)
+    assert "BRIDGE_MAX_OUTSTANDING_FLOWS=201" in caught.value.remedy
+
+
+def test_open_load_may_be_rejected_in_part_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    opened = LoadOptions("iou", users=200, arrivals="poisson", rate=5)
+    check_admission(opened, 200)
+    assert capsys.readouterr().out == ""
+    check_admission(opened, 50)
+    assert "the bridge admits 50 outstanding flows (BRIDGE_MAX_OUTSTANDING_FLOWS)" in capsys.readouterr().out

@@ -10,12 +10,14 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
+from corda_lab.runs.preflight import OUTSTANDING_MAX
 from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import SWEEPS, show_plan
 from corda_lab.sweeps.estimate import STEP_OVERHEAD_SECONDS, estimate
 from corda_lab.sweeps.file import SweepFile, read_sweep
+from corda_lab.sweeps.lab import admitting
 from corda_lab.sweeps.schema import Fresh
 
 HEAD = """\
@@ -291,3 +293,21 @@ steps:
 def test_smoke_takes_four_minutes_at_most(settings: Settings) -> None:
     found = estimate(steps_of(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
     assert found.seconds_max <= 240
+
+
+def test_the_lab_of_a_sweep_admits_its_largest_closed_load(tmp_path: Path, settings: Settings) -> None:
+    limited = settings.with_values({OUTSTANDING_MAX: "100"})
+    closed = sweep_of(tmp_path, "workload: iou\nvary:\n  load.users: [2, 300]\n")
+    assert admitting(closed, limited)[OUTSTANDING_MAX] == "300"
+    enough = settings.with_values({OUTSTANDING_MAX: "800"})
+    assert admitting(closed, enough) is enough
+    conditioned = sweep_of(tmp_path, "workload: iou\nload: {users: 2}\ncondition: {load: {users: 400}}\n")
+    assert admitting(conditioned, limited)[OUTSTANDING_MAX] == "400"
+    # The limit of this machine, with any number of cores.
+    assert admitting(sweep_of(tmp_path, "workload: iou\nload: {users: 64}\n"), settings) is settings
+
+
+def test_open_load_keeps_the_limit(tmp_path: Path, settings: Settings) -> None:
+    limited = settings.with_values({OUTSTANDING_MAX: "100"})
+    opened = sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5, users: 300}\n")
+    assert admitting(opened, limited) is limited

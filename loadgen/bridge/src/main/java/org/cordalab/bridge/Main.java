@@ -41,7 +41,7 @@ public final class Main {
         if (stub.isPresent()) {
             return stub.get().gateways();
         }
-        var connector = new RpcConnector(config.rpcUser(), config.rpcPassword());
+        var connector = new RpcConnector(config.rpcUser(), config.rpcPassword(), config.rpcConnections());
         return config.nodes().stream()
                 .<NodeGateway>map(address -> new NodeConnection(address, connector).start())
                 .toList();

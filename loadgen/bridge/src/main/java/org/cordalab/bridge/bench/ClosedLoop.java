@@ -6,20 +6,21 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
-import org.cordalab.bridge.flow.FlowCall;
-import org.cordalab.bridge.node.NodeSession;
+import org.cordalab.bridge.node.StartedFlow;
 
 /** N workers, each with one flow in flight. A worker starts its next flow when the last one has ended. */
 final class ClosedLoop {
 
-    private final NodeSession session;
-    private final FlowCall call;
+    private final Supplier<StartedFlow> start;
     private final int inFlight;
 
-    ClosedLoop(NodeSession session, FlowCall call, int inFlight) {
-        this.session = session;
-        this.call = call;
+    /**
+     * @param start starts a flow
+     */
+    ClosedLoop(Supplier<StartedFlow> start, int inFlight) {
+        this.start = start;
         this.inFlight = inFlight;
     }
 
@@ -35,7 +36,7 @@ final class ClosedLoop {
                 long startedAt = System.nanoTime();
                 started.incrementAndGet();
                 try {
-                    session.startWithoutClientId(call).result().get();
+                    start.get().result().get();
                     long endedAt = System.nanoTime();
                     completions.add(new Completion(endedAt - startedAt, endedAt - beganAt));
                 } catch (ExecutionException | RuntimeException e) {

@@ -7,8 +7,11 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.cordalab.bridge.bench.ClosedLoop.Completion;
 import org.cordalab.bridge.config.BridgeConfig;
 import org.cordalab.bridge.config.ConfigException;
@@ -21,13 +24,14 @@ import org.cordalab.bridge.node.NodeConnection;
 import org.cordalab.bridge.node.NodeGateway;
 import org.cordalab.bridge.node.NodeSession;
 import org.cordalab.bridge.node.RpcConnector;
+import org.cordalab.bridge.node.StartedFlow;
 import org.cordalab.bridge.problem.Problem;
 
 /**
  * Starts flows over RPC with nothing in between, as the reference for the bridge and the load generator.
  *
  * <p>It uses the bridge's RPC client and configuration (the same {@code BRIDGE_…} variables), but no HTTP and no client
- * ids, like a plain Corda client. It prints one line of JSON.
+ * ids unless asked for, like a plain Corda client. It prints one line of JSON.
  */
 public final class DirectRpcBenchmark {
 
@@ -56,13 +60,28 @@ public final class DirectRpcBenchmark {
                 .filter(node -> node.name().equalsIgnoreCase(options.node()))
                 .findFirst()
                 .orElseThrow(() -> new IllegalArgumentException("BRIDGE_NODES has no node " + options.node()));
-        var connector = new RpcConnector(config.rpcUser(), config.rpcPassword());
+        var connector = new RpcConnector(config.rpcUser(), config.rpcPassword(), config.rpcConnections());
         try (NodeGateway gateway = new NodeConnection(address, connector).start()) {
             NodeSession session = gateway.awaitSession().orElseThrow();
             FlowCall call = call(gateway, options);
-            var loop = new ClosedLoop(session, call, options.inFlight());
-            return options.count().isPresent() ? reportCount(options, call, loop) : reportDuration(options, call, loop);
+            String prefix = "bench-" + UUID.randomUUID() + "-";
+            var loop = new ClosedLoop(starts(options, session, call, prefix), options.inFlight());
+            JsonNode report = options.count().isPresent()
+                    ? reportCount(options, call, loop)
+                    : reportDuration(options, call, loop);
+            session.endedClientIds().stream()
+                    .filter(id -> id.startsWith(prefix))
+                    .forEach(session::removeClientId);
+            return report;
         }
+    }
+
+    private static Supplier<StartedFlow> starts(
+            BenchmarkOptions options, NodeSession session, FlowCall call, String prefix) {
+        var count = new AtomicLong();
+        return options.clientIds()
+                ? () -> session.start(prefix + count.incrementAndGet(), call)
+                : () -> session.startWithoutClientId(call);
     }
 
     private static JsonNode reportDuration(BenchmarkOptions options, FlowCall call, ClosedLoop loop)

@@ -18,7 +18,8 @@ import java.util.regex.Pattern;
  * @param stubPlan file of the plan of stub nodes, which replace the nodes
  * @param rpcUser empty if there is a stub plan, like the password
  * @param allowedHosts hosts to which requests may be addressed, in addition to the loopback hosts; in lower case
- * @param maxOutstandingFlows maximum number of outstanding flows per node
+ * @param rpcConnections number of RPC connections to each node
+ * @param maxOutstandingFlows maximum number of outstanding flows per node; by default 64 per core of this machine
  * @param maxBodyBytes largest request body that is read into memory
  * @param maxAttachmentBytes largest attachment that can be uploaded; Corda's RPC client holds several copies of it in
  *     memory
@@ -30,6 +31,7 @@ public record BridgeConfig(
         Optional<Path> stubPlan,
         String rpcUser,
         String rpcPassword,
+        int rpcConnections,
         int port,
         Set<String> allowedHosts,
         int maxOutstandingFlows,
@@ -39,6 +41,10 @@ public record BridgeConfig(
         Duration outcomeRetention) {
 
     private static final int MAX_NODES = 64;
+    /** The throughput of a node, and with it the time that this many flows take, goes with its cores. */
+    private static final int OUTSTANDING_PER_CORE = 64;
+
+    private static final int MAX_OUTSTANDING = 100_000;
     /** A host name, an IPv4 address, or an IPv6 address in brackets. */
     private static final Pattern HOST = Pattern.compile("[a-z0-9._-]+|\\[[0-9a-f:.]+]");
 
@@ -56,15 +62,21 @@ public record BridgeConfig(
         return new Reader(environment).read();
     }
 
+    private static int standardOutstanding() {
+        return Math.min(
+                MAX_OUTSTANDING, OUTSTANDING_PER_CORE * Runtime.getRuntime().availableProcessors());
+    }
+
     /** Omits the password. */
     @Override
     public String toString() {
-        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, port=%d, allowedHosts=%s, maxOutstandingFlows=%d,"
+        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, rpcConnections=%d, port=%d, allowedHosts=%s, maxOutstandingFlows=%d,"
                         + " maxBodyBytes=%d, maxAttachmentBytes=%d, flowTimeout=%s, outcomeRetention=%s]")
                 .formatted(
                         nodes,
                         stubPlan,
                         rpcUser,
+                        rpcConnections,
                         port,
                         allowedHosts,
                         maxOutstandingFlows,
@@ -89,9 +101,10 @@ public record BridgeConfig(
                     stubPlan,
                     stubPlan.isPresent() ? "" : required("BRIDGE_RPC_USER"),
                     stubPlan.isPresent() ? "" : required("BRIDGE_RPC_PASSWORD"),
+                    number("BRIDGE_RPC_CONNECTIONS", 1, 1, 16),
                     number("BRIDGE_PORT", 8080, 0, 65_535),
                     hosts("BRIDGE_ALLOWED_HOSTS"),
-                    number("BRIDGE_MAX_OUTSTANDING_FLOWS", 800, 1, 100_000),
+                    number("BRIDGE_MAX_OUTSTANDING_FLOWS", standardOutstanding(), 1, MAX_OUTSTANDING),
                     number("BRIDGE_MAX_BODY_BYTES", 1_048_576, 1024, 16 * 1_048_576),
                     number("BRIDGE_MAX_ATTACHMENT_BYTES", 32 * 1_048_576, 1024, 200 * 1_048_576),
                     Duration.ofSeconds(number("BRIDGE_FLOW_TIMEOUT_SECONDS", 300, 1, 86_400)),

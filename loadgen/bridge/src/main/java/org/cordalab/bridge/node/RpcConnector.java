@@ -7,11 +7,16 @@ public final class RpcConnector {
 
     private final String user;
     private final String password;
+    private final int connections;
     private final RpcClient client = new CordaRpcClient();
 
-    public RpcConnector(String user, String password) {
+    /**
+     * @param connections number of connections of each login
+     */
+    public RpcConnector(String user, String password, int connections) {
         this.user = user;
         this.password = password;
+        this.connections = connections;
     }
 
     /**
@@ -21,6 +26,7 @@ public final class RpcConnector {
      * password …
      */
     RpcSession connect(NodeAddress node) {
-        return new RpcSession(node.name(), client, client.connect(node, user, password));
+        var opened = RpcConnections.open(connections, () -> client.connect(node, user, password));
+        return new RpcSession(node.name(), client, opened);
     }
 }

@@ -20,7 +20,6 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-import net.corda.client.rpc.CordaRPCConnection;
 import net.corda.client.rpc.RPCException;
 import net.corda.core.contracts.ContractState;
 import net.corda.core.crypto.SecureHash;
@@ -66,19 +65,21 @@ final class RpcSession implements NodeSession {
 
     private final String node;
     private final RpcClient client;
-    private final CordaRPCConnection connection;
+    private final RpcConnections connections;
+    /** For everything that is rare. Calls of flows take turns over all connections. */
     private final CordaRPCOps ops;
+
     private final CountDownLatch broken = new CountDownLatch(1);
     /** Pending results. The client library does not promise to complete all of them when a connection is closed. */
     private final Set<CompletableFuture<Object>> results = ConcurrentHashMap.newKeySet();
 
     private final Callers callers = new Callers();
 
-    RpcSession(String node, RpcClient client, CordaRPCConnection connection) {
+    RpcSession(String node, RpcClient client, RpcConnections connections) {
         this.node = node;
         this.client = client;
-        this.connection = connection;
-        this.ops = connection.getProxy();
+        this.connections = connections;
+        this.ops = connections.first();
     }
 
     /** Asks the node about itself. */
@@ -88,7 +89,7 @@ final class RpcSession implements NodeSession {
                     ops.notaryIdentities().stream().map(Party::getName).collect(Collectors.toSet());
             return new NodeProfile(
                     ops.nodeInfo().getLegalIdentities().getFirst().getName(),
-                    connection.getServerProtocolVersion(),
+                    connections.platformVersion(),
                     supportsClientIds(),
                     notaries,
                     notaryNodes(notaries),
@@ -155,7 +156,7 @@ final class RpcSession implements NodeSession {
         var answer = new CompletableFuture<Object>();
         Thread.ofVirtual().start(() -> {
             try {
-                answer.complete(call(ops::currentNodeTime));
+                answer.complete(call(() -> connections.next().currentNodeTime()));
             } catch (RuntimeException e) {
                 answer.completeExceptionally(e);
             }
@@ -170,7 +171,7 @@ final class RpcSession implements NodeSession {
 
     @Override
     public boolean supportsClientIds() {
-        return connection.getServerProtocolVersion() >= CLIENT_ID_PLATFORM_VERSION;
+        return connections.platformVersion() >= CLIENT_ID_PLATFORM_VERSION;
     }
 
     @Override
@@ -178,12 +179,12 @@ final class RpcSession implements NodeSession {
         if (!supportsClientIds()) {
             return startWithoutClientId(call);
         }
-        return started(call(() -> client.start(ops, clientId, call)));
+        return started(call(() -> client.start(connections.next(), clientId, call)));
     }
 
     @Override
     public StartedFlow startWithoutClientId(FlowCall call) {
-        return started(call(() -> ops.startFlowDynamic(call.flowClass(), call.argumentArray())));
+        return started(call(() -> connections.next().startFlowDynamic(call.flowClass(), call.argumentArray())));
     }
 
     @Override
@@ -191,7 +192,7 @@ final class RpcSession implements NodeSession {
         if (!supportsClientIds()) {
             return Optional.empty();
         }
-        FlowHandle<?> handle = call(() -> client.reattach(ops, clientId));
+        FlowHandle<?> handle = call(() -> client.reattach(connections.next(), clientId));
         return Optional.ofNullable(handle).map(this::started);
     }
 
@@ -218,7 +219,7 @@ final class RpcSession implements NodeSession {
     @Override
     public void removeClientId(String clientId) {
         if (supportsClientIds()) {
-            call(() -> client.removeClientId(ops, clientId));
+            call(() -> client.removeClientId(connections.next(), clientId));
         }
     }
 
@@ -308,14 +309,10 @@ final class RpcSession implements NodeSession {
         return broken.await(limit.toMillis(), TimeUnit.MILLISECONDS);
     }
 
-    /** Releases the connection's threads and sockets without waiting for the node. */
+    /** Releases the threads and sockets without waiting for the node. */
     void close() {
         discard(null);
-        try {
-            connection.forceClose();
-        } catch (RuntimeException e) {
-            LOG.debug("{}: failed to close the connection cleanly", node, e);
-        }
+        connections.close();
         callers.interruptAll();
     }
 

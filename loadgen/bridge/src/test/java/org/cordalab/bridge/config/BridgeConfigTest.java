@@ -30,7 +30,9 @@ class BridgeConfigTest {
 
         assertThat(config.port()).isEqualTo(8080);
         assertThat(config.allowedHosts()).isEmpty();
-        assertThat(config.maxOutstandingFlows()).isEqualTo(800);
+        assertThat(config.rpcConnections()).isEqualTo(1);
+        assertThat(config.maxOutstandingFlows())
+                .isEqualTo(64 * Runtime.getRuntime().availableProcessors());
         assertThat(config.maxBodyBytes()).isEqualTo(1_048_576);
         assertThat(config.flowTimeout()).isEqualTo(Duration.ofMinutes(5));
         assertThat(config.outcomeRetention()).isEqualTo(Duration.ofHours(1));

@@ -51,20 +51,25 @@ final class TestBridge implements AutoCloseable {
 
     /** Starts a bridge on a node that may have served another bridge before. */
     TestBridge(FakeNode node, Duration flowTimeout) {
-        this(node, List.of(node), Optional.empty(), flowTimeout);
+        this(node, List.of(node), Optional.empty(), MAX_OUTSTANDING, flowTimeout);
     }
 
     private TestBridge(
-            FakeNode node, List<? extends NodeGateway> gateways, Optional<StubNetwork> stub, Duration flowTimeout) {
+            FakeNode node,
+            List<? extends NodeGateway> gateways,
+            Optional<StubNetwork> stub,
+            int maxOutstanding,
+            Duration flowTimeout) {
         this.node = node;
         var config = new BridgeConfig(
                 List.of(new NodeAddress("PartyA", "partya", 10003)),
                 Optional.empty(),
                 "user",
                 "password",
+                1,
                 0,
                 Set.of(ALLOWED_HOST),
-                MAX_OUTSTANDING,
+                maxOutstanding,
                 MAX_BODY_BYTES,
                 MAX_ATTACHMENT_BYTES,
                 flowTimeout,
@@ -78,8 +83,13 @@ final class TestBridge implements AutoCloseable {
 
     /** Starts a bridge with the stub nodes of a plan. It has no {@link #node}. */
     static TestBridge ofStub(Path plan) {
+        return ofStub(plan, MAX_OUTSTANDING, FLOW_TIMEOUT);
+    }
+
+    /** Starts a bridge with the stub nodes of a plan, a limit of outstanding flows, and a time limit of flows. */
+    static TestBridge ofStub(Path plan, int maxOutstanding, Duration flowTimeout) {
         StubNetwork stub = StubNetwork.of(plan, TestBridge.class.getClassLoader());
-        return new TestBridge(null, stub.gateways(), Optional.of(stub), FLOW_TIMEOUT);
+        return new TestBridge(null, stub.gateways(), Optional.of(stub), maxOutstanding, flowTimeout);
     }
 
     FakeNode node() {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class NodeConnectionTest {
 
-    private final RpcConnector connector = new RpcConnector("user", "password");
+    private final RpcConnector connector = new RpcConnector("user", "password", 2);
 
     @Test
     void isNotReadyAndKnowsNothingWhileTheNodeCannotBeReached() throws Exception {

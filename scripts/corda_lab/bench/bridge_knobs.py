@@ -1,0 +1,39 @@
+"""Starts the bridge again with other knobs, and in the end with its own."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from corda_lab.host import interrupts
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings
+
+START_SECONDS_MAX = 300.0
+"""Time limit until the new bridge has connected to every node."""
+
+
+class BridgeKnobs:
+    """The knobs of the running bridge. Only its container is started again, so the nodes stay as they are."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def use(self, values: Mapping[str, str]) -> Compose:
+        """Run the bridge with these variables, and all others as in the settings. Raises LabError.
+
+        Returns the project with them, from which containers of the same image get them too.
+        """
+        compose = Compose(self._settings.with_values(values))
+        # Compose replaces the container if its environment differs, and waits until it is healthy.
+        compose.run("up", "--detach", "--wait", "--no-deps", "bridge", seconds_max=START_SECONDS_MAX)
+        return compose
+
+
+@contextmanager
+def changed(settings: Settings) -> Iterator[BridgeKnobs]:
+    """Let the block change the knobs. After it, the bridge has those of the settings again."""
+    knobs = BridgeKnobs(settings)
+    try:
+        yield knobs
+    finally:
+        with interrupts.held_back():
+            knobs.use({})
