@@ -17,7 +17,7 @@ from corda_lab.steps.load import LOAD_OPTIONS, LoadOption, LoadOptions
 TIMES = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=10.0))
 """Load options of most benches. Their measurements are shorter than those of ``run``."""
 
-OVERLOAD_OPTIONS = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=15.0))
+OVERLOAD_OPTIONS = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=35.0))
 """Load options of ``bench overload``. Its warm-up is longer than a caller waits, so that the window is steady."""
 
 OVERHEAD_OPTIONS = (LOAD_OPTIONS["users"], *TIMES)
@@ -145,7 +145,7 @@ def overload(
     ] = "1,2,5,10,20,50,100,200",
     time_limit: Annotated[
         int, typer.Option(min=1, max=300, help="How long a caller waits for its flow, in seconds.")
-    ] = 10,
+    ] = 30,
     rounds: Annotated[int, typer.Option(min=1, max=50, help="How often everything is measured.")] = 1,
     **given: Any,
 ) -> None:

@@ -32,7 +32,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.runs import containers, counters, preflight, unknown
 from corda_lab.runs.collect import Collected, collect
-from corda_lab.runs.execute import RunningLab
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps import rows
 from corda_lab.steps.build import measuring_window
 from corda_lab.steps.load import LoadOptions
@@ -72,6 +72,7 @@ class Overload:
 
 def run(asked: Overload, settings: Settings) -> Path:
     """Measure everything that is asked for. Returns the stored file. Raises LabError."""
+    require_longer_warm_up(asked)
     lab = RunningLab.of(shape.of_running(settings))
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(replace(asked.options, users=1)), lab.settings, lab.compose, lab.bridge)
@@ -235,6 +236,16 @@ def described(
         warm_up_seconds=plan.options.warm_up_seconds,
         duration_seconds=plan.options.duration_seconds,
     )
+
+
+def require_longer_warm_up(asked: Overload) -> None:
+    """Check that the window does not have the first flows, which find an idle node and end in time. Raises LabError."""
+    if asked.options.warm_up_seconds < asked.time_limit_seconds:
+        raise LabError(
+            f"--warm-up: {asked.options.warm_up_seconds:g} s is shorter than --time-limit "
+            f"({asked.time_limit_seconds} s)",
+            "Increase it, so that the window does not have the first flows, which find an idle node.",
+        )
 
 
 def announcement(bench: OverloadBench) -> str:

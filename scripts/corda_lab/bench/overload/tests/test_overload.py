@@ -1,5 +1,6 @@
 """The knee, the goodput of a window, the verdict on a limit, and the stored file."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -133,6 +134,13 @@ def test_open_load_has_a_place_for_everything_that_can_wait() -> None:
     assert (made.options.arrivals, made.options.rate, made.options.users) == ("poisson", 80.0, 960)
     assert made.flow_timeout_seconds == 10
     assert command.open_plan(begun.model_copy(update={"rate": 4000.0}), plan, 10).options.users == command.POOL_MAX
+
+
+def test_the_warm_up_is_at_least_as_long_as_a_caller_waits() -> None:
+    asked = command.Overload(LoadOptions("iou", warm_up_seconds=30), (1,), None, 30, 1)
+    command.require_longer_warm_up(asked)
+    with pytest.raises(LabError, match="--warm-up: 30 s is shorter than --time-limit, 31 s"):
+        command.require_longer_warm_up(replace(asked, time_limit_seconds=31))
 
 
 def test_reads_limits() -> None:
