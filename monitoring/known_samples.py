@@ -117,6 +117,7 @@ def _stages(node: str, flow: str, role: str, succeeded: float, last: str) -> lis
         ),
         Known("corda_stage_rows_total", on | {"outcome": "written"}, rise=succeeded),
         Known("corda_stage_rows_total", on | {"outcome": "dropped"}),
+        Known("corda_stage_timing_on", on, start=1),
     ]
 
 

@@ -5,7 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lab_load.generator_settings import RUN_ID, GeneratorSettings
-from lab_workload.load import LATE_MAX_SECONDS_DEFAULT, LATE_MAX_SECONDS_LIMIT, PACING_SECONDS_MAX, RATE_MAX, Arrivals
+from lab_workload.load import (
+    LATE_MAX_SECONDS_DEFAULT,
+    LATE_MAX_SECONDS_LIMIT,
+    PACING_SECONDS_MAX,
+    RATE_MAX,
+    Arrivals,
+    Recording,
+)
 from lab_workload.names import canonical
 from lab_workload.problems import Problem
 
@@ -29,6 +36,7 @@ class Choice:
     """Open load: arrivals that would start later than this are dropped."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Values that replace those in the workload file, by key."""
+    recording: Recording = "rows"
 
     @property
     def is_open(self) -> bool:

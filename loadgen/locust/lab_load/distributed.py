@@ -23,7 +23,7 @@ from lab_load.generator_settings import GeneratorSettings
 from lab_load.load_plan import LoadPlan
 from lab_load.locust_arguments import extent_from
 from lab_load.process_run import ProcessRun
-from lab_load.row_writer import RowsError, RowWriter
+from lab_load.row_writer import RowsError, writer_for
 from lab_workload.prepared import Share
 from lab_workload.problems import LoadError
 from lab_workload.workload import load_workload
@@ -264,7 +264,7 @@ class Worker(Generator):
         self._share = Share(self._options.worker_index or message.share.worker, message.share.count)
 
     def _run_of(self, plan: LoadPlan) -> ProcessRun:
-        return ProcessRun(plan, RowWriter(self._settings.rows, plan.choice.run_id, self._share.worker), self._share)
+        return ProcessRun(plan, writer_for(plan.choice, self._settings.rows, self._share.worker), self._share)
 
     def _end_early(self) -> None:
         """Report to the master whether all requests of this worker fail in the same way. The master decides."""

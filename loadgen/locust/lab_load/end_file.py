@@ -30,6 +30,8 @@ class ProcessSummary:
     ended_at: float
     users: int
     requests: int
+    rows: int
+    """Number of rows that it wrote."""
     outcomes: dict[Outcome, int]
     cpu_percent_max: float
     """Highest CPU utilisation over a window, in percent of one core; see ``CpuMeter``."""
@@ -66,9 +68,9 @@ def end_of(
         lag_p99_ms=lags.quantile_ms(LAG_QUANTILE),
         pool_free_min=min(_known(summary.pool_free_min for summary in summaries), default=None),
         setup=list(setup),
-        rows={str(summary.worker): summary.requests for summary in summaries},
+        rows={str(summary.worker): summary.rows for summary in summaries},
         cpu_percent_max=max(summary.cpu_percent_max for summary in summaries),
-        workers=[WorkerEnd(summary.worker, summary.cpu_percent_max, summary.requests) for summary in summaries],
+        workers=[WorkerEnd(summary.worker, summary.cpu_percent_max, summary.rows) for summary in summaries],
         exit_reason=exit_reason,
     )
 

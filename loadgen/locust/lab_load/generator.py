@@ -22,7 +22,7 @@ from lab_load.load_plan import LoadPlan, make_plan
 from lab_load.locust_arguments import choice_from, extent_from, seconds_of
 from lab_load.origins import OriginGuard
 from lab_load.process_run import ProcessRun
-from lab_load.row_writer import RowsError, RowWriter, end_path, go_path, is_taken, ready_path, stop_path, write_whole
+from lab_load.row_writer import RowsError, end_path, go_path, is_taken, ready_path, stop_path, write_whole, writer_for
 from lab_load.setup import run_setup
 from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
 from lab_workload.problems import LoadError, SetupError
@@ -213,7 +213,7 @@ class Generator:
         self._ended.clear()
 
     def _run_of(self, plan: LoadPlan) -> AnyRun:
-        return ProcessRun(plan, RowWriter(self._settings.rows, plan.choice.run_id))
+        return ProcessRun(plan, writer_for(plan.choice, self._settings.rows))
 
     def _spawned(self) -> None:
         if self.run is not None:

@@ -7,7 +7,7 @@ from typing import Any
 from lab_load.choice import Choice, Extent
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_workload import overrides
-from lab_workload.load import ARRIVALS, LATE_MAX_SECONDS_DEFAULT, SEED_DEFAULT
+from lab_workload.load import ARRIVALS, LATE_MAX_SECONDS_DEFAULT, RECORDINGS, SEED_DEFAULT
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.problems import LoadError, Problem
 from lab_workload.workload import workload_names
@@ -111,6 +111,13 @@ def _add_run(parser: Any) -> None:
         help="After the set-up, write <run id>.ready.json and wait for <run id>.go, both in the folder of the rows",
     )
     parser.add_argument(
+        "--recording",
+        choices=RECORDINGS,
+        default="rows",
+        include_in_web_ui=False,
+        help="rows: write a row for every request; none: write no rows, to measure what they cost",
+    )
+    parser.add_argument(
         "--worker-index",
         metavar="<number>",
         type=int,
@@ -163,6 +170,7 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
         rate=rate,
         late_max_seconds=late_max_seconds,
         overrides=settings_of_file,
+        recording=values["recording"],
     )
 
 

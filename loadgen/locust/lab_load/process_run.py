@@ -16,7 +16,7 @@ from lab_load.end_file import ProcessSummary
 from lab_load.load_plan import LoadPlan
 from lab_load.metrics import RequestMetrics
 from lab_load.pool import Pool
-from lab_load.row_writer import RowsError, RowWriter
+from lab_load.row_writer import NoRows, RowsError, RowWriter
 from lab_load.same_failure import SameFailure
 from lab_load.schedule import Schedule, arrival_offsets
 from lab_workload.load import OUTCOMES, UNWANTED, Outcome
@@ -55,7 +55,7 @@ class Request:
 class ProcessRun:
     """The requests of one run. Every ``begin`` is followed by ``end``; ``close`` ends the requests still in flight."""
 
-    def __init__(self, plan: LoadPlan, writer: RowWriter, share: Share = ALONE) -> None:
+    def __init__(self, plan: LoadPlan, writer: RowWriter | NoRows, share: Share = ALONE) -> None:
         self.plan = plan
         self.share = share
         self.pool: Pool | None = None
@@ -128,31 +128,8 @@ class ProcessRun:
         self._outcomes[outcome] += 1
         self._metrics.ended(outcome, duration_seconds)
         self._same_failure.note(request.ordinal, answer if outcome in UNWANTED else None)
-        intended = request.intended
-        self._writer.append(
-            Row(
-                request_id=request.request_id,
-                user_id=request.user_id,
-                workload=self.plan.workload.name,
-                part=request.part.name,
-                node=self.plan.roles.node.name,
-                flow=request.part.flow,
-                worker=self.share.worker,
-                intended_at=None if intended is None else wall_seconds(intended),
-                started_at=wall_seconds(request.started),
-                ended_at=wall_seconds(ended),
-                latency_ms=round(duration_seconds * 1000, 3),
-                latency_intended_ms=None if intended is None else round((ended - intended) * 1000, 3),
-                outcome=outcome,
-                status=answer.status,
-                error=answer.error,
-                flow_id=answer.flow_id,
-                tx_id=answer.tx_id,
-                client_id=request.client_id,
-                bridge_rpc_ms=answer.rpc_ms,
-                bridge_flow_ms=answer.flow_ms,
-            )
-        )
+        if self._writer.is_recording:
+            self._writer.append(self._row_of(request, answer, ended, outcome))
 
     def error_label(self, answer: Answer) -> str:
         """Return the name of an error in Locust's table. The number of different names is limited."""
@@ -216,6 +193,31 @@ class ProcessRun:
         self._writer.close()
         return self._summary(ended)
 
+    def _row_of(self, request: Request, answer: Answer, ended: float, outcome: Outcome) -> Row:
+        intended = request.intended
+        return Row(
+            request_id=request.request_id,
+            user_id=request.user_id,
+            workload=self.plan.workload.name,
+            part=request.part.name,
+            node=self.plan.roles.node.name,
+            flow=request.part.flow,
+            worker=self.share.worker,
+            intended_at=None if intended is None else wall_seconds(intended),
+            started_at=wall_seconds(request.started),
+            ended_at=wall_seconds(ended),
+            latency_ms=round((ended - request.started) * 1000, 3),
+            latency_intended_ms=None if intended is None else round((ended - intended) * 1000, 3),
+            outcome=outcome,
+            status=answer.status,
+            error=answer.error,
+            flow_id=answer.flow_id,
+            tx_id=answer.tx_id,
+            client_id=request.client_id,
+            bridge_rpc_ms=answer.rpc_ms,
+            bridge_flow_ms=answer.flow_ms,
+        )
+
     def _write_drops(self) -> None:
         if self.pool is not None:
             for intended in self.pool.schedule.take_drops():
@@ -246,6 +248,7 @@ class ProcessRun:
             ended_at=wall_seconds(ended),
             users=self._users_max or self._users_started,
             requests=self._requests,
+            rows=self._writer.rows,
             outcomes={name: self._outcomes[name] for name in OUTCOMES},
             cpu_percent_max=self._cpu.close(),
             exit_reason=self._exit_reason,

@@ -2,6 +2,7 @@
 
 A row is encoded when its request ends, and written within a second. If a process is killed, at most that second is
 lost, and the last row may be incomplete. A row counts only with its line break; readers ignore the rest.
+With ``--recording none``, there are no rows and no drops, and only the end file is written.
 ``<run id>.end.json`` is written last and atomically. If it exists, every request of every worker has its row.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from lab_load.choice import Choice
 from lab_workload.problems import LoadError
 
 BUFFER_BYTES_MAX = 1024 * 1024
@@ -30,7 +32,11 @@ class RowWriter:
     cannot be created.
     """
 
+    is_recording = True
+
     def __init__(self, directory: Path, run_id: str, worker: int = 0) -> None:
+        self.rows = 0
+        """Number of rows so far."""
         self._run_id = run_id
         self._rows = _LineFile(rows_path(directory, run_id, worker), run_id)
         self._drops: _LineFile | None = None
@@ -38,6 +44,7 @@ class RowWriter:
 
     def append(self, row: Mapping[str, object]) -> None:
         """Append one row. Raises ``RowsError`` if the buffer is full and cannot be written."""
+        self.rows += 1
         self._rows.append(row)
 
     def append_drop(self, drop: Mapping[str, object]) -> None:
@@ -59,6 +66,30 @@ class RowWriter:
     @property
     def _files(self) -> list["_LineFile"]:
         return [self._rows, *([self._drops] if self._drops else [])]
+
+
+class NoRows:
+    """Takes the place of a ``RowWriter`` and writes nothing."""
+
+    is_recording = False
+    rows = 0
+
+    def append(self, row: Mapping[str, object]) -> None:
+        """Do nothing."""
+
+    def append_drop(self, drop: Mapping[str, object]) -> None:
+        """Do nothing."""
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def writer_for(choice: Choice, directory: Path, worker: int = 0) -> RowWriter | NoRows:
+    """Return the writer that a run has chosen. Raises ``RowsError`` as ``RowWriter`` does."""
+    return RowWriter(directory, choice.run_id, worker) if choice.recording == "rows" else NoRows()
 
 
 class _LineFile:

@@ -6,6 +6,10 @@ Arrivals = Literal["closed", "constant", "poisson"]
 """When requests start. closed: after the user's previous one has ended. constant, poisson: open load, on a schedule."""
 ARRIVALS: tuple[Arrivals, ...] = get_args(Arrivals)
 
+Recording = Literal["rows", "none"]
+"""What the generator writes about single requests. none: nothing, to measure what the rows cost."""
+RECORDINGS: tuple[Recording, ...] = get_args(Recording)
+
 PARTIES_MAX = 10
 """Number of parties in the largest network."""
 

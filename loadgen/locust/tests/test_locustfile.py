@@ -47,6 +47,17 @@ def test_every_request_of_a_headless_run_is_a_row(locust: Locust, bridge: StubBr
     assert "Traceback" not in output
 
 
+def test_without_recording_the_same_requests_leave_only_the_end_file(locust: Locust, bridge: StubBridge) -> None:
+    status, output = locust.run_headless("--run-time", "2s", "--stop-timeout", "10", "--recording", "none")
+
+    assert status == 0, output
+    assert locust.files() == ["test.end.json"]
+    end = locust.end()
+    assert end is not None
+    assert end["requests"] == end["outcomes"]["ok"] == len(client_ids(bridge)) > 0
+    assert end["rows"] == {"0": 0}
+
+
 def test_a_row_says_when_where_and_what(locust: Locust, bridge: StubBridge) -> None:
     status, output = locust.run_headless("--run-time", "1s", "--stop-timeout", "10")
 

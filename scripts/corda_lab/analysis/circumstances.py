@@ -150,8 +150,16 @@ def is_same_link(first: str, second: str) -> bool:
     return abs(a - b) <= max(LINK_MS_MAX, LINK_SHARE_MAX * max(a, b))
 
 
-ALIKE = {"links": is_same_link, "speed": is_same_speed}
-"""Kinds whose values are measured, and when two of them count as equal."""
+def is_same_fact(first: str, second: str) -> bool:
+    """Whether two facts about a machine may be the same: also true if one of the runs did not know it."""
+    return first == second or UNKNOWN in (first, second)
+
+
+UNKNOWN = "null"
+"""The text of a fact that the operating system did not report, or that an older version of the lab did not store."""
+
+ALIKE = {"links": is_same_link, "speed": is_same_speed, "host": is_same_fact}
+"""Kinds whose values are measured or may be unknown, and when two of them count as equal."""
 
 
 def fingerprint(text: str) -> str:

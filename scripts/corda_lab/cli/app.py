@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from corda_lab import __version__
-from corda_lab.cli import lab, profile, results, run, selftest, sweep, workload
+from corda_lab.cli import bench, lab, profile, results, run, selftest, sweep, workload
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -48,8 +48,14 @@ app.command()(results.compare)
 app.command(name="list")(results.list_runs)
 app.command()(selftest.selfcheck)
 app.command(name="test")(selftest.run_tests)
-bench_app.command()(selftest.bridge)
-bench_app.command()(selftest.peers)
-bench_app.command()(selftest.overload)
-bench_app.command()(selftest.stages)
-bench_app.command(name="report")(selftest.bench_report)
+for bench_verb in (
+    bench.peers,
+    bench.bridge,
+    bench.overhead,
+    bench.overload,
+    bench.stages,
+    bench.repeats,
+    bench.kills,
+    bench.report,
+):
+    bench_app.command()(bench_verb)

@@ -16,25 +16,28 @@ from corda_lab.text import ui
 def doctor(as_json: JsonOption = False) -> None:
     """Check Docker, Compose, memory, disk, ports and existing volumes, and show a remedy for every problem.
 
-    Exit status 2 if a check fails.
+    Also warns of what bends measurements: CPU governor and turbo, CPU steal, and other programs that use the CPU now.
+
+    Exit status 2 if a check fails. A warning is no failure.
 
     Example: `scripts/lab doctor`
     """
     from corda_lab.lab import doctor as doctor_module
     from corda_lab.lab import project, shape
+    from corda_lab.lab.checks import Level
 
     project.settle()
     checks = doctor_module.examine(shape.of_running(load_settings()))
     if as_json:
         print(json.dumps([check.as_dict() for check in checks], indent=2))
     else:
-        colours = {"ok": "green", "warning": "yellow", "failure": "red"}
+        colours = {"ok": "green", "unknown": "dim", "warning": "yellow", "failure": "red"}
         for check in checks:
             ui.console.print(f"{check.level.value:<8}", style=colours[check.level.value], end="")
             ui.console.print(f" {check.name}: {check.finding}", markup=False)
-            if check.level is not doctor_module.Level.OK and check.remedy:
+            if check.level is not Level.OK and check.remedy:
                 ui.console.print(f"         {check.remedy}", markup=False)
-    if any(check.level is doctor_module.Level.FAILURE for check in checks):
+    if any(check.level is Level.FAILURE for check in checks):
         raise typer.Exit(2)
 
 

@@ -6,14 +6,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 
 import psutil
 
 from corda_lab.errors import LabError
 from corda_lab.host import engine, machine, plugins, probe
-from corda_lab.lab import cordapps
+from corda_lab.lab import cordapps, interference
+from corda_lab.lab.checks import Check, CheckKind, Level, failure, ok
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, Settings
 from corda_lab.lab.shape import KEPT
@@ -37,45 +37,6 @@ PORTS = {
     "PROMETHEUS_PORT": "Prometheus",
     "GRAFANA_PORT": "Grafana",
 }
-
-
-class Level(StrEnum):
-    """The result of a check. A failure prevents ``lab up``."""
-
-    OK = "ok"
-    WARNING = "warning"
-    FAILURE = "failure"
-
-
-class CheckKind(StrEnum):
-    """What a check examines: one of the lab's ports, or anything else."""
-
-    GENERAL = "general"
-    PORT = "port"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check: what was examined, the result, the finding, and the remedy unless the result is OK."""
-
-    name: str
-    level: Level
-    finding: str
-    remedy: str = ""
-    kind: CheckKind = CheckKind.GENERAL
-
-    def as_dict(self) -> dict[str, str]:
-        return {"name": self.name, "level": self.level.value, "finding": self.finding, "remedy": self.remedy}
-
-
-def ok(name: str, finding: str) -> Check:
-    """Return a check that passed."""
-    return Check(name, Level.OK, finding)
-
-
-def failure(name: str, finding: str, remedy: str) -> Check:
-    """Return a check that failed."""
-    return Check(name, Level.FAILURE, finding, remedy)
 
 
 def gib(count: float) -> str:
@@ -314,11 +275,10 @@ def examine(settings: Settings) -> list[Check]:
     """Run all checks. Checks that need a Docker engine are left out if there is none."""
     always, docker = [check_python(), *check_extra_cordapps(settings)], check_engine()
     if docker.level is Level.FAILURE:
-        return [*always, docker, *check_ports(settings, published={})]
+        return [*always, docker, *check_ports(settings, published={}), *interference.examine([])]
     compose = check_compose()
-    if compose.level is Level.FAILURE:
-        return [*always, docker, compose]
-    return [*always, docker, compose, *check_start(settings)]
+    start = check_start(settings) if compose.level is not Level.FAILURE else []
+    return [*always, docker, compose, *start, *interference.examine(list(interference.containers(settings)))]
 
 
 def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Check]:

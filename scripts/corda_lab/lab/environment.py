@@ -5,7 +5,7 @@ import platform
 import re
 import subprocess
 
-from corda_lab.host import machine, probe
+from corda_lab.host import frequency, machine, probe
 from corda_lab.knobs.shape import SHAPE_VARIABLES
 from corda_lab.lab import images, links
 from corda_lab.lab.compose import Compose, run_docker
@@ -77,6 +77,20 @@ def versions(settings: Settings, compose: Compose) -> Versions:
     )
 
 
+def read_host() -> Host:
+    """Return the facts about this machine."""
+    frequency_now = frequency.read()
+    return Host(
+        cpu_model=machine.cpu_model(),
+        cpu_count=machine.cores(),
+        memory_bytes=machine.memory_total_bytes(),
+        kernel=machine.kernel(),
+        architecture=machine.architecture(),
+        governor=frequency_now.governor,
+        turbo=frequency_now.turbo,
+    )
+
+
 def read_environment(settings: Settings) -> Environment:
     """Return the part of the manifest that does not depend on the load.
 
@@ -88,13 +102,7 @@ def read_environment(settings: Settings) -> Environment:
         versions=versions(settings, compose),
         images=image_ids(compose),
         stand_ins=list(images.standins_present(settings)),
-        host=Host(
-            cpu_model=machine.cpu_model(),
-            cpu_count=machine.cores(),
-            memory_bytes=machine.memory_total_bytes(),
-            kernel=machine.kernel(),
-            architecture=machine.architecture(),
-        ),
+        host=read_host(),
         shape={name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.recorded_image},
         links_measured=links.measure_links(compose) if settings.values.get("LINKS") else [],
         settings=settings.public(),

@@ -9,6 +9,7 @@ from corda_lab.host import engine, plugins
 from corda_lab.host.processes import follow, last_line, last_lines, last_words
 from corda_lab.lab import cordapps, doctor, images, ownership, project, shape, start_cost
 from corda_lab.lab.addresses import urls
+from corda_lab.lab.checks import CheckKind, Level
 from corda_lab.lab.compose import Compose, Service
 from corda_lab.lab.links import show_links
 from corda_lab.lab.progress import StartProgress, events
@@ -55,14 +56,12 @@ def check_machine(settings: Settings) -> None:
     with ui.phase("Checking this machine"):
         checks = doctor.check_start(settings, without=left_out())
         for check in checks:
-            if check.level is doctor.Level.WARNING:
+            if check.level is Level.WARNING:
                 ui.warn(f"{check.name}: {check.finding}")
         error = doctor.blocking_error(checks)
         if error:
             raise error
-        ui.note(
-            "; ".join(f"{check.name}: {check.finding}" for check in checks if check.kind is not doctor.CheckKind.PORT)
-        )
+        ui.note("; ".join(f"{check.name}: {check.finding}" for check in checks if check.kind is not CheckKind.PORT))
 
 
 def build(settings: Settings, *services: str) -> None:

@@ -17,9 +17,11 @@ NOTE_TITLES: Mapping[Kind, str] = {
 
 
 def machine(host: Host) -> str:
-    """``2 cores of AMD EPYC, 24 GiB, Linux 6.1``."""
+    """``2 cores of AMD EPYC, 24 GiB, Linux 6.1, governor performance, turbo off``."""
     memory = "" if host.memory_bytes is None else f", {host.memory_bytes / 1024**3:.0f} GiB"
-    return f"{plural(host.cpu_count or 0, 'core')} of {host.cpu_model}{memory}, {host.kernel}"
+    governor = "" if host.governor is None else f", governor {host.governor}"
+    turbo = "" if host.turbo is None else f", turbo {'on' if host.turbo else 'off'}"
+    return f"{plural(host.cpu_count or 0, 'core')} of {host.cpu_model}{memory}, {host.kernel}{governor}{turbo}"
 
 
 def rerun_facts(manifest: Manifest) -> list[tuple[str, str]]:

@@ -46,13 +46,18 @@ class Image(ManifestPart):
 
 
 class Host(ManifestPart):
-    """The machine. Fields that the operating system does not report are None."""
+    """The machine. Fields that the operating system does not report are None.
+
+    Schemas 5 and 6 did not store ``governor`` (that of the CPU frequency, or several) and ``turbo``.
+    """
 
     cpu_model: str | None
     cpu_count: int | None
     memory_bytes: int | None
     kernel: str
     architecture: str
+    governor: str | None = None
+    turbo: bool | None = None
 
 
 class MeasuredLink(ManifestPart):

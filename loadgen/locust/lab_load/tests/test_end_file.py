@@ -21,6 +21,7 @@ FIRST = ProcessSummary(
     ended_at=21.0,
     users=3,
     requests=40,
+    rows=40,
     outcomes={"ok": 4, "expected": 2, "failed": 1, "unknown": 0},
     cpu_percent_max=50.0,
     exit_reason="completed",
@@ -31,7 +32,15 @@ FIRST = ProcessSummary(
     pool_free_min=1,
 )
 SECOND = replace(
-    FIRST, worker=2, started_at=9.5, spawned_at=12.0, ended_at=22.0, requests=60, lags=[(9000, 60)], pool_free_min=0
+    FIRST,
+    worker=2,
+    started_at=9.5,
+    spawned_at=12.0,
+    ended_at=22.0,
+    requests=60,
+    rows=60,
+    lags=[(9000, 60)],
+    pool_free_min=0,
 )
 
 

@@ -34,6 +34,7 @@ def test_a_summary_arrives_whole() -> None:
         ended_at=4.25,
         users=3,
         requests=10,
+        rows=10,
         outcomes={"ok": 4, "expected": 2, "failed": 1, "unknown": 0},
         cpu_percent_max=12.5,
         exit_reason="completed",

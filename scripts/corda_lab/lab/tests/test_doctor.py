@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from corda_lab.lab import cordapps, doctor
-from corda_lab.lab.doctor import GIB, CheckKind, Level, Publisher
+from corda_lab.lab.checks import Check, CheckKind, Level, failure, ok
+from corda_lab.lab.doctor import GIB, Publisher
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 
@@ -126,10 +127,8 @@ def test_finds_volumes_of_another_configuration() -> None:
 
 
 def test_one_error_tells_all_that_is_in_the_way() -> None:
-    assert doctor.blocking_error([doctor.ok("a", "fine"), doctor.Check("b", Level.WARNING, "hm")]) is None
-    error = doctor.blocking_error(
-        [doctor.failure("disk", "full", "free some"), doctor.failure("port 1", "taken", "stop it")]
-    )
+    assert doctor.blocking_error([ok("a", "fine"), Check("b", Level.WARNING, "hm")]) is None
+    error = doctor.blocking_error([failure("disk", "full", "free some"), failure("port 1", "taken", "stop it")])
     assert error is not None
     assert error.exit_code == 2
     assert [str(problem) for problem in error.problems] == ["disk: full. free some", "port 1: taken. stop it"]

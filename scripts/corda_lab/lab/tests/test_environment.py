@@ -2,6 +2,7 @@
 
 import pytest
 
+from corda_lab.host import frequency
 from corda_lab.lab import environment
 
 
@@ -15,3 +16,10 @@ from corda_lab.lab import environment
 )
 def test_reads_java_s_version(text: str, version: str) -> None:
     assert environment.parse_java_version(text) == version
+
+
+def test_the_host_has_the_governor_and_turbo_of_this_machine() -> None:
+    seen = frequency.read()
+    host = environment.read_host()
+    assert (host.governor, host.turbo) == (seen.governor, seen.turbo)
+    assert host.cpu_count

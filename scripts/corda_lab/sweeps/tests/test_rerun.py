@@ -83,6 +83,19 @@ def test_what_has_changed_is_listed_and_nothing_runs(
     assert len(repeated[0][1].changes) == 3
 
 
+def test_a_governor_that_was_not_stored_is_no_change_and_another_one_is() -> None:
+    def with_governor(governor: str | None, turbo: bool | None) -> Environment:
+        return changed(host=ENVIRONMENT.host.model_copy(update={"governor": governor, "turbo": turbo}))
+
+    known = with_governor("performance", False)
+    assert rerun.environment_changes(with_governor(None, None), known) == []
+    assert rerun.environment_changes(known, with_governor(None, None)) == []
+    assert rerun.environment_changes(with_governor("powersave", True), known) == [
+        "host, governor: powersave → performance",
+        "host, turbo: true → false",
+    ]
+
+
 def test_a_measured_round_trip_is_no_change() -> None:
     before, now = (
         changed(links_measured=[MeasuredLink(name="partya-partyb", wanted_ms=40.0, through_ms=ms, direct_ms=0.1)])

@@ -67,7 +67,7 @@ public final class StageCost {
 
     /** Times a notarised flow of two parties, which has more stages than most. */
     private static void time(StageRows rows, SecureHash transaction) {
-        StageTimer stages = new StageTimer();
+        StageTimer stages = StageTimer.running();
         stages.start();
         stages.enter(Stage.SELECT);
         stages.enter(Stage.BUILD);

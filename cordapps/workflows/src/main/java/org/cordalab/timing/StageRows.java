@@ -20,9 +20,14 @@ import org.slf4j.LoggerFactory;
  * Writes one line of JSON for every flow that has ended, to the file in the environment variable {@value
  * #FILE_VARIABLE}. Without the variable, there are no rows. A flow only puts its row into a bounded queue and never
  * waits; a single thread encodes and writes the rows.
+ *
+ * <p>While a file of the same name with the suffix {@value #SWITCH_SUFFIX} exists, stage timing is off: flows that are
+ * created meanwhile are not timed at all, so they also enter no {@link StageStatistics}. The thread that writes the rows
+ * looks for the file, so no flow does.
  */
 public final class StageRows implements StageRowsMBean {
     static final String FILE_VARIABLE = "LAB_STAGES_FILE";
+    static final String SWITCH_SUFFIX = ".off";
     static final int QUEUE_ROWS_MAX = 65_536;
     static final long FILE_BYTES_MAX = 512L * 1024 * 1024;
     static final long FLUSH_MILLIS = 500;
@@ -31,15 +36,24 @@ public final class StageRows implements StageRowsMBean {
     private static final StageRows INSTANCE = fromEnvironment();
 
     private final Path file;
+    private final Path offFile;
     private final BlockingQueue<Supplier<String>> queue = new ArrayBlockingQueue<>(QUEUE_ROWS_MAX);
     private final LongAdder written = new LongAdder();
     private final LongAdder dropped = new LongAdder();
+    private volatile boolean on;
 
     StageRows(Path file) {
         this.file = file;
+        this.offFile = file.resolveSibling(file.getFileName() + SWITCH_SUFFIX);
+        this.on = !Files.exists(offFile);
         Thread writer = new Thread(this::write, "stage-rows");
         writer.setDaemon(true);
         writer.start();
+    }
+
+    /** Returns whether a flow that is created now is timed. */
+    static boolean areTimed() {
+        return INSTANCE == null || INSTANCE.isOn();
     }
 
     /** Queues a row, which is encoded later. Drops it if there is no file or the queue is full. */
@@ -63,6 +77,11 @@ public final class StageRows implements StageRowsMBean {
     @Override
     public long getDropped() {
         return dropped.sum();
+    }
+
+    @Override
+    public boolean isOn() {
+        return on;
     }
 
     private static StageRows fromEnvironment() {
@@ -94,6 +113,7 @@ public final class StageRows implements StageRowsMBean {
                 }
                 if (row == null || System.nanoTime() - flushed > TimeUnit.MILLISECONDS.toNanos(FLUSH_MILLIS)) {
                     out.flush();
+                    on = !Files.exists(offFile);
                     flushed = System.nanoTime();
                 }
             }

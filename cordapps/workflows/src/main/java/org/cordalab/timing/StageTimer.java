@@ -12,11 +12,15 @@ import net.corda.core.utilities.ProgressTracker;
 /**
  * Measures how long one flow spends in each stage. It is part of the flow's checkpoints, so a flow that is restored
  * after a restart continues to count. It is not thread-safe: a flow runs on one thread at a time.
+ *
+ * <p>While stage timing is off ({@link StageRows}), a new timer is idle: it keeps nothing, and all of its methods return
+ * at once. It stays so for the whole flow.
  */
 public final class StageTimer {
     private static final int UNSET = 0;
 
-    private final long[] microsOfStage = new long[Stage.values().length];
+    // Null in an idle timer.
+    private final long[] microsOfStage;
     private final long createdMicros;
     private long startedMicros = UNSET;
     private long enteredMicros;
@@ -25,30 +29,57 @@ public final class StageTimer {
     private Stage stage = Stage.WAIT;
     private String transactionId;
 
+    private StageTimer(long[] microsOfStage, long createdMicros) {
+        this.microsOfStage = microsOfStage;
+        this.createdMicros = createdMicros;
+        this.enteredMicros = createdMicros;
+    }
+
+    /** Returns the timer of a flow that is created now. It is idle if stage timing is off. */
+    static StageTimer ofNewFlow() {
+        return StageRows.areTimed() ? running() : idle();
+    }
+
     /** Starts with {@link Stage#WAIT}. Must be created together with the flow. */
-    StageTimer() {
-        createdMicros = WallClock.micros();
-        enteredMicros = createdMicros;
+    static StageTimer running() {
+        return new StageTimer(new long[Stage.values().length], WallClock.micros());
+    }
+
+    static StageTimer idle() {
+        return new StageTimer(null, UNSET);
+    }
+
+    /** Returns whether nothing is measured. */
+    boolean isIdle() {
+        return microsOfStage == null;
     }
 
     /** Ends the current stage and begins {@code next}. The time of a stage that is entered again accumulates. */
     public void enter(Stage next) {
-        enter(next, WallClock.micros());
+        if (!isIdle()) {
+            enter(next, WallClock.micros());
+        }
     }
 
     /** Sets the flow's transaction. The last call counts. */
     public void transaction(SecureHash id) {
-        transactionId = id.toString();
+        if (!isIdle()) {
+            transactionId = id.toString();
+        }
     }
 
     /** Records that the notary's signature has arrived. */
     public void notarised() {
-        notarisedMicros = WallClock.micros();
+        if (!isIdle()) {
+            notarisedMicros = WallClock.micros();
+        }
     }
 
     /** Records that this node has committed the transaction. */
     public void recorded() {
-        recordedMicros = WallClock.micros();
+        if (!isIdle()) {
+            recordedMicros = WallClock.micros();
+        }
     }
 
     /**
@@ -56,7 +87,9 @@ public final class StageTimer {
      * observer is not part of a checkpoint. If a flow is restored during finality, the rest counts as finalising.
      */
     public void observe(FinalityFlow finality) {
-        finality.getProgressTracker().getChanges().subscribe(this::onChange, error -> {});
+        if (!isIdle()) {
+            finality.getProgressTracker().getChanges().subscribe(this::onChange, error -> {});
+        }
     }
 
     private void onChange(ProgressTracker.Change change) {
@@ -75,11 +108,16 @@ public final class StageTimer {
     }
 
     void start() {
-        startedMicros = WallClock.micros();
-        enter(Stage.OTHER, startedMicros);
+        if (!isIdle()) {
+            startedMicros = WallClock.micros();
+            enter(Stage.OTHER, startedMicros);
+        }
     }
 
-    /** Ends the last stage and returns the times in microseconds since 1970, and the durations in microseconds. */
+    /**
+     * Ends the last stage and returns the times in microseconds since 1970, and the durations in microseconds. An idle
+     * timer has none to return.
+     */
     Timing end(String outcome) {
         long ended = WallClock.micros();
         enter(stage, ended);

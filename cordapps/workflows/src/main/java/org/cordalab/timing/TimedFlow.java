@@ -17,7 +17,7 @@ import net.corda.core.transactions.SignedTransaction;
  */
 public abstract class TimedFlow<T> extends FlowLogic<T> {
     // Created with the flow, on the RPC thread, so that the wait for the flow thread is included.
-    private final StageTimer stages = new StageTimer();
+    private final StageTimer stages = StageTimer.ofNewFlow();
 
     /** Does the work of the flow. */
     @Suspendable
@@ -79,6 +79,9 @@ public abstract class TimedFlow<T> extends FlowLogic<T> {
     }
 
     private void keep(String outcome) {
+        if (stages.isIdle()) {
+            return;
+        }
         Timing timing = stages.end(outcome);
         String role = getClass().isAnnotationPresent(InitiatedBy.class) ? "responder" : "initiator";
         StageStatistics.record(getClass().getSimpleName(), role, timing);

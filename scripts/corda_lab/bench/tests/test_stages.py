@@ -1,6 +1,6 @@
 """The output of the benchmark of stage timing."""
 
-from corda_lab.bench.overhead import StageCost, parse_stage_cost
+from corda_lab.bench.stages import StageCost, parse_stage_cost
 
 
 def test_reads_the_batches_among_other_lines() -> None:

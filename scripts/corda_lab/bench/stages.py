@@ -26,7 +26,7 @@ class StageCost:
     """Stage rows that were lost so far."""
 
 
-def stages(settings: Settings) -> None:
+def measure(settings: Settings) -> None:
     """Measure the cost of timing a flow's stages in a JVM of the node's image, and print it. Raises LabError."""
     with ui.phase("Measuring the cost of stage timing, in a container of the node's image"):
         done = Compose(settings).run(
