@@ -278,7 +278,7 @@ def test_the_document_has_a_section_for_the_file(tmp_path: Path) -> None:
     changed = with_changed(bench(), "stages", 1, 1, problem="it failed", host_stolen_percent=12.0)
     report.write([store(changed, tmp_path)], tmp_path / "performance.md")
     text = (tmp_path / "performance.md").read_text(encoding="utf-8")
-    assert "## The cost of recording, monitoring and stage timing" in text
+    assert "## Recording, monitoring and stage timing" in text
     assert "### iou, 20 in flight (20260102T030405Z-overhead)" in text
     assert "| monitoring |" in text
     assert "- block 1, place 1, stage timing on: it failed" in text
