@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -31,6 +32,7 @@ vary: {load.users: [1, 2]}
 repeats: 2
 fresh: shape
 retries: 0
+condition: {load: {users: 4}, for: {min: 6s, max: 8s}}
 warm_up: {min: 4s, max: 4s}
 measure: {min: 8s, max: 8s}
 """
@@ -101,8 +103,25 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
         assert step["costs"]["sent_bytes_per_flow"]["PartyB"] > 0
         assert step["costs"]["database_bytes_per_state"].keys() >= {"PartyA", "PartyB"}
     assert set(pl.read_parquet(run / "requests.parquet")["step"].unique()) == {1, 2, 3, 4}
+    assert_nodes_were_conditioned_after_every_start(run, steps)
     environments = json.loads((run / "run.json").read_text())["environments"]
     assert len(environments) == 1, "every life ran on the same images and the same shape"
+
+
+def assert_nodes_were_conditioned_after_every_start(run: Path, steps: list[dict[str, Any]]) -> None:
+    """A lab was started before the first step, and again for the first step that every resumed sweep ran."""
+    first = {step["index"]: step["conditioning"] for step in steps if step["conditioning"]}
+    assert set(first) == {1, *range(2, min(KILLS + 2, STEPS + 1))}
+    rows, requests = (pl.read_parquet(run / f"{name}.parquet") for name in ("conditioning", "requests"))
+    assert rows.schema == requests.schema
+    done = rows.filter(pl.col("outcome") == "ok").group_by("step").len()
+    assert dict(done.iter_rows()) == {index: before["flows"] for index, before in first.items()}
+    assert all(before["flows"] > 0 and before["load"]["users"] == 4 for before in first.values())
+    # Its flows are on the ledger, but none of them is counted, or among the rows of a step.
+    assert set(rows["tx_id"].drop_nulls()).isdisjoint(requests["tx_id"].drop_nulls())
+    for step in steps:
+        before = rows.filter(pl.col("step") == step["index"])["ended_at"]
+        assert before.is_empty() or before.max() < step["window"]["load_started_at"]
 
 
 def test_its_report_opens_and_it_is_no_different_from_itself(lab: Lab, browser: Browser) -> None:

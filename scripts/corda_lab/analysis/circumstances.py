@@ -93,10 +93,12 @@ def surroundings(environment: Environment) -> dict[str, dict[str, str]]:
 def measuring(run: StoredRun) -> dict[str, str]:
     """How a run measured: the rules of a sweep for warm-up, duration, repeats and order; the times of a single run."""
     if run.is_sweep:
-        names = {"warm_up", "measure", "own_spans", "repeats", "order", "fresh", "confidence"}
+        names = {"condition", "warm_up", "measure", "own_spans", "repeats", "order", "fresh", "confidence"}
         search = run.sweep.find_max.asked if run.sweep.find_max else {}
         return dict(flat({**run.sweep.model_dump(include=names, exclude_none=True), "find_max": search}))
-    return {"warm_up.seconds": f"{run.steps[0].warm_up.seconds_max:g}", "repeats": "1"}
+    step = run.steps[0]
+    before = {"condition": f"at most {step.conditioning.seconds_max:g} s"} if step.conditioning else {}
+    return {**before, "warm_up.seconds": f"{step.warm_up.seconds_max:g}", "repeats": "1"}
 
 
 def environment_differences(

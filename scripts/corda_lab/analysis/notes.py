@@ -6,6 +6,7 @@ from typing import Literal
 
 from corda_lab.analysis.points import Point, points
 from corda_lab.analysis.wording import ended, steps_words
+from corda_lab.results.manifest import SweepPlan
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import reasons
 from corda_lab.steps.counts import BRIDGE
@@ -35,8 +36,7 @@ def notes(run: StoredRun) -> list[Note]:
     """Why steps failed or are invalid, and the warnings of the valid steps: each reason once, with its steps."""
     found = []
     if run.sweep.quick:
-        text = "every point was measured only once, and briefly (--quick): do not quote these values."
-        found.append(Note("warning", text))
+        found.append(Note("warning", quick_words(run.sweep)))
     kinds: dict[Kind, Callable[[StepEntry], Sequence[Reason]]] = {
         "failed": failures,
         "invalid": lambda step: step.validity.reasons,
@@ -59,6 +59,13 @@ def notes(run: StoredRun) -> list[Note]:
         ]
         found += error_notes(run) if kind == "failed" else []
     return found + speed_notes(points(run))
+
+
+def quick_words(sweep: SweepPlan) -> str:
+    """What a short form is. Before version 0.2, it measured every point once."""
+    if sweep.repeats == 1 and sweep.find_max is None:
+        return "every point was measured only once, and briefly (--quick): do not quote these values."
+    return "this is the short form of the sweep (--quick), with fewer points or shorter steps than the whole one."
 
 
 BRIDGE_COST_RATIO_MAX = 1.3

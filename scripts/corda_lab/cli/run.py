@@ -16,11 +16,20 @@ from corda_lab.text import tables, ui
 from corda_lab.text.words import count_words
 
 if TYPE_CHECKING:
+    from corda_lab.steps.conditioning import Conditioning
     from corda_lab.steps.entry import StepEntry
 
 
-QUICKSTART = {"users": 8, "warm_up": 30.0, "warm_up_max": 180.0, "duration": 60.0}
+QUICKSTART = {"users": 8, "warm_up": 10.0, "warm_up_max": 60.0, "duration": 60.0}
 """The options of the first load. Eight users saturate two cores, and each completes many flows within a minute."""
+QUICKSTART_CONDITIONING_SECONDS_MAX = 90.0
+"""The longest load that conditions the nodes before the first one. Then its warm-up is short."""
+
+
+CONDITION_HELP = (
+    "First bring the nodes to where they stay: the same load, until throughput is steady, for at most four "
+    "minutes. Its rows are stored, but not measured."
+)
 
 
 def _ms(value: float | None) -> str:
@@ -49,12 +58,13 @@ def _show_errors(step: "StepEntry") -> None:
 
 def _show_run(folder: Path, step: "StepEntry") -> None:
     """Print the summary at the end of a run."""
-    from corda_lab.steps.build import warm_up_words
+    from corda_lab.steps.build import conditioning_words, warm_up_words
     from corda_lab.steps.failures import unwanted_words
 
     latency, counted, requests = step.latency_ms, step.counts, step.requests
 
-    vaults = "".join(f", vault of {node} {count}" for node, count in counted.vaults.items())
+    counts = {"generator": counted.generator, "bridge": counted.bridge, "node": counted.node}
+    counts |= {f"vault of {node}": count for node, count in counted.vaults.items()}
     agree = "[green]they agree[/green]" if counted.agree else "[red]they differ[/red]"
     states = step.throughput_states_per_second
     ui.console.print()
@@ -63,6 +73,8 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
         f"{step.throughput_per_second:.2f} flows/s over {step.window.seconds:.0f} s"
         + ("" if states is None else f", {states:.2f} states/s"),
     )
+    if step.conditioning is not None:
+        line("conditioned", conditioning_words(step.conditioning))
     if step.warm_up.seconds_max > step.warm_up.seconds_min:
         line("warm-up", warm_up_words(step.warm_up))
     for part in step.parts if len(step.parts) > 1 else []:
@@ -86,8 +98,7 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
     _show_errors(step)
     line(
         "four counts",
-        f"generator {counted.generator}, bridge {count_words(counted.bridge)}, node {count_words(counted.node)}"
-        f"{vaults}: {agree}",
+        ", ".join(f"{name} {count_words(count)}" for name, count in counts.items()) + f": {agree}",
     )
     consensus = step.stages.consensus_latency_ms
     if consensus.count:
@@ -101,10 +112,10 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
     ui.console.print(f"[bold]report[/bold]       {folder / 'report.html'}")
 
 
-def _run(options: load.LoadOptions, settings: Settings) -> None:
+def _run(options: load.LoadOptions, settings: Settings, before: "Conditioning | None") -> None:
     from corda_lab.runs import execute
 
-    folder, step = execute.execute(options, settings)
+    folder, step = execute.execute(options, settings, before=before)
     _show_run(folder, step)
     if not step.verdict.passed:
         raise typer.Exit(1)
@@ -114,21 +125,23 @@ def _run(options: load.LoadOptions, settings: Settings) -> None:
 def quickstart(images: ImagesOption = None) -> None:
     """Go from nothing to a first result: start the lab, run the IOU workload and write a report.
 
-    Installs and builds whatever is missing. The warm-up lasts until throughput is steady, at most three minutes; then
-    the workload is measured for one minute.
+    Installs and builds whatever is missing. A load conditions the nodes for up to one and a half minutes. After a
+    warm-up until throughput is steady, of up to one minute, the workload is measured for one minute.
 
     Example: `scripts/lab quickstart`
     """
     from corda_lab.lab import lifecycle
     from corda_lab.lab.compose import Compose
     from corda_lab.results import folders
-    from corda_lab.runs import execute, leftovers
+    from corda_lab.runs import conditioning, execute, leftovers
 
     settings = load_settings()
     folders.require_writable()
     lifecycle.up(settings, forced_images(images))
     leftovers.collect(Compose(settings))
-    folder, step = execute.execute(load_options("iou", QUICKSTART), settings)
+    options = load_options("iou", QUICKSTART)
+    before = conditioning.before_run(options, QUICKSTART_CONDITIONING_SECONDS_MAX)
+    folder, step = execute.execute(options, settings, before=before)
     _show_run(folder, step)
     ui.console.print()
     table = tables.table("phase", "seconds", numbers=["seconds"])
@@ -152,6 +165,7 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override an argument of the workload. Repeatable."),
     ] = None,
+    condition: Annotated[bool, typer.Option("--condition", help=CONDITION_HELP)] = False,
     **given: Any,
 ) -> None:
     """Run a workload against the lab, and store its rows, metrics, values and report in results/.
@@ -159,11 +173,16 @@ def run(
     Exit status 0 if no request failed and the counts agree, otherwise 1. The rows of a run that fails or is interrupted
     are kept in results/unfinished/; see `scripts/lab list`.
 
-    Example: `scripts/lab run iou --users 40 --duration 2m --warm-up 30s`
+    Nodes that have just been started become faster for some minutes. --condition waits for that.
+
+    Example: `scripts/lab run iou --users 40 --duration 2m --warm-up 30s --condition`
 
     Open load: `scripts/lab run iou --arrivals poisson --rate 5 --users 100`
     """
-    _run(load_options(workload, given, settings=settings), load_settings())
+    from corda_lab.runs import conditioning
+
+    options = load_options(workload, given, settings=settings)
+    _run(options, load_settings(), conditioning.before_run(options) if condition else None)
 
 
 def rerun(

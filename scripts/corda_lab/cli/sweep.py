@@ -7,7 +7,7 @@ import typer
 from corda_lab.cli.options import ImagesOption, forced_images
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
-from corda_lab.sweeps.file import QUICK_MEASURE_SECONDS, QUICK_WARM_UP_SECONDS
+from corda_lab.sweeps.schema import QUICK_REPEATS_MIN
 from corda_lab.text import ui
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 DETECT_HELP = "Run nothing; show how many repeats it takes to see a difference this small, such as 5%."
 QUICK_HELP = (
-    f"Run every point once (at most {QUICK_WARM_UP_SECONDS:g} s warm-up, {QUICK_MEASURE_SECONDS:g} s measured): "
-    "a test, not a measurement."
+    "Run the short form that `quick` in the sweep file describes: fewer points or seconds, but at least "
+    f"{QUICK_REPEATS_MIN} repeats."
 )
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from corda_lab.analysis.notes import Kind
 from corda_lab.results.manifest import Environment, Host, Manifest
-from corda_lab.steps.entry import LoadEntry
+from corda_lab.steps.build import conditioning_words
+from corda_lab.steps.entry import ConditioningEntry, LoadEntry
 from corda_lab.text.words import plural
 
 NOTE_TITLES: Mapping[Kind, str] = {
@@ -54,3 +55,8 @@ def load_facts(load: LoadEntry) -> str:
             f"dropped when more than {load.late_max_seconds:g} s late{by}, seed {load.seed}"
         )
     return f"closed, {plural(load.users, 'user')}, pacing {load.pacing_seconds:g} s{by}, seed {load.seed}"
+
+
+def conditioning_facts(before: ConditioningEntry | None) -> str:
+    """``412 iou flows in 58 s, then steady (closed, 8 users, pacing 0 s, seed 1)``: what conditioned the nodes."""
+    return "none" if before is None else f"{conditioning_words(before)} ({load_facts(before.load)})"

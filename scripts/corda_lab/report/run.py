@@ -8,7 +8,7 @@ from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
 from corda_lab.report import charts_run, commands, costs
 from corda_lab.report.chart import Chart
-from corda_lab.report.facts import environment_facts, load_facts, machine, rerun_facts
+from corda_lab.report.facts import conditioning_facts, environment_facts, load_facts, machine, rerun_facts
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
@@ -202,6 +202,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
         *rerun_facts(manifest),
         ("Load", load_facts(load)),
         ("Overrides", ", ".join(f"{key}={value}" for key, value in load.overrides.items()) or "none"),
+        ("Conditioning", conditioning_facts(step.conditioning)),
         ("Time", f"warm-up {warm_up_words(step.warm_up)}; measuring window {window.seconds:.0f} s"),
         ("Started", manifest.started_at),
         (
@@ -303,6 +304,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "data": {"charts": drawn, "spans": [span]},
         "stage_meanings": STAGE_MEANINGS,
         "has_stage_rows": run.stage_rows() is not None,
+        "has_conditioning": step.conditioning is not None,
         "up_command": commands.up(environment.shape),
         **limits_and_costs(run),
     }

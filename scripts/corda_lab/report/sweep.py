@@ -8,12 +8,13 @@ import polars as pl
 from corda_lab.analysis import conclusions, notes, saturation, values, wording
 from corda_lab.analysis.conclusions import Conclusion
 from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
-from corda_lab.analysis.significance import MetricComparisons, is_paired
+from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
-from corda_lab.report.facts import NOTE_TITLES, environment_facts, load_facts, rerun_facts
-from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan, Span
+from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts
+from corda_lab.report.plan_facts import ends, plan_facts
+from corda_lab.results.manifest import Environment, MeasuredLink
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
@@ -21,7 +22,6 @@ from corda_lab.text.words import (
     STAGE_MEANINGS,
     count_words,
     length,
-    listed,
     milliseconds,
     per_second,
     percent,
@@ -151,6 +151,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "repeat": step.repeat,
                 "phase": step.phase,
                 "at": length(step.window.load_started_at - origin),
+                "conditioning": conditioning_facts(step.conditioning) if step.conditioning else "",
                 "warm_up": f"{warm_up.cut_seconds:.0f} s" + ("" if warm_up.found else " (no end found)"),
                 "seconds": f"{step.window.seconds:.0f} s",
                 "precision": precision_words(step.precision),
@@ -164,11 +165,17 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "law": law,
                 "load": load_facts(step.load),
                 "uses": step.resources,
-                "run_command": commands.run(step),
+                "run_command": run_command(run, step),
                 "up_command": commands.up(run.environment(step).shape),
             }
         )
     return found
+
+
+def run_command(run: StoredRun, step: StepEntry) -> str:
+    """The command that runs the load of a step again, on nodes that are as warm as they were."""
+    is_conditioned = run.sweep.condition is not None and step.warm_up.seconds_max > 0
+    return commands.run(step) + (" --condition" if is_conditioned else "")
 
 
 def reasons_of(step: StepEntry) -> list[tuple[str, str]]:
@@ -208,11 +215,6 @@ def link_facts(environments: Sequence[Environment]) -> Iterator[tuple[str, str]]
         yield f"Link {name}", f"round trip {ends(through)} ms, without the proxy {ends(direct)} ms"
 
 
-def ends(texts: Sequence[str]) -> str:
-    """The first and the last of sorted texts: ``43.0 to 43.2``; a single text as it is."""
-    return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
-
-
 def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
     """The environments of a sweep, each with its steps.
 
@@ -241,66 +243,6 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-LABS = {
-    "repeat": "a new one for every repeat of a shape",
-    "shape": "a new one for every shape; the intervals do not include the variation between two starts of a shape",
-    "step": "a new one for every step",
-}
-"""When a lab was started, by ``fresh`` of the sweep file."""
-
-
-def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
-    """The plan of a sweep, as (name, text)."""
-    sweep = run.sweep
-    methods = listed(list(dict.fromkeys(step.warm_up.method for step in run.steps)))
-    found = [
-        *rerun_facts(run.manifest),
-        ("Order", f"{sweep.order}, seed {sweep.seed}; {plural(sweep.repeats, 'repeat')} of each point"),
-        ("Labs", LABS[sweep.fresh]),
-        ("Warm-up", f"{span(sweep.warm_up)} (method: {methods})"),
-        ("Measuring window", until(sweep.measure)),
-        *(
-            (f"{heading}, {name}", words)
-            for name, own in sweep.own_spans.items()
-            for heading, words in (("Warm-up", span(own.warm_up)), ("Measuring window", until(own.measure)))
-            if words
-        ),
-        ("Intervals", interval_method(run)),
-        ("Comparisons", "paired by repeat" if is_paired(run) else "unpaired, because repeats were not interleaved"),
-    ]
-    if sweep.thresholds:
-        found.append(("Thresholds", ", ".join(f"{name} {value}" for name, value in sweep.thresholds.items())))
-    if sweep.find_max:
-        asked = sweep.find_max.asked.items()
-        found.append(("Search", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in asked)))
-        found += [(f"Outcome, {label}", outcome.reason or "–") for label, outcome in sweep.find_max.outcomes.items()]
-    return found
-
-
-def span(planned: Span | None) -> str:
-    """A planned duration: ``1 min to 3 min``, or ``1 min``. Empty if it was not planned."""
-    if planned is None:
-        return ""
-    least, most = length(planned.seconds_min), length(planned.seconds_max)
-    return least if least == most else f"{least} to {most}"
-
-
-def until(planned: MeasureSpan | None) -> str:
-    """The planned measuring window, and the precision that ends it early. Empty if it was not planned."""
-    precision = planned.precision if planned else None
-    return span(planned) + (f", ending early once throughput is known to ±{100 * precision:g} %" if precision else "")
-
-
-def interval_method(run: StoredRun) -> str:
-    """How the intervals were computed."""
-    methods = {point.estimate(name).method for point in points(run) for name in METRICS}
-    known = sorted(method for method in methods if method)
-    return (
-        f"{wording.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if one is 0): "
-        f"{listed(known) or 'none, because each point has one repeat'}"
-    )
 
 
 def difference_rows(judged: MetricComparisons) -> list[dict[str, str]]:
@@ -384,6 +326,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "step_rows": step_rows(run),
         "environments": environment_rows(run),
         "plan_facts": plan_facts(run),
+        "has_conditioning": any(step.conditioning for step in run.steps),
         "has_stage_rows": (run.folder / "stages.parquet").is_file(),
         "is_open": any(step.open_load for step in run.steps),
         "busy": percent,

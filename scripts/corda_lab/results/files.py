@@ -13,10 +13,15 @@ import corda_lab
 from corda_lab.errors import LabError
 from corda_lab.results import folders
 from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
-from corda_lab.steps.entry import StepEntry
+from corda_lab.steps import validity
+from corda_lab.steps.entry import ConditioningEntry, StepEntry
 from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.reasons import Reason
 from corda_lab.steps.rows import NO_DROPS
 from corda_lab.text import ui
+
+CONDITIONING_TABLE = "conditioning.parquet"
+"""The rows of the loads that conditioned the nodes, with the columns of ``requests.parquet``."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,20 @@ class Measured:
     workload_text: str
     drops: pl.Series = field(default_factory=lambda: NO_DROPS)
     """The intended starts of the dropped arrivals of open load, in unix seconds."""
+    conditioning: pl.DataFrame | None = None
+    """The rows of the load that conditioned the nodes before this step, if there was one."""
+
+    def after(self, entry: ConditioningEntry, requests: pl.DataFrame) -> "Measured":
+        """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
+
+        No value of the step changes.
+        """
+        conditioned = replace(self, step=self.step.updated(conditioning=entry), conditioning=requests)
+        return conditioned.with_warnings(validity.conditioning_warnings(self.step, entry))
+
+    def with_warnings(self, warnings: Sequence[Reason]) -> "Measured":
+        """A copy with further warnings."""
+        return self.with_step(self.step.updated(flags=[*self.step.flags, *warnings]))
 
     def with_step(self, step: StepEntry) -> "Measured":
         """A copy with another entry."""
@@ -113,6 +132,9 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     drops = drop_table(steps)
     if drops.height:
         drops.write_parquet(folder / "drops.parquet")
+    before = [with_step(one.conditioning, one.step) for one in steps if one.conditioning is not None]
+    if before:
+        pl.concat(before).write_parquet(folder / CONDITIONING_TABLE)
     entries = [
         one.step.updated(environment=run.environments.index(one.environment)).model_dump(mode="json") for one in steps
     ]
@@ -128,6 +150,8 @@ def write_step(folder: Path, measured: Measured) -> None:
         measured.stage_rows.write_parquet(folder / "stages.parquet")
     if len(measured.drops):
         measured.drops.to_frame(NO_DROPS.name).write_parquet(folder / "drops.parquet")
+    if measured.conditioning is not None:
+        measured.conditioning.write_parquet(folder / CONDITIONING_TABLE)
     for name, content in (("step", measured.step), ("environment", measured.environment)):
         folders.write_json(folder / f"{name}.json", content.model_dump(mode="json"))
     folders.write_json(folder / "workload.json", {"name": measured.workload, "text": measured.workload_text})
@@ -135,12 +159,13 @@ def write_step(folder: Path, measured: Measured) -> None:
 
 def read_step(folder: Path) -> Measured:
     """Read a step that ``write_step`` wrote. Raises LabError if its files are damaged."""
-    stage_file, drop_file = folder / "stages.parquet", folder / "drops.parquet"
+    stage_file, drop_file, before = (folder / f"{name}.parquet" for name in ("stages", "drops", "conditioning"))
     workload = folders.read_object(folder / "workload.json")
     try:
         requests, metrics = (pl.read_parquet(folder / f"{name}.parquet") for name in ("requests", "metrics"))
         stage_rows = pl.read_parquet(stage_file) if stage_file.is_file() else None
         drops = pl.read_parquet(drop_file)[NO_DROPS.name] if drop_file.is_file() else NO_DROPS
+        conditioning = pl.read_parquet(before) if before.is_file() else None
     except (OSError, pl.exceptions.PolarsError) as error:
         raise LabError(
             f"{folder}: its tables cannot be read ({error})", "Delete this folder to measure it again."
@@ -154,6 +179,7 @@ def read_step(folder: Path) -> Measured:
         str(workload.get("name")),
         str(workload.get("text")),
         drops,
+        conditioning,
     )
 
 

@@ -95,6 +95,12 @@ class MeasureSpan(Span):
     precision: float | None
 
 
+class ConditionPlan(Span):
+    """The duration of the load that conditions the nodes of a new lab, and the fields of ``load`` that are its own."""
+
+    load: dict[str, ParameterValue] = {}
+
+
 class OwnSpans(ManifestPart):
     """The own durations of a named step. None means that those of the sweep apply."""
 
@@ -151,6 +157,8 @@ class SweepPlan(ManifestPart):
     order: str = "listed"
     seed: int | None = None
     fresh: Literal["shape", "repeat", "step"] = "shape"
+    condition: ConditionPlan | None = None
+    """None if nothing conditioned the nodes."""
     warm_up: Span | None = None
     measure: MeasureSpan | None = None
     own_spans: dict[str, OwnSpans] = {}

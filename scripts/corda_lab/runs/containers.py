@@ -316,7 +316,9 @@ def end_of(container: str) -> Iterator[ContainerEnd]:
 
 
 def stage_of(options: LoadOptions, elapsed_seconds: float) -> str:
-    """Return the stage of a load: ``warm-up``, ``measuring`` or ``not steady yet``."""
+    """Return the stage of a load: ``conditioning``, ``warm-up``, ``measuring`` or ``not steady yet``."""
+    if options.is_conditioning:
+        return "conditioning"
     if elapsed_seconds < options.warm_up_seconds_min:
         return "warm-up"
     stopping = options.stopping

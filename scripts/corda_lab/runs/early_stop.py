@@ -58,6 +58,8 @@ class EarlyStop:
         self, times: list[float], elapsed: float, stopping: Stopping, change_percent_max: float
     ) -> steady.WarmUp | None:
         """Return the warm-up, if a measuring window of the full duration after it is steady; otherwise None."""
+        if len(times) < stopping.completions_min:
+            return None
         found = steady.steady_window(
             times,
             started_at=0.0,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from corda_lab.clients.bridge import Bridge
-from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
+from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.host.calibration import calibrate
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
@@ -17,13 +16,16 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
-from corda_lab.runs import containers, unknown
+from corda_lab.runs import conditioning, containers, unknown
 from corda_lab.runs.collect import collect
+from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.runs.recording import Recording, recorded
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps.build import Observed, build_step
+from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
 from corda_lab.steps.load import LoadOptions
@@ -33,19 +35,12 @@ from corda_lab.text import ui
 
 
 @dataclass(frozen=True)
-class RunningLab:
-    """The running lab that a load is put on, and the clients of its parts."""
+class CheckedRun:
+    """A run that has passed all checks: the lab, the plan of the load, and the environment of the lab."""
 
-    settings: Settings
-    compose: Compose
-    bridge: Bridge
-    prometheus: Prometheus
-
-    @classmethod
-    def of(cls, settings: Settings, compose: Compose | None = None) -> "RunningLab":
-        """The lab with these settings. ``compose`` is its project if it is not the usual one."""
-        bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
-        return cls(settings, compose or Compose(settings), bridge, prometheus)
+    lab: RunningLab
+    plan: RunPlan
+    environment: Environment
 
 
 @dataclass(frozen=True)
@@ -66,20 +61,48 @@ class Observation:
         return Measured(step, *tables, self.environment, workload.name, text, drops=seen.drops)
 
 
-def measure(
-    run: PreparedRun, settings: Settings, recording: Recording, environment: Environment | None = None
-) -> Measured:
-    """Run a load and measure it, with its evidence in ``recording``. An interrupted load is stopped.
+def check(
+    run: PreparedRun,
+    settings: Settings,
+    recording: Recording,
+    environment: Environment | None = None,
+    conditioned: Conditioned | None = None,
+) -> CheckedRun:
+    """Make all checks of a run, and store what is known before its load in ``recording``. Raises LabError.
 
-    ``environment`` is that of the lab; it is read if it is None. Raises LabError.
+    ``environment`` is that of the lab; it is read if it is None. ``conditioned`` is the load before, if there was one.
     """
-    lab = RunningLab.of(shape.of_running(settings))
     with ui.phase("Checking the run"):
+        lab = RunningLab.of(shape.of_running(settings))
         planned = plan(run, lab.settings, lab.compose, lab.bridge)
         environment = environment or read_environment(lab.settings)
         ui.note(describe(planned))
         recording.begin(lab.compose, planned, environment)
-    return observe(lab, planned, environment, recording).measured()
+        if conditioned is not None:
+            recording.keep(files.CONDITIONING_TABLE, conditioned.requests)
+        return CheckedRun(lab, planned, environment)
+
+
+def measure(
+    run: PreparedRun,
+    settings: Settings,
+    recording: Recording,
+    environment: Environment | None = None,
+    conditioned: Conditioned | None = None,
+) -> Measured:
+    """Run a load and measure it. An interrupted load is stopped. Raises LabError. Arguments are those of ``check``."""
+    checked = check(run, settings, recording, environment, conditioned)
+    measured = observe(checked.lab, checked.plan, checked.environment, recording).measured()
+    return measured.after(conditioned.entry, conditioned.requests) if conditioned else measured
+
+
+def measure_cold(run: PreparedRun, settings: Settings, recording: Recording) -> Measured:
+    """Run a load and measure it, with a warning if its nodes are cold. Raises LabError."""
+    checked = check(run, settings, recording)
+    cold = conditioning.cold_nodes(checked.lab.prometheus, checked.plan.subject)
+    for one in cold:
+        ui.warn(str(one))
+    return observe(checked.lab, checked.plan, checked.environment, recording).measured().with_warnings(cold)
 
 
 def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording) -> Observation:
@@ -125,8 +148,12 @@ def set_up(compose: Compose, plan: RunPlan, names: LoadContainers, recording: Re
     recording.note("setup.json", list[SetupEntry], prepared)
 
 
-def execute(options: LoadOptions, settings: Settings, rerun: Rerun | None = None) -> tuple[Path, StepEntry]:
+def execute(
+    options: LoadOptions, settings: Settings, rerun: Rerun | None = None, before: Conditioning | None = None
+) -> tuple[Path, StepEntry]:
     """Run a load, measure it and store the results. Returns the run's folder and its step. Raises LabError.
+
+    ``before`` is the load that conditions the nodes first; without one, cold nodes are a warning.
 
     From before the load on, its evidence is in ``results/unfinished/<id>/``. It is deleted when the run's folder is
     complete, and stays if the run fails or is interrupted. So every other folder in ``results/`` is a complete run.
@@ -134,12 +161,25 @@ def execute(options: LoadOptions, settings: Settings, rerun: Rerun | None = None
     run = prepare(options)
     folders.require_writable()
     folders.require_free(run.identity)
+    conditioned = condition_first(before, settings) if before else None
     with recorded(folders.unfinished_folder() / run.identity) as recording:
-        measured = measure(run, settings, recording)
+        if conditioned is None:
+            measured = measure_cold(run, settings, recording)
+        else:
+            measured = measure(run, settings, recording, conditioned=conditioned)
         with ui.phase("Storing the results"):
             store(run.identity, measured, options, rerun)
     folders.remove_unfinished(recording.folder)
     return folders.find_run(run.identity), measured.step
+
+
+def condition_first(before: Conditioning, settings: Settings) -> Conditioned:
+    """Condition the nodes before a run. Its evidence stays in ``results/unfinished/`` if it fails. Raises LabError."""
+    run = prepare(before.until_steady)
+    folder = folders.unfinished_folder() / run.identity
+    found = conditioning.condition(run, settings, folder)
+    folders.remove_unfinished(folder)
+    return found
 
 
 def store(identity: str, measured: Measured, options: LoadOptions, rerun: Rerun | None) -> None:

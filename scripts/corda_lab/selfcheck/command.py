@@ -9,8 +9,9 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.runs import preflight
-from corda_lab.runs.execute import Observation, RunningLab, observe
+from corda_lab.runs.execute import Observation, observe
 from corda_lab.runs.recording import recorded
+from corda_lab.runs.running import RunningLab
 from corda_lab.selfcheck import truth
 from corda_lab.selfcheck.broken import BREAKAGES
 from corda_lab.selfcheck.cases import DURATION_SECONDS, LATE_MAX_SECONDS, RATE, WARM_UP_SECONDS, Case, all_cases

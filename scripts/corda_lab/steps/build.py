@@ -11,6 +11,7 @@ from corda_lab.steps import costs, counts, open_load, resolutions, rows
 from corda_lab.steps.entry import (
     PASSED,
     CalibrationEntry,
+    ConditioningEntry,
     CostsEntry,
     GeneratorEntry,
     PartEntry,
@@ -102,6 +103,12 @@ def warm_up_words(warm_up: WarmUpEntry) -> str:
     if warm_up.seconds_min == warm_up.seconds_max:
         return seconds
     return f"{seconds}, then steady" if warm_up.found else f"{seconds} (the longest allowed), not steady by then"
+
+
+def conditioning_words(before: ConditioningEntry) -> str:
+    """``412 iou flows in 58 s, then steady``: the load that conditioned the nodes."""
+    how = "then steady" if before.steady else "not steady by then"
+    return f"{before.flows:,} {before.workload} flows in {before.seconds:.0f} s, {how}"
 
 
 def warm_up_found(options: LoadOptions, times: list[float], started_at: float, stopped_at: float) -> steady.WarmUp:

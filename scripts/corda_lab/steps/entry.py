@@ -118,6 +118,21 @@ class WarmUpEntry(Entry):
     found: bool
 
 
+class ConditioningEntry(Entry):
+    """The load that brought the nodes to where they stay, before the first step on a lab. See ``runs.conditioning``.
+
+    ``seconds_min`` and ``seconds_max`` are the limits of its duration, ``flows`` the number of flows that it completed.
+    """
+
+    workload: str
+    load: LoadEntry
+    seconds_min: float
+    seconds_max: float
+    seconds: float
+    flows: int
+    steady: bool
+
+
 class PrecisionEntry(Entry):
     """Half the width of the interval of the mean throughput within the step, as a share of that mean."""
 
@@ -462,6 +477,8 @@ class StepEntry(RequestValues):
     load: LoadEntry
     setup: list[SetupEntry]
     window: WindowEntry
+    conditioning: ConditioningEntry | None = None
+    """None if nothing conditioned the nodes right before the step. Of the steps on a lab, only the first has it."""
     warm_up: WarmUpEntry
     precision: PrecisionEntry
     parts: tuple[PartEntry, ...]

@@ -44,7 +44,7 @@ class Stopping:
     ``duration_seconds_min``.
 
     With ``change_percent_max``, the warm-up also lasts until the throughput of the window's halves differs by no more
-    than that. The window then has its full duration.
+    than that, and until ``completions_min`` requests are done. The window then has its full duration.
     """
 
     warm_up_seconds_min: float
@@ -52,6 +52,7 @@ class Stopping:
     precision: float | None
     confidence: float
     change_percent_max: float | None = None
+    completions_min: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,6 +237,11 @@ class LoadOptions:
     def spawn_per_second(self) -> int:
         """Users that start per second. All users start within five seconds, or within a shorter warm-up."""
         return math.ceil(self.users / max(1.0, min(SPAWN_SECONDS_MAX, self.warm_up_seconds_min)))
+
+    @property
+    def is_conditioning(self) -> bool:
+        """Whether this load conditions nodes, so nothing of it is measured."""
+        return self.stopping is not None and self.stopping.completions_min > 0
 
     @property
     def warm_up_seconds_min(self) -> float:

@@ -33,6 +33,12 @@ SENTENCES: Mapping[str, str] = {
         "the generator was the limit: {dropped:,} arrivals were dropped although the pool had free places"
     ),
     "generator_failed": "the generator stopped the load with an error",
+    # Whether the nodes were warm.
+    "node_cold": (
+        "{node} had completed only {flows:,} flows since its start, and is still warming up (below {enough:,}); with"
+        " --condition, a load conditions the nodes first"
+    ),
+    "conditioning_not_steady": "the nodes were not steady yet when their conditioning ended after {seconds:.0f} s",
     # Whether the load was steady.
     "littles_law_unknown": "Little's law cannot be checked: no request ended in the measuring window",
     "littles_law_off": ("Little's law is off by {percent:+.1f} %: the load was not steady, or requests were lost"),

@@ -2,8 +2,9 @@
 
 import math
 
+from corda_lab.stats.steady import STEADY_METHOD
 from corda_lab.steps import open_load, rows, stages
-from corda_lab.steps.entry import StepEntry, slowdown
+from corda_lab.steps.entry import ConditioningEntry, StepEntry, slowdown
 from corda_lab.steps.reasons import Reason, reason
 from lab_workload.load import ALL_FAILED
 
@@ -110,6 +111,15 @@ def slower_than(first: StepEntry, step: StepEntry) -> list[Reason]:
         return []
     factor = slowdown(before.before, now.before)
     return [reason("cpu_slower_than_first", factor=factor)] if factor and factor > SLOWDOWN_MAX else []
+
+
+def conditioning_warnings(step: StepEntry, before: ConditioningEntry) -> list[Reason]:
+    """The warning that the load before a step did not bring its nodes to where they stay.
+
+    Empty if it did, or if the step itself warmed up until it was steady.
+    """
+    was_steady = before.steady or (step.warm_up.method == STEADY_METHOD and step.warm_up.found)
+    return [] if was_steady else [reason("conditioning_not_steady", seconds=before.seconds)]
 
 
 def was_ended_for_failures(step: StepEntry) -> bool:

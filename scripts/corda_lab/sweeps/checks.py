@@ -5,10 +5,16 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from corda_lab.steps.conditioning import SECONDS_LEAST
 from corda_lab.sweeps.schema import (
+    CONDITION_TAGS,
+    ConditionFields,
     FindMaxFields,
+    ForFields,
     LoadFields,
     MeasureFields,
+    QuickFields,
+    QuickSearchFields,
     Scalar,
     ShapeFields,
     SpanFields,
@@ -27,12 +33,17 @@ from lab_workload.yaml_source import Source
 def _known_fields(location: Location) -> list[str]:
     model: type[BaseModel] = SweepFields
     for part in location:
-        if isinstance(part, str) and part in model.model_fields:
-            nested = _MODELS.get(part)
+        if isinstance(part, str) and part in _names(model):
+            nested = QuickSearchFields if (model, part) == (QuickFields, "find_max") else _MODELS.get(part)
             if nested is None:
                 return []
             model = nested
-    return list(model.model_fields)
+    return _names(model)
+
+
+def _names(model: type[BaseModel]) -> list[str]:
+    """Return the names of the fields, as they are in the file."""
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 _MODELS: Mapping[str, type[BaseModel]] = {
@@ -41,14 +52,23 @@ _MODELS: Mapping[str, type[BaseModel]] = {
     "steps": StepFields,
     "warm_up": SpanFields,
     "measure": MeasureFields,
+    "condition": ConditionFields,
+    "for": ForFields,
+    "quick": QuickFields,
     "thresholds": ThresholdFields,
     "find_max": FindMaxFields,
 }
 
 
+_ALTERNATIVES = ("constrained-str", "str", *CONDITION_TAGS)
+"""What pydantic adds to a location to name one of several types that a field may have."""
+
+
 def problem(detail: Any, source: Source) -> Problem:
     """Reword an error of pydantic as a problem of a sweep file."""
-    location: Location = tuple(part for part in detail["loc"] if part not in ("constrained-str", "str"))
+    location: Location = tuple(part for part in detail["loc"] if part not in _ALTERNATIVES)
+    if location and location[-1] == "condition":
+        return source.problem(location, f"must be none or have the fields load and for, but is {detail['input']!r}")
     return field_problem({**detail, "loc": location}, source, _known_fields(location[:-1]))
 
 
@@ -149,13 +169,62 @@ def _is_set(step: StepFields, key: str) -> bool:
     return name in given.get(group, {}) if name else group in given
 
 
-def _span_problems(fields: SweepFields | StepFields, where: Location, source: Source) -> list[Problem]:
+def _span_problems(fields: SweepFields | StepFields | QuickFields, where: Location, source: Source) -> list[Problem]:
     problems = []
     for name, span in (("warm_up", fields.warm_up), ("measure", fields.measure)):
         if span is not None and span.min > span.max:
             problems.append(source.problem((*where, name, "min"), f"must not be above {name}.max"))
     if fields.measure is not None and fields.measure.min < 1:
         problems.append(source.problem((*where, "measure", "min"), "must be at least 1s"))
+    if not isinstance(fields, StepFields) and isinstance(fields.condition, ConditionFields):
+        problems += _conditioning_problems(fields.condition, (*where, "condition", "for"), source)
+    return problems
+
+
+def _conditioning_problems(wanted: ConditionFields, where: Location, source: Source) -> list[Problem]:
+    limits = wanted.duration
+    problems = [
+        source.problem((*where, name), "must be a whole number of seconds")
+        for name, seconds in (("min", limits.min), ("max", limits.max))
+        if seconds != int(seconds)
+    ]
+    if limits.max < SECONDS_LEAST:
+        problems.append(source.problem((*where, "max"), f"must be at least {SECONDS_LEAST:g}s"))
+    if limits.min > limits.max:
+        problems.append(source.problem((*where, "min"), f"must not be above condition.for.max ({limits.max:g}s)"))
+    return problems
+
+
+def quick_problems(fields: SweepFields, source: Source) -> list[Problem]:
+    """Return the problems of ``quick``: what it names must be in the sweep."""
+    short = fields.quick
+    if short is None:
+        return []
+    problems = _span_problems(short, ("quick",), source)
+    for key, values in short.vary.items():
+        known = fields.vary.get(key)
+        if known is None:
+            has = ", ".join(fields.vary) or "no fields"
+            problems.append(source.problem(("quick", "vary", key), f"{key!r} is not in vary, which has {has}"))
+            continue
+        problems += [
+            source.problem(("quick", "vary", key, index), f"{value!r} is not in vary.{key}")
+            for index, value in enumerate(values)
+            if value not in known
+        ]
+    names = [step.name for step in fields.steps or ()]
+    problems += [
+        source.problem(("quick", "steps", index), f"there is no step {name!r}" + (did_you_mean(name, names) or ""))
+        for index, name in enumerate(short.steps or ())
+        if name not in names
+    ]
+    if fields.find_max is None and short.find_max is not None:
+        problems.append(source.problem(("quick", "find_max"), "is only for a search, and the sweep has no find_max"))
+    if short.find_max is not None:
+        problems += _search_limit_problems(short.find_max, ("quick", "find_max"), source)
+    if fields.find_max is not None and short.repeats is not None:
+        text = "must not be set for a search, which confirms its own result"
+        problems.append(source.problem(("quick", "repeats"), text))
     return problems
 
 
@@ -166,12 +235,9 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
     problems = []
     if search.rate_min >= search.rate_max:
         problems.append(source.problem(("find_max", "rate_min"), "must be below find_max.rate_max"))
-    if search.precision < 0.01:
-        problems.append(source.problem(("find_max", "precision"), "must be at least 1%"))
+    problems += _search_limit_problems(search, ("find_max",), source)
     if fields.repeats > 1:
         problems.append(source.problem(("repeats",), "must not be set for a search, which confirms its own result"))
-    if search.confirm < 1 or search.confirm != int(search.confirm):
-        problems.append(source.problem(("find_max", "confirm"), "must be a whole number of seconds, at least 1s"))
     if fields.thresholds != ThresholdFields():
         problems.append(source.problem(("thresholds",), "must not be set for a search; set its limits in find_max"))
     if fields.load.given("rate") is not None or "load.rate" in fields.vary:
@@ -185,4 +251,13 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
         problems.append(source.problem(("find_max",), "needs open load; set load.arrivals to poisson or constant"))
     if search.p50_max is None and search.p95_max is None and search.p99_max is None:
         problems.append(source.problem(("find_max",), "needs a limit; set p50_max, p95_max or p99_max"))
+    return problems
+
+
+def _search_limit_problems(search: FindMaxFields | QuickSearchFields, where: Location, source: Source) -> list[Problem]:
+    problems = []
+    if search.precision is not None and search.precision < 0.01:
+        problems.append(source.problem((*where, "precision"), "must be at least 1%"))
+    if search.confirm is not None and (search.confirm < 1 or search.confirm != int(search.confirm)):
+        problems.append(source.problem((*where, "confirm"), "must be a whole number of seconds, at least 1s"))
     return problems

@@ -16,14 +16,16 @@ from corda_lab.paths import CONFIGS, ROOT
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import Rerun
 from corda_lab.stats.power import POWER, REPEATS_MAX
-from corda_lab.sweeps import execute, find_max, plan, store
+from corda_lab.steps.parameters import value_words
+from corda_lab.sweeps import estimate, execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.lab import Lab
+from corda_lab.sweeps.lab import Lab, admitting
 from corda_lab.sweeps.plan import CheckedPlan, SweepPoint
+from corda_lab.sweeps.schema import SweepFields
 from corda_lab.text import tables, ui
 from corda_lab.text.durations import format_duration
-from corda_lab.text.words import plural
+from corda_lab.text.words import listed, plural
 from lab_workload.names import did_you_mean
 
 SWEEPS = CONFIGS / "sweeps"
@@ -105,7 +107,7 @@ def begin(
     show_plan(sweep, checked, settings)
     with lock.held(settings.project):
         folders.require_writable()
-        lab = Lab(plan.admitting(sweep, settings), wanted.images, fresh=sweep.fields.fresh)
+        lab = Lab(admitting(sweep, settings), wanted.images, fresh=sweep.fields.fresh)
         if not wanted.replace:
             lab.require_replaceable()
         kept = execute.begin(sweep, checked, settings, rerun, images)
@@ -121,7 +123,7 @@ def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
         sweep = stored_sweep(kept)
         execute.require_unchanged(kept, sweep, settings)
         ui.note(f"{kept.identity}: {len(kept.done)} steps are complete")
-        lab = Lab(plan.admitting(sweep, settings), wanted.images, fresh=sweep.fields.fresh)
+        lab = Lab(admitting(sweep, settings), wanted.images, fresh=sweep.fields.fresh)
         if not wanted.replace:
             lab.require_replaceable()
         return run(sweep, kept, settings, lab)
@@ -206,7 +208,7 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
         described = labels.describe({**wanted.values, "CORDA_IMAGE": wanted.recorded_image}) if is_new else ""
         table.add_row(str(step.index), step.label, str(step.repeat), step.workload, described)
     tables.show(table)
-    left = plan.estimate(steps, settings, fresh=fields.fresh)
+    left = estimate.estimate(steps, settings, fresh=fields.fresh)
     least, most = minutes(left.seconds_min), minutes(left.seconds_max)
     between = most if least == most else f"{least} to {most}"
     until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max)
@@ -215,19 +217,38 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
         f"(until {until:%H:%M} at the latest), without image builds and set-ups",
         markup=False,
     )
+    ui.console.print(conditioning_words(fields, plural(left.conditionings, "start")), markup=False)
+
+
+def conditioning_words(fields: SweepFields, after: str = "every start") -> str:
+    """Describe the load that conditions the nodes. The estimate of the duration includes it."""
+    wanted = fields.condition
+    if wanted == "none":
+        return "Nothing conditions the nodes of a new lab."
+    own = listed(
+        [value_words(f"load.{name}", value) for name, value in wanted.load.model_dump(exclude_none=True).items()]
+    )
+    least, most = format_duration(wanted.duration.min), format_duration(wanted.duration.max)
+    return (
+        f"The nodes are conditioned after {after}, until they are steady, for "
+        + (most if least == most else f"{least} to {most}")
+        + ": the load of the step that follows"
+        + (f", with {own}" if own else "")
+    )
 
 
 def show_search(sweep: SweepFile, points: Sequence[SweepPoint]) -> None:
     """Print the limits of a search."""
     search = sweep.fields.find_max
     assert search is not None
-    probe_seconds = max(point.warm_up.max + point.measure.max for point in points) + plan.STEP_OVERHEAD_SECONDS
+    probe_seconds = max(point.warm_up.max + point.measure.max for point in points) + estimate.STEP_OVERHEAD_SECONDS
     ui.console.print(
         f"{len(points)} search{'es' if len(points) > 1 else ''} from {search.rate_min:g}/s to {search.rate_max:g}/s: "
         f"{', '.join(point.label for point in points)}. At most {search.steps_max} steps each, "
         f"at most {minutes(probe_seconds)} per probe.",
         markup=False,
     )
+    ui.console.print(conditioning_words(sweep.fields), markup=False)
 
 
 def minutes(seconds: float) -> str:

@@ -11,11 +11,21 @@ from corda_lab.lab import addresses
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results import files, folders, stored
-from corda_lab.results.manifest import MeasureSpan, OwnSpans, Rerun, SearchOutcome, SearchPlan, Span, SweepPlan
+from corda_lab.results.manifest import (
+    ConditionPlan,
+    MeasureSpan,
+    OwnSpans,
+    Rerun,
+    SearchOutcome,
+    SearchPlan,
+    Span,
+    SweepPlan,
+)
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import sentences
 from corda_lab.sweeps import plan, store
+from corda_lab.sweeps.estimate import estimate
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.lab import Lab
@@ -54,6 +64,7 @@ def sweep_manifest(sweep: SweepFile, search: dict[str, SearchOutcome] | None) ->
         order=fields.order,
         seed=fields.seed,
         fresh=fields.fresh,
+        condition=_conditioning(fields),
         warm_up=_warm_up(fields),
         measure=_measure(fields),
         own_spans={
@@ -64,6 +75,15 @@ def sweep_manifest(sweep: SweepFile, search: dict[str, SearchOutcome] | None) ->
         thresholds=stored_fields["thresholds"],
         find_max=None if fields.find_max is None else SearchPlan(**stored_fields["find_max"], outcomes=search or {}),
     )
+
+
+def _conditioning(fields: SweepFields) -> ConditionPlan | None:
+    """Return what the sweep sets of the load that conditions the nodes; None if nothing conditions them."""
+    wanted = fields.condition
+    if wanted == "none":
+        return None
+    load = wanted.load.model_dump(mode="json", exclude_none=True)
+    return ConditionPlan(load=load, seconds_min=wanted.duration.min, seconds_max=wanted.duration.max)
 
 
 def _warm_up(fields: SweepFields | StepFields) -> Span | None:
@@ -160,7 +180,7 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
         ui.note(f"{len(steps) - len(missing)} of {len(steps)} steps are already complete")
     for number, step in enumerate(missing):
         before = missing[number - 1] if number else None
-        left = plan.estimate(missing[number:], settings, fresh=sweep.fields.fresh, before=before)
+        left = estimate(missing[number:], settings, fresh=sweep.fields.fresh, before=before)
         progress = SweepProgress(len(steps), len(steps) - len(missing) + number, left.seconds_max)
         try:
             runner.step(step, progress.heading(step))

@@ -1,34 +1,17 @@
-"""Reads a sweep file, and shortens it for ``--quick``."""
+"""Reads a sweep file, and makes its short form for ``--quick``."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import ValidationError
 
 from corda_lab.errors import LabError
-from corda_lab.sweeps.checks import problem, vary_problems, whole_problems
-from corda_lab.sweeps.schema import SpanFields, SweepFields
+from corda_lab.sweeps.checks import problem, quick_problems, vary_problems, whole_problems
+from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, Condition, SweepFields
 from lab_workload.problems import WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields
 
-QUICK_WARM_UP_SECONDS = 30.0
-
-
-QUICK_MEASURE_SECONDS = 20.0
-
-
-QUICK_CONFIRM_SECONDS = 30.0
-
-
-QUICK_PRECISION = 0.2
-"""Precision of the searches in a quick sweep, which is a test and not a measurement."""
-
-
 QUICK_SUFFIX = "-quick"
-
-
-_Span = TypeVar("_Span", bound=SpanFields)
 
 
 @dataclass(frozen=True)
@@ -57,39 +40,42 @@ def read_sweep(path: Path) -> SweepFile:
 
 
 def quick(sweep: SweepFile) -> SweepFile:
-    """Return the sweep with the same points, but one short repeat of each: a test of the sweep and its report."""
-    fields = sweep.fields
-    steps = None
-    if fields.steps is not None:
-        steps = [
-            step.model_copy(
-                update={
-                    "warm_up": step.warm_up and _fixed(step.warm_up, QUICK_WARM_UP_SECONDS),
-                    "measure": step.measure and _fixed(step.measure, QUICK_MEASURE_SECONDS),
-                }
-            )
-            for step in fields.steps
-        ]
-    search = fields.find_max and fields.find_max.model_copy(
-        update={
-            "precision": max(QUICK_PRECISION, fields.find_max.precision),
-            "confirm": min(QUICK_CONFIRM_SECONDS, fields.find_max.confirm),
-        }
-    )
-    changes = {
-        "repeats": 1,
-        "steps": steps,
-        "warm_up": _fixed(fields.warm_up, QUICK_WARM_UP_SECONDS),
-        "measure": _fixed(fields.measure, QUICK_MEASURE_SECONDS),
-        "find_max": search,
+    """Return the short form of a sweep, with fewer points, repeats or seconds, as its ``quick`` says.
+
+    Raises LabError if the file has none: what may be left out without changing the question, only its author knows.
+    """
+    fields, short = sweep.fields, sweep.fields.quick
+    if short is None:
+        raise LabError(
+            f"{sweep.source.path}: quick: is missing, so --quick does not know what to leave out",
+            "Add it, for example `quick: {vary: {load.users: [1, 16]}, measure: {min: 20s, max: 20s}}`, or leave out "
+            "--quick.",
+        )
+    changes: dict[str, object] = {
+        "vary": {
+            key: [value for value in values if value in short.vary.get(key, values)]
+            for key, values in fields.vary.items()
+        },
+        "steps": fields.steps and [step for step in fields.steps if step.name in (short.steps or [step.name])],
     }
+    if fields.find_max is None:
+        changes["repeats"] = short.repeats or QUICK_REPEATS_MIN
+    elif short.find_max is not None:
+        given = {name: value for name, value in dict(short.find_max).items() if value is not None}
+        changes["find_max"] = fields.find_max.model_copy(update=given)
+    for name in ("warm_up", "measure"):
+        if (value := getattr(short, name)) is not None:
+            changes[name] = value
+    if short.condition is not None:
+        changes["condition"] = _condition(fields.condition, short.condition)
     return replace(sweep, fields=fields.model_copy(update=changes), is_quick=True)
 
 
-def _fixed(span: _Span, seconds_max: float) -> _Span:
-    """Return a fixed duration: the maximum, but at most ``seconds_max``. The series is too short to end it early."""
-    seconds = min(span.max, seconds_max)
-    return span.model_copy(update={"min": seconds, "max": seconds})
+def _condition(whole: Condition, short: Condition) -> Condition:
+    """Return what conditions the nodes in a short form: that of the whole sweep, with the fields that it sets."""
+    if whole == "none" or short == "none":
+        return short
+    return whole.model_copy(update={name: getattr(short, name) for name in short.model_fields_set})
 
 
 def _read(path: Path) -> SweepFile:
@@ -99,7 +85,7 @@ def _read(path: Path) -> SweepFile:
     except ValidationError as error:
         problems = [problem(detail, source) for detail in error.errors(include_url=False)]
         raise WorkloadError(in_file_order(problems)) from None
-    problems = [*vary_problems(fields, source), *whole_problems(fields, source)]
+    problems = [*vary_problems(fields, source), *whole_problems(fields, source), *quick_problems(fields, source)]
     if problems:
         raise WorkloadError(in_file_order(problems))
     return SweepFile(path.stem, fields, source, path.read_text(encoding="utf-8"))

@@ -4,13 +4,16 @@ import contextlib
 import time
 
 from corda_lab.errors import BAD_INPUT, FinalError, LabError
+from corda_lab.host import machine
 from corda_lab.lab import lifecycle, ownership, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import leftovers
+from corda_lab.runs.preflight import OUTSTANDING_MAX, OUTSTANDING_PER_CORE
 from corda_lab.sweeps import plan
+from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.sweeps.schema import Fresh
 
@@ -24,6 +27,8 @@ class Lab:
         self._fresh = fresh
         self._key: tuple[object, ...] | None = None
         self._environment: Environment | None = None
+        self.is_new = False
+        """Whether the lab was started for the last step that was prepared."""
         self.starts = 0
         self.started_at = 0.0
         """Unix seconds of the last start of the lab. Its Prometheus has no older data."""
@@ -42,10 +47,14 @@ class Lab:
         self._key = None
 
     def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
-        """Make sure that a lab with the shape of a step is running. Returns its settings and environment."""
+        """Make sure that a lab with the shape of a step is running. Returns its settings and environment.
+
+        ``is_new`` is true until a step has been prepared on the same lab again.
+        """
         wanted = plan.settings_of(step.variables, self.settings)
         key = step.lab_key(self._fresh)
-        if self._environment is None or self._key != key:
+        self.is_new = self._environment is None or self._key != key
+        if self._environment is None or self.is_new:
             self._key = None
             self._start(wanted)
             self.starts += 1
@@ -70,3 +79,17 @@ class Lab:
             # Whether the start succeeded or not, what exists now belongs to the sweep.
             with contextlib.suppress(LabError):
                 ownership.mark(wanted.project, ownership.present(wanted.project))
+
+
+def admitting(sweep: SweepFile, settings: Settings) -> Settings:
+    """Return settings with which the bridge admits every user of the closed load of a sweep and of its conditioning.
+
+    A sweep starts its own lab, and its steps must not differ in this, so the largest step decides for all.
+    """
+    steps = [plan.step_of(sweep, point, 1, 1) for point in plan.points_of(sweep)]
+    conditioning = [step.conditioning() for step in steps]
+    loads = [*(step.options("x") for step in steps), *(one.options for one in conditioning if one)]
+    users = max((load.users for load in loads if not load.is_open), default=0)
+    limit = settings[OUTSTANDING_MAX]
+    admitted = int(limit) if limit.isdecimal() else OUTSTANDING_PER_CORE * (machine.cores() or 1)
+    return settings if users <= admitted else settings.with_values({OUTSTANDING_MAX: str(users)})

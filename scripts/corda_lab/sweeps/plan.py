@@ -4,7 +4,7 @@ import hashlib
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.errors import LabError
-from corda_lab.host import machine
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import SIZE, variables_of
 from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.manifest import Rerun
-from corda_lab.runs.preflight import OUTSTANDING_MAX, OUTSTANDING_PER_CORE
+from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, Stopping, attributes_of, check_options
 from corda_lab.steps.parameters import value_words
@@ -32,18 +31,21 @@ from lab_workload.problems import Problem
 POOL_DEFAULT = 200
 """Default size of the pool in open load."""
 
-STEP_OVERHEAD_SECONDS = 14
-"""Measured duration of a step without its load and set-up: checks, start of the generator, counting, storing."""
-NODE_START_SECONDS = 17
-"""Measured duration of the lab's start on two cores, per node."""
-SHAPE_OVERHEAD_SECONDS = 25
-"""Measured duration of stopping the previous lab and checking the images."""
-
 NAME_LENGTH_MAX = folders.NAME_LENGTH_MAX - len("-0000")
 """Maximum length of a sweep's name. The load of each step is named after the sweep, with a number."""
 KEY_LENGTH_MAX = 150
 """Maximum length of a step's key. The name of a step's folder contains it, and may have at most 255 characters."""
 SEARCHES_MAX = 99
+
+
+class PlannedCondition(BaseModel):
+    """The load that conditions the nodes if a step is the first on its lab. Times are in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    load: dict[str, ParameterValue]
+    """The fields of ``load``, those of the step included."""
+    seconds: tuple[float, float]
 
 
 class PlannedStep(BaseModel):
@@ -70,11 +72,19 @@ class PlannedStep(BaseModel):
     measure: tuple[float, float]
     precision: float | None
     confidence: float
+    condition: PlannedCondition | None = None
+    """None if nothing conditions the nodes."""
+
+    def conditioning(self) -> Conditioning | None:
+        """Return the load that conditions the nodes of a new lab for this step; None if nothing does."""
+        if self.condition is None:
+            return None
+        options = self.model_copy(update={"load": self.condition.load}).options(f"condition-{self.index:04d}")
+        return Conditioning(options, *self.condition.seconds)
 
     def options(self, name: str) -> LoadOptions:
         """Return the options of ``lab run`` for this step, with the conditions for ending early."""
-        is_open = self.load.get("arrivals", "closed") != "closed"
-        given = ({"users": POOL_DEFAULT} if is_open else {}) | self.load
+        given = ({"users": POOL_DEFAULT} if _is_open(self.load) else {}) | self.load
         return LoadOptions(
             workload=self.workload,
             duration_seconds=self.measure[1],
@@ -202,18 +212,6 @@ def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
     return shape.with_options(settings, values, size=size)
 
 
-def admitting(sweep: SweepFile, settings: Settings) -> Settings:
-    """Return settings with which the bridge admits every user of the sweep's closed load.
-
-    A sweep starts its own lab, and its steps must not differ in this, so the largest step decides for all.
-    """
-    loads = [step_of(sweep, point, 1, 1).options("x") for point in points_of(sweep)]
-    users = max((load.users for load in loads if not load.is_open), default=0)
-    limit = settings[OUTSTANDING_MAX]
-    admitted = int(limit) if limit.isdecimal() else OUTSTANDING_PER_CORE * (machine.cores() or 1)
-    return settings if users <= admitted else settings.with_values({OUTSTANDING_MAX: str(users)})
-
-
 def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> None:
     """Make all checks of the points that need no lab. Raises LabError with all problems; each names its point."""
     folders.check_name(sweep.run_name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
@@ -242,9 +240,11 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
     except LabError as error:
         yield from error.problems
         return
-    options = step_of(sweep, point, 1, 1).options("x")
+    search = sweep.fields.find_max
+    step = step_of(sweep, point, 1, 1, rate=search.rate_min if search else None)
     try:
-        check_options(options if sweep.fields.find_max is None else _with_rate(options, sweep))
+        check_options(step.options("x"))
+        _check_conditioning(step)
         workload = read_workload(point.workload, point.overrides)
     except LabError as error:
         yield from error.problems
@@ -255,9 +255,14 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
         yield Problem(text, remedy="Increase shape.parties.")
 
 
-def _with_rate(options: LoadOptions, sweep: SweepFile) -> LoadOptions:
-    assert sweep.fields.find_max is not None
-    return replace(options, rate=sweep.fields.find_max.rate_min)
+def _check_conditioning(step: PlannedStep) -> None:
+    """Check the load that conditions the nodes for a step. Raises LabError, which names the field."""
+    before = step.conditioning()
+    try:
+        if before is not None:
+            check_options(before.until_steady)
+    except LabError as error:
+        raise LabError(f"condition.load: {error.message}", error.remedy) from None
 
 
 def step_of(
@@ -274,6 +279,7 @@ def step_of(
 ) -> PlannedStep:
     """Return the step that measures a point once. Arguments that are None come from the sweep."""
     fields = sweep.fields
+    load = point.load if rate is None else {**point.load, "rate": rate}
     return PlannedStep(
         index=index,
         key=key or f"{point.key}_r{repeat}",
@@ -283,14 +289,32 @@ def step_of(
         phase=phase,
         workload=point.workload,
         overrides=point.overrides,
-        load=point.load if rate is None else {**point.load, "rate": rate},
+        load=load,
         variables=point.variables,
         seed=fields.seed + repeat - 1 if seed is None else seed,
         warm_up=_span(point.warm_up),
         measure=measure or _span(point.measure),
         precision=point.measure.precision,
         confidence=fields.confidence,
+        condition=_condition(sweep, point, load),
     )
+
+
+def _condition(sweep: SweepFile, point: SweepPoint, load: Mapping[str, ParameterValue]) -> PlannedCondition | None:
+    """Return the load that conditions the nodes. A step without a warm-up has none: it shows how nodes warm up."""
+    wanted = sweep.fields.condition
+    if wanted == "none" or point.warm_up.max == 0:
+        return None
+    given = wanted.load.model_dump(exclude_none=True)
+    own = dict(load)
+    if _is_open({**own, **given}) != _is_open(own):
+        # The options of the other model, and the users, who are another thing there, do not apply.
+        own = {name: value for name, value in own.items() if name != "users" and LOAD_OPTIONS[name].model is None}
+    return PlannedCondition(load={**own, **given}, seconds=(wanted.duration.min, wanted.duration.max))
+
+
+def _is_open(load: Mapping[str, ParameterValue]) -> bool:
+    return load.get("arrivals", "closed") != "closed"
 
 
 def _span(fields: SpanFields) -> tuple[float, float]:
@@ -363,34 +387,3 @@ def _steps_of(sweep: SweepFile, points: Sequence[SweepPoint]) -> list[PlannedSte
             ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh), start=1
         )
     ]
-
-
-@dataclass(frozen=True)
-class RunTime:
-    """The estimated duration of steps in seconds, and the number of starts of the lab."""
-
-    seconds_min: float
-    seconds_max: float
-    starts: int
-
-
-def estimate(
-    steps: Sequence[PlannedStep], settings: Settings, *, fresh: Fresh, before: PlannedStep | None = None
-) -> RunTime:
-    """Estimate the duration of steps from their spans and from overheads measured on two cores.
-
-    ``before`` is the step whose lab is running now.
-    """
-    starts, start_seconds = 0, 0.0
-    last = before.lab_key(fresh) if before else None
-    for step in steps:
-        if step.lab_key(fresh) != last:
-            nodes = len(settings_of(step.variables, settings).nodes)
-            starts, start_seconds = starts + 1, start_seconds + SHAPE_OVERHEAD_SECONDS + nodes * NODE_START_SECONDS
-        last = step.lab_key(fresh)
-    fixed = start_seconds + len(steps) * STEP_OVERHEAD_SECONDS
-    return RunTime(
-        fixed + sum(step.warm_up[0] + (step.measure[0] if step.precision else step.measure[1]) for step in steps),
-        fixed + sum(step.warm_up[1] + step.measure[1] for step in steps),
-        starts,
-    )

@@ -15,6 +15,7 @@ from corda_lab.report import commands
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import Environment, Rerun
 from corda_lab.results.stored import StoredRun
+from corda_lab.runs import conditioning
 from corda_lab.runs import execute as runs_execute
 from corda_lab.steps.entry import StepEntry
 from corda_lab.sweeps import command, execute
@@ -103,7 +104,9 @@ def single(run: StoredRun, wanted: Wanted, settings: Settings) -> tuple[Path, St
         if any(change.startswith("shape, ") for change in changes):
             ui.note(f"the lab of the run was started with: {commands.up(before.shape)}")
         rerun = require_same(run, changes, anyway=wanted.anyway)
-        return runs_execute.execute(replace(options, name=run.manifest.name), settings, rerun)
+        options = replace(options, name=run.manifest.name)
+        first = conditioning.again(options, run.steps[0].conditioning)
+        return runs_execute.execute(options, settings, rerun, first)
 
 
 def sweep(run: StoredRun, wanted: Wanted, settings: Settings) -> SweepResult:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.results.folders import read_model
 from corda_lab.results.manifest import Environment
-from corda_lab.runs import execute, preflight, recording
+from corda_lab.runs import conditioning, execute, preflight, recording
+from corda_lab.runs.conditioning import Conditioned
 from corda_lab.steps import validity
 from corda_lab.steps.entry import StepEntry, VerdictEntry
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors, unwanted_words
@@ -73,14 +75,25 @@ class Runner:
         """Measure a step on a lab of its shape. Raises LabError."""
         settings, environment = self._lab.prepare(step)
         self._require_same_images(environment)
+        conditioned = self._condition(step, settings, environment) if self._lab.is_new else None
         run = preflight.prepare(step.options(f"{self._sweep.name}-{step.index:04d}"))
         with recording.recorded(self._kept.attempt_folder(step)) as recorded:
-            measured = execute.measure(run, settings, recorded, environment)
+            measured = execute.measure(run, settings, recorded, environment, conditioned)
         # The image of the load generator is only known now.
         self._require_same_images(measured.environment)
         problems = judge.failings(measured.step, self._sweep.fields)
         found = placed(measured.step, step, problems)
         return measured.with_step(found.updated(flags=[*found.flags, *self._slower_than_first(found)]))
+
+    def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
+        """Condition the nodes of a new lab for a step; None if nothing conditions them. Raises LabError."""
+        wanted = step.conditioning()
+        if wanted is None:
+            return None
+        run = preflight.prepare(wanted.until_steady)
+        found = conditioning.condition(run, settings, self._kept.attempt_folder(step), environment)
+        self._kept.drop_attempt(step)
+        return found
 
     def _slower_than_first(self, step: StepEntry) -> list[Reason]:
         done = self._kept.done

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import Field, PlainValidator, create_model
+from pydantic import Discriminator, Field, PlainValidator, Tag, create_model
 from pydantic_core import PydanticCustomError
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import SHAPE_OPTIONS
 from corda_lab.stats.intervals import CONFIDENCE
+from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.text.durations import parse_duration
 from lab_workload.load import RATE_MAX
@@ -20,6 +21,8 @@ RETRIES_MAX = 10
 REPEATS_MAX = 100
 VALUES_MAX = 100
 SEARCH_STEPS_MAX = 40
+QUICK_REPEATS_MIN = 3
+"""The fewest repeats of a short form. With fewer, no comparison decides anything."""
 
 
 Scalar = str | int | float | bool
@@ -139,6 +142,57 @@ class StepFields(SubjectFields):
     measure: MeasureFields | None = None
 
 
+class ForFields(Fields):
+    """Minimum and maximum duration of the load that conditions the nodes, in seconds."""
+
+    min: Duration = SECONDS_MIN
+    max: Duration = SECONDS_MAX
+
+
+class ConditionFields(Fields):
+    """The load that conditions the nodes after every start, before the first step: that of the step, with changes."""
+
+    load: LoadFields = Field(default_factory=LoadFields)
+    duration: ForFields = Field(default_factory=ForFields, alias="for")
+
+
+CONDITION_TAGS = ("condition: fields", "condition: none")
+"""How pydantic names the types of ``condition`` in the location of an error."""
+
+
+def _condition_tag(value: Any) -> str:
+    return CONDITION_TAGS[0 if isinstance(value, (dict, ConditionFields)) else 1]
+
+
+Condition = Annotated[
+    Annotated[ConditionFields, Tag(CONDITION_TAGS[0])] | Annotated[Literal["none"], Tag(CONDITION_TAGS[1])],
+    Discriminator(_condition_tag),
+]
+"""The load that conditions the nodes; ``none`` if nothing does."""
+
+
+class QuickSearchFields(Fields):
+    """What the short form of a search has in place of the fields of ``find_max``."""
+
+    precision: Percent | None = None
+    confirm: Duration | None = None
+
+
+class QuickFields(Fields):
+    """The short form of a sweep: the values and the named steps that it measures, how often, and for how long.
+
+    What is left out is as in the whole sweep, apart from the repeats.
+    """
+
+    vary: dict[str, Annotated[list[Any], Field(min_length=1, max_length=VALUES_MAX)]] = Field(default_factory=dict)
+    steps: Annotated[list[Text], Field(min_length=1, max_length=STEPS_MAX)] | None = None
+    repeats: Annotated[int, Field(ge=QUICK_REPEATS_MIN, le=REPEATS_MAX)] | None = None
+    condition: Condition | None = None
+    warm_up: SpanFields | None = None
+    measure: MeasureFields | None = None
+    find_max: QuickSearchFields | None = None
+
+
 Fresh = Literal["repeat", "shape", "step"]
 """When a sweep starts a new lab: for every shape in every repeat, once for every shape, or for every step."""
 
@@ -179,8 +233,10 @@ class SweepFields(SubjectFields):
     fresh: Fresh = "repeat"
     retries: Annotated[int, Field(ge=0, le=RETRIES_MAX)] = 2
     """How often a step is rerun on a fresh lab if swapping or CPU steal of the machine made it invalid."""
+    condition: Condition = Field(default_factory=ConditionFields)
     warm_up: SpanFields
     measure: MeasureFields
     confidence: Percent = CONFIDENCE
     thresholds: ThresholdFields = Field(default_factory=ThresholdFields)
     find_max: FindMaxFields | None = None
+    quick: QuickFields | None = None

@@ -27,11 +27,13 @@ from corda_lab.steps import build as step_build
 from corda_lab.steps import costs, resolutions, rows
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import (
+    ConditioningEntry,
     CostsEntry,
     FlowCount,
     FlowStages,
     StageLine,
     StagesEntry,
+    StepEntry,
     ValidityEntry,
     VaultCount,
 )
@@ -74,6 +76,10 @@ class SimulatedSweep:
     noise: float = 0.02
     factors: Mapping[Any, float] = field(default_factory=lambda: {"postgres": 0.8})
     invalid: Mapping[int, str] = field(default_factory=dict)
+    conditioned: Mapping[int, bool] = field(default_factory=dict)
+    """Whether the nodes were steady after their conditioning, by the index of the step that follows it."""
+    quick: bool = False
+    """Whether it is the short form of a sweep."""
     measured_again: Sequence[int] = ()
     """Indices of steps that were rerun because of the host."""
     collapsed: Sequence[int] = ()
@@ -325,6 +331,21 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
     return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n", seen.drops)
 
 
+def conditioning_before(entry: StepEntry, origin: float, *, steady: bool) -> tuple[ConditioningEntry, pl.DataFrame]:
+    """A load that conditioned the nodes before a step. Its rows would ruin every value that they entered."""
+    frame = request_rows(entry.index, origin - 60, 45, 3.0, 30_000.0, errors_every=2, is_open=False)
+    before = ConditioningEntry(
+        workload=entry.workload,
+        load=entry.load,
+        seconds_min=45,
+        seconds_max=150,
+        seconds=40.0 + entry.index,
+        flows=frame.height,
+        steady=steady,
+    )
+    return before, frame
+
+
 def drops_of(end: RunEnd, origin: float, seconds: float) -> pl.Series:
     """The intended starts of the dropped arrivals, evenly spaced over the load."""
     count = end.dropped or 0
@@ -417,6 +438,9 @@ class Simulator:
     def step(self, planned: PlannedStep, _heading: str = "") -> Measured:
         """Simulate a step that starts after the last one."""
         found = build(self.sweep, self.file.fields, planned, self.origin)
+        if planned.index in self.sweep.conditioned:
+            steady = self.sweep.conditioned[planned.index]
+            found = found.after(*conditioning_before(found.step, self.origin, steady=steady))
         self.measured.append(found)
         self.origin = found.step.window.load_ended_at + GAP_SECONDS
         return found
@@ -466,7 +490,7 @@ def store_sweep(
     manifest = files.run_manifest(
         sweep.identity,
         simulator.measured,
-        sweep=execute.sweep_manifest(file, outcomes),
+        sweep=execute.sweep_manifest(replace(file, is_quick=sweep.quick), outcomes),
         phases={"Checking the sweep": 1.0},
         command=f"scripts/lab sweep configs/sweeps/{file.name}.yaml",
     )

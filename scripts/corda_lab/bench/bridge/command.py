@@ -24,7 +24,7 @@ from corda_lab.lab import environment, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.runs import preflight
-from corda_lab.runs.execute import RunningLab
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.rows import Window
 from corda_lab.text import ui

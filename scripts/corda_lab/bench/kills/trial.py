@@ -21,7 +21,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.report import unfinished
 from corda_lab.results import evidence, folders, stored
 from corda_lab.runs import counters, execute, unknown
-from corda_lab.runs.execute import RunningLab
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps import rows
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject

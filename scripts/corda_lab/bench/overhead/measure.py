@@ -16,7 +16,7 @@ from corda_lab.host.calibration import calibrate
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.runs import containers, counters, unknown
 from corda_lab.runs.containers import ROWS_DIRECTORY, LoadContainers
-from corda_lab.runs.execute import RunningLab
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps.entry import CalibrationEntry
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.rows import Window

@@ -10,7 +10,9 @@ from corda_lab.cli import run as app
 from corda_lab.cli.options import load_options
 from corda_lab.report import page
 from corda_lab.results import folders, stored
+from corda_lab.runs import conditioning
 from corda_lab.steps import build
+from corda_lab.steps.entry import ConditioningEntry
 from corda_lab.testing.runs import part
 
 
@@ -124,6 +126,33 @@ def test_a_warm_up_of_a_given_length_is_no_news(
 
 def test_the_first_load_of_a_lab_warms_up_until_it_is_steady() -> None:
     options = load_options("iou", app.QUICKSTART)
-    assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (30, 180, 60)
+    assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (10, 60, 60)
     assert options.stopping is not None
     assert options.stopping.change_percent_max is not None
+
+
+def test_quickstart_takes_no_longer_than_before_its_nodes_were_conditioned() -> None:
+    options = load_options("iou", app.QUICKSTART)
+    before = conditioning.before_run(options, app.QUICKSTART_CONDITIONING_SECONDS_MAX).until_steady
+    assert before.users == options.users
+    assert before.total_seconds + options.total_seconds <= 180 + 60
+
+
+def test_what_conditioned_the_nodes_is_told(
+    stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = stored_run()
+    step = stored.read(run).steps[0]
+    before = ConditioningEntry(
+        workload="iou", load=step.load, seconds_min=45, seconds_max=150, seconds=57.6, flows=1412, steady=True
+    )
+    capsys.readouterr()
+    app._show_run(run, step.updated(conditioning=before))
+    assert "conditioned  1,412 iou flows in 58 s, then steady\n" in capsys.readouterr().out
+
+
+def test_all_counts_are_in_the_same_format(stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(stored_run(service_seconds=0.02), capsys)
+    (line,) = [line for line in text.splitlines() if line.startswith("four counts")]
+    (count,) = set(re.findall(r"[\d,]+(?=[,:] |$)", line))
+    assert re.fullmatch(r"\d,\d{3}", count), line

@@ -14,6 +14,7 @@ from corda_lab.analysis import points, values
 from corda_lab.report import costs
 from corda_lab.report import page as report
 from corda_lab.report import sweep as report_sweep
+from corda_lab.report.plan_facts import plan_facts
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import MeasuredLink, OwnSpans, Span
 from corda_lab.sweeps import execute
@@ -104,12 +105,12 @@ def test_one_repeat_has_no_interval_and_says_so(tmp_path: Path) -> None:
 
 def test_tells_how_the_sweep_was_planned_and_what_a_named_step_has_of_its_own(sweep: Path) -> None:
     run = stored.read(sweep)
-    facts = dict(report_sweep.plan_facts(run))
+    facts = dict(plan_facts(run))
     assert facts["Labs"] == "a new one for every repeat of a shape"
     assert "Warm-up, first minute" not in facts
     own = {"first minute": OwnSpans(warm_up=Span(seconds_min=0.0, seconds_max=0.0))}
     manifest = run.manifest.model_copy(update={"sweep": run.sweep.model_copy(update={"own_spans": own})})
-    assert dict(report_sweep.plan_facts(replace(run, manifest=manifest)))["Warm-up, first minute"] == "0 s"
+    assert dict(plan_facts(replace(run, manifest=manifest)))["Warm-up, first minute"] == "0 s"
 
 
 def test_one_time_axis_marks_every_step_and_its_phases(sweep: Path) -> None:

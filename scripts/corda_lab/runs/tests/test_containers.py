@@ -20,6 +20,7 @@ from corda_lab.results.manifest import Image
 from corda_lab.runs import collect, containers, stage_rows
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
+from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.testing import simulation
@@ -232,3 +233,9 @@ def test_failures_that_a_workload_expects_are_work_done(
         said = live.tell()
     assert live.done == done
     assert "3 completed, 7 failed" in said
+
+
+def test_a_load_that_conditions_nodes_measures_nothing() -> None:
+    options = LoadOptions("iou", 8, 60, 15)
+    assert [containers.stage_of(options, at) for at in (10, 20)] == ["warm-up", "measuring"]
+    assert {containers.stage_of(Conditioning(options).until_steady, at) for at in (10, 70, 200)} == {"conditioning"}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from corda_lab.runs.early_stop import EarlyStop
+from corda_lab.steps.conditioning import COLD_FLOWS, Conditioning
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LoadOptions, Stopping, until_steady
 from corda_lab.testing import simulation
@@ -111,3 +112,12 @@ def test_a_cold_lab_gives_a_clean_first_number_when_its_load_warms_up_until_it_i
     assert step.warm_up.found
     assert 30 < step.warm_up.cut_seconds < 180
     assert 60 <= step.window.seconds < 70
+
+
+def test_nodes_that_do_the_same_work_for_a_while_are_conditioned_only_after_enough_flows() -> None:
+    wanted = Conditioning(LoadOptions("iou", 8, 60, 15)).until_steady
+    quick, slow = ended_after(wanted, steady_rate), ended_after(wanted, lambda at: 3.0)
+    assert quick is not None
+    assert slow is not None
+    assert 60 <= quick < 80
+    assert slow >= COLD_FLOWS / 3.0 * 0.9

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
+import polars as pl
 import pytest
 
 from corda_lab.errors import LabError
@@ -13,15 +14,17 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
 from corda_lab.results import evidence, folders
-from corda_lab.runs import execute, leftovers, preflight, recording
+from corda_lab.runs import conditioning, counters, execute, leftovers, preflight, recording, running
 from corda_lab.runs.collect import Collected
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
+from corda_lab.steps.reasons import reason
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
 
 OPTIONS = LoadOptions("iou", 2, 4, 1, name="short")
+COLD = reason("node_cold", node="PartyA", flows=12, enough=300)
 
 
 @pytest.fixture
@@ -47,17 +50,22 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
     bridge = MagicMock()
     bridge.return_value.outstanding_max.return_value = 128
     bridge.return_value.forget_flows.return_value = 0
-    monkeypatch.setattr(execute, "Bridge", bridge)
-    monkeypatch.setattr(execute, "Prometheus", MagicMock())
+    monkeypatch.setattr(running, "Bridge", bridge)
+    monkeypatch.setattr(running, "Prometheus", MagicMock())
     monkeypatch.setattr(execute, "Observer", lambda *_: MagicMock(before=Snapshot({}, {}, {})))
     monkeypatch.setattr(recording, "RowsVolume", MagicMock())
     monkeypatch.setattr(leftovers, "collect", lambda _: None)
-    monkeypatch.setattr(execute, "containers", containers)
-    monkeypatch.setattr(execute, "collect", lambda *_: Collected(measured.requests, measured.drops, end))
+    for module in (execute, conditioning):
+        monkeypatch.setattr(module, "containers", containers)
+        monkeypatch.setattr(module, "collect", lambda *_: Collected(measured.requests, measured.drops, end))
+    monkeypatch.setattr(conditioning, "unknown", MagicMock())
+    monkeypatch.setattr(counters, "await_rest", lambda *_, **__: True)
+    monkeypatch.setattr(conditioning, "cold_nodes", lambda *_: [COLD])
     monkeypatch.setattr(execute, "Observed", MagicMock())
     monkeypatch.setattr(execute, "build_step", lambda *_: measured.step)
     monkeypatch.setattr(execute, "Measured", lambda *_, **_kept: measured)
-    monkeypatch.setattr(execute, "read_environment", lambda _: ENVIRONMENT)
+    for module in (execute, conditioning):
+        monkeypatch.setattr(module, "read_environment", lambda _: ENVIRONMENT)
     monkeypatch.setattr(shape, "of_running", lambda settings: settings)
     monkeypatch.setattr(page, "render", lambda folder: folder)
     monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
@@ -98,6 +106,51 @@ def test_the_evidence_is_there_before_the_load_and_gone_when_the_run_is_stored(
     ]
     assert list(folders.unfinished_folder().iterdir()) == []
     assert len(folders.all_runs()) == 1
+
+
+def test_a_load_conditions_the_nodes_first_and_its_rows_are_stored(plans: list[RunPlan]) -> None:
+    folder, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}), before=conditioning.before_run(OPTIONS))
+    first, second = plans
+    assert (folders.name_of(first.identity), folders.name_of(second.identity)) == ("condition-short", "short")
+    assert first.options.stopping is not None
+    assert step.conditioning is not None
+    assert step.conditioning.flows == pl.read_parquet(folder / "conditioning.parquet").height > 0
+    assert COLD not in step.flags
+    assert list(folders.unfinished_folder().iterdir()) == []
+
+
+@pytest.mark.usefixtures("plans")
+def test_a_run_on_cold_nodes_has_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    folder, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    assert COLD in step.flags
+    assert step.conditioning is None
+    assert f"warning: {COLD}" in capsys.readouterr().out
+    assert not (folder / "conditioning.parquet").exists()
+
+
+def test_the_rows_of_the_load_before_are_kept_if_the_run_fails(
+    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise LabError("the node is gone")
+
+    monkeypatch.setattr(execute, "build_step", fail)
+    with pytest.raises(LabError, match="the node is gone"):
+        execute.execute(OPTIONS, load_settings(ENV_FILE, {}), before=conditioning.before_run(OPTIONS))
+    (found,) = folders.unfinished_folders()
+    assert found.name == plans[1].identity
+    assert pl.read_parquet(found / "conditioning.parquet").height > 0
+
+
+def test_a_load_before_that_fails_keeps_its_evidence_and_nothing_is_measured(
+    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counters, "await_rest", lambda *_, **__: False)
+    with pytest.raises(LabError, match="Flows are still in flight"):
+        execute.execute(OPTIONS, load_settings(ENV_FILE, {}), before=conditioning.before_run(OPTIONS))
+    (found,) = evidence.unfinished_runs()
+    assert (found.run, found.state) == (plans[0].identity, "failed")
+    assert len(plans) == 1
 
 
 def test_results_that_cannot_be_written_are_found_before_anything_starts(

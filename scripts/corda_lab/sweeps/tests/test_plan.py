@@ -11,9 +11,13 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
 from corda_lab.runs.preflight import OUTSTANDING_MAX
+from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
+from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import plan
-from corda_lab.sweeps.command import SWEEPS
+from corda_lab.sweeps.command import SWEEPS, show_plan
+from corda_lab.sweeps.estimate import STEP_OVERHEAD_SECONDS, estimate
 from corda_lab.sweeps.file import SweepFile, read_sweep
+from corda_lab.sweeps.lab import admitting
 from corda_lab.sweeps.schema import Fresh
 
 HEAD = """\
@@ -162,10 +166,81 @@ def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> Non
 def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings) -> None:
     text = "workload: iou\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
     steps = steps_of(sweep_of(tmp_path, text), settings)
-    found = plan.estimate(steps, settings, fresh="shape")
+    found = estimate(steps, settings, fresh="shape")
     assert found.starts == 2
-    assert found.seconds_max - found.seconds_min == 4 * (10 + 20)
-    assert plan.estimate(steps, settings, fresh="step").starts == 4
+    assert found.seconds_max - found.seconds_min == 4 * (10 + 20) + 2 * (SECONDS_MAX - SECONDS_MIN)
+    assert estimate(steps, settings, fresh="step").starts == 4
+
+
+def test_the_estimate_counts_the_load_that_conditions_the_nodes_after_every_start(
+    tmp_path: Path, settings: Settings
+) -> None:
+    text = "workload: iou\nrepeats: 3\nvary: {load.users: [2, 8]}\n"
+    own = steps_of(sweep_of(tmp_path, text + "condition: {for: {min: 20s, max: 60s}}\n"), settings)
+    without = steps_of(sweep_of(tmp_path, text + "condition: none\n"), settings)
+    found, bare = (estimate(steps, settings, fresh="repeat") for steps in (own, without))
+    assert (found.starts, found.conditionings, bare.conditionings) == (3, 3, 0)
+    assert found.seconds_min - bare.seconds_min == 3 * (20 + STEP_OVERHEAD_SECONDS)
+    assert found.seconds_max - bare.seconds_max == 3 * (60 + STEP_OVERHEAD_SECONDS)
+    # A sweep that is resumed starts a lab for the first missing step, whichever it is.
+    assert estimate(own[1:], settings, fresh="repeat").conditionings == 3
+    assert estimate(own[1:], settings, fresh="repeat", before=own[0]).conditionings == 2
+
+
+def conditioning_of(tmp_path: Path, settings: Settings, text: str) -> LoadOptions | None:
+    wanted = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)[0].conditioning()
+    return None if wanted is None else wanted.options
+
+
+def test_the_load_of_the_step_conditions_its_nodes(tmp_path: Path, settings: Settings) -> None:
+    text = "load: {users: 4, pacing: 100ms}\nset: {iouValue: 7}\n"
+    found = conditioning_of(tmp_path, settings, text)
+    assert found is not None
+    assert (found.users, found.pacing_seconds, found.overrides) == (4, 0.1, {"iouValue": "7"})
+    found = conditioning_of(tmp_path, settings, text + "condition: {load: {users: 9}}\n")
+    assert found is not None
+    assert (found.users, found.pacing_seconds) == (9, 0.1)
+    assert conditioning_of(tmp_path, settings, text + "condition: none\n") is None
+
+
+def test_closed_load_can_condition_the_nodes_for_open_load(tmp_path: Path, settings: Settings) -> None:
+    text = "load: {arrivals: poisson, rate: 5, users: 50, counterparty: PartyC}\n"
+    found = conditioning_of(tmp_path, settings, text)
+    assert found is not None
+    assert (found.rate, found.users) == (5, 50)
+    found = conditioning_of(tmp_path, settings, text + "condition: {load: {arrivals: closed}}\n")
+    assert found is not None
+    assert (found.is_open, found.rate, found.users, found.counterparty) == (False, None, 20, "PartyC")
+
+
+def test_a_step_that_shows_how_nodes_warm_up_has_cold_nodes(tmp_path: Path, settings: Settings) -> None:
+    text = "steps:\n  - {name: cold, warm_up: {min: 0s, max: 0s}}\n  - {name: warm}\n"
+    cold, warm = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)
+    assert cold.conditioning() is None
+    assert warm.conditioning() is not None
+
+
+def test_a_load_that_cannot_condition_the_nodes_is_refused_in_the_plan(tmp_path: Path, settings: Settings) -> None:
+    with pytest.raises(LabError, match=r"condition.load: --rate: is only for open load"):
+        conditioning_of(tmp_path, settings, "condition: {load: {rate: 5}}\n")
+
+
+def test_the_plan_says_what_conditions_the_nodes(
+    tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "workload: iou\nrepeats: 3\ncondition: {load: {users: 8}}\n"
+    for more, words in (
+        ("", "The nodes are conditioned after 3 starts, until they are steady, for 1m to 4m: the load of the step"),
+        ("fresh: shape\n", "The nodes are conditioned after 1 start, until they are steady, for 1m to 4m"),
+    ):
+        sweep = sweep_of(tmp_path, text + more)
+        show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
+        printed = capsys.readouterr().out
+        assert words in printed
+        assert "with 8 users" in printed
+    sweep = sweep_of(tmp_path, "workload: iou\ncondition: none\n")
+    show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
+    assert "Nothing conditions the nodes" in capsys.readouterr().out
 
 
 def test_every_repeat_of_a_shape_has_a_lab_of_its_own_by_default(tmp_path: Path, settings: Settings) -> None:
@@ -175,9 +250,9 @@ def test_every_repeat_of_a_shape_has_a_lab_of_its_own_by_default(tmp_path: Path,
     steps = steps_of(sweep, settings)
     starts: dict[Fresh, int] = {"repeat": 6, "shape": 4, "step": 12}
     for fresh, count in starts.items():
-        assert plan.estimate(steps, settings, fresh=fresh).starts == count
+        assert estimate(steps, settings, fresh=fresh).starts == count
         # The first two steps of each are of one shape and one repeat.
-        assert plan.estimate(steps[1:], settings, fresh=fresh, before=steps[0]).starts == count - 1
+        assert estimate(steps[1:], settings, fresh=fresh, before=steps[0]).starts == count - 1
 
 
 def test_a_name_that_leaves_no_room_for_a_step_s_number_is_refused_in_the_plan(
@@ -215,22 +290,24 @@ steps:
     assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (0, 0, 60)
 
 
-def test_smoke_takes_three_and_a_half_minutes_at_most(settings: Settings) -> None:
-    found = plan.estimate(steps_of(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
-    assert found.seconds_max <= 215
+def test_smoke_takes_four_minutes_at_most(settings: Settings) -> None:
+    found = estimate(steps_of(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
+    assert found.seconds_max <= 240
 
 
 def test_the_lab_of_a_sweep_admits_its_largest_closed_load(tmp_path: Path, settings: Settings) -> None:
     limited = settings.with_values({OUTSTANDING_MAX: "100"})
     closed = sweep_of(tmp_path, "workload: iou\nvary:\n  load.users: [2, 300]\n")
-    assert plan.admitting(closed, limited)[OUTSTANDING_MAX] == "300"
+    assert admitting(closed, limited)[OUTSTANDING_MAX] == "300"
     enough = settings.with_values({OUTSTANDING_MAX: "800"})
-    assert plan.admitting(closed, enough) is enough
+    assert admitting(closed, enough) is enough
+    conditioned = sweep_of(tmp_path, "workload: iou\nload: {users: 2}\ncondition: {load: {users: 400}}\n")
+    assert admitting(conditioned, limited)[OUTSTANDING_MAX] == "400"
     # The limit of this machine, with any number of cores.
-    assert plan.admitting(sweep_of(tmp_path, "workload: iou\nload: {users: 64}\n"), settings) is settings
+    assert admitting(sweep_of(tmp_path, "workload: iou\nload: {users: 64}\n"), settings) is settings
 
 
 def test_open_load_keeps_the_limit(tmp_path: Path, settings: Settings) -> None:
     limited = settings.with_values({OUTSTANDING_MAX: "100"})
     opened = sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5, users: 300}\n")
-    assert plan.admitting(opened, limited) is limited
+    assert admitting(opened, limited) is limited

@@ -14,10 +14,14 @@ from corda_lab.results import folders, stored
 from corda_lab.results.manifest import Environment, MeasuredLink, Rerun
 from corda_lab.results.stored import StoredRun
 from corda_lab.runs import execute as runs_execute
+from corda_lab.steps.conditioning import Conditioning
+from corda_lab.steps.entry import ConditioningEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import command, rerun
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.testing.runs import ENVIRONMENT
+
+Repeated = tuple[LoadOptions, Rerun, Conditioning | None]
 
 SETTINGS = load_settings(ENV_FILE, {})
 
@@ -35,12 +39,12 @@ def same_workload(run: Path) -> StoredRun:
 
 
 @pytest.fixture
-def repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[LoadOptions, Rerun]]:
+def repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Repeated]:
     """The loads that are started, on a lab like that of the stored run."""
-    started: list[tuple[LoadOptions, Rerun]] = []
+    started: list[Repeated] = []
 
-    def execute(options: LoadOptions, _: object, why: Rerun) -> tuple[Path, None]:
-        started.append((options, why))
+    def execute(options: LoadOptions, _: object, why: Rerun, before: Conditioning | None) -> tuple[Path, None]:
+        started.append((options, why, before))
         return tmp_path, None
 
     monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
@@ -53,18 +57,34 @@ def repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Load
 
 
 def test_a_run_is_repeated_with_the_options_that_it_had(
-    stored_run: Callable[..., Path], repeated: list[tuple[LoadOptions, Rerun]]
+    stored_run: Callable[..., Path], repeated: list[Repeated]
 ) -> None:
     run = same_workload(stored_run())
     rerun.single(run, rerun.Wanted(run.identity), SETTINGS)
-    [(options, why)] = repeated
+    [(options, why, before)] = repeated
+    assert before is None
     assert run.manifest.load is not None
     assert options == run.manifest.load.__class__(**{**vars(run.manifest.load), "name": "iou"})
     assert (why.run, why.changes) == (run.identity, [])
 
 
+def test_a_run_whose_nodes_were_conditioned_is_repeated_on_conditioned_nodes(
+    stored_run: Callable[..., Path], repeated: list[Repeated]
+) -> None:
+    run = same_workload(stored_run())
+    (step,) = run.steps
+    conditioned = ConditioningEntry(
+        workload="iou", load=step.load, seconds_min=45, seconds_max=120, seconds=60, flows=300, steady=True
+    )
+    run = StoredRun(run.folder, run.manifest, [step.updated(conditioning=conditioned)])
+    rerun.single(run, rerun.Wanted(run.identity), SETTINGS)
+    [(options, _, before)] = repeated
+    assert before is not None
+    assert (before.options.users, before.seconds_min, before.seconds_max) == (options.users, 45, 120)
+
+
 def test_what_has_changed_is_listed_and_nothing_runs(
-    stored_run: Callable[..., Path], repeated: list[tuple[LoadOptions, Rerun]], monkeypatch: pytest.MonkeyPatch
+    stored_run: Callable[..., Path], repeated: list[Repeated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = stored_run()
     host = ENVIRONMENT.host.model_copy(update={"cpu_count": 4})
@@ -105,7 +125,7 @@ def test_a_measured_round_trip_is_no_change() -> None:
 
 
 def test_a_run_of_an_earlier_version_cannot_be_repeated(
-    stored_run: Callable[..., Path], repeated: list[tuple[LoadOptions, Rerun]]
+    stored_run: Callable[..., Path], repeated: list[Repeated]
 ) -> None:
     run = stored_run()
     content = folders.read_json(run / "run.json")

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.sweeps.command import RENAMED, SWEEPS, find_file
-from corda_lab.sweeps.file import quick, read_sweep
+from corda_lab.sweeps.file import SweepFile, quick, read_sweep
+from corda_lab.sweeps.schema import QUICK_REPEATS_MIN
 
 SOUND = """\
 description: A sweep.
@@ -168,34 +170,142 @@ def test_every_renamed_sweep_exists_under_its_new_name() -> None:
     assert all(find_file(name).is_file() for name in RENAMED.values())
 
 
-def test_a_quick_sweep_has_the_same_points_for_a_moment(tmp_path: Path) -> None:
-    text = """\
+def test_nodes_are_conditioned_unless_the_file_says_no(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(SOUND, encoding="utf-8")
+    found = read_sweep(path).fields.condition
+    assert found != "none"
+    assert (found.duration.min, found.duration.max) == (SECONDS_MIN, SECONDS_MAX)
+    path.write_text(SOUND + "condition: none\n", encoding="utf-8")
+    assert read_sweep(path).fields.condition == "none"
+
+
+@pytest.mark.parametrize(
+    ("given", "problems"),
+    [
+        ("no", ["condition: must be none or have the fields load and for, but is False"]),
+        ("{load: {user: 8}}", ["condition.load.user: unknown field, did you mean 'users'?"]),
+        ("{four: {min: 5s}}", ["condition.four: unknown field, did you mean 'for'?"]),
+        ("{for: {max: soon}}", ["condition.for.max: must be a duration such as 30s or 2m, but is 'soon'"]),
+        ("{for: {min: 60s, max: 30s}}", ["condition.for.min: must not be above condition.for.max (30s)"]),
+        ("{for: {min: 1s, max: 2s}}", ["condition.for.max: must be at least 4s"]),
+        ("{for: {min: 10.5s}}", ["condition.for.min: must be a whole number of seconds"]),
+    ],
+)
+def test_a_mistake_in_what_conditions_the_nodes_is_told(tmp_path: Path, given: str, problems: list[str]) -> None:
+    assert read(tmp_path, SOUND + f"condition: {given}\n") == [f"own.yaml:5: {problem}" for problem in problems]
+
+
+WHOLE = """\
 description: Quickly.
 workload: iou
-vary: {load.users: [1, 2]}
-repeats: 3
+vary: {load.users: [1, 2, 4], shape.corda: ["4.9", "4.10"]}
+repeats: 5
+condition: {load: {users: 8}}
 warm_up: {min: 20s, max: 120s}
 measure: {min: 60s, max: 180s, precision: 5%}
 steps:
   - {name: cold, warm_up: {min: 0s, max: 0s}, measure: {min: 60s, max: 60s}}
   - {name: warm}
 """
+
+
+def short_form(tmp_path: Path, text: str) -> SweepFile:
     path = tmp_path / "some.yaml"
     path.write_text(text, encoding="utf-8")
-    found = quick(read_sweep(path))
+    return quick(read_sweep(path))
+
+
+def test_a_short_form_leaves_out_what_its_file_says(tmp_path: Path) -> None:
+    text = (
+        WHOLE
+        + """\
+quick:
+  vary: {load.users: [4, 1]}
+  steps: [warm]
+  condition: {for: {min: 10s, max: 60s}}
+  warm_up: {min: 5s, max: 10s}
+  measure: {min: 30s, max: 30s}
+"""
+    )
+    found = short_form(tmp_path, text)
     fields = found.fields
-    assert (found.name, found.run_name, fields.repeats, found.text) == ("some", "some-quick", 1, text)
-    assert (fields.warm_up.min, fields.warm_up.max, fields.measure.min, fields.measure.max) == (30, 30, 20, 20)
+    assert (found.name, found.run_name, found.text, found.is_quick) == ("some", "some-quick", text, True)
+    assert fields.vary == {"load.users": [1, 4], "shape.corda": ["4.9", "4.10"]}
     assert fields.steps is not None
-    cold, warm = fields.steps
-    assert cold.model_dump(include={"warm_up", "measure"}) == {
-        "warm_up": {"min": 0, "max": 0},
-        "measure": {"min": 20, "max": 20, "precision": None},
-    }
-    assert (warm.warm_up, warm.measure) == (None, None)
+    assert [step.name for step in fields.steps] == ["warm"]
+    assert (fields.warm_up.min, fields.warm_up.max) == (5, 10)
+    assert (fields.measure.min, fields.measure.max, fields.measure.precision) == (30, 30, None)
+    assert fields.condition != "none"
+    assert (fields.condition.load.given("users"), fields.condition.duration.max) == (8, 60)
 
 
-def test_a_quick_search_is_a_coarse_one() -> None:
-    search = quick(read_sweep(SWEEPS / "find-max.yaml")).fields.find_max
+@pytest.mark.parametrize(
+    ("given", "repeats"), [("{}", QUICK_REPEATS_MIN), ("{repeats: 4}", 4), ("{vary: {load.users: [1]}}", 3)]
+)
+def test_a_short_form_has_three_repeats_or_more(tmp_path: Path, given: str, repeats: int) -> None:
+    for text in (WHOLE, WHOLE.replace("repeats: 5", "repeats: 1")):
+        assert short_form(tmp_path, f"{text}quick: {given}\n").fields.repeats == repeats
+
+
+def test_a_named_step_keeps_the_times_of_its_own_in_a_short_form(tmp_path: Path) -> None:
+    text = WHOLE + "quick: {warm_up: {min: 5s, max: 5s}, measure: {min: 30s, max: 30s}, condition: none}\n"
+    fields = short_form(tmp_path, text).fields
+    assert fields.steps == read_sweep(tmp_path / "some.yaml").fields.steps
+    assert fields.condition == "none"
+
+
+def test_a_file_without_a_short_form_names_the_field(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"some.yaml: quick: is missing") as caught:
+        short_form(tmp_path, WHOLE)
+    assert "Add it, for example" in caught.value.remedy
+    assert caught.value.exit_code == 2
+
+
+def test_a_mistake_in_the_short_form_is_told_with_its_line(tmp_path: Path) -> None:
+    text = (
+        WHOLE
+        + """\
+quick:
+  vary: {load.users: [1, 8], load.user: [1]}
+  steps: [warn]
+  measure: {min: 30s, max: 10s}
+  condition: {for: {min: 1s, max: 2s}}
+  find_max: {precision: 20%}
+"""
+    )
+    assert read(tmp_path, text) == [
+        "own.yaml:12: quick.vary.load.users[1]: 8 is not in vary.load.users",
+        "own.yaml:12: quick.vary.load.user: 'load.user' is not in vary, which has load.users, shape.corda",
+        "own.yaml:13: quick.steps[0]: there is no step 'warn', did you mean 'warm'?",
+        "own.yaml:14: quick.measure.min: must not be above measure.max",
+        "own.yaml:15: quick.condition.for.max: must be at least 4s",
+        "own.yaml:16: quick.find_max: is only for a search, and the sweep has no find_max",
+    ]
+    assert read(tmp_path, WHOLE + "quick: {repeats: 2}\n") == [
+        "own.yaml:11: quick.repeats: must be greater than or equal to 3, but is 2"
+    ]
+    assert read(tmp_path, WHOLE + "quick: {varry: {}}\n") == [
+        "own.yaml:11: quick.varry: unknown field, did you mean 'vary'?"
+    ]
+
+
+def test_the_short_form_of_a_search_is_coarser(tmp_path: Path) -> None:
+    whole, short = (read_sweep(SWEEPS / "find-max.yaml"), quick(read_sweep(SWEEPS / "find-max.yaml")))
+    search = short.fields.find_max
     assert search is not None
-    assert (search.precision, search.confirm) == (0.2, 30)
+    assert whole.fields.find_max is not None
+    assert (search.precision, search.confirm, search.p95_max) == (0.2, 30, whole.fields.find_max.p95_max)
+    assert short.fields.repeats == 1
+    text = (SWEEPS / "find-max.yaml").read_text(encoding="utf-8")
+    (problem,) = read(tmp_path, text + "  repeats: 3\n")
+    assert problem.endswith("quick.repeats: must not be set for a search, which confirms its own result")
+
+
+SHORT_ANYWAY = {"smoke", "a-a"}
+"""Sweeps that leave nothing out: a test of sweeps, and a test of the machine with three repeats of twenty seconds."""
+
+
+def test_every_sweep_that_takes_long_has_a_short_form() -> None:
+    without = {path.stem for path in SWEEPS.glob("*.yaml") if read_sweep(path).fields.quick is None}
+    assert without == SHORT_ANYWAY

@@ -1,0 +1,101 @@
+"""The facts about the plan of a sweep: its order, its labs, and what was measured for how long."""
+
+from collections.abc import Sequence
+
+from corda_lab.analysis import wording
+from corda_lab.analysis.points import METRICS, points
+from corda_lab.analysis.significance import is_paired
+from corda_lab.report.facts import rerun_facts
+from corda_lab.results.manifest import ConditionPlan, MeasureSpan, Span
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.parameters import value_words
+from corda_lab.text.words import length, listed, plural
+
+LABS = {
+    "repeat": "a new one for every repeat of a shape",
+    "shape": "a new one for every shape; the intervals do not include the variation between two starts of a shape",
+    "step": "a new one for every step",
+}
+"""When a lab was started, by ``fresh`` of the sweep file."""
+
+
+def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
+    """The plan of a sweep, as (name, text)."""
+    sweep = run.sweep
+    methods = listed(list(dict.fromkeys(step.warm_up.method for step in run.steps)))
+    found = [
+        *rerun_facts(run.manifest),
+        ("Order", f"{sweep.order}, seed {sweep.seed}; {plural(sweep.repeats, 'repeat')} of each point"),
+        ("Labs", LABS[sweep.fresh]),
+        ("Conditioning", conditioning_plan(sweep.condition)),
+        *(("Conditioned by", words) for words in conditionings(run.steps)),
+        ("Warm-up", f"{span(sweep.warm_up)} (method: {methods})"),
+        ("Measuring window", until(sweep.measure)),
+        *(
+            (f"{heading}, {name}", words)
+            for name, own in sweep.own_spans.items()
+            for heading, words in (("Warm-up", span(own.warm_up)), ("Measuring window", until(own.measure)))
+            if words
+        ),
+        ("Intervals", interval_method(run)),
+        ("Comparisons", "paired by repeat" if is_paired(run) else "unpaired, because repeats were not interleaved"),
+    ]
+    if sweep.thresholds:
+        found.append(("Thresholds", ", ".join(f"{name} {value}" for name, value in sweep.thresholds.items())))
+    if sweep.find_max:
+        asked = sweep.find_max.asked.items()
+        found.append(("Search", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in asked)))
+        found += [(f"Outcome, {label}", outcome.reason or "–") for label, outcome in sweep.find_max.outcomes.items()]
+    return found
+
+
+def conditioning_plan(planned: ConditionPlan | None) -> str:
+    """What was to condition the nodes of every new lab."""
+    if planned is None:
+        return "none"
+    own = listed([value_words(f"load.{name}", value) for name, value in planned.load.items()])
+    load = "the load of the first step on it" + (f" with {own}" if own else "")
+    return f"every new lab, by {load}, until steady: {span(planned)}"
+
+
+def conditionings(steps: Sequence[StepEntry]) -> list[str]:
+    """What conditioned the nodes, in one line over all starts of a lab; empty if nothing did."""
+    found = [step.conditioning for step in steps if step.conditioning is not None]
+    if not found:
+        return []
+    steady = sum(one.steady for one in found)
+    loads = listed(sorted({one.workload for one in found}))
+    flows = ends([f"{count:,}" for count in sorted({one.flows for one in found})])
+    seconds = ends([f"{value:.0f}" for value in sorted({round(one.seconds) for one in found})])
+    how = "then steady" if steady == len(found) else f"steady after {steady} of {plural(len(found), 'start')}"
+    return [f"{flows} {loads} flows in {seconds} s, {how}"]
+
+
+def span(planned: Span | None) -> str:
+    """A planned duration: ``1 min to 3 min``, or ``1 min``. Empty if it was not planned."""
+    if planned is None:
+        return ""
+    least, most = length(planned.seconds_min), length(planned.seconds_max)
+    return least if least == most else f"{least} to {most}"
+
+
+def until(planned: MeasureSpan | None) -> str:
+    """The planned measuring window, and the precision that ends it early. Empty if it was not planned."""
+    precision = planned.precision if planned else None
+    return span(planned) + (f", ending early once throughput is known to ±{100 * precision:g} %" if precision else "")
+
+
+def interval_method(run: StoredRun) -> str:
+    """How the intervals were computed."""
+    methods = {point.estimate(name).method for point in points(run) for name in METRICS}
+    known = sorted(method for method in methods if method)
+    return (
+        f"{wording.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if one is 0): "
+        f"{listed(known) or 'none, because each point has one repeat'}"
+    )
+
+
+def ends(texts: Sequence[str]) -> str:
+    """The first and the last of sorted texts: ``43.0 to 43.2``; a single text as it is."""
+    return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
