@@ -32,7 +32,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.runs import containers, counters, preflight, unknown
 from corda_lab.runs.collect import Collected, collect
-from corda_lab.runs.execute import RunningLab
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps import rows
 from corda_lab.steps.build import measuring_window
 from corda_lab.steps.load import LoadOptions
