@@ -48,7 +48,10 @@ def assert_everything_is_on(lab: Lab) -> None:
         seen = [value for value in prometheus.latest("corda_stage_timing_on") if value.time > since]
         return len(seen) >= len(NODES) and all(value.value == 1 for value in seen)
 
-    await_that(are_timing, "a new scrape of nodes that time stages")
+    try:
+        await_that(are_timing, "a new scrape of nodes that time stages")
+    finally:
+        prometheus.close()
 
 
 def test_every_part_is_off_and_on_in_turn_and_on_at_the_end(lab: Lab) -> None:
