@@ -38,7 +38,7 @@ def collect(compose: Compose, plan: RunPlan, names: LoadContainers, directory: P
         copied = compose.run("cp", f"locust:{ROWS_DIRECTORY}/{name}", str(directory / name), check=False)
         if copied.returncode != 0:
             code = exit_codes((names.driver,))[names.driver]
-            raise generator_error(names.driver, code if code is not None else 1)
+            raise generator_error(names.driver, code if code is not None else 1, "during")
     end = RunEnd.read((directory / f"{plan.identity}.end.json").read_text(encoding="utf-8"))
     frame = rows.read_rows([directory / name for name in files.values()])
     check_row_counts(frame, end)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Literal
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import BAD_INPUT, LabError
@@ -37,6 +38,8 @@ WORKERS_END_SECONDS_MAX = 60
 POLL_SECONDS = 3.0
 """Polling interval during the load. Each poll runs the Docker client, which takes CPU time from the measured system."""
 SETUP_POLL_SECONDS = 1.0
+KILLED = 137
+"""Exit status of a container whose process was ended by SIGKILL: by a person, or by the kernel for its memory."""
 FLUSH_SECONDS = 2
 """Time that the generator gets to write its last rows when a run fails or is interrupted."""
 
@@ -180,8 +183,8 @@ def show_log(container: str) -> list[str]:
     return lines
 
 
-def generator_error(container: str, code: int) -> LabError:
-    """Return the error for a generator that ended before its load: its own message if it printed one."""
+def generator_error(container: str, code: int, when: Literal["before", "during"] = "before") -> LabError:
+    """Return the error for a generator that ended before or during its load: its own message if it printed one."""
     done = run_docker(["logs", "--tail", "40", container])
     # The generator's output ends with its error message, one line per problem.
     _, mark, said = (done.stdout + done.stderr).rpartition("locust: error: ")
@@ -189,9 +192,8 @@ def generator_error(container: str, code: int) -> LabError:
         problems = [Problem(line.strip()) for line in last_lines(said, 12)]
         return LabError(problems=problems, exit_code=BAD_INPUT if code == BAD_INPUT else 1)
     show_log(container)
-    return LabError(
-        f"The load generator ended with status {code} before its load", "Its last log lines are above.", exit_code=1
-    )
+    how = f"was killed (status {code})" if code == KILLED else f"ended with status {code}"
+    return LabError(f"The load generator {how} {when} its load", "Its last log lines are above.", exit_code=1)
 
 
 def setup_seconds_max(plan: RunPlan) -> float:

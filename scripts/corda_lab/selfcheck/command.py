@@ -1,11 +1,13 @@
 """``lab selfcheck``: measures systems whose truth is known, and that broken copies of the pipeline are caught."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ROOT
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.runs import preflight
@@ -16,13 +18,15 @@ from corda_lab.selfcheck import truth
 from corda_lab.selfcheck.broken import BREAKAGES
 from corda_lab.selfcheck.cases import DURATION_SECONDS, LATE_MAX_SECONDS, RATE, WARM_UP_SECONDS, Case, all_cases
 from corda_lab.selfcheck.checks import Check, checks_of
-from corda_lab.selfcheck.stub_lab import StubLab, own_settings
+from corda_lab.selfcheck.stub_lab import FOLDER, StubLab, own_settings
 from corda_lab.selfcheck.truth import TrueFlow, Truth
 from corda_lab.steps.build import build_step
 from corda_lab.steps.load import LoadOptions
 from corda_lab.text import tables, ui
 
 WORKLOAD = "iou"
+RESULTS = FOLDER / "results"
+"""The runs of the last self-check, with their reports. They are not among those of the user."""
 CAUGHT_SHOWN_MAX = 3
 
 TIMER_ERROR_MS_MAX = 8.0
@@ -74,12 +78,12 @@ def measure(lab: StubLab, case: Case) -> CaseResult:
     nodes = running.bridge.nodes()
     planned = preflight.plan_on(nodes, run, lab.settings, lab.compose, running.bridge)
     environment = read_environment(lab.settings)
-    with recorded(folders.unfinished_folder() / run.identity) as recording:
+    with recorded(folders.unfinished_folder(results=RESULTS) / run.identity) as recording:
         recording.begin(lab.compose, planned, environment)
         seen = observe(running, planned, environment, recording)
         found = truth_of(case, lab.flows(), seen)
         measured = seen.measured()
-        with folders.new_run(run.identity) as folder:
+        with folders.new_run(run.identity, results=RESULTS) as folder:
             files.write_run(folder, files.single(run.identity, measured, run.options), [measured])
             page.render(folder)
     folders.remove_unfinished(recording.folder)
@@ -116,6 +120,7 @@ def caught(results: Sequence[CaseResult]) -> Mapping[str, list[Check]]:
 def run() -> bool:
     """Run the whole self-check, and print its result. Returns whether every check holds. Raises LabError."""
     lifecycle.prepare_engine()
+    shutil.rmtree(RESULTS, ignore_errors=True)
     lab = StubLab(own_settings(load_settings()))
     cases = all_cases()
     results: list[CaseResult] = []
@@ -129,6 +134,7 @@ def run() -> bool:
             lab.stop()
     breakages = caught(results)
     show_breakages(breakages)
+    ui.note(f"the reports of these loads are in {RESULTS.relative_to(ROOT)}")
     failed = [check for one in results for check in one.checks if not check.holds]
     missed = [name for name, checks in breakages.items() if not checks]
     total = sum(len(one.checks) for one in results)

@@ -106,7 +106,8 @@ def of_full_pool(case: Case, flows: Sequence[TrueFlow], began: float, window: tu
         while places and places[0] <= intended:
             heapq.heappop(places)
         begin = intended if len(places) < case.pool else heapq.heappop(places)
-        is_dropped = begin - intended > LATE_MAX_SECONDS
+        # An arrival that still waits at the end of the load is never sent.
+        is_dropped = begin - intended > LATE_MAX_SECONDS or begin >= end
         if is_dropped:
             heapq.heappush(places, begin)
             dropped += 1

@@ -117,7 +117,7 @@ def files_of(compose: Compose, load: RunPlan, names: LoadContainers) -> Files:
     end = compose.run(*inside, "cat", f"{path}.end.json", check=False)
     if end.returncode != 0:
         code = containers.exit_codes((names.driver,))[names.driver]
-        raise containers.generator_error(names.driver, code if code is not None else 1)
+        raise containers.generator_error(names.driver, code if code is not None else 1, "during")
     rows = compose.run(*inside, "sh", "-c", COUNT_ROWS, "rows", f"{path}.ndjson")
     return Files(RunEnd.read(end.stdout), int(rows.stdout))
 

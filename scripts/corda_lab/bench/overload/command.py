@@ -242,8 +242,7 @@ def require_longer_warm_up(asked: Overload) -> None:
     """Check that the window does not have the first flows, which find an idle node and end in time. Raises LabError."""
     if asked.options.warm_up_seconds < asked.time_limit_seconds:
         raise LabError(
-            f"--warm-up: {asked.options.warm_up_seconds:g} s is shorter than --time-limit "
-            f"({asked.time_limit_seconds} s)",
+            f"--warm-up: {asked.options.warm_up_seconds:g} s is less than --time-limit, {asked.time_limit_seconds} s",
             "Increase it, so that the window does not have the first flows, which find an idle node.",
         )
 

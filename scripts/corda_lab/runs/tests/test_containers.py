@@ -235,6 +235,22 @@ def test_failures_that_a_workload_expects_are_work_done(
     assert "3 completed, 7 failed" in said
 
 
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (137, "The load generator was killed (status 137) during its load"),
+        (1, "The load generator ended with status 1 during its load"),
+    ],
+)
+def test_a_generator_that_is_lost_during_its_load_did_not_end_before_it(
+    docker: InstallDocker, tmp_path: Path, code: int, reason: str
+) -> None:
+    docker({" cp ": "FAIL", "inspect": f"/{DRIVER} exited {code}"})
+    with pytest.raises(LabError) as error:
+        collect.collect(compose(), plan_of(OPTIONS), containers.LoadContainers(DRIVER), tmp_path)
+    assert error.value.message == reason
+
+
 def test_a_load_that_conditions_nodes_measures_nothing() -> None:
     options = LoadOptions("iou", 8, 60, 15)
     assert [containers.stage_of(options, at) for at in (10, 20)] == ["warm-up", "measuring"]

@@ -44,7 +44,7 @@ def arrivals_of(case: Case) -> tuple[list[tuple[float, float]], list[float]]:
     for intended in (number / RATE for number in range(TOTAL * RATE)):
         busy = sorted(end for end in ends if end > intended)
         begin = intended if len(busy) < case.pool else busy[-case.pool]
-        if begin - intended > LATE_MAX_SECONDS:
+        if begin - intended > LATE_MAX_SECONDS or begin >= TOTAL:
             drops.append(simulation.ORIGIN + intended)
             continue
         ends = [*busy, begin + case.delays_ms[len(started)] / 1000]

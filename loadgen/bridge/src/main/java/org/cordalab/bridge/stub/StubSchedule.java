@@ -56,7 +56,10 @@ final class StubSchedule {
             long from = firstStart + stall.at().toNanos();
             long until = from + stall.length().toNanos();
             if (end >= from && end < until) {
-                end = until + Math.round((double) (end - from) / stall.length().toNanos() * stall.drain().toNanos());
+                end = until
+                        + Math.round((double) (end - from)
+                                / stall.length().toNanos()
+                                * stall.drain().toNanos());
             }
         }
         return end;
