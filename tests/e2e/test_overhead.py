@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.lab("standard"), pytest.mark.slow]
 NODES = ("partya", "partyb")
 """The nodes that time flows of the workload."""
 SWITCH = "/opt/corda/logs/stages.ndjson.off"
-SECONDS_MAX = 180.0
+SECONDS_MAX = 420.0
+"""Cold nodes are conditioned first, for up to four minutes."""
 
 
 def await_that(condition: Callable[[], bool], what: str) -> None:
