@@ -21,15 +21,16 @@ from corda_lab.errors import LabError
 from corda_lab.lab import environment, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
-from corda_lab.runs import preflight
+from corda_lab.runs import conditioning, preflight
+from corda_lab.runs.execute import condition_first
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import listed, plural
 
-CONDITIONING_BLOCK = 0
-"""Number of the load before the first block. It brings the nodes to where they stay, and is not stored."""
+CHECK_BLOCK = 0
+"""Number of the load before the first block. It proves that every part is on, and is not stored."""
 BETWEEN_SECONDS = 18
 """Estimated time between two windows apart from the warm-up, for the announcement: containers start, flows end, the
 lab comes to rest."""
@@ -47,13 +48,16 @@ def run(options: LoadOptions, settings: Settings, *, blocks: int, subjects: Sequ
         bench = described(plan, lab.settings, blocks, subjects)
         path = store(bench)
     ui.note(announcement(bench))
+    if conditioning.cold_nodes(lab.prometheus, plan.subject):
+        conditioned = condition_first(conditioning.before_run(options), lab.settings)
+        bench = bench.model_copy(update={"conditioning": conditioned.entry})
     with switches.guarded():
-        with ui.phase("Conditioning the nodes"):
+        with ui.phase("Checking that everything is on"):
             # The last subject is everything together, if that was asked for.
-            first = OverheadMeasurement(subject=subjects[-1], state="on", block=CONDITIONING_BLOCK, place=1)
-            conditioned = measure(lab, plan, switches, first)
-            if conditioned.problem:
-                raise LabError(f"The load that conditions the nodes failed: {conditioned.problem}", exit_code=1)
+            first = OverheadMeasurement(subject=subjects[-1], state="on", block=CHECK_BLOCK, place=1)
+            problem = measure(lab, plan, switches, first).problem
+            if problem:
+                raise LabError(f"The load before the first block failed: {problem}", exit_code=1)
         for block in range(1, blocks + 1):
             with ui.phase(f"Block {block} of {blocks}"):
                 for begun in measurements_of(block, subjects):

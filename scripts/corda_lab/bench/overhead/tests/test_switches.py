@@ -85,6 +85,7 @@ def switches(lab: Lab) -> Iterator[Switches]:
     thread.start()
     prometheus = Prometheus(f"http://127.0.0.1:{server.server_port}")
     yield Switches(Compose(load_settings(environment={})), prometheus, ["PartyA", "PartyB"])
+    prometheus.close()
     server.shutdown()
     thread.join()
     server.server_close()
