@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from corda_lab import atomic
 from corda_lab.paths import RESULTS
 from corda_lab.results.manifest import Environment
+from corda_lab.steps.entry import ConditioningEntry
 
 SCHEMA = 1
 """Version of the format."""
@@ -31,6 +32,8 @@ class BenchFile(BenchPart):
     """``<utc>-<kind>``."""
     lab_version: str
     environment: Environment
+    conditioning: ConditioningEntry | None = None
+    """The load that conditioned the nodes before the first measurement; None if they were warm."""
 
 
 def store(bench: BenchFile, folder: Path = BENCH) -> Path:

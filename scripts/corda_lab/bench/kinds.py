@@ -4,18 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from corda_lab.bench.bridge import show as bridge_show
 from corda_lab.bench.bridge.measurement import BridgeBench
+from corda_lab.bench.bridge.section import BRIDGE_INTRODUCTION, bridge_section
 from corda_lab.bench.file import BenchFile
-from corda_lab.bench.kills.model import KillsBench
+from corda_lab.bench.kills.measurement import KillsBench
 from corda_lab.bench.kills.section import KILLS_INTRODUCTION, kills_section
 from corda_lab.bench.overhead.measurement import OverheadBench
 from corda_lab.bench.overhead.section import OVERHEAD_INTRODUCTION, overhead_section
-from corda_lab.bench.overload import show as overload_show
 from corda_lab.bench.overload.measurement import OverloadBench
+from corda_lab.bench.overload.section import OVERLOAD_INTRODUCTION, overload_section
 from corda_lab.bench.peers.measurement import PeersBench
 from corda_lab.bench.peers.section import PEERS_INTRODUCTION, peers_section
-from corda_lab.bench.repeats.model import RepeatsBench
+from corda_lab.bench.repeats.measurement import RepeatsBench
 from corda_lab.bench.repeats.section import REPEATS_INTRODUCTION, repeats_section
 
 B = TypeVar("B", bound=BenchFile)
@@ -37,9 +37,9 @@ class Kind(Generic[B]):
 
 KINDS: tuple[Kind[Any], ...] = (
     Kind("peers", PeersBench, "The lab beside other tools", PEERS_INTRODUCTION, peers_section),
-    Kind("bridge", BridgeBench, "The bridge", bridge_show.INTRODUCTION, bridge_show.section),
+    Kind("bridge", BridgeBench, "The bridge", BRIDGE_INTRODUCTION, bridge_section),
     Kind("overhead", OverheadBench, "Recording, monitoring and stage timing", OVERHEAD_INTRODUCTION, overhead_section),
-    Kind("overload", OverloadBench, "Overload", overload_show.INTRODUCTION, overload_show.section),
+    Kind("overload", OverloadBench, "Overload", OVERLOAD_INTRODUCTION, overload_section),
     Kind("repeats", RepeatsBench, "Repeats of one load", REPEATS_INTRODUCTION, repeats_section),
     Kind("kills", KillsBench, "Kills under load", KILLS_INTRODUCTION, kills_section),
 )

@@ -30,6 +30,11 @@ class CpuShares(BenchPart):
         """The share of the machine's CPU time that was not idle."""
         return None if self.machine is None or not self.cores else self.machine / self.cores
 
+    @property
+    def nodes_percent(self) -> float | None:
+        """The part of the machine's CPU time that the nodes used."""
+        return None if self.nodes is None or not self.cores else 100 * self.nodes / self.cores
+
 
 def container_names(compose: Compose) -> tuple[list[str], str]:
     """Return the containers of all nodes, and that of the bridge."""

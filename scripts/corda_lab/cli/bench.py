@@ -68,8 +68,9 @@ def peers(
     Example: `scripts/lab bench peers --workload iou --users 1,20 --rounds 5`
     """
     from corda_lab.bench.peers import command
+    from corda_lab.bench.subject import read_users
 
-    loads = command.read_users(users)
+    loads = read_users(users)
     asked = load_of(workload, TIMES, given)
     command.run(asked, loads, load_settings(), rounds=rounds)
 
@@ -95,7 +96,7 @@ def bridge(
     Example: `scripts/lab bench bridge --workload empty --users 1,20,100,800 --connections 1,4`
     """
     from corda_lab.bench.bridge import command
-    from corda_lab.bench.peers.command import read_users
+    from corda_lab.bench.subject import read_users
 
     loads, counts = read_users(users), command.read_connections(connections)
     command.run(load_of(workload, TIMES, given), loads, counts, load_settings(), rounds=rounds)
@@ -157,7 +158,7 @@ def overload(
     Example: `scripts/lab bench overload --workload iou --limits 50,200,none`
     """
     from corda_lab.bench.overload import command
-    from corda_lab.bench.peers.command import read_users
+    from corda_lab.bench.subject import read_users
 
     asked = command.Overload(
         options=load_of(workload, OVERLOAD_OPTIONS, given),
@@ -223,7 +224,7 @@ def kills(
     Example: `scripts/lab bench kills --trials 3 --seed 100`
     """
     from corda_lab.bench.kills import command
-    from corda_lab.bench.kills.model import TARGETS
+    from corda_lab.bench.kills.measurement import TARGETS
 
     asked = load_of(workload, KILLS_OPTIONS, given)
     chosen = [one for one in TARGETS if not target or one in {each.value for each in target}]

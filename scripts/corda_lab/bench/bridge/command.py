@@ -11,13 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from corda_lab import __version__
-from corda_lab.bench import bridge_knobs
+from corda_lab.bench import bridge_knobs, warm
 from corda_lab.bench.bridge import show
 from corda_lab.bench.bridge.measurement import BridgeBench, GridMeasurement, Side
 from corda_lab.bench.file import store
 from corda_lab.bench.peers import measure
-from corda_lab.bench.peers.command import await_rest, fixed_arguments
 from corda_lab.bench.shares import watched
+from corda_lab.bench.subject import Subject, await_rest, fixed_arguments
+from corda_lab.bench.warm import warmed
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import environment, shape
@@ -32,8 +33,6 @@ from corda_lab.text.words import plural
 
 CONNECTIONS_MAX = 16
 """As the bridge itself allows."""
-CONDITIONING_ROUND = 0
-"""Number of the load before the first round. It brings the nodes to where they stay, and is not stored."""
 BETWEEN_SECONDS = 12
 """Estimated time between two measurements, for the announcement."""
 SIDES: tuple[Side, ...] = ("direct", "lab")
@@ -46,15 +45,11 @@ def run(
     lab = RunningLab.of(shape.of_running(settings))
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(replace(options, users=1)), lab.settings, lab.compose, lab.bridge)
-        subject = measure.Subject(lab.compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
+        subject = Subject(lab.compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
         admitted = lab.bridge.outstanding_max(plan.subject.node)
     bench = described(subject, users, connections, rounds, lab.settings)
     ui.note(announcement(bench))
-    with ui.phase("Conditioning the nodes"):
-        await_rest(lab.bridge, lab.prometheus)
-        conditioned = measure.measure("direct", subject, users=max(users), number=CONDITIONING_ROUND)
-        if conditioned.problem:
-            raise LabError(f"The direct RPC client failed: {conditioned.problem}", exit_code=1)
+    bench = warmed(bench, replace(options, users=warm.USERS), plan.subject, lab)
     with bridge_knobs.changed(lab.settings) as knobs:
         for number in range(1, rounds + 1):
             for count in connections if number % 2 else reversed(connections):
@@ -74,7 +69,7 @@ def knobs_for(connections: int, admitted: int) -> dict[str, str]:
 
 
 def _with_places(
-    bench: BridgeBench, subject: measure.Subject, prometheus: Prometheus, number: int, connections: int
+    bench: BridgeBench, subject: Subject, prometheus: Prometheus, number: int, connections: int
 ) -> BridgeBench:
     """Return the bench with the measurements of both sides at every number of flows in flight."""
     for place, users in enumerate(bench.users):
@@ -86,7 +81,7 @@ def _with_places(
     return bench
 
 
-def measure_side(side: Side, subject: measure.Subject, *, users: int, connections: int, number: int) -> GridMeasurement:
+def measure_side(side: Side, subject: Subject, *, users: int, connections: int, number: int) -> GridMeasurement:
     """Measure a side, and the CPU time of every part of the lab meanwhile."""
     plan = replace(subject.plan, identity=f"{subject.plan.identity}-{connections}")
     with watched(subject.compose) as watch:
@@ -113,7 +108,7 @@ def measure_side(side: Side, subject: measure.Subject, *, users: int, connection
 
 
 def described(
-    subject: measure.Subject, users: Sequence[int], connections: Sequence[int], rounds: int, settings: Settings
+    subject: Subject, users: Sequence[int], connections: Sequence[int], rounds: int, settings: Settings
 ) -> BridgeBench:
     """Return the file without measurements."""
     plan = subject.plan

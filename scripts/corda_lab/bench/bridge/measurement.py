@@ -3,7 +3,7 @@
 from typing import Literal
 
 from corda_lab.bench.file import BenchFile, BenchPart
-from corda_lab.bench.peers.measurement import Latency
+from corda_lab.bench.latency import Latency
 from corda_lab.bench.shares import CpuShares
 
 Side = Literal["direct", "lab"]

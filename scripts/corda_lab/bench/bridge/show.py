@@ -1,13 +1,12 @@
-"""The results of ``lab bench bridge`` as rows of a table, on the terminal and in ``docs/performance.md``."""
+"""The results of ``lab bench bridge`` as rows of a table."""
 
 from collections.abc import Callable, Iterator
 
 from corda_lab.bench.bridge import limits
 from corda_lab.bench.bridge.measurement import BridgeBench, GridMeasurement
-from corda_lab.bench.markdown import circumstances, table
 from corda_lab.bench.peers.show import UNKNOWN, in_words
 from corda_lab.text import tables, ui
-from corda_lab.text.words import listed, plural
+from corda_lab.text.words import plural
 
 TITLES = (
     "in flight",
@@ -21,11 +20,6 @@ TITLES = (
     "nodes' share of the CPU",
     "limit",
 )
-
-INTRODUCTION = """\
-[validation.md](validation.md#the-bridge) describes the method. Locust and the bridge are compared with a direct RPC
-client that has the same number of connections and of flows in flight, paired by round.
-"""
 
 
 def progress(measured: GridMeasurement) -> None:
@@ -70,7 +64,7 @@ def _row(bench: BridgeBench, users: int, connections: int) -> tuple[str, ...]:
         mean(lambda each: each.latency.p99_ms if each.latency else None, "{:.1f}"),
         mean(lambda each: _ms_per_flow(each, each.shares.bridge), "{:.2f}"),
         mean(lambda each: _ms_per_flow(each, each.shares.generator), "{:.2f}"),
-        mean(_nodes_percent, "{:.0f} %"),
+        mean(lambda each: each.shares.nodes_percent, "{:.0f} %"),
         limits.limit(bench, users, connections),
     )
 
@@ -79,27 +73,8 @@ def _ms_per_flow(measured: GridMeasurement, cores: float | None) -> float | None
     return None if cores is None or not measured.flows_per_second else 1000 * cores / measured.flows_per_second
 
 
-def _nodes_percent(measured: GridMeasurement) -> float | None:
-    shares = measured.shares
-    return None if shares.nodes is None or not shares.cores else 100 * shares.nodes / shares.cores
-
-
 def problem_lines(bench: BridgeBench) -> Iterator[str]:
     """One line for each measurement that failed, with its reason."""
     for each in bench.measurements:
         if each.problem:
             yield f"round {each.round}, {each.side}, {each.users} in flight: {each.problem}"
-
-
-def section(bench: BridgeBench) -> str:
-    """Return the section of a file in ``docs/performance.md``: its circumstances, the table, and what failed."""
-    rounds = f"{plural(bench.rounds, 'round')}, each {bench.duration_seconds:g} s after {bench.warm_up_seconds:g} s"
-    parts = [
-        f"### {bench.workload}, {listed(list(map(str, bench.users)))} in flight ({bench.id})",
-        circumstances(bench, f"{bench.flow} on {bench.node}; {rounds}"),
-        table(TITLES, rows(bench)),
-    ]
-    failures = [f"- {line}" for line in problem_lines(bench)]
-    if failures:
-        parts.append("Failed measurements, which the values leave out:\n\n" + "\n".join(failures))
-    return "\n\n".join(parts) + "\n"

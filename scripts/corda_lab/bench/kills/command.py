@@ -6,7 +6,7 @@ from dataclasses import replace
 from corda_lab import __version__
 from corda_lab.bench.file import store
 from corda_lab.bench.kills import show
-from corda_lab.bench.kills.model import KillsBench, Target
+from corda_lab.bench.kills.measurement import KillsBench, Target
 from corda_lab.bench.kills.trial import trial
 from corda_lab.errors import LabError
 from corda_lab.lab import environment, shape

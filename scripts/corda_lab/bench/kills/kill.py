@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from corda_lab.bench.kills.model import Target
+from corda_lab.bench.kills.measurement import Target
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.runs.containers import ROWS_DIRECTORY

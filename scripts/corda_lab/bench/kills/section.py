@@ -1,8 +1,8 @@
 """The chapter of ``lab bench kills`` in ``docs/performance.md``."""
 
 from corda_lab.bench.kills import show
-from corda_lab.bench.kills.model import KillsBench
-from corda_lab.bench.markdown import circumstances, table
+from corda_lab.bench.kills.measurement import KillsBench
+from corda_lab.bench.markdown import bullets, circumstances, joined, table
 from corda_lab.text.words import plural
 
 KILLS_INTRODUCTION = """\
@@ -22,7 +22,5 @@ def kills_section(bench: KillsBench) -> str:
         table(show.TITLES, show.rows(bench)),
         table(show.TRIAL_TITLES, show.trial_rows(bench)),
     ]
-    failures = [f"- {line}" for line in show.failures(bench)]
-    if failures:
-        parts.append("Trials that failed:\n\n" + "\n".join(failures))
-    return "\n\n".join(parts) + "\n"
+    parts += bullets("Trials that failed", show.failures(bench))
+    return joined(parts)

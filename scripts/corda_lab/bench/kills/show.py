@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from corda_lab.bench.kills.model import TARGETS, KillsBench, KillTrial
+from corda_lab.bench.kills.measurement import TARGETS, KillsBench, KillTrial
 from corda_lab.text import tables, ui
 from corda_lab.text.words import plural
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from corda_lab.analysis import listing
 from corda_lab.bench.kills.kill import Kill, moment_of
-from corda_lab.bench.kills.model import KillTrial, Target
+from corda_lab.bench.kills.measurement import KillTrial, Target
 from corda_lab.bench.kills.proof import Place, Proof, Vaults, open_clients, prove
 from corda_lab.clients.bridge import FlowStatus
 from corda_lab.errors import LabError

@@ -17,12 +17,12 @@ from corda_lab.bench.overhead.measurement import (
     Subject,
 )
 from corda_lab.bench.overhead.switches import Switches
+from corda_lab.bench.warm import warmed
 from corda_lab.errors import LabError
 from corda_lab.lab import environment, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
-from corda_lab.runs import conditioning, preflight
-from corda_lab.runs.execute import condition_first
+from corda_lab.runs import preflight
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
@@ -48,9 +48,7 @@ def run(options: LoadOptions, settings: Settings, *, blocks: int, subjects: Sequ
         bench = described(plan, lab.settings, blocks, subjects)
         path = store(bench)
     ui.note(announcement(bench))
-    if conditioning.cold_nodes(lab.prometheus, plan.subject):
-        conditioned = condition_first(conditioning.before_run(options), lab.settings)
-        bench = bench.model_copy(update={"conditioning": conditioned.entry})
+    bench = warmed(bench, options, plan.subject, lab)
     with switches.guarded():
         with ui.phase("Checking that everything is on"):
             # The last subject is everything together, if that was asked for.

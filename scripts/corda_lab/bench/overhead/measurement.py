@@ -3,7 +3,7 @@
 from typing import Literal
 
 from corda_lab.bench.file import BenchFile, BenchPart
-from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry
+from corda_lab.steps.entry import CalibrationEntry
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.validity import SLOWDOWN_MAX, STOLEN_PERCENT_MAX, SWAPPED_PAGES_MAX
 
@@ -101,8 +101,6 @@ class OverheadBench(BenchFile):
     blocks: int
     warm_up_seconds: float
     duration_seconds: float
-    conditioning: ConditioningEntry | None = None
-    """The load that conditioned the nodes; None if they were warm."""
     measurements: tuple[OverheadMeasurement, ...] = ()
 
     def of(self, subject: Subject, state: State) -> tuple[OverheadMeasurement, ...]:

@@ -1,6 +1,6 @@
 """The chapter of ``lab bench overhead`` in ``docs/performance.md``."""
 
-from corda_lab.bench.markdown import circumstances, table
+from corda_lab.bench.markdown import bullets, circumstances, joined, table
 from corda_lab.bench.overhead import effect, show
 from corda_lab.bench.overhead.measurement import OverheadBench
 from corda_lab.bench.peers.show import CHECK_TITLES, check_row
@@ -23,12 +23,8 @@ def overhead_section(bench: OverheadBench) -> str:
         circumstances(bench, load),
         table(show.TITLES, show.rows(bench)),
     ]
-    for title, lines in (
-        ("Failed measurements, whose pairs are left out", list(show.problem_lines(bench))),
-        ("Warnings", list(show.warning_lines(bench))),
-    ):
-        if lines:
-            parts.append(f"{title}:\n\n" + "\n".join(f"- {line}" for line in lines))
+    parts += bullets("Failed measurements, whose pairs are left out", show.problem_lines(bench))
+    parts += bullets("Warnings", show.warning_lines(bench))
     if checks := effect.checks(bench):
         parts.append(table(CHECK_TITLES, [check_row(check) for check in checks]))
-    return "\n\n".join(parts) + "\n"
+    return joined(parts)

@@ -16,15 +16,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corda_lab import __version__
-from corda_lab.bench import bridge_knobs
+from corda_lab.bench import bridge_knobs, warm
 from corda_lab.bench.bridge_knobs import BridgeKnobs
 from corda_lab.bench.file import store
 from corda_lab.bench.overload import knee, show
 from corda_lab.bench.overload.measurement import LevelMeasurement, OverloadBench, OverloadMeasurement
 from corda_lab.bench.peers import measure
-from corda_lab.bench.peers.command import await_rest
 from corda_lab.bench.shares import watched
+from corda_lab.bench.subject import Subject, await_rest
 from corda_lab.bench.usage import recorded
+from corda_lab.bench.warm import warmed
 from corda_lab.errors import LabError
 from corda_lab.lab import environment, shape
 from corda_lab.lab.compose import Compose
@@ -40,7 +41,6 @@ from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 
-CONDITIONING_USERS = 20
 MULTIPLES = (2, 4, 8)
 UNLIMITED = 100_000
 """The bridge's largest limit, which is above everything that is offered here."""
@@ -76,14 +76,14 @@ def run(asked: Overload, settings: Settings) -> Path:
     lab = RunningLab.of(shape.of_running(settings))
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(replace(asked.options, users=1)), lab.settings, lab.compose, lab.bridge)
-        subject = measure.Subject(lab.compose, lab.bridge, plan, {})
+        subject = Subject(lab.compose, lab.bridge, plan, {})
         limits = asked.limits or (lab.bridge.outstanding_max(plan.subject.node), None)
     bench = described(asked, limits, subject, lab.settings)
     ui.note(announcement(bench))
+    bench = warmed(bench, replace(asked.options, users=warm.USERS), plan.subject, lab)
     with bridge_knobs.changed(lab.settings) as knobs:
         open_to_all = replace(subject, compose=knobs.use({LIMIT: str(UNLIMITED)}))
-        with ui.phase("Conditioning the nodes, finding the knee"):
-            _level(open_to_all, lab, users=CONDITIONING_USERS, number=0)
+        with ui.phase("Finding the knee"):
             bench = _searched(bench, open_to_all, lab)
         peak = knee.peak_level(knee.of_search(bench))
         for number in range(1, asked.rounds + 1):
@@ -99,7 +99,7 @@ def run(asked: Overload, settings: Settings) -> Path:
     return path
 
 
-def _searched(bench: OverloadBench, subject: measure.Subject, lab: RunningLab) -> OverloadBench:
+def _searched(bench: OverloadBench, subject: Subject, lab: RunningLab) -> OverloadBench:
     """Return the bench with the search for the knee. Raises LabError if no level could be measured."""
     for users in bench.levels:
         measured = _level(subject, lab, users=users, number=0)
@@ -111,7 +111,7 @@ def _searched(bench: OverloadBench, subject: measure.Subject, lab: RunningLab) -
     return bench
 
 
-def _level(subject: measure.Subject, lab: RunningLab, *, users: int, number: int) -> LevelMeasurement:
+def _level(subject: Subject, lab: RunningLab, *, users: int, number: int) -> LevelMeasurement:
     """Measure closed load with so many flows outstanding."""
     await_rest(lab.bridge, lab.prometheus)
     # Microseconds make the names of the containers unique, because the same number may be measured again.
@@ -133,7 +133,7 @@ def _level(subject: measure.Subject, lab: RunningLab, *, users: int, number: int
 
 
 def _overloaded(
-    bench: OverloadBench, subject: measure.Subject, lab: RunningLab, knobs: BridgeKnobs, peak: LevelMeasurement
+    bench: OverloadBench, subject: Subject, lab: RunningLab, knobs: BridgeKnobs, peak: LevelMeasurement
 ) -> OverloadBench:
     """Return the bench with every limit and multiple of a round. The file is stored after each."""
     for limit in bench.limits:
@@ -156,7 +156,7 @@ def _overloaded(
 
 def _offered(
     begun: OverloadMeasurement,
-    subject: measure.Subject,
+    subject: Subject,
     compose: Compose,
     lab: RunningLab,
     *,
@@ -215,9 +215,7 @@ def _measured(
     return counted.model_copy(update={"shares": shares})
 
 
-def described(
-    asked: Overload, limits: tuple[int | None, ...], subject: measure.Subject, settings: Settings
-) -> OverloadBench:
+def described(asked: Overload, limits: tuple[int | None, ...], subject: Subject, settings: Settings) -> OverloadBench:
     """Return the file without measurements."""
     plan = subject.plan
     return OverloadBench(

@@ -6,8 +6,8 @@ from typing import Literal
 
 import polars as pl
 
+from corda_lab.bench.latency import latency_of
 from corda_lab.bench.overload.measurement import LevelMeasurement, OverloadBench, OverloadMeasurement
-from corda_lab.bench.peers.measurement import Latency
 from corda_lab.steps import rows
 from corda_lab.steps.rows import Window
 
@@ -103,17 +103,4 @@ def counted(
             "dropped": dropped / window.seconds,
             "latency": latency_of(good["latency_ms"]),
         }
-    )
-
-
-def latency_of(values: pl.Series) -> Latency | None:
-    """Return mean and percentiles of latencies in milliseconds; None of nothing."""
-    if values.is_empty():
-        return None
-    return Latency(
-        mean_ms=float(values.sum()) / len(values),
-        p50_ms=rows.nearest_rank(values, 0.50),
-        p95_ms=rows.nearest_rank(values, 0.95),
-        p99_ms=rows.nearest_rank(values, 0.99),
-        max_ms=float(values.sort()[-1]),
     )

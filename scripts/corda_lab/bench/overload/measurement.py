@@ -1,7 +1,7 @@
 """The file of ``lab bench overload``: every measurement, and everything on which it depends, as models."""
 
 from corda_lab.bench.file import BenchFile, BenchPart
-from corda_lab.bench.peers.measurement import Latency
+from corda_lab.bench.latency import Latency
 from corda_lab.bench.shares import CpuShares
 
 

@@ -1,14 +1,12 @@
-"""The results of ``lab bench overload`` as rows of tables, on the terminal and in ``docs/performance.md``."""
+"""The results of ``lab bench overload`` as rows of tables."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 
-from corda_lab.bench.markdown import circumstances, table
 from corda_lab.bench.overload import knee
 from corda_lab.bench.overload.measurement import LevelMeasurement, OverloadBench, OverloadMeasurement
 from corda_lab.bench.peers.show import UNKNOWN
 from corda_lab.text import tables, ui
-from corda_lab.text.words import plural
 
 Row = tuple[str, ...]
 
@@ -27,11 +25,6 @@ TITLES = (
     "s until at rest",
 )
 NO_LIMIT = "none"
-
-INTRODUCTION = """\
-[validation.md](validation.md#overload) describes the method. Open load offers a multiple of the peak. Goodput counts
-the flows that complete within the time limit of their callers. Each is compared with the peak of its own round.
-"""
 
 
 def progress_level(measured: LevelMeasurement) -> None:
@@ -129,14 +122,9 @@ def _row(bench: OverloadBench, multiple: int, limit: int | None) -> Row:
         mean(lambda each: each.rejected, "{:.1f}"),
         mean(lambda each: each.late + each.dropped, "{:.1f}"),
         mean(lambda each: each.failed, "{:.1f}"),
-        mean(_nodes_percent, "{:.0f} %"),
+        mean(lambda each: each.shares.nodes_percent, "{:.0f} %"),
         mean(lambda each: each.drain_seconds, "{:.0f}"),
     )
-
-
-def _nodes_percent(measured: OverloadMeasurement) -> float | None:
-    shares = measured.shares
-    return None if shares.nodes is None or not shares.cores else 100 * shares.nodes / shares.cores
 
 
 def problem_lines(bench: OverloadBench) -> Iterator[str]:
@@ -158,23 +146,3 @@ def verdict_lines(bench: OverloadBench) -> Iterator[str]:
         wait = f"; {limit} flows take {limit / peak:.1f} s at the peak" if limit and peak else ""
         name = limit_in_words(limit)
         yield f"{name}: {words[knee.verdict(bench, limit)]} {knee.GOODPUT_SHARE_MIN:g} of the peak{wait}"
-
-
-def section(bench: OverloadBench) -> str:
-    """Return the section of a file in ``docs/performance.md``."""
-    load = (
-        f"{bench.flow} on {bench.node}; {plural(bench.rounds, 'round')}, each {bench.duration_seconds:g} s after "
-        f"{bench.warm_up_seconds:g} s; callers wait {bench.time_limit_seconds:g} s"
-    )
-    parts = [
-        f"### {bench.workload} ({bench.id})",
-        circumstances(bench, load),
-        table(LEVEL_TITLES, level_rows(bench)),
-        knee_line(bench),
-        table(TITLES, overload_rows(bench)),
-        "\n".join(f"- {line}" for line in verdict_lines(bench)),
-    ]
-    failures = [f"- {line}" for line in problem_lines(bench)]
-    if failures:
-        parts.append("Failed measurements, which the values leave out:\n\n" + "\n".join(failures))
-    return "\n\n".join(parts) + "\n"

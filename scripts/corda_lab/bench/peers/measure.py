@@ -6,22 +6,22 @@ begin with the load, which begins when all connections are open. A flow belongs 
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+from corda_lab.bench.latency import Latency, latency_of
 from corda_lab.bench.peers import jmeter
-from corda_lab.bench.peers.measurement import Latency, Measurement, Peer
+from corda_lab.bench.peers.measurement import Measurement, Peer
+from corda_lab.bench.subject import Subject
 from corda_lab.bench.usage import Readings, recorded
-from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.compose import run_docker
 from corda_lab.runs import containers, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.steps import rows
@@ -30,28 +30,6 @@ from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.rows import Window
 
 DIRECT_CLASS = "org.cordalab.bridge.bench.DirectRpcBenchmark"
-START_SECONDS_MAX = 120
-"""Time limit of everything before the load: a container, a JVM, and the connections."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What the peers run: the plan of the load, and the arguments of its flow."""
-
-    compose: Compose
-    bridge: Bridge
-    plan: RunPlan
-    arguments: Mapping[str, Any]
-
-    @property
-    def flow(self) -> str:
-        """The class name of the flow."""
-        return self.plan.subject.parts[0].flow
-
-    @property
-    def container_seconds_max(self) -> float:
-        """Time limit of a container that drives the load."""
-        return START_SECONDS_MAX + self.plan.options.total_seconds + self.plan.flow_timeout_seconds
 
 
 def measure(peer: Peer, subject: Subject, *, users: int, number: int) -> Measurement:
@@ -178,23 +156,11 @@ def _values(begun: Measurement, flows: pl.DataFrame, window: Window, readings: R
             "window_seconds": window.seconds,
             "flows": done.height,
             "flows_per_second": done.height / window.seconds,
-            "latency": _latency(done["latency_ms"]),
+            "latency": latency_of(done["latency_ms"]),
             "cpu_seconds": usage.cpu_seconds,
             "memory_bytes_max": usage.memory_bytes_max,
             "problem": _failures(len(failed), None if failed.is_empty() else str(failed[0])),
         }
-    )
-
-
-def _latency(values: pl.Series) -> Latency | None:
-    if values.is_empty():
-        return None
-    return Latency(
-        mean_ms=float(values.sum()) / len(values),
-        p50_ms=rows.nearest_rank(values, 0.50),
-        p95_ms=rows.nearest_rank(values, 0.95),
-        p99_ms=rows.nearest_rank(values, 0.99),
-        max_ms=float(values.sort()[-1]),
     )
 
 

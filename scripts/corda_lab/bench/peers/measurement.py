@@ -3,6 +3,7 @@
 from typing import Literal
 
 from corda_lab.bench.file import BenchFile, BenchPart
+from corda_lab.bench.latency import Latency
 
 Peer = Literal["direct", "jmeter", "lab"]
 """A direct RPC client; Apache JMeter with a connection per thread; Locust and the bridge."""
@@ -10,19 +11,6 @@ Peer = Literal["direct", "jmeter", "lab"]
 PEERS: tuple[Peer, ...] = ("direct", "jmeter", "lab")
 
 PEER_NAMES: dict[Peer, str] = {"direct": "direct RPC client", "jmeter": "JMeter", "lab": "Locust + bridge"}
-
-
-class Latency(BenchPart):
-    """The time from the start of a flow to its result, in milliseconds. Percentiles are by nearest rank.
-
-    JMeter's clock counts whole milliseconds.
-    """
-
-    mean_ms: float
-    p50_ms: float
-    p95_ms: float
-    p99_ms: float
-    max_ms: float
 
 
 class Measurement(BenchPart):

@@ -1,6 +1,6 @@
 """The chapter of ``lab bench peers`` in ``docs/performance.md``."""
 
-from corda_lab.bench.markdown import circumstances, table
+from corda_lab.bench.markdown import FAILED, bullets, circumstances, joined, table
 from corda_lab.bench.peers import compare, show
 from corda_lab.bench.peers.measurement import PeersBench
 from corda_lab.text.words import listed, plural
@@ -21,10 +21,8 @@ def peers_section(bench: PeersBench) -> str:
         table(show.VALUE_TITLES, show.value_rows(bench)),
         table(show.RATIO_TITLES, show.ratio_rows(bench)),
     ]
-    failures = [f"- {line}" for line in show.problem_lines(bench)]
-    if failures:
-        parts.append("Failed measurements, which the values leave out:\n\n" + "\n".join(failures))
+    parts += bullets(FAILED, show.problem_lines(bench))
     checks = compare.checks(bench)
     if checks:
         parts.append(table(show.CHECK_TITLES, [show.check_row(check) for check in checks]))
-    return "\n\n".join(parts) + "\n"
+    return joined(parts)

@@ -8,20 +8,20 @@ from pathlib import Path
 from corda_lab import __version__
 from corda_lab.bench.file import store
 from corda_lab.bench.repeats import show
-from corda_lab.bench.repeats.model import ConditioningLoad, Repeat, RepeatsBench
+from corda_lab.bench.repeats.measurement import Repeat, RepeatsBench
+from corda_lab.bench.warm import warmed
 from corda_lab.errors import LabError
 from corda_lab.lab import environment, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
-from corda_lab.runs import execute
+from corda_lab.runs import execute, preflight
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import LoadOptions, until_steady
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 
-CONDITIONING_SECONDS = 30.0
-"""Shortest load before the window in which throughput must be steady."""
-CONDITIONING_SECONDS_MAX = 300.0
 BETWEEN_SECONDS = 30
 """Estimated time between two repeats, for the announcement: containers start, flows end, counts and files are made."""
 
@@ -29,14 +29,15 @@ BETWEEN_SECONDS = 30
 def run(options: LoadOptions, settings: Settings, *, repeats: int) -> Path:
     """Make the repeats, each as ``lab run`` does. Returns the stored file. Raises LabError."""
     folders.require_writable()
-    settings = shape.of_running(settings)
+    lab = RunningLab.of(shape.of_running(settings))
+    with ui.phase("Checking the benchmark"):
+        plan = preflight.plan(preflight.prepare(options), lab.settings, lab.compose, lab.bridge)
+    bench = described(plan, repeats, lab.settings)
     ui.note(announcement(options, repeats))
-    least = replace(options, warm_up_seconds=CONDITIONING_SECONDS, name="repeats-conditioning")
-    folder, step = execute.execute(until_steady(least, CONDITIONING_SECONDS_MAX), settings)
-    bench = described(options, repeats, step, conditioning_of(folder, step), settings)
+    bench = warmed(bench, options, plan.subject, lab)
     for number in range(1, repeats + 1):
         with ui.phase(f"Repeat {number} of {repeats}"):
-            measured = repeat(replace(options, seed=options.seed + number - 1, name="repeat"), settings, number)
+            measured = repeat(replace(options, seed=options.seed + number - 1, name="repeat"), lab.settings, number)
             show.progress(measured)
         bench = bench.model_copy(update={"measurements": (*bench.measurements, measured)})
         # Stored after every repeat, so that an interrupted bench keeps what it has.
@@ -49,11 +50,7 @@ def run(options: LoadOptions, settings: Settings, *, repeats: int) -> Path:
 def announcement(options: LoadOptions, repeats: int) -> str:
     """Describe the bench in one line."""
     seconds = repeats * (options.total_seconds + BETWEEN_SECONDS)
-    most = CONDITIONING_SECONDS_MAX + options.duration_seconds
-    return (
-        f"{options.workload}: {plural(repeats, 'repeat')}, about {seconds / 60:.0f} minutes, "
-        f"after at most {most / 60:.0f} minutes until throughput is steady"
-    )
+    return f"{options.workload}: {plural(repeats, 'repeat')}, about {seconds / 60:.0f} minutes"
 
 
 def repeat(options: LoadOptions, settings: Settings, number: int) -> Repeat:
@@ -84,32 +81,20 @@ def repeat_of(number: int, run: str, step: StepEntry) -> Repeat:
     )
 
 
-def conditioning_of(folder: Path, step: StepEntry) -> ConditioningLoad:
-    """What the load before the first repeat came to."""
-    return ConditioningLoad(
-        run=folder.name,
-        warm_up_seconds=step.warm_up.cut_seconds,
-        steady=step.warm_up.found,
-        flows_per_second=step.throughput_per_second,
-    )
-
-
-def described(
-    options: LoadOptions, repeats: int, step: StepEntry, conditioning: ConditioningLoad, settings: Settings
-) -> RepeatsBench:
+def described(plan: RunPlan, repeats: int, settings: Settings) -> RepeatsBench:
     """Return the file without measurements."""
+    options = plan.options
     return RepeatsBench(
         id=folders.run_id("repeats"),
         lab_version=__version__,
         environment=environment.read_environment(settings),
-        workload=options.workload,
-        flow=step.flow,
-        node=step.node,
+        workload=plan.workload.name,
+        flow=", ".join(plan.subject.flows),
+        node=plan.subject.node,
         load=options.entry(),
         warm_up_seconds=options.warm_up_seconds,
         duration_seconds=options.duration_seconds,
         repeats=repeats,
-        conditioning=conditioning,
     )
 
 

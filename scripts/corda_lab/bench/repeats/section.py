@@ -1,8 +1,8 @@
 """The chapter of ``lab bench repeats`` in ``docs/performance.md``."""
 
-from corda_lab.bench.markdown import circumstances, table
+from corda_lab.bench.markdown import bullets, circumstances, joined, table
 from corda_lab.bench.repeats import show
-from corda_lab.bench.repeats.model import RepeatsBench
+from corda_lab.bench.repeats.measurement import RepeatsBench
 from corda_lab.text.words import plural
 
 REPEATS_INTRODUCTION = """\
@@ -24,7 +24,5 @@ def repeats_section(bench: RepeatsBench) -> str:
         table(("repeats to see a difference of", *show.NEEDED_TITLES[1:]), show.needed_rows(bench)),
         table(show.REPEAT_TITLES, show.repeat_rows(bench)),
     ]
-    notes = [f"- {line}" for line in show.conclusions(bench)]
-    if notes:
-        parts.append("\n".join(notes))
-    return "\n\n".join(parts) + "\n"
+    parts += bullets("", show.conclusions(bench))
+    return joined(parts)

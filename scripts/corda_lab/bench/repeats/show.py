@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from corda_lab.bench.repeats.model import Repeat, RepeatsBench
+from corda_lab.bench.repeats.measurement import Repeat, RepeatsBench
 from corda_lab.stats.intervals import Interval, repeats_interval
 from corda_lab.stats.power import REPEATS_MAX, repeats_needed
 from corda_lab.stats.scatter import Scatter, Trend, scatter_of, trend_of
@@ -132,7 +132,7 @@ def conclusions(bench: RepeatsBench) -> Iterator[str]:
         direction = "rose" if throughput.trend.per_repeat > 0 else "fell"
         cause = "the nodes were still warming up" if throughput.trend.per_repeat > 0 else "the lab became slower"
         yield f"Throughput {direction} over the repeats: {cause}. This is part of the scatter."
-    if not bench.conditioning.steady:
+    if bench.conditioning and not bench.conditioning.steady:
         yield "The load before the first repeat did not become steady within its limit."
     texts = [warning for each in bench.measurements for warning in each.warnings]
     for text in dict.fromkeys(texts):

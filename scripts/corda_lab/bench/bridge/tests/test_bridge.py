@@ -9,7 +9,7 @@ from corda_lab.bench.bridge import limits, show
 from corda_lab.bench.bridge.command import announcement, read_connections
 from corda_lab.bench.bridge.measurement import BridgeBench, GridMeasurement, Side
 from corda_lab.bench.file import store
-from corda_lab.bench.peers.measurement import Latency
+from corda_lab.bench.latency import Latency
 from corda_lab.bench.shares import CpuShares
 from corda_lab.errors import LabError
 from corda_lab.results import folders

@@ -8,7 +8,7 @@ import pytest
 from corda_lab.bench import report
 from corda_lab.bench.kills import command, show
 from corda_lab.bench.kills.kill import moment_of
-from corda_lab.bench.kills.model import KillsBench, KillTrial
+from corda_lab.bench.kills.measurement import KillsBench, KillTrial
 from corda_lab.bench.kills.trial import Outcome, must_be_stored, read_stored, read_unfinished
 from corda_lab.errors import LabError
 from corda_lab.paths import WORKLOADS

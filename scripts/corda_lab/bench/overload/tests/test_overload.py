@@ -8,9 +8,9 @@ import pytest
 
 from corda_lab.bench import report
 from corda_lab.bench.file import store
+from corda_lab.bench.latency import Latency
 from corda_lab.bench.overload import command, knee, show
 from corda_lab.bench.overload.measurement import LevelMeasurement, OverloadBench, OverloadMeasurement
-from corda_lab.bench.peers.measurement import Latency
 from corda_lab.errors import LabError
 from corda_lab.results import folders
 from corda_lab.steps.load import LoadOptions

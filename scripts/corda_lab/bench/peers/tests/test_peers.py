@@ -7,10 +7,12 @@ import pytest
 
 from corda_lab.bench import report
 from corda_lab.bench.file import store
+from corda_lab.bench.latency import Latency
 from corda_lab.bench.markdown import table
 from corda_lab.bench.peers import command, compare, show
 from corda_lab.bench.peers.compare import Estimate, at_least, at_most
-from corda_lab.bench.peers.measurement import PEERS, Latency, Measurement, Peer, PeersBench
+from corda_lab.bench.peers.measurement import PEERS, Measurement, Peer, PeersBench
+from corda_lab.bench.subject import read_users
 from corda_lab.errors import LabError
 from corda_lab.results.folders import read_model
 from corda_lab.testing.runs import ENVIRONMENT
@@ -71,11 +73,11 @@ def test_every_peer_is_first_second_and_third_equally_often() -> None:
 @pytest.mark.parametrize("text", ["", "one", "0", "20,20", "1,-2", "1,,2", "100000"])
 def test_wrong_numbers_of_users_are_one_clear_error(text: str) -> None:
     with pytest.raises(LabError, match="--users"):
-        command.read_users(text)
+        read_users(text)
 
 
 def test_reads_numbers_of_users() -> None:
-    assert command.read_users("1, 20,100") == (1, 20, 100)
+    assert read_users("1, 20,100") == (1, 20, 100)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from corda_lab.bench import report
 from corda_lab.bench.repeats import command, show
-from corda_lab.bench.repeats.model import ConditioningLoad, Repeat, RepeatsBench
+from corda_lab.bench.repeats.measurement import Repeat, RepeatsBench
 from corda_lab.results import stored
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
@@ -32,7 +32,6 @@ def bench(rates: tuple[float, ...] = RATES, **changes: object) -> RepeatsBench:
         warm_up_seconds=2.0,
         duration_seconds=18.0,
         repeats=len(rates),
-        conditioning=ConditioningLoad(run="run-0", warm_up_seconds=60.0, steady=True, flows_per_second=9.0),
         measurements=measurements,
     )
     return made.model_copy(update=changes)
@@ -124,6 +123,4 @@ def test_the_performance_page_has_scatter_needed_repeats_and_every_repeat(tmp_pa
 
 
 def test_says_how_long_it_takes_before_it_begins() -> None:
-    assert command.announcement(OPTIONS, 10) == (
-        "iou: 10 repeats, about 8 minutes, after at most 5 minutes until throughput is steady"
-    )
+    assert command.announcement(OPTIONS, 10) == "iou: 10 repeats, about 8 minutes"

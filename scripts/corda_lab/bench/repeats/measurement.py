@@ -27,16 +27,6 @@ class Repeat(BenchPart):
     """Why this repeat does not count: why the run is invalid, or failed. None if it counts."""
 
 
-class ConditioningLoad(BenchPart):
-    """The load that brought the nodes to where they stay, before the first repeat."""
-
-    run: str
-    warm_up_seconds: float
-    """Time after which its throughput was steady; the limit if it was not."""
-    steady: bool
-    flows_per_second: float
-
-
 class RepeatsBench(BenchFile):
     """The content of the file."""
 
@@ -48,7 +38,6 @@ class RepeatsBench(BenchFile):
     warm_up_seconds: float
     duration_seconds: float
     repeats: int
-    conditioning: ConditioningLoad
     measurements: tuple[Repeat, ...] = ()
 
     @property
