@@ -17,12 +17,7 @@ public record BridgedNode(NodeGateway gateway, NodeFlows flows, ArgumentParser a
     public static BridgedNode of(NodeGateway gateway, BridgeConfig config, BridgeMetrics metrics) {
         return new BridgedNode(
                 gateway,
-                new NodeFlows(
-                        gateway,
-                        config.maxOutstandingFlows(),
-                        config.flowTimeout(),
-                        config.outcomeRetention(),
-                        metrics),
+                new NodeFlows(gateway, config.maxOutstandingFlows(), config.outcomeRetention(), metrics),
                 new ArgumentParser(ArgumentMapper.create(gateway.parties())));
     }
 

@@ -69,7 +69,7 @@ final class FlowRoutes {
             node = nodes.get(exchange.path("node"));
             label = node.name();
             request = FlowRequest.of(exchange.json(config.maxBodyBytes()));
-            run = startOrFind(node, call(node, request), request.clientId());
+            run = startOrFind(exchange, node, call(node, request), request.clientId());
         } catch (Problem problem) {
             metrics.rejected(label, problem.type().slug());
             throw problem;
@@ -82,12 +82,13 @@ final class FlowRoutes {
     }
 
     /** Returns the run of a start, or empty if the flow of its client id has ended and only the node can answer. */
-    private static Optional<FlowRun> startOrFind(BridgedNode node, FlowCall call, Optional<String> clientId) {
+    private Optional<FlowRun> startOrFind(
+            Exchange exchange, BridgedNode node, FlowCall call, Optional<String> clientId) {
         if (clientId.filter(node.flows()::isOnNodeOnly).isPresent()) {
             node.flows().check(call, clientId);
             return Optional.empty();
         }
-        return Optional.of(node.flows().start(call, clientId));
+        return Optional.of(node.flows().start(call, clientId, remaining(exchange)));
     }
 
     private void answer(Exchange exchange, BridgedNode node, FlowRun run) throws InterruptedException {

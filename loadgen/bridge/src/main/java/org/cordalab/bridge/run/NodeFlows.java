@@ -45,7 +45,6 @@ public final class NodeFlows implements AutoCloseable {
 
     private final NodeGateway gateway;
     private final int maxOutstanding;
-    private final Duration timeLimit;
     /** Marks client ids that this bridge process created, so that those that no caller knows can be recognised. */
     private final String ownIdPrefix =
             "bridge-" + Integer.toHexString(UUID.randomUUID().hashCode()) + "-";
@@ -62,25 +61,17 @@ public final class NodeFlows implements AutoCloseable {
     private volatile boolean stopping;
 
     /**
-     * @param timeLimit longest time that a caller waits for an outcome, and that a start is retried
      * @param retention how long an outcome is kept after the end of its flow
      */
-    public NodeFlows(
-            NodeGateway gateway, int maxOutstanding, Duration timeLimit, Duration retention, BridgeMetrics metrics) {
-        this(gateway, maxOutstanding, timeLimit, retention, metrics, System::nanoTime);
+    public NodeFlows(NodeGateway gateway, int maxOutstanding, Duration retention, BridgeMetrics metrics) {
+        this(gateway, maxOutstanding, retention, metrics, System::nanoTime);
     }
 
     NodeFlows(
-            NodeGateway gateway,
-            int maxOutstanding,
-            Duration timeLimit,
-            Duration retention,
-            BridgeMetrics metrics,
-            LongSupplier nanoTime) {
+            NodeGateway gateway, int maxOutstanding, Duration retention, BridgeMetrics metrics, LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
         this.gateway = gateway;
         this.maxOutstanding = maxOutstanding;
-        this.timeLimit = timeLimit;
         this.metrics = metrics;
         this.permits = new Semaphore(maxOutstanding);
         this.kept = new KeptIds(retention, nanoTime);
@@ -111,10 +102,12 @@ public final class NodeFlows implements AutoCloseable {
     /**
      * Starts a flow, or finds the run that was started with the same client id.
      *
+     * @param callerWaits how long the caller waits for the outcome. The start is not retried for longer, so that nothing
+     *     begins after the caller was told that the outcome is unknown
      * @throws Problem node-unavailable without a connection, too-many-outstanding-flows at the limit, invalid-request
      *     if the client id belongs to another start
      */
-    public FlowRun start(FlowCall call, Optional<String> requestedId) {
+    public FlowRun start(FlowCall call, Optional<String> requestedId, Duration callerWaits) {
         Optional<FlowRun> known = requestedId.flatMap(this::find);
         if (known.isPresent()) {
             requireSame(known.get().fingerprint(), call, known.get().clientId());
@@ -134,7 +127,7 @@ public final class NodeFlows implements AutoCloseable {
         String clientId = requestedId.orElseGet(() -> ownIdPrefix + UUID.randomUUID());
         FlowMetrics flowMetrics =
                 metricsByFlow.computeIfAbsent(call.shortName(), flow -> metrics.flow(gateway.name(), flow));
-        var run = new FlowRun(gateway, call, clientId, requestedId.isPresent(), timeLimit, flowMetrics, nanoTime);
+        var run = new FlowRun(gateway, call, clientId, requestedId.isPresent(), callerWaits, flowMetrics, nanoTime);
         Optional<FlowRun> other = enter(run);
         if (other.isPresent()) {
             permits.release();

@@ -48,7 +48,7 @@ class NodeFlowsTest {
     void tellsTheResultOfAFlow() throws InterruptedException {
         flows = connected();
 
-        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
         node.awaitStarted("c1");
         node.complete("c1", 42);
 
@@ -65,7 +65,7 @@ class NodeFlowsTest {
     void tellsTheExceptionOfAFlow() throws InterruptedException {
         flows = connected();
 
-        FlowRun run = flows.start(iou(100), Optional.of("c1"));
+        FlowRun run = flows.start(iou(100), Optional.of("c1"), LONG);
         node.awaitStarted("c1");
         node.fail("c1", new FlowException("below 100"));
 
@@ -82,7 +82,7 @@ class NodeFlowsTest {
         flows = connected();
         node.onStart((id, call) -> new IllegalArgumentException("no permission"));
 
-        assertThat(flows.start(iou(1), Optional.empty()).await(LONG))
+        assertThat(flows.start(iou(1), Optional.empty(), LONG).await(LONG))
                 .contains(new FlowOutcome.Failed("java.lang.IllegalArgumentException", "no permission", false));
         assertThat(metric("bridge_flows_failed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\",reason=\"rejected\"}"))
                 .isEqualTo("1.0");
@@ -99,9 +99,9 @@ class NodeFlowsTest {
     @Test
     void limitsOutstandingFlowsAndFreesThePlaceBeforeItTellsTheOutcome() throws InterruptedException {
         flows = connected();
-        FlowRun first = flows.start(iou(1), Optional.of("c1"));
-        flows.start(iou(2), Optional.of("c2"));
-        flows.start(iou(3), Optional.of("c3"));
+        FlowRun first = flows.start(iou(1), Optional.of("c1"), LONG);
+        flows.start(iou(2), Optional.of("c2"), LONG);
+        flows.start(iou(3), Optional.of("c3"), LONG);
 
         Problem refused = problem(iou(4), Optional.of("c4"));
         assertThat(refused.type()).isEqualTo(ProblemType.TOO_MANY_OUTSTANDING_FLOWS);
@@ -112,27 +112,27 @@ class NodeFlowsTest {
         node.complete("c1", null);
         first.await(LONG);
         assertThat(flows.outstanding()).isEqualTo(LIMIT - 1);
-        assertThat(flows.start(iou(4), Optional.of("c4"))).isNotNull();
+        assertThat(flows.start(iou(4), Optional.of("c4"), LONG)).isNotNull();
     }
 
     @Test
     void attachesToTheRunOfTheSameClientIdRunningOrEnded() throws InterruptedException {
         flows = connected();
-        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
         node.awaitStarted("c1");
 
-        assertThat(flows.start(iou(1), Optional.of("c1"))).isSameAs(run);
+        assertThat(flows.start(iou(1), Optional.of("c1"), LONG)).isSameAs(run);
         node.complete("c1", null);
         run.await(LONG);
 
-        assertThat(flows.start(iou(1), Optional.of("c1"))).isSameAs(run);
+        assertThat(flows.start(iou(1), Optional.of("c1"), LONG)).isSameAs(run);
         assertThat(node.startedIds()).containsExactly("c1");
     }
 
     @Test
     void refusesAClientIdThatBelongsToOtherArguments() {
         flows = connected();
-        flows.start(iou(1), Optional.of("c1"));
+        flows.start(iou(1), Optional.of("c1"), LONG);
 
         assertThat(problem(iou(2), Optional.of("c1")).type()).isEqualTo(ProblemType.INVALID_REQUEST);
         assertThat(flows.outstanding()).isEqualTo(1);
@@ -141,7 +141,7 @@ class NodeFlowsTest {
     @Test
     void reattachesWhenTheConnectionBreaksUnderAFlow() throws InterruptedException {
         flows = connected();
-        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
         node.awaitStarted("c1");
 
         node.disconnect();
@@ -163,7 +163,7 @@ class NodeFlowsTest {
             return new NodeUnavailableException("broken");
         });
 
-        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
         attempted.await();
         node.connect();
         node.awaitStarted("c1");
@@ -182,11 +182,12 @@ class NodeFlowsTest {
             return new NodeUnavailableException("broken");
         });
 
-        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        var callerWaits = Duration.ofSeconds(1);
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), callerWaits);
         attempted.await();
         assertThat(run.await(Duration.ZERO)).isEmpty();
         node.onStart((id, call) -> null);
-        now.addAndGet(LONG.toNanos() + 1);
+        now.addAndGet(callerWaits.toNanos() + 1);
         node.connect();
 
         assertThat(run.await(LONG)).contains(new FlowOutcome.NeverStarted());
@@ -196,7 +197,7 @@ class NodeFlowsTest {
     @Test
     void saysSoWhenTheNodeHasForgottenAFlow() throws InterruptedException {
         flows = connected();
-        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
         node.awaitStarted("c1");
 
         node.disconnect();
@@ -210,7 +211,7 @@ class NodeFlowsTest {
     void doesNotRepeatAStartWhereThereAreNoClientIds() throws InterruptedException {
         node.withoutClientIds();
         flows = connected();
-        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
         node.awaitStarted("c1");
 
         node.disconnect();
@@ -222,7 +223,7 @@ class NodeFlowsTest {
     @Test
     void lettingTheCallerGoDoesNotEndTheRun() throws InterruptedException {
         flows = connected();
-        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
         node.awaitStarted("c1");
 
         assertThat(run.await(Duration.ZERO)).isEmpty();
@@ -263,7 +264,7 @@ class NodeFlowsTest {
     @Test
     void keepsItsOwnClientIdOnceACallerWasGivenIt() throws InterruptedException {
         flows = connected();
-        FlowRun run = flows.start(iou(1), Optional.empty());
+        FlowRun run = flows.start(iou(1), Optional.empty(), LONG);
         node.awaitStarted(run.clientId());
 
         assertThat(run.await(Duration.ZERO)).isEmpty();
@@ -283,7 +284,7 @@ class NodeFlowsTest {
         ended(Optional.of("c1"));
         node.onStart((id, call) -> new IllegalStateException("refused"));
         for (int i = 0; i < NodeFlows.MAX_OUTCOMES + 100; i++) {
-            flows.start(iou(1), Optional.of("refused-" + i)).await(LONG);
+            flows.start(iou(1), Optional.of("refused-" + i), LONG).await(LONG);
         }
 
         assertThat(flows.find("c1")).isEmpty();
@@ -319,14 +320,14 @@ class NodeFlowsTest {
             attempted.countDown();
             return new NodeUnavailableException("broken");
         });
-        FlowRun first = flows.start(iou(1), Optional.of("c1"));
+        FlowRun first = flows.start(iou(1), Optional.of("c1"), LONG);
         attempted.await();
         node.onStart((id, call) -> null);
         now.addAndGet(LONG.toNanos() + 1);
         node.connect();
         assertThat(first.await(LONG)).contains(new FlowOutcome.NeverStarted());
 
-        FlowRun second = flows.start(iou(1), Optional.of("c1"));
+        FlowRun second = flows.start(iou(1), Optional.of("c1"), LONG);
         node.awaitStarted("c1");
         node.complete("c1", null);
 
@@ -339,7 +340,7 @@ class NodeFlowsTest {
         flows = connected();
         ended(Optional.of("run-1-a"));
         ended(Optional.of("run-2-a"));
-        flows.start(iou(1), Optional.of("run-1-b"));
+        flows.start(iou(1), Optional.of("run-1-b"), LONG);
         node.awaitStarted("run-1-b");
 
         assertThat(flows.forget("run-1-", LONG)).isEqualTo(new NodeFlows.Forgotten(2, 1, 0));
@@ -372,7 +373,7 @@ class NodeFlowsTest {
     @Test
     void leavesALostOutcomeToTheNode() throws InterruptedException {
         flows = connected();
-        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
         node.awaitStarted("c1");
         node.disconnect();
         node.forget("c1");
@@ -390,7 +391,7 @@ class NodeFlowsTest {
         String first = null;
         for (int i = 0; i < more; i++) {
             node.onStart((id, call) -> new IllegalStateException("refused"));
-            FlowRun run = flows.start(iou(1), Optional.of("c" + i));
+            FlowRun run = flows.start(iou(1), Optional.of("c" + i), LONG);
             run.await(LONG);
             first = first == null ? run.clientId() : first;
         }
@@ -404,7 +405,7 @@ class NodeFlowsTest {
     @Test
     void drainWaitsForFlowsAndThenLetsTheirCallersGo() throws InterruptedException {
         flows = connected();
-        FlowRun run = flows.start(iou(1), Optional.of("c1"));
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
         flows.refuse();
 
         flows.drain(Duration.ofMillis(10));
@@ -419,12 +420,12 @@ class NodeFlowsTest {
     }
 
     private NodeFlows flows() {
-        return new NodeFlows(node, LIMIT, LONG, RETENTION, metrics, now::get);
+        return new NodeFlows(node, LIMIT, RETENTION, metrics, now::get);
     }
 
     /** Starts a flow and lets it end. */
     private FlowRun ended(Optional<String> clientId) throws InterruptedException {
-        FlowRun run = flows.start(iou(1), clientId);
+        FlowRun run = flows.start(iou(1), clientId, LONG);
         node.awaitStarted(run.clientId());
         node.complete(run.clientId(), null);
         run.await(LONG);
@@ -436,7 +437,7 @@ class NodeFlowsTest {
     }
 
     private Problem problem(FlowCall call, Optional<String> clientId) {
-        return catchThrowableOfType(Problem.class, () -> flows.start(call, clientId));
+        return catchThrowableOfType(Problem.class, () -> flows.start(call, clientId, LONG));
     }
 
     private String metric(String name) {
