@@ -88,6 +88,7 @@ def test_a_killed_bench_leaves_nothing_switched_off(lab: Lab) -> None:
         await_that(lambda: prometheus_state(lab) == "running", "Prometheus runs again")
         await_that(lambda: not any(is_off(lab, node) for node in NODES), "stage timing is on again")
         assert_everything_is_on(lab)
+        await_that(lambda: lab.conditions()["prometheus"] == "healthy", "Prometheus is healthy again")
     finally:
         left = run_docker(["ps", "--all", "--quiet", "--filter", label, "--filter", "label=org.cordalab.run"])
         run_docker(["rm", "--force", *left.stdout.split()])

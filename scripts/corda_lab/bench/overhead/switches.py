@@ -23,11 +23,15 @@ from corda_lab.lab.compose import Compose, run_docker
 
 TIMING_METRIC = "corda_stage_timing_on"
 NOTICED_SECONDS_MAX = 6 * SCRAPE_SECONDS
+HEALTHY_SECONDS_MAX = 60.0
+"""Time limit until Prometheus is healthy again. Its health is checked every few seconds."""
+
 POLL_SECONDS = 0.5
 
 OFF_COMMAND = 'touch "${LAB_STAGES_FILE:?is not set}.off"'
 ON_COMMAND = 'rm -f "$LAB_STAGES_FILE.off"'
 STATUS = "{{.State.Status}}"
+HEALTH = "{{.State.Health.Status}}"
 
 
 class Switches:
@@ -41,11 +45,16 @@ class Switches:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Make sure that everything is on after the block, even if this process is killed in it."""
+        """Make sure that everything is on after the block, even if this process is killed in it.
+
+        A paused Prometheus is unhealthy. After a block that succeeds, it is healthy again, so that the next command
+        finds a lab that is ready.
+        """
         unpause = ["docker", "unpause", self._prometheus_container]
         timing = [["docker", "exec", node, "sh", "-c", ON_COMMAND] for node in self._node_containers]
         with guarded([unpause, *timing]):
             yield
+        self._await_health()
 
     @contextmanager
     def off(self, parts: Collection[Part]) -> Iterator[None]:
@@ -74,6 +83,17 @@ class Switches:
     def is_monitoring_off(self) -> bool:
         """Return whether Prometheus is paused."""
         return docker("container", "inspect", "--format", STATUS, self._prometheus_container).strip() == "paused"
+
+    def _await_health(self) -> None:
+        deadline = time.monotonic() + HEALTHY_SECONDS_MAX
+        while docker("container", "inspect", "--format", HEALTH, self._prometheus_container).strip() != "healthy":
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"Prometheus was not healthy again within {HEALTHY_SECONDS_MAX:.0f} s",
+                    "Check `docker compose logs prometheus`.",
+                    exit_code=1,
+                )
+            time.sleep(POLL_SECONDS)
 
     def _switch_timing(self, command: str) -> None:
         for node in self._node_containers:
