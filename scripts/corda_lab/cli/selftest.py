@@ -42,7 +42,7 @@ def run_tests(
 def selfcheck() -> None:
     """Measure systems whose truth is known with the whole pipeline, and check that broken copies of it are caught.
 
-    The nodes are stubs behind the real bridge. Needs no running lab, and touches none. Takes about three minutes.
+    The nodes are stubs behind the real bridge. Needs no running lab, and touches none. Takes about four minutes.
 
     Example: `scripts/lab selfcheck`
     """
