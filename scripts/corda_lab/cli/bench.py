@@ -46,8 +46,11 @@ class KillTarget(StrEnum):
 
 
 def load_of(workload: str, options: Iterable[LoadOption], given: Mapping[str, Any]) -> LoadOptions:
-    """Return the load of a bench: what was given, otherwise the defaults of its options. Raises LabError."""
-    defaults = {option.name: option.default for option in options}
+    """Return the load of a bench: what was given, otherwise the defaults of its options. Raises LabError.
+
+    Options of one model of load only keep the default that ``LoadOptions`` has: given, they are refused for the other.
+    """
+    defaults = {option.name: option.default for option in options if option.model is None}
     return load_options(workload, defaults | {name: value for name, value in given.items() if value is not None})
 
 
