@@ -123,6 +123,7 @@ def _level(subject: Subject, lab: RunningLab, *, users: int, number: int) -> Lev
     measured = LevelMeasurement(
         users=users,
         round=number,
+        window_started_at=done.window_started_at,
         window_seconds=done.window_seconds,
         flows_per_second=done.flows_per_second,
         latency=done.latency,

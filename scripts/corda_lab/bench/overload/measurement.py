@@ -1,38 +1,29 @@
 """The file of ``lab bench overload``: every measurement, and everything on which it depends, as models."""
 
-from corda_lab.bench.file import BenchFile, BenchPart
-from corda_lab.bench.latency import Latency
+from corda_lab.bench.rounds import RoundsBench, WindowMeasurement
 from corda_lab.bench.shares import CpuShares
 
 
-class LevelMeasurement(BenchPart):
-    """Closed load with one number of flows outstanding, once."""
+class LevelMeasurement(WindowMeasurement):
+    """Closed load with one number of flows outstanding, once. Round 0 is the search for the knee."""
 
     users: int
     """Flows outstanding."""
-    round: int
-    """0: the search for the knee."""
-    window_seconds: float
     flows_per_second: float = 0.0
-    latency: Latency | None = None
-    """None if no flow returned."""
-    problem: str | None = None
-    """Why this measurement does not count: what failed. None if nothing did."""
 
 
-class OverloadMeasurement(BenchPart):
-    """Open load at a multiple of the peak, with one limit, once. All rates are per second of the window."""
+class OverloadMeasurement(WindowMeasurement):
+    """Open load at a multiple of the peak, with one limit, once. All rates are per second of the window.
+
+    ``latency`` is that of the flows that count as goodput, from the start of the request.
+    """
 
     multiple: int
     """The offered rate ÷ the peak."""
     limit: int | None
     """The largest number of outstanding flows that the bridge admits; None if it admits all."""
-    round: int
     rate: float
     """Arrivals per second that the schedule has."""
-    window_started_at: float | None = None
-    """In Unix seconds. None if the load did not begin."""
-    window_seconds: float
     goodput: float = 0.0
     """Flows that completed within the time limit of their callers."""
     rejected: float = 0.0
@@ -43,31 +34,20 @@ class OverloadMeasurement(BenchPart):
     """Requests that ended in any other way."""
     dropped: float = 0.0
     """Arrivals that the generator did not send, because every place of its pool was taken."""
-    latency: Latency | None = None
-    """Of the flows that count as goodput, from the start of the request. None if there was none."""
     drain_seconds: float | None = None
     """Time from the end of the load until no flow was in flight; None if flows were left at the time limit."""
     shares: CpuShares = CpuShares()
-    problem: str | None = None
-    """Why this measurement does not count: what failed. None if nothing did."""
 
 
-class OverloadBench(BenchFile):
+class OverloadBench(RoundsBench):
     """The content of the file."""
 
-    workload: str
-    flow: str
-    node: str
-    seed: int
     levels: tuple[int, ...]
     """The numbers of outstanding flows of the search for the knee."""
     multiples: tuple[int, ...]
     limits: tuple[int | None, ...]
-    rounds: int
     time_limit_seconds: float
     """How long a caller waits for its flow."""
-    warm_up_seconds: float
-    duration_seconds: float
     searched: tuple[LevelMeasurement, ...] = ()
     """The search for the knee, and the peak of every round."""
     measurements: tuple[OverloadMeasurement, ...] = ()

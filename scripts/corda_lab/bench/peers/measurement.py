@@ -2,8 +2,7 @@
 
 from typing import Literal
 
-from corda_lab.bench.file import BenchFile, BenchPart
-from corda_lab.bench.latency import Latency
+from corda_lab.bench.rounds import FlowsMeasurement, RoundsBench
 
 Peer = Literal["direct", "jmeter", "lab"]
 """A direct RPC client; Apache JMeter with a connection per thread; Locust and the bridge."""
@@ -13,21 +12,10 @@ PEERS: tuple[Peer, ...] = ("direct", "jmeter", "lab")
 PEER_NAMES: dict[Peer, str] = {"direct": "direct RPC client", "jmeter": "JMeter", "lab": "Locust + bridge"}
 
 
-class Measurement(BenchPart):
-    """One peer under one load, once. All values are those of the window, except ``problem``."""
+class Measurement(FlowsMeasurement):
+    """One peer under one load, once."""
 
     peer: Peer
-    users: int
-    """Flows in flight."""
-    round: int
-    window_started_at: float | None = None
-    """In Unix seconds. None if the load did not begin."""
-    window_seconds: float
-    flows: int = 0
-    """Flows that returned in the window."""
-    flows_per_second: float = 0.0
-    latency: Latency | None = None
-    """None if no flow returned."""
     cpu_seconds: float | None = None
     """CPU time of the peer's containers; None if it is unknown."""
     memory_bytes_max: int | None = None
@@ -36,8 +24,6 @@ class Measurement(BenchPart):
     """Of the lab: the bridge's part of ``cpu_seconds``."""
     bridge_memory_bytes_max: int | None = None
     """Of the lab: the largest memory of the bridge alone."""
-    problem: str | None = None
-    """Why this measurement does not count: what failed. None if nothing did."""
 
     @property
     def cpu_ms_per_flow(self) -> float | None:
@@ -59,19 +45,12 @@ class Measurement(BenchPart):
         return self.memory_bytes_max / 1e6 / (self.flows / 1000)
 
 
-class PeersBench(BenchFile):
+class PeersBench(RoundsBench):
     """The content of the file ``<utc>-peers.json``."""
 
-    workload: str
-    flow: str
-    node: str
     arguments: str
     """Arguments of the direct client and of JMeter, as JSON. The lab renders those of each flow from the workload."""
-    seed: int
     users: tuple[int, ...]
-    rounds: int
-    warm_up_seconds: float
-    duration_seconds: float
     jmeter_image: str
     """Id of the image that JMeter ran in."""
     measurements: tuple[Measurement, ...] = ()
