@@ -1,4 +1,7 @@
-"""``docs/performance.md``, made from the stored files of ``lab bench``."""
+"""The document of stored files of ``lab bench``.
+
+``docs/performance.md`` is that of the files in ``docs/performance/``.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,13 +18,13 @@ from corda_lab.text.words import listed, plural
 INTRODUCTION = """\
 # Performance of the lab itself
 
-`scripts/lab bench report` writes this document from the files of `scripts/lab bench`. Do not edit it.
+`scripts/lab bench report` writes this document from stored files of `scripts/lab bench`. Do not edit it.
 [validation.md](validation.md) describes the methods. Intervals are 95 % confidence intervals.
 """
 
 
 def write(files: Sequence[Path], output: Path) -> None:
-    """Write the document of stored files, of all if none is given. Raises LabError."""
+    """Write the document of stored files, of all in ``BENCH`` if none is given. Raises LabError."""
     chosen = list(files) or sorted(BENCH.glob("*.json"))
     if not chosen:
         raise LabError(f"There is no result in {BENCH}", "Measure with `scripts/lab bench peers`, for example.")

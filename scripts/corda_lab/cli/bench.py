@@ -11,7 +11,7 @@ import typer
 from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import load_options, takes
 from corda_lab.lab.settings import load_settings
-from corda_lab.paths import ROOT
+from corda_lab.paths import RESULTS
 from corda_lab.steps.load import LOAD_OPTIONS, LoadOption, LoadOptions
 
 TIMES = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=10.0))
@@ -239,7 +239,7 @@ def report(
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="[FILE]…", help="Stored results. Default: all in results/bench/.")
     ] = None,
-    output: Annotated[Path, typer.Option(help="The file to write.")] = ROOT / "docs" / "performance.md",
+    output: Annotated[Path, typer.Option(help="The file to write.")] = RESULTS / "bench" / "performance.md",
 ) -> None:
     """Write the stored results of all benches as a document. Needs no running lab.
 
