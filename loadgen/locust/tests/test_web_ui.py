@@ -101,12 +101,13 @@ def test_the_health_check_follows_the_generator(locust: Locust, tmp_path: Path) 
     was_ready = tmp_path / "was-ready"
 
     def check() -> int:
-        environment = {**locust.environment, "LAB_READY_FILE": str(was_ready)}
+        environment = {**locust.environment, "LAB_READY_FILE": str(was_ready), "LAB_REST_SECONDS": "0.1"}
         return subprocess.run([GENERATOR / "healthcheck"], env=environment, capture_output=True, check=False).returncode
 
     locust.start_web()
     assert check() == 0
     assert was_ready.exists()
+    assert check() == 0
     locust.close()
     assert check() == 1
 

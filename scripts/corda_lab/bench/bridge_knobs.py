@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
+from corda_lab.bench.subject import Subject
 from corda_lab.host import interrupts
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
+from corda_lab.runs import preflight
 
 START_SECONDS_MAX = 300.0
 """Time limit until the new bridge has connected to every node."""
@@ -37,3 +40,13 @@ def changed(settings: Settings) -> Iterator[BridgeKnobs]:
     finally:
         with interrupts.held_back():
             knobs.use({})
+
+
+@contextmanager
+def admitting(users: int, subject: Subject, settings: Settings) -> Iterator[Subject]:
+    """Let the bridge admit so many outstanding flows within the block, if it admits fewer."""
+    if users <= subject.bridge.outstanding_max(subject.plan.subject.node):
+        yield subject
+        return
+    with changed(settings) as knobs:
+        yield replace(subject, compose=knobs.use({preflight.OUTSTANDING_MAX: str(users)}))

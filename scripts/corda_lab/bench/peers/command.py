@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from corda_lab import __version__
-from corda_lab.bench import warm
+from corda_lab.bench import bridge_knobs, warm
 from corda_lab.bench.file import store
 from corda_lab.bench.peers import jmeter, measure, show
 from corda_lab.bench.peers.measurement import PEER_NAMES, PEERS, Peer, PeersBench
 from corda_lab.bench.subject import Subject, await_rest, fixed_arguments
 from corda_lab.bench.warm import warmed
+from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab import environment, lifecycle, shape
 from corda_lab.lab.compose import run_docker
 from corda_lab.lab.settings import Settings
@@ -31,26 +32,32 @@ def run(options: LoadOptions, users: Sequence[int], settings: Settings, *, round
     lab = RunningLab.of(shape.of_running(settings))
     jmeter.require_possible(lab.settings)
     with ui.phase("Checking the benchmark"):
-        prepared = preflight.prepare(replace(options, users=max(users)))
-        plan = preflight.plan(prepared, lab.settings, lab.compose, lab.bridge)
+        plan = preflight.plan(preflight.prepare(replace(options, users=1)), lab.settings, lab.compose, lab.bridge)
         subject = Subject(lab.compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
     lifecycle.build(lab.settings, jmeter.SERVICE)
     bench = described(subject, users, rounds, lab.settings)
     ui.note(announcement(bench))
-    bench = warmed(bench, replace(options, users=warm.USERS), plan.subject, lab)
-    for number in range(1, rounds + 1):
-        with ui.phase(f"Round {number} of {rounds}"):
-            for place, count in enumerate(users):
-                for peer in order_of(number + place):
-                    await_rest(lab.bridge, lab.prometheus)
-                    measured = measure.measure(peer, subject, users=count, number=number)
-                    show.progress(measured)
-                    bench = bench.model_copy(update={"measurements": (*bench.measurements, measured)})
-        # Stored after every round, so that an interrupted bench keeps what it has.
-        path = store(bench)
+    with bridge_knobs.admitting(max(users), subject, lab.settings) as admitted:
+        bench = warmed(bench, replace(options, users=warm.USERS), plan.subject, lab)
+        for number in range(1, rounds + 1):
+            with ui.phase(f"Round {number} of {rounds}"):
+                bench = _with_round(bench, admitted, lab.prometheus, number)
+            # Stored after every round, so that an interrupted bench keeps what it has.
+            path = store(bench)
     show.results(bench)
     ui.note(f"stored in {path}")
     return path
+
+
+def _with_round(bench: PeersBench, subject: Subject, prometheus: Prometheus, number: int) -> PeersBench:
+    """Return the bench with the measurements of all peers under every load."""
+    for place, users in enumerate(bench.users):
+        for peer in order_of(number + place):
+            await_rest(subject.bridge, prometheus)
+            measured = measure.measure(peer, subject, users=users, number=number)
+            show.progress(measured)
+            bench = bench.model_copy(update={"measurements": (*bench.measurements, measured)})
+    return bench
 
 
 def order_of(turn: int) -> tuple[Peer, ...]:

@@ -4,11 +4,11 @@ import pytest
 
 from corda_lab.cli.bench import KILLS_OPTIONS, OVERLOAD_OPTIONS, REPEATS_OPTIONS, TIMES, load_of
 from corda_lab.errors import LabError
-from corda_lab.steps.load import check_options
+from corda_lab.steps.load import LoadOption, check_options
 
 
 @pytest.mark.parametrize("options", [TIMES, OVERLOAD_OPTIONS, REPEATS_OPTIONS, KILLS_OPTIONS])
-def test_the_defaults_of_every_bench_are_a_valid_load(options) -> None:
+def test_the_defaults_of_every_bench_are_a_valid_load(options: tuple[LoadOption, ...]) -> None:
     load = load_of("iou", options, {"duration": None})
     check_options(load)
     assert {option.name: option.value(load) for option in options if not option.model} == {
