@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 from corda_lab.bench.bridge.measurement import BridgeBench
 from corda_lab.bench.bridge.section import BRIDGE_INTRODUCTION, bridge_section
 from corda_lab.bench.file import BenchFile
+from corda_lab.bench.joined import Joined
 from corda_lab.bench.kills.measurement import KillsBench
 from corda_lab.bench.kills.section import KILLS_INTRODUCTION, kills_section
 from corda_lab.bench.overhead.measurement import OverheadBench
@@ -31,8 +32,8 @@ class Kind(Generic[B]):
     title: str
     introduction: str
     """Markdown: what the values mean, and where its method is described."""
-    section: Callable[[B], str]
-    """The Markdown of one file, from a heading of the third level on."""
+    section: Callable[[Joined[B]], str]
+    """The Markdown of files that were joined, from a heading of the third level on."""
 
 
 KINDS: tuple[Kind[Any], ...] = (

@@ -3,25 +3,31 @@
 from collections.abc import Iterable, Sequence
 
 from corda_lab.bench.file import BenchFile
+from corda_lab.text.words import listed
 
 FAILED = "Failed measurements, which the values leave out"
 """Title of the list of them."""
 
 
-def circumstances(bench: BenchFile, load: str) -> str:
-    """Return the load, the versions and the machine, one line each."""
+def circumstances(files: Sequence[BenchFile], load: str) -> str:
+    """Return the load, the versions and the machine of files that were joined, one line each."""
+    bench = files[0]
     known, shape = bench.environment, bench.environment.shape
+    commits = listed(list(dict.fromkeys(file.environment.git.words for file in files)))
     host = known.host
     memory = "" if host.memory_bytes is None else f", {host.memory_bytes / 1e9:.0f} GB"
     preset = shape.get("NODE_PRESET", "unknown")
     lines = [
         f"- load: {load}",
-        f"- lab: {bench.lab_version}, commit {known.git.words}; Corda {known.versions.corda}, preset {preset}",
+        f"- lab: {bench.lab_version}, commit {commits}; Corda {known.versions.corda}, preset {preset}",
         f"- machine: {host.cpu_model or 'unknown CPU'}, {host.cpu_count} cores{memory}",
     ]
-    if before := bench.conditioning:
-        how = "then steady" if before.steady else "not steady at its limit"
-        lines.append(f"- the nodes were conditioned before: {before.flows:,} flows in {before.seconds:.0f} s, {how}")
+    loads = [file.conditioning for file in files if file.conditioning]
+    lines += [
+        f"- the nodes were conditioned before: {one.flows:,} flows in {one.seconds:.0f} s, "
+        + ("then steady" if one.steady else "not steady at its limit")
+        for one in loads
+    ]
     return "\n".join(lines)
 
 
@@ -31,7 +37,7 @@ def bullets(title: str, lines: Iterable[str]) -> list[str]:
     return [f"{title}:\n\n{found}" if title else found] if found else []
 
 
-def joined(parts: Iterable[str]) -> str:
+def paragraphs(parts: Iterable[str]) -> str:
     """Return a section of these paragraphs."""
     return "\n\n".join(parts) + "\n"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from corda_lab import atomic
 from corda_lab.bench.file import BENCH
+from corda_lab.bench.joined import joined
 from corda_lab.bench.kinds import KINDS, Kind
 from corda_lab.errors import LabError
 from corda_lab.results import folders
@@ -44,13 +45,16 @@ def kind_of(path: Path) -> Kind[Any]:
 
 
 def document(files: Mapping[Path, Kind[Any]]) -> str:
-    """Return the document: a chapter for every bench, with a section for every file in the given order."""
+    """Return the document: a chapter for every bench.
+
+    Its sections are in the order of the files. Files that measured the same are one section.
+    """
     return "\n".join([INTRODUCTION, *_chapters(files)])
 
 
 def _chapters(files: Mapping[Path, Kind[Any]]) -> Iterator[str]:
     for kind in KINDS:
-        sections = [kind.section(folders.read_model(path, kind.model)) for path in files if files[path] == kind]
-        if sections:
+        found = joined([folders.read_model(path, kind.model) for path in files if files[path] == kind])
+        if found:
             yield f"## {kind.title}\n\n{kind.introduction}"
-            yield from sections
+            yield from map(kind.section, found)

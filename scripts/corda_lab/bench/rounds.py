@@ -1,5 +1,8 @@
 """What the files of benches have in common that measure loads in turns, round by round."""
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 from corda_lab.bench.file import BenchFile, BenchPart
 from corda_lab.bench.latency import Latency
 
@@ -27,6 +30,9 @@ class FlowsMeasurement(WindowMeasurement):
     flows_per_second: float = 0.0
 
 
+M = TypeVar("M", bound=WindowMeasurement)
+
+
 class RoundsBench(BenchFile):
     """What was measured, how often and for how long."""
 
@@ -37,3 +43,7 @@ class RoundsBench(BenchFile):
     rounds: int
     warm_up_seconds: float
     duration_seconds: float
+
+    def following(self, measurements: Iterable[M]) -> tuple[M, ...]:
+        """Return the measurements of another file, with numbers of rounds that follow those of this one."""
+        return tuple(each.model_copy(update={"round": each.round + self.rounds}) for each in measurements)

@@ -1,6 +1,6 @@
 """The file of ``lab bench bridge``: every measurement, and everything on which it depends, as models."""
 
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 from corda_lab.bench.rounds import FlowsMeasurement, RoundsBench
 from corda_lab.bench.shares import CpuShares
@@ -21,6 +21,8 @@ class GridMeasurement(FlowsMeasurement):
 class BridgeBench(RoundsBench):
     """The content of the file."""
 
+    can_be_joined: ClassVar[bool] = True
+
     arguments: str
     """Arguments of the direct client, as JSON. The lab renders those of each flow from the workload."""
     users: tuple[int, ...]
@@ -34,3 +36,8 @@ class BridgeBench(RoundsBench):
             for each in self.measurements
             if (each.side, each.users, each.connections) == (side, users, connections) and each.problem is None
         }
+
+    def joined_with(self, other: Self) -> Self:
+        """Return this file with the rounds of the other, which follow its own."""
+        measured = (*self.measurements, *self.following(other.measurements))
+        return self.model_copy(update={"rounds": self.rounds + other.rounds, "measurements": measured})

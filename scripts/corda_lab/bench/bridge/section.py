@@ -2,7 +2,8 @@
 
 from corda_lab.bench.bridge import show
 from corda_lab.bench.bridge.measurement import BridgeBench
-from corda_lab.bench.markdown import FAILED, bullets, circumstances, joined, table
+from corda_lab.bench.joined import Joined
+from corda_lab.bench.markdown import FAILED, bullets, circumstances, paragraphs, table
 from corda_lab.text.words import listed, plural
 
 BRIDGE_INTRODUCTION = """\
@@ -11,13 +12,14 @@ client that has the same number of connections and of flows in flight, paired by
 """
 
 
-def bridge_section(bench: BridgeBench) -> str:
-    """Return the section of a file in ``docs/performance.md``: its circumstances, the table, and what failed."""
+def bridge_section(found: Joined[BridgeBench]) -> str:
+    """Return the section of joined files: their circumstances, the table, and what failed."""
+    bench = found.bench
     rounds = f"{plural(bench.rounds, 'round')}, each {bench.duration_seconds:g} s after {bench.warm_up_seconds:g} s"
     parts = [
-        f"### {bench.workload}, {listed(list(map(str, bench.users)))} in flight ({bench.id})",
-        circumstances(bench, f"{bench.flow} on {bench.node}; {rounds}"),
+        f"### {bench.workload}, {listed(list(map(str, bench.users)))} in flight ({found.ids})",
+        circumstances(found.files, f"{bench.flow} on {bench.node}; {rounds}"),
         table(show.TITLES, show.rows(bench)),
     ]
     parts += bullets(FAILED, show.problem_lines(bench))
-    return joined(parts)
+    return paragraphs(parts)

@@ -1,6 +1,6 @@
 """The file of ``lab bench kills``: every trial, with the seed that repeats it, as models."""
 
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -50,6 +50,8 @@ class KillTrial(BenchPart):
 class KillsBench(BenchFile):
     """The content of the file."""
 
+    can_be_joined: ClassVar[bool] = True
+
     workload: str
     users: int
     warm_up_seconds: float
@@ -59,3 +61,7 @@ class KillsBench(BenchFile):
     def of(self, target: Target) -> tuple[KillTrial, ...]:
         """The trials of a target, in the order in which they ran."""
         return tuple(each for each in self.trials if each.target == target)
+
+    def joined_with(self, other: Self) -> Self:
+        """Return this file with the trials of the other after its own."""
+        return self.model_copy(update={"trials": (*self.trials, *other.trials)})

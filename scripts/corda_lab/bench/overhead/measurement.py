@@ -1,6 +1,6 @@
 """The file of ``lab bench overhead``: every measurement, and everything on which it depends, as models."""
 
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 from corda_lab.bench.file import BenchFile, BenchPart
 from corda_lab.steps.entry import CalibrationEntry
@@ -91,6 +91,8 @@ class OverheadMeasurement(BenchPart):
 class OverheadBench(BenchFile):
     """The content of the file."""
 
+    can_be_joined: ClassVar[bool] = True
+
     workload: str
     node: str
     """The node that starts the flows."""
@@ -106,3 +108,10 @@ class OverheadBench(BenchFile):
     def of(self, subject: Subject, state: State) -> tuple[OverheadMeasurement, ...]:
         """The measurements of a subject in one state, in the order of time."""
         return tuple(each for each in self.measurements if (each.subject, each.state) == (subject, state))
+
+    def joined_with(self, other: Self) -> Self:
+        """Return this file with the blocks of the other, which follow its own."""
+        following = (each.model_copy(update={"block": each.block + self.blocks}) for each in other.measurements)
+        return self.model_copy(
+            update={"blocks": self.blocks + other.blocks, "measurements": (*self.measurements, *following)}
+        )

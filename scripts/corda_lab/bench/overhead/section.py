@@ -1,6 +1,7 @@
 """The chapter of ``lab bench overhead`` in ``docs/performance.md``."""
 
-from corda_lab.bench.markdown import bullets, circumstances, joined, table
+from corda_lab.bench.joined import Joined
+from corda_lab.bench.markdown import bullets, circumstances, paragraphs, table
 from corda_lab.bench.overhead import effect, show
 from corda_lab.bench.overhead.measurement import OverheadBench
 from corda_lab.bench.peers.show import CHECK_TITLES, check_row
@@ -14,17 +15,18 @@ the switches.
 """
 
 
-def overhead_section(bench: OverheadBench) -> str:
-    """Return the section of a file: its circumstances, ratios, failures, warnings and the promise."""
+def overhead_section(found: Joined[OverheadBench]) -> str:
+    """Return the section of joined files: their circumstances, ratios, failures, warnings and the promise."""
+    bench = found.bench
     blocks = f"{plural(bench.blocks, 'block')} of four, each {bench.duration_seconds:g} s"
     load = f"{bench.workload} on {bench.node}, {bench.users} in flight; {blocks} after {bench.warm_up_seconds:g} s"
     parts = [
-        f"### {bench.workload}, {bench.users} in flight ({bench.id})",
-        circumstances(bench, load),
+        f"### {bench.workload}, {bench.users} in flight ({found.ids})",
+        circumstances(found.files, load),
         table(show.TITLES, show.rows(bench)),
     ]
     parts += bullets("Failed measurements, whose pairs are left out", show.problem_lines(bench))
     parts += bullets("Warnings", show.warning_lines(bench))
     if checks := effect.checks(bench):
         parts.append(table(CHECK_TITLES, [check_row(check) for check in checks]))
-    return joined(parts)
+    return paragraphs(parts)

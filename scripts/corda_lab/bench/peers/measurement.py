@@ -1,6 +1,6 @@
 """The file of ``lab bench peers``, as models."""
 
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 from corda_lab.bench.rounds import FlowsMeasurement, RoundsBench
 
@@ -48,6 +48,8 @@ class Measurement(FlowsMeasurement):
 class PeersBench(RoundsBench):
     """The content of the file ``<utc>-peers.json``."""
 
+    can_be_joined: ClassVar[bool] = True
+
     arguments: str
     """Arguments of the direct client and of JMeter, as JSON. The lab renders those of each flow from the workload."""
     users: tuple[int, ...]
@@ -58,3 +60,8 @@ class PeersBench(RoundsBench):
     def of(self, peer: Peer, users: int) -> tuple[Measurement, ...]:
         """The measurements of a peer under one load, by round."""
         return tuple(each for each in self.measurements if each.peer == peer and each.users == users)
+
+    def joined_with(self, other: Self) -> Self:
+        """Return this file with the rounds of the other, which follow its own."""
+        measured = (*self.measurements, *self.following(other.measurements))
+        return self.model_copy(update={"rounds": self.rounds + other.rounds, "measurements": measured})

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.bench import report
+from corda_lab.bench.file import store
 from corda_lab.bench.kills import command, show
 from corda_lab.bench.kills.kill import moment_of
 from corda_lab.bench.kills.measurement import KillsBench, KillTrial
@@ -85,6 +86,18 @@ def test_the_performance_page_has_the_sums_every_trial_and_what_failed(tmp_path:
     assert "| generator | 1 | 0 | 0 | 3 | 0 | 0 | 3 |" in text
     assert "| bridge | 7 | 3.25 | 20 | 2 | 6 | 0 | 2 | 0 | 26 | run | passed |" in text
     assert "Trials that failed:\n\n- generator at 9.00 s, seed 8" in text
+
+
+def test_trials_of_several_files_add_up(tmp_path: Path) -> None:
+    other = BENCH.model_copy(update={"id": "20260103T030405Z-kills", "trials": BENCH.trials[:1]})
+    files = [store(one, tmp_path) for one in (BENCH, other)]
+    text = report.document({path: report.kind_of(path) for path in files})
+    assert f"### iou, 3 kills ({BENCH.id}, 20260103T030405Z-kills)" in text
+    assert "| bridge | 2 | 2 | 40 | 52 | 16 | 16 | 0 |" in text
+    longer = BENCH.model_copy(update={"id": "20260104T030405Z-kills", "duration_seconds": 60.0})
+    files.append(store(longer, tmp_path))
+    text = report.document({path: report.kind_of(path) for path in files})
+    assert "(20260104T030405Z-kills)" in text
 
 
 def test_a_killed_bridge_must_leave_results_and_a_killed_generator_none() -> None:

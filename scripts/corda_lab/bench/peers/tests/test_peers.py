@@ -203,6 +203,18 @@ def test_the_document_has_a_section_for_every_file(tmp_path: Path) -> None:
     assert "| flows/s ÷ JMeter's, 100 in flight | ≥ 1.05 | 1.250 (1.250 to 1.250) | met |" in text
 
 
+def test_rounds_of_several_files_are_judged_together(tmp_path: Path) -> None:
+    stored = [store(bench(), tmp_path), store(bench(id="20260103T030405Z-peers"), tmp_path)]
+    report.write(stored, tmp_path / "performance.md")
+    text = (tmp_path / "performance.md").read_text(encoding="utf-8")
+    assert "### iou, 100 in flight (20260102T030405Z-peers, 20260103T030405Z-peers)" in text
+    assert "10 rounds, each" in text
+    whole = bench().joined_with(bench())
+    ratio = compare.ratio(whole, "jmeter", 100, compare.flows_per_second)
+    assert ratio is not None
+    assert (ratio.value, ratio.pairs) == (pytest.approx(1.25), 10)
+
+
 def test_a_file_of_no_known_bench_is_named(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"20260102T030405Z\.json: the name does not say which bench"):
         report.write([tmp_path / "20260102T030405Z.json"], tmp_path / "performance.md")

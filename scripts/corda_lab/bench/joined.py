@@ -1,0 +1,58 @@
+"""Joins the files of a bench that measured the same, so that the measurements of several days add up.
+
+Every ratio is paired within a round, a block or a trial, so a machine that is slower on another day does not change it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Generic, TypeVar
+
+from corda_lab.bench.file import BenchFile
+
+B = TypeVar("B", bound=BenchFile)
+
+OWN = {
+    "id": True,
+    "conditioning": True,
+    # What an image is made of is in the versions. Its id changes whenever it is built.
+    "environment": {"git", "images", "links_measured"},
+    "jmeter_image": True,
+    "rounds": True,
+    "blocks": True,
+    "measurements": True,
+    "trials": True,
+}
+"""The fields in which files that are joined may differ."""
+
+
+@dataclass(frozen=True)
+class Joined(Generic[B]):
+    """The measurements of one or more files of a bench."""
+
+    bench: B
+    """The first file, with the measurements of all."""
+    files: tuple[B, ...]
+
+    @property
+    def ids(self) -> str:
+        """The ids of the files: ``20260102T030405Z-kills, 20260103T030405Z-kills``."""
+        return ", ".join(file.id for file in self.files)
+
+
+def joined(files: Sequence[B]) -> list[Joined[B]]:
+    """Join the files of one bench that measured the same, in their order. Others stay alone."""
+    groups: dict[str, list[B]] = {}
+    for file in files:
+        groups.setdefault(_measured(file), []).append(file)
+    return [Joined(reduce(_with, group), tuple(group)) for group in groups.values()]
+
+
+def _measured(file: BenchFile) -> str:
+    """Return what a file measured, and under which circumstances. It is its own if it cannot be joined."""
+    known: dict[str, Any] = OWN if file.can_be_joined else {}
+    return type(file).__name__ + file.model_dump_json(exclude=known)
+
+
+def _with(bench: B, other: B) -> B:
+    return bench.joined_with(other)
