@@ -30,7 +30,7 @@ RESULTS = FOLDER / "results"
 CAUGHT_SHOWN_MAX = 3
 
 TIMER_ERROR_MS_MAX = 8.0
-"""The stub nodes' own timers may be late by this much (p99): 2 % of the shortest latency that is checked. If they are
+"""The stub nodes' own timers may be late by this much (p99.9): 2 % of the shortest latency that is checked. If they are
 later, the machine did something else, and a case that fails is measured again."""
 ATTEMPTS_MAX = 3
 
@@ -99,7 +99,7 @@ def measure_undisturbed(lab: StubLab, case: Case) -> CaseResult:
         if not fails or late <= TIMER_ERROR_MS_MAX or attempt == ATTEMPTS_MAX:
             break
         show_case(result)
-        ui.note(f"the stub nodes' own timers were late by {late:.0f} ms at p99, so the case is measured again")
+        ui.note(f"the stub nodes' own timers were late by {late:.0f} ms at p99.9, so the case is measured again")
     return result
 
 
@@ -158,7 +158,7 @@ def show_case(result: CaseResult) -> None:
             made.add_row(mark, check.name, f"{check.truth:,.2f}", f"{check.found:,.2f}", check.off)
     exact = sum(check.holds and not check.tolerance for check in result.checks)
     tables.show(made)
-    ui.note(f"{exact} values are exact; the stub's own timers were late by {result.truth.timer_error_ms:.2f} ms at p99")
+    ui.note(f"{exact} values are exact; the stub's own timers were late by {result.truth.timer_error_ms:.2f} ms at p99.9")
 
 
 def show_breakages(found: Mapping[str, list[Check]]) -> None:

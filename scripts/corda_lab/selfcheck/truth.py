@@ -56,9 +56,9 @@ def nearest_rank(values: Iterable[float], quantile: float) -> float:
 
 
 def _timer_error_ms(flows: Iterable[TrueFlow], window: tuple[float, float]) -> float:
-    """By how much the timers of flows due in a window (Unix seconds) were late, at p99."""
+    """By how much the timers of flows due in a window (Unix seconds) were late, at p99.9, the highest value checked."""
     start, end = window
-    return nearest_rank((flow.timer_error_ms for flow in flows if start <= flow.ended_at < end), QUANTILES["p99"])
+    return nearest_rank((flow.timer_error_ms for flow in flows if start <= flow.ended_at < end), QUANTILES["p999"])
 
 
 def of_open_load(case: Case, flows: Sequence[TrueFlow], window: tuple[float, float]) -> Truth:
