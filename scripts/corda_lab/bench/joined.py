@@ -3,16 +3,16 @@
 Every ratio is paired within a round, a block or a trial, so a machine that is slower on another day does not change it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from corda_lab.bench.file import BenchFile
 
 B = TypeVar("B", bound=BenchFile)
 
-OWN = {
+OWN: Mapping[str, bool | set[str]] = {
     "id": True,
     "conditioning": True,
     # What an image is made of is in the versions. Its id changes whenever it is built.
@@ -50,8 +50,7 @@ def joined(files: Sequence[B]) -> list[Joined[B]]:
 
 def _measured(file: BenchFile) -> str:
     """Return what a file measured, and under which circumstances. It is its own if it cannot be joined."""
-    known: dict[str, Any] = OWN if file.can_be_joined else {}
-    return type(file).__name__ + file.model_dump_json(exclude=known)
+    return type(file).__name__ + file.model_dump_json(exclude=OWN if file.can_be_joined else None)
 
 
 def _with(bench: B, other: B) -> B:

@@ -158,7 +158,9 @@ def show_case(result: CaseResult) -> None:
             made.add_row(mark, check.name, f"{check.truth:,.2f}", f"{check.found:,.2f}", check.off)
     exact = sum(check.holds and not check.tolerance for check in result.checks)
     tables.show(made)
-    ui.note(f"{exact} values are exact; the stub's own timers were late by {result.truth.timer_error_ms:.2f} ms at p99.9")
+    ui.note(
+        f"{exact} values are exact; the stub's own timers were late by {result.truth.timer_error_ms:.2f} ms at p99.9"
+    )
 
 
 def show_breakages(found: Mapping[str, list[Check]]) -> None:
