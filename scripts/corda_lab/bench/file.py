@@ -4,7 +4,7 @@ A file is ``<utc>-<kind>.json``. It holds every single measurement, and everythi
 """
 
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,9 +28,6 @@ class BenchPart(BaseModel):
 class BenchFile(BenchPart):
     """What the files of all benches begin with."""
 
-    can_be_joined: ClassVar[bool] = False
-    """Whether the measurements of several files can be judged together. See ``joined_with``."""
-
     schema_: int = Field(default=SCHEMA, alias="schema")
     id: str
     """``<utc>-<kind>``."""
@@ -39,9 +36,12 @@ class BenchFile(BenchPart):
     conditioning: ConditioningEntry | None = None
     """The load that conditioned the nodes before the first measurement; None if they were warm."""
 
-    def joined_with(self, other: Self) -> Self:
-        """Return this file with the measurements of another that measured the same."""
-        raise NotImplementedError
+    def joined_with(self, other: Self) -> Self | None:
+        """Return this file with the measurements of another that measured the same.
+
+        None if this bench's measurements of different starts cannot be judged together.
+        """
+        return None
 
 
 def store(bench: BenchFile, folder: Path = BENCH) -> Path:

@@ -5,7 +5,6 @@ Every ratio is paired within a round, a block or a trial, so a machine that is s
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Generic, TypeVar
 
 from corda_lab.bench.file import BenchFile
@@ -42,16 +41,17 @@ class Joined(Generic[B]):
 
 def joined(files: Sequence[B]) -> list[Joined[B]]:
     """Join the files of one bench that measured the same, in their order. Others stay alone."""
-    groups: dict[str, list[B]] = {}
+    found: list[Joined[B]] = []
     for file in files:
-        groups.setdefault(_measured(file), []).append(file)
-    return [Joined(reduce(_with, group), tuple(group)) for group in groups.values()]
+        alike = next((one for one in found if _measured(one.bench) == _measured(file)), None)
+        whole = alike.bench.joined_with(file) if alike else None
+        if alike is None or whole is None:
+            found.append(Joined(file, (file,)))
+        else:
+            found[found.index(alike)] = Joined(whole, (*alike.files, file))
+    return found
 
 
 def _measured(file: BenchFile) -> str:
-    """Return what a file measured, and under which circumstances. It is its own if it cannot be joined."""
-    return type(file).__name__ + file.model_dump_json(exclude=OWN if file.can_be_joined else None)
-
-
-def _with(bench: B, other: B) -> B:
-    return bench.joined_with(other)
+    """Return what a file measured, and under which circumstances."""
+    return type(file).__name__ + file.model_dump_json(exclude=OWN)

@@ -1,6 +1,6 @@
 """The file of ``lab bench bridge``: every measurement, and everything on which it depends, as models."""
 
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from corda_lab.bench.rounds import FlowsMeasurement, RoundsBench
 from corda_lab.bench.shares import CpuShares
@@ -20,8 +20,6 @@ class GridMeasurement(FlowsMeasurement):
 
 class BridgeBench(RoundsBench):
     """The content of the file."""
-
-    can_be_joined: ClassVar[bool] = True
 
     arguments: str
     """Arguments of the direct client, as JSON. The lab renders those of each flow from the workload."""

@@ -1,6 +1,6 @@
 """The file of ``lab bench kills``: every trial, with the seed that repeats it, as models."""
 
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -49,8 +49,6 @@ class KillTrial(BenchPart):
 
 class KillsBench(BenchFile):
     """The content of the file."""
-
-    can_be_joined: ClassVar[bool] = True
 
     workload: str
     users: int

@@ -1,6 +1,6 @@
 """The file of ``lab bench overhead``: every measurement, and everything on which it depends, as models."""
 
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from corda_lab.bench.file import BenchFile, BenchPart
 from corda_lab.steps.entry import CalibrationEntry
@@ -90,8 +90,6 @@ class OverheadMeasurement(BenchPart):
 
 class OverheadBench(BenchFile):
     """The content of the file."""
-
-    can_be_joined: ClassVar[bool] = True
 
     workload: str
     node: str

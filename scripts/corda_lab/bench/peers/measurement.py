@@ -1,6 +1,6 @@
 """The file of ``lab bench peers``, as models."""
 
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from corda_lab.bench.rounds import FlowsMeasurement, RoundsBench
 
@@ -47,8 +47,6 @@ class Measurement(FlowsMeasurement):
 
 class PeersBench(RoundsBench):
     """The content of the file ``<utc>-peers.json``."""
-
-    can_be_joined: ClassVar[bool] = True
 
     arguments: str
     """Arguments of the direct client and of JMeter, as JSON. The lab renders those of each flow from the workload."""
