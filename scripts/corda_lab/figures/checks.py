@@ -11,8 +11,8 @@ from corda_lab.figures.metrics import metric_problem
 from corda_lab.figures.on_published import published_statistic
 from corda_lab.figures.published import PublishedRow, read_published
 from corda_lab.figures.schema import (
-    OUTCOME,
     OURS,
+    OUTCOME,
     ChartFields,
     ClaimFields,
     DeviationFields,
@@ -49,7 +49,9 @@ def problem(detail: Any, source: Source) -> Problem:
         part for part in detail["loc"] if part not in _ALTERNATIVES and not str(part).startswith(("literal[", "list["))
     )
     if location and location[-1] == "says":
-        return source.problem(location, f"must be the number of a sentence in words, or {OURS}, but is {_given(detail)}")
+        return source.problem(
+            location, f"must be the number of a sentence in words, or {OURS}, but is {_given(detail)}"
+        )
     if location and location[-1] == "touches":
         return source.problem(location, f"must be a list of claims, or absolute, but is {_given(detail)}")
     if detail["type"] in ("too_short", "too_long") and location and location[-1] == "within":

@@ -85,7 +85,8 @@ def published_statistic(
     better = better_of(claim.metrics[0])
 
     def place(ours: Mapping[str, object] | None, theirs: Mapping[str, object] | None) -> Place:
-        return Place({**_x_of(ours, figure), **(theirs or {})}, VALUE, better)
+        names_x = "x" in check.where or "x" in (theirs or {})
+        return Place({**({} if names_x else _x_of(ours, figure)), **(theirs or {})}, VALUE, better)
 
     match claim.statistic:
         case "ratio":
@@ -98,8 +99,8 @@ def published_statistic(
         points,
         VALUE,
         parse(claim.over or ""),
-        where=_x_of(claim.where, figure),
-        least=claim.from_,
+        where={} if "x" in check.where else _x_of(claim.where, figure),
+        least=None if "x" in check.where else claim.from_,
         above=None if claim.above is None else place(claim.above, None),
         constants=lambda sample: constants,
     )
@@ -115,7 +116,9 @@ def honest(value: float, error: float, decimals_max: int | None = None) -> str:
     rounded = float(f"{value:.{digits - 1}e}")
     # Rounded first, because 9.96 with two digits becomes 10.
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    return f"{rounded:.{decimals if decimals_max is None else min(decimals, decimals_max)}f}"
+    if decimals == 0:
+        return f"{rounded:.0f}"
+    return f"{value:.{decimals if decimals_max is None else min(decimals, decimals_max)}f}"
 
 
 def _sample(row: PublishedRow, x: str, unit: str) -> Sample:

@@ -104,11 +104,14 @@ class ChartFields(Fields):
 
 
 class OnPublishedFields(Fields):
-    """The same check on the published values, and the verdict that it has to give."""
+    """The same check on the published values, and the verdict that it has to give.
+
+    The points are those of the claim by their x. Where a column ``x`` is given, it replaces the x of the claim.
+    """
 
     where: Rows = Field(default_factory=dict)
     of: Rows | None = None
-    """The rows of ``of``; None if they differ from those of ``where`` in x only, as the claim says."""
+    """What the row of ``of`` has besides ``where``; None if it differs from that of ``to`` in x only."""
     to: Rows | None = None
     at: Rows | None = None
     verdict: Verdict
@@ -197,4 +200,3 @@ class FigureFields(Fields):
     chart: ChartFields
     claims: Annotated[list[ClaimFields], Field(min_length=1, max_length=CLAIMS_MAX)]
     deviations: list[DeviationFields]
-
