@@ -83,8 +83,8 @@ name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_pu
 def test_every_name_that_does_not_resolve_is_told_with_its_line(tmp_path: Path) -> None:
     head = (
         HEAD.replace("id: IIT-3.5", "id: IIT-3.55")
-        .replace("sweep:", "  - {id: COCO, x: offered tx/s, y: throughput, where: {workload: None}}\nsweep:")
         .replace("y: throughput,", "y: thoughput,")
+        .replace("sweep:", "  - {id: COCO, x: offered tx/s, y: throughput, where: {workload: None}}\nsweep:")
         .replace(
             "x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}",
             "x: load.user, y: p5, by: shape.core, anchor: {load.users: 11}",
@@ -154,7 +154,10 @@ BASE = "name: a, says: ours, "
             "level: p50, at: {load.users: 1}, broken: false, within: [1, 2]",
             ["broken: false is only for level: outcome"],
         ),
-        ("level: p51, at: {load.users: 1}, within: [1, 2]", ["level: there is no metric 'p51', did you mean 'p50'?"]),
+        (
+            "level: thoughput, at: {load.users: 1}, within: [1, 2]",
+            ["level: there is no metric 'thoughput', did you mean 'throughput'?"],
+        ),
         ("exponent: p50, over: users *, within: [1, 2]", ["over: ends where a number or a name is expected"]),
         ("exponent: p50, over: user, within: [1, 2]", ["over: user is neither in vary nor set by the sweep"]),
         (
