@@ -1,7 +1,7 @@
 """The fields of figure files, ``configs/figures/<name>.yaml``. ``docs/methodology.md`` says how claims are judged."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
@@ -28,6 +28,13 @@ OUTCOME = "outcome"
 
 Column = Literal["id", "source", "edition", "workload", "x", "metric", "unit", "hardware"]
 """The columns of ``published.csv`` by which rows are chosen."""
+COLUMNS: tuple[Column, ...] = get_args(Column)
+
+
+def _column(value: Any) -> str:
+    if value in COLUMNS:
+        return str(value)
+    raise PydanticCustomError("column", f"must be a column of published.csv: {', '.join(COLUMNS)}")
 
 
 def _finite(value: Any) -> float | None:
@@ -71,7 +78,7 @@ Selection = Annotated[dict[Text, Value], Field(min_length=1)]
 """One point, by what varies: ``{load.users: 70}``. ``first``, ``last`` and ``best`` are values too."""
 Filter = dict[Text, Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
 """Several points, by what varies. A list stands for any of its values."""
-Rows = dict[Column, Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
+Rows = dict[Annotated[str, PlainValidator(_column)], Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
 """Rows of ``published.csv``, by its columns. A list stands for any of its values."""
 
 

@@ -54,6 +54,7 @@ name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_pu
     with pytest.raises(LabError) as caught:
         read_figure(path, tmp_path)
     columns = "'id', 'source', 'edition', 'workload', 'x', 'metric', 'unit' or 'hardware'"
+    names = "id, source, edition, workload, x, metric, unit, hardware"
     documents = "'iitb-2019', 'r3-results', 'r3-sizing', 'r3-blog-2020', 'r3-attachments-2020' or 'coconut'"
     verdicts = "'held', 'did not hold', 'cannot tell' or 'not testable here'"
     assert [line.removeprefix(f"{tmp_path}/") for line in caught.value.message.splitlines()] == [
@@ -73,7 +74,7 @@ name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_pu
         "fig.yaml:11: claims[1].broken: must be a valid boolean, but is 'maybe'",
         "fig.yaml:11: claims[1].within[0]: must be a number, or null for no end, but is 'low'",
         "fig.yaml:12: claims[2].at.n: must be a single value, but is [1, 2]",
-        f"fig.yaml:12: claims[2].on_published.where.a: must be {columns}, but is 'a'",
+        f"fig.yaml:12: claims[2].on_published.where.a: must be a column of published.csv: {names}, but is 'a'",
         f"fig.yaml:12: claims[2].on_published.verdict: must be {verdicts}, but is 'x'",
         "fig.yaml:12: claims[2].needs.enterprise: must be True, but is False",
         "fig.yaml:14: deviations[0].touches: must be a list of claims, or absolute, but is 'all'",
