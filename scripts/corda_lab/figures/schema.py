@@ -52,6 +52,12 @@ def _values(value: Any) -> Scalar | tuple[Scalar, ...]:
     raise PydanticCustomError("values", "must be a single value or a list of them")
 
 
+def _said(value: Any) -> str:
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
+        return str(value).strip()
+    raise PydanticCustomError("said", "must be text or a number")
+
+
 def _metrics(value: Any) -> str | tuple[str, str]:
     if isinstance(value, str) and value.strip():
         return value.strip()
@@ -73,6 +79,8 @@ def _from(value: Any) -> float | str:
     raise PydanticCustomError("from", "must be a number, or a number of peaks such as 3 x peak")
 
 
+Said = Annotated[str, PlainValidator(_said)]
+"""Text, or a number that stands for itself."""
 Bound = Annotated[float | None, PlainValidator(_finite)]
 Selection = Annotated[dict[Text, Value], Field(min_length=1)]
 """One point, by what varies: ``{load.users: 70}``. ``first``, ``last`` and ``best`` are values too."""
@@ -191,8 +199,8 @@ class ClaimFields(Fields):
 class DeviationFields(Fields):
     """Where the lab does not do what the publication did."""
 
-    published: Text
-    here: Text
+    published: Said
+    here: Said
     because: Text
     touches: list[Text] | Literal["absolute"]
     """The names of the claims that it may change; ``absolute`` if it changes absolute values only."""

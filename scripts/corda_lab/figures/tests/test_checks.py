@@ -233,6 +233,17 @@ def test_a_claim_that_means_nothing_says_why(tmp_path: Path, claim: str, problem
     assert of_claim(tmp_path, BASE + claim) == problems
 
 
+def test_a_deviation_may_be_a_number(tmp_path: Path) -> None:
+    path = write_figure(tmp_path, SOUND, deviations="[{published: 800, here: 16, because: two cores, touches: []}]")
+    (deviation,) = read_figure(path, tmp_path).fields.deviations
+    assert (deviation.published, deviation.here) == ("800", "16")
+    bad = "[{published: [800], here: '', because: two cores, touches: []}]"
+    assert told(tmp_path, SOUND, deviations=bad) == [
+        "fig.yaml:14: deviations[0].published: must be text or a number, but is [800]",
+        "fig.yaml:14: deviations[0].here: must be text or a number, but is ''",
+    ]
+
+
 def test_a_check_needs_published_rows(tmp_path: Path) -> None:
     start, end = HEAD.index("published:"), HEAD.index("sweep:")
     claim = f"{SOUND}, on_published: {{verdict: held}}"
