@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from corda_lab.figures.verdicts import Verdict
+from corda_lab.figures.verdict import Verdict
 from corda_lab.sweeps.schema import Scalar, Value
 from lab_workload.schema import Fields, Text
 

@@ -1,173 +1,85 @@
-"""What a claim asks for and what was found, in words. The terminal, the pages and the book share these functions."""
+"""Statistics, regions and verdicts in words, for the terminal, the page and the book."""
 
 import math
-from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.metrics import unit_of
-from corda_lab.figures.repeat import Form, Repeat, RepeatMachine
-from corda_lab.figures.schema import OUTCOME, OURS, ClaimFields, FigureFields
-from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, Verdict
-from corda_lab.text.words import amount, listed, milliseconds, plural, size
+from corda_lab.figures.on_published import EXPONENT_DECIMALS
+from corda_lab.figures.schema import OUTCOME, ClaimFields
+from corda_lab.figures.verdict import CANNOT_TELL, REPEATS_MAX, Region
+from corda_lab.text.words import plural
 
-TITLES = {
-    "iitb-2019": "IIT Bombay 2019",
-    "r3-results": "R3, results",
-    "r3-sizing": "R3, sizing",
-    "r3-blog-2020": "R3, blog 2020",
-    "r3-attachments-2020": "R3, attachments 2020",
-    "coconut": "COCONUT",
-}
-"""The documents, as users see them."""
-
-SHORT: dict[Verdict, str] = {
-    HELD: "held",
-    DID_NOT_HOLD: "did not",
-    CANNOT_TELL: "cannot tell",
-    NOT_TESTABLE: "not testable here",
-}
-"""The verdicts in counts: ``3 held, 1 did not``."""
-NOT_MEASURED = "not measured yet"
-
-STATES: dict[Verdict, str] = {HELD: "good", DID_NOT_HOLD: "bad", CANNOT_TELL: "warning", NOT_TESTABLE: "quiet"}
-"""The class of a verdict on a page."""
+DIGITS = 3
 
 
-def shown(value: float, claim: ClaimFields) -> str:
-    """Return a statistic with its unit: ``11.9 ×``, ``exponent 0.94``, ``8.62 flows/s``."""
+def number(claim: ClaimFields, value: float) -> str:
+    """A value of a claim's statistic without its unit: an exponent to two decimals, others to three digits."""
+    if claim.statistic == "exponent":
+        return f"{value:.{EXPONENT_DECIMALS}f}"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    # Rounded first, because 9.996 becomes 10.0.
+    rounded = float(f"{value:.{DIGITS - 1}e}")
+    return f"{rounded:,.{max(0, DIGITS - 1 - math.floor(math.log10(abs(rounded))))}f}"
+
+
+def statistic_words(claim: ClaimFields, text: str) -> str:
+    """A value of a claim's statistic with its unit: ``exponent 0.94``, ``11.9 ×``, ``8.62 flows/s``."""
     match claim.statistic:
-        case "ratio":
-            return f"{amount(value)} ×"
         case "exponent":
-            return f"exponent {amount(value)}"
-    return in_unit(value, unit_of(str(claim.level)))
+            return f"exponent {text}"
+        case "ratio":
+            return f"{text} ×"
+    unit = unit_of(claim.metrics[0]) if claim.metrics else ""
+    return f"{text} {unit}".strip()
 
 
-def in_unit(value: float | None, unit: str) -> str:
-    """Return a value with its unit: a time in ms or s, bytes with a binary unit, others as they are."""
-    if value is None:
-        return "–"
-    if unit == "ms":
-        return milliseconds(value)
-    if unit in ("bytes", "B"):
-        return size(value)
-    return f"{amount(value)} {unit}".rstrip()
+def here_words(found: ClaimVerdict) -> str:
+    """What was measured: ``11.9 × (9.8 to 14.5, n = 3)``, or how often a point broke. Empty without a value."""
+    if found.claim.level == OUTCOME:
+        broke = sum(one.value == 1 for one in found.values)
+        return f"broke in {broke} of {plural(found.n, 'repeat')}" if found.n else ""
+    broke = sum(one.broke for one in found.values)
+    also = f"; broke in {broke} of {plural(found.n, 'repeat')}" if broke else ""
+    if found.estimate is None:
+        return also.removeprefix("; ")
+    if found.interval is None:
+        between = f"n = {found.n - broke}"
+    else:
+        low, high = (number(found.claim, end) for end in (found.interval.low, found.interval.high))
+        between = f"{low} to {high}, n = {found.interval.n}"
+    return f"{statistic_words(found.claim, number(found.claim, found.estimate))} ({between}){also}"
 
 
-def asked(claim: ClaimFields) -> str:
-    """Return what a claim asks for: ``0.7 to 1.3``, ``4 or more``, ``breaks``."""
+def published_words(found: ClaimVerdict) -> str:
+    """What the published values give: ``0.87, held``. Empty without such a check."""
+    theirs = found.published
+    return "" if theirs is None else f"{statistic_words(found.claim, theirs.text)}, {theirs.verdict}"
+
+
+def asked_words(claim: ClaimFields) -> str:
+    """The region: ``0.7 to 1.3``, ``4 or more``, ``at most 10``; for an outcome, what has to happen."""
     if claim.level == OUTCOME:
         return "breaks" if claim.broken else "does not break"
     if claim.within is None:
-        return "–"
-    low, high = claim.within
-    unit = unit_of(str(claim.level)) if claim.statistic == "level" else ""
-
-    def end(value: float) -> str:
-        return in_unit(value, unit) if unit else f"{value:,g}"
-
-    if low is None and high is None:
-        found = "any value"
-    elif low is None:
-        found = f"{end(high or 0.0)} or less"
-    elif high is None:
-        found = f"{end(low)} or more"
-    else:
-        found = f"{end(low)} to {end(high)}"
-    return f"{found}, or it breaks" if claim.broken else found
-
-
-def found(one: ClaimVerdict) -> str:
-    """Return what was found: ``11.9 × (9.8 to 14.5, n = 3)``. Empty if nothing was measured."""
-    if not one.is_measured:
         return ""
-    if one.claim.level == OUTCOME or one.estimate is None:
-        broke = sum(value.broke or value.value == 1.0 for value in one.values)
-        return f"broke in {broke} of {one.n}" if one.n else "no value"
-    text = shown(one.estimate, one.claim)
-    if one.interval is None:
-        return f"{text} (n = {one.n})"
-    low, high = (_bare(end, one.claim) for end in (one.interval.low, one.interval.high))
-    return f"{text} ({low} to {high}, n = {one.n})"
+    return region_words(claim.region) + (", or it breaks" if claim.broken else "")
 
 
-def _bare(value: float, claim: ClaimFields) -> str:
-    return shown(value, claim) if claim.statistic == "level" else amount(value)
+def region_words(region: Region) -> str:
+    """A region: ``0.7 to 1.3``, ``4 or more``, ``at most 10``."""
+    low, high = region
+    if math.isinf(high):
+        return f"{low:g} or more"
+    if math.isinf(low):
+        return f"at most {high:g}"
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-def published(one: ClaimVerdict) -> str:
-    """Return the same check on the published values: ``0.87, held``. Empty if there is none."""
-    return "" if one.published is None else f"{one.published.text}, {one.published.verdict}"
-
-
-def more(one: ClaimVerdict) -> str:
-    """Return how many more repeats would decide; empty if it is decided."""
-    if one.verdict != CANNOT_TELL or not one.is_measured:
+def next_words(found: ClaimVerdict) -> str:
+    """How many more repeats would do: ``5 more repeats would do: --add 5``. Empty if it is decided."""
+    if found.verdict != CANNOT_TELL or not found.n:
         return ""
-    if one.further is None:
-        return "no number of repeats would decide at this scatter"
-    return f"{plural(one.n + one.further, 'repeat')} would do: --add {one.further}" if one.further else ""
-
-
-def line(one: ClaimVerdict) -> str:
-    """Return what follows the verdict on a claim in the terminal."""
-    if one.verdict == NOT_TESTABLE:
-        return "; ".join(filter(None, (one.why, one.command)))
-    parts = [found(one), f"asked for {asked(one.claim)}", published(one) and f"published values {published(one)}"]
-    if one.verdict == CANNOT_TELL:
-        parts += [more(one) or one.why]
-    return "; ".join(filter(None, parts))
-
-
-def counts(verdicts: Iterable[ClaimVerdict]) -> str:
-    """Return the claims by verdict: ``3 held, 1 did not``."""
-    names = [label(one) for one in verdicts]
-    order = (*SHORT.values(), NOT_MEASURED)
-    return ", ".join(f"{names.count(name)} {name}" for name in order if name in names)
-
-
-def label(one: ClaimVerdict) -> str:
-    """Return the short verdict on a claim. A claim without repeats is not measured yet."""
-    return SHORT[one.verdict] if one.is_measured or one.verdict != CANNOT_TELL else NOT_MEASURED
-
-
-def sentence(claim: ClaimFields, fields: FigureFields) -> str:
-    """Return the sentence of the source that a claim is about; for one of ours, that nobody published it."""
-    return "our own expectation" if claim.says == OURS else fields.words[int(claim.says) - 1]
-
-
-def days(repeats: Sequence[Repeat]) -> str:
-    """Return the days of repeats: ``22 Nov 2026``, ``22 Nov 2026 to 1 Dec 2026``."""
-    known = [f"{at.day} {at:%b %Y}" for at in sorted(datetime.fromisoformat(one.at) for one in repeats)]
-    return " to ".join(dict.fromkeys((known[0], known[-1]))) if known else ""
-
-
-def machine(one: RepeatMachine) -> str:
-    """Return a machine: ``AMD EPYC, 2 cores, 25 GB``."""
-    memory = "" if one.memory_bytes is None else f", {one.memory_bytes / 1e9:.0f} GB"
-    return f"{one.cpu or 'unknown CPU'}, {plural(one.cores, 'core')}{memory}"
-
-
-def machines(repeats: Iterable[Repeat]) -> str:
-    """Return the machines of repeats, each once."""
-    return "; ".join(dict.fromkeys(machine(one.machine) for one in repeats))
-
-
-def versions(repeats: Iterable[Repeat]) -> str:
-    """Return the versions of the lab and its commits: ``0.2.0, commit 0123456789ab``."""
-    return listed(list(dict.fromkeys(f"{one.lab_version}, commit {one.commit or 'unknown'}" for one in repeats)))
-
-
-def duration(seconds: float) -> str:
-    """Return an estimated duration: ``15 min``, ``4 h 20 min``."""
-    minutes = max(1, round(seconds / 60))
-    if minutes < 60:
-        return f"{minutes} min"
-    hours, rest = divmod(5 * math.ceil(minutes / 5), 60)
-    return f"{hours} h {rest} min" if rest else f"{hours} h"
-
-
-def command(name: str, form: Form | None = None) -> str:
-    """Return the command that measures a figure."""
-    return f"./scripts/lab reproduce {name}" + (" --quick" if form == "quick" else "")
+    if found.further is None:
+        return f"not even {REPEATS_MAX} repeats would do at this scatter" if found.interval is not None else ""
+    return f"{plural(found.further, 'more repeat')} would do: --add {found.further}"
