@@ -140,7 +140,7 @@ def _repeat(
         machine=machine,
         images=_node_images(environments),
         platform=_platform(environments),
-        enterprise=all(is_enterprise(one) for one in environments),
+        enterprise=all(is_enterprise_image(one.shape.get("CORDA_IMAGE", "")) for one in environments),
         calibration=_calibration(steps),
         sweep_digest=digest_of(sweep),
         points=[_point(step, metrics) for step in sorted(steps, key=lambda step: step.index)],
@@ -168,9 +168,8 @@ def _platform(environments: Iterable[Environment]) -> int | None:
     return max((version for version in known if version is not None), default=None)
 
 
-def is_enterprise(environment: Environment) -> bool:
-    """Return whether the nodes were Corda Enterprise: an image that the lab did not build, whose name says so."""
-    image = environment.shape.get("CORDA_IMAGE", "")
+def is_enterprise_image(image: str) -> bool:
+    """Return whether nodes of an image are Corda Enterprise: the lab did not build it, and its name says so."""
     return not image.startswith(LAB_IMAGES) and "enterprise" in image.lower()
 
 

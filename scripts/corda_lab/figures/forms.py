@@ -54,3 +54,13 @@ def run_time(sweep: SweepFile, settings: Settings) -> RunTime | None:
         return estimate.estimate(steps, settings, fresh=sweep.fields.fresh)
     except LabError:
         return None
+
+
+def whole_time(sweep: SweepFile, settings: Settings) -> RunTime:
+    """Return the estimated duration of a sweep in its form on a machine that can have all of its points."""
+    fields = sweep.fields
+    turns = plan.ordered(
+        plan.points_of(sweep), order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh
+    )
+    steps = [plan.step_of(sweep, point, index, repeat) for index, (point, repeat) in enumerate(turns, start=1)]
+    return estimate.estimate(steps, settings, fresh=fields.fresh)

@@ -31,7 +31,6 @@ SHORT: dict[Verdict, str] = {
 NOT_MEASURED = "not measured yet"
 
 STATES: dict[Verdict, str] = {HELD: "good", DID_NOT_HOLD: "bad", CANNOT_TELL: "warning", NOT_TESTABLE: "quiet"}
-"""The class of a verdict on a page."""
 
 
 def in_unit(value: float | None, unit: str) -> str:
@@ -66,6 +65,11 @@ def counts(verdicts: Iterable[ClaimVerdict]) -> str:
 def label(one: ClaimVerdict) -> str:
     """Return the short verdict on a claim. A claim without repeats is not measured yet."""
     return SHORT[one.verdict] if one.is_measured or one.verdict != CANNOT_TELL else NOT_MEASURED
+
+
+def state(one: ClaimVerdict) -> str:
+    """Return the class of the verdict on a claim on a page."""
+    return STATES[one.verdict] if label(one) != NOT_MEASURED else "quiet"
 
 
 def sentence(claim: ClaimFields, fields: FigureFields) -> str:
