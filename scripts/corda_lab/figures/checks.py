@@ -11,8 +11,8 @@ from corda_lab.figures.metrics import metric_problem
 from corda_lab.figures.on_published import published_statistic
 from corda_lab.figures.published import PublishedRow, read_published
 from corda_lab.figures.schema import (
-    OUTCOME,
     OURS,
+    OUTCOME,
     ChartFields,
     ClaimFields,
     DeviationFields,
@@ -22,7 +22,7 @@ from corda_lab.figures.schema import (
     PublishedFields,
     SourceFields,
 )
-from corda_lab.figures.statistics import NoStatistic, resolved, same
+from corda_lab.figures.statistics import NoStatistic, Sample, fits, resolved, same, words
 from corda_lab.figures.sweep import SweepNames
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
@@ -49,7 +49,9 @@ def problem(detail: Any, source: Source) -> Problem:
         part for part in detail["loc"] if part not in _ALTERNATIVES and not str(part).startswith(("literal[", "list["))
     )
     if location and location[-1] == "says":
-        return source.problem(location, f"must be the number of a sentence in words, or {OURS}, but is {_given(detail)}")
+        return source.problem(
+            location, f"must be the number of a sentence in words, or {OURS}, but is {_given(detail)}"
+        )
     if location and location[-1] == "touches":
         return source.problem(location, f"must be a list of claims, or absolute, but is {_given(detail)}")
     if detail["type"] in ("too_short", "too_long") and location and location[-1] == "within":
@@ -285,6 +287,10 @@ def _published_problems(fields: FigureFields, source: Source) -> list[Problem]:
                 text = f"{wanted or None!r} is not in published.csv{'' if field == 'id' else f' for {named.id}'}{hint}"
                 problems.append(source.problem(("published", index, field), text))
                 break
+        else:
+            if not any(fits(Sample(row.columns, {}), named.where) for row in fitting):
+                text = f"no row of {named.id} has {words(named.where)}"
+                problems.append(source.problem(("published", index, "where"), text))
     return problems
 
 

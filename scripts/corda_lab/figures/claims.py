@@ -10,6 +10,7 @@ from corda_lab.figures.schema import OUTCOME, ClaimFields, FigureFields
 from corda_lab.figures.statistics import NoStatistic, Place, Sample, Wanted, chosen, resolved, unit_scale
 from corda_lab.figures.sweep import AT, STEP, SweepNames
 
+
 def samples_of(repeat: Repeat) -> list[Sample]:
     """Return the points of a repeat. A point that broke or is invalid has no values, and says why."""
     return [

@@ -79,7 +79,9 @@ class _Reader:
             found = _TOKEN.match(text, start)
             if found is None:
                 start += len(text[start:]) - len(text[start:].lstrip())
-                raise ExpressionError(f"{text[start]!r} at place {start + 1} is no number, name, + - * / or parenthesis")
+                raise ExpressionError(
+                    f"{text[start]!r} at place {start + 1} is no number, name, + - * / or parenthesis"
+                )
             self.tokens.append((str(found.lastgroup), found[str(found.lastgroup)]))
             start = found.end()
 

@@ -94,9 +94,7 @@ def judge(figure: Figure, repeats: Sequence[Repeat], cores: int | None = None) -
 def judge_published(figure: Figure) -> list[PublishedVerdict | None]:
     """Judge every claim on the published values; None where it has no such check. Raises NoStatistic."""
     names = names_of(figure.sweep.fields)
-    return [
-        on_published.judge_published(claim, figure.fields, figure.rows, names) for claim in figure.fields.claims
-    ]
+    return [on_published.judge_published(claim, figure.fields, figure.rows, names) for claim in figure.fields.claims]
 
 
 def _judge(
@@ -190,9 +188,7 @@ def command_for(needs: NeedsFields, figure_name: str) -> str:
     return f"{image}./scripts/lab reproduce {figure_name}"
 
 
-def _not_testable(
-    claim: ClaimFields, needs: NeedsFields, figure: Figure, repeats: Sequence[Repeat]
-) -> ClaimVerdict:
+def _not_testable(claim: ClaimFields, needs: NeedsFields, figure: Figure, repeats: Sequence[Repeat]) -> ClaimVerdict:
     lacking = lacks(needs, repeats[-1]) if repeats else needs_words(needs)
     return ClaimVerdict(
         claim,

@@ -85,7 +85,11 @@ def published_statistic(
     better = better_of(claim.metrics[0])
 
     def place(ours: Mapping[str, object] | None, theirs: Mapping[str, object] | None) -> Place:
-        return Place({**_x_of(ours, figure), **(theirs or {})}, VALUE, better)
+        own = theirs or {}
+        is_one = len([point for point in points if statistics.fits(point, own)]) == 1
+        # One row needs no x, as that of a number in a sentence. For a ratio, it has to be one for each side.
+        needs_x = not is_one or (claim.statistic == "ratio" and not own)
+        return Place({**(_x_of(ours, figure) if needs_x and "x" not in own else {}), **own}, VALUE, better)
 
     match claim.statistic:
         case "ratio":
@@ -115,7 +119,9 @@ def honest(value: float, error: float, decimals_max: int | None = None) -> str:
     rounded = float(f"{value:.{digits - 1}e}")
     # Rounded first, because 9.96 with two digits becomes 10.
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    return f"{rounded:.{decimals if decimals_max is None else min(decimals, decimals_max)}f}"
+    if decimals == 0:
+        return f"{rounded:.0f}"
+    return f"{value:.{decimals if decimals_max is None else min(decimals, decimals_max)}f}"
 
 
 def _sample(row: PublishedRow, x: str, unit: str) -> Sample:

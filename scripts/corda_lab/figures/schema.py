@@ -92,6 +92,8 @@ class PublishedFields(Fields):
     """The ``metric`` of the rows."""
     by: Column | None = None
     """The column whose values are the curves of the chart; None for one curve."""
+    where: Rows = Field(default_factory=dict)
+    """What else the rows have, if the id has more than the figure is about."""
 
 
 class ChartFields(Fields):
@@ -104,11 +106,15 @@ class ChartFields(Fields):
 
 
 class OnPublishedFields(Fields):
-    """The same check on the published values, and the verdict that it has to give."""
+    """The same check on the published values, and the verdict that it has to give.
+
+    A point is the only row with what ``where`` and ``of``, ``to`` or ``at`` say. If there are several, it is the one
+    with the x of the claim's own point.
+    """
 
     where: Rows = Field(default_factory=dict)
     of: Rows | None = None
-    """The rows of ``of``; None if they differ from those of ``where`` in x only, as the claim says."""
+    """What the row of ``of`` has besides ``where``; None if it differs from that of ``to`` in x only."""
     to: Rows | None = None
     at: Rows | None = None
     verdict: Verdict
@@ -197,4 +203,3 @@ class FigureFields(Fields):
     chart: ChartFields
     claims: Annotated[list[ClaimFields], Field(min_length=1, max_length=CLAIMS_MAX)]
     deviations: list[DeviationFields]
-
