@@ -56,7 +56,7 @@ def reproduce(
     elif from_run is not None:
         command.from_run(from_run)
     elif book:
-        command.write_book(settings)
+        command.write_book()
     elif everything:
         if not command.everything(wanted, settings):
             raise typer.Exit(1)

@@ -1,76 +1,46 @@
 """The book of all figures, made from the committed repeats: ``docs/reproduction.md``, its pictures, and a page."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from corda_lab import atomic
-from corda_lab.figures import charts, document, page, summary
+from corda_lab.figures import charts, document, page, store
 from corda_lab.figures.contents import Book
 from corda_lab.figures.file import Figure
 from corda_lab.figures.judged import Judged, latest
+from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Repeat
-from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.paths import ENV_FILE, REPRODUCTION, RESULTS
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
 from corda_lab.report import chart as report_chart
 from corda_lab.report import page as report_page
 from corda_lab.report import print_charts
 from corda_lab.report.chart import Chart
 
-PICTURES = "img"
-"""Folder of the pictures, in that of the repeats."""
-PAGES = "reproduction"
-"""Folder of the pages of all figures, in that of the results."""
-HTML = "reproduction.html"
 DIGEST_LENGTH = 16
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where the parts of the book are."""
-
-    repeats: Path = REPRODUCTION
-    results: Path = RESULTS
-
-    @property
-    def document(self) -> Path:
-        """``docs/reproduction.md``."""
-        return self.repeats.with_suffix(".md")
-
-    @property
-    def pictures(self) -> Path:
-        """``docs/reproduction/img``."""
-        return self.repeats / PICTURES
-
-    def picture(self, name: str) -> Path:
-        """The picture of a figure."""
-        return self.pictures / f"{name}.svg"
 
 
 def of(figures: Sequence[Figure], repeats: Sequence[Repeat]) -> Book:
     """Return the content of the book. It depends on the files of the checkout only, not on this machine."""
-    settings: Settings = load_settings(ENV_FILE, {})
-    return Book(tuple(latest(figure, repeats) for figure in figures), settings)
+    return Book(tuple(latest(figure, repeats) for figure in figures), load_settings(ENV_FILE, {}))
 
 
-def text(figures: Sequence[Figure], repeats: Sequence[Repeat]) -> str:
+def text(book: Book, places: Places) -> str:
     """Return ``docs/reproduction.md``."""
-    return document.text(of(figures, repeats), f"{PAGES}/{PICTURES}")
+    return document.text(book, places.pictures.relative_to(places.document.parent).as_posix())
 
 
-def write(figures: Sequence[Figure], repeats: Sequence[Repeat], places: Places | None = None) -> list[Path]:
-    """Write the document, its pictures, and the pages. Returns the paths of document and page."""
-    places = places or Places()
-    book = of(figures, repeats)
+def write(places: Places) -> list[Path]:
+    """Write the document, its pictures, and the pages. Returns the paths of document and page. Raises LabError."""
+    book = of(places.read_figures(), store.read(places.repeats))
     draw(book.figures, places)
-    atomic.write_text(places.document, text(figures, repeats))
-    pages = places.results / PAGES
+    atomic.write_text(places.document, text(book, places))
     for one in book.figures:
-        page.write(one, pages)
-    html = places.results / HTML
-    atomic.write_text(html, report_page.html("reproduction.html", content(book)))
-    return [places.document, html]
+        page.write(one, places.pages)
+    atomic.write_text(places.html, report_page.html("reproduction.html", content(book, places)))
+    return [places.document, places.html]
 
 
 def draw(found: Sequence[Judged], places: Places) -> list[Path]:
@@ -101,14 +71,13 @@ def picture_digest(chart: Chart) -> str:
     return f"digest {hashlib.sha256(shown.encode()).hexdigest()[:DIGEST_LENGTH]}"
 
 
-def content(book: Book) -> dict[str, object]:
+def content(book: Book, places: Places) -> Mapping[str, object]:
     """Return what the template of the page shows."""
     drawn = [replace(picture_of(one), title=one.name) for one in book.figures if one.repeats]
     return {
         "book": book,
         "total": book.total,
-        "titles": summary.TITLES,
         "charts": drawn,
-        "pages": PAGES,
+        "pages": places.pages.name,
         "data": {"charts": [chart.as_dict() for chart in drawn], "spans": []},
     }

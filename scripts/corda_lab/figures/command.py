@@ -7,11 +7,12 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.figures import book, page, store, summary, testable
-from corda_lab.figures.file import Figure, by_sweep, find_figure, read_figures
+from corda_lab.figures.file import Figure, by_sweep
 from corda_lab.figures.forms import FULL, QUICK, digest_of, form_of, in_form, run_time, sweep_of
 from corda_lab.figures.judged import Judged, judged
 from corda_lab.figures.listing import show, total
 from corda_lab.figures.measure import Order, keep, measure
+from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
@@ -22,6 +23,7 @@ from corda_lab.text import tables, ui
 from corda_lab.text.words import listed, plural
 
 REPORT = "report.html"
+HERE = Places()
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,15 @@ class Wanted:
     replace: bool = False
 
 
-def list_figures(settings: Settings) -> None:
+def list_figures(settings: Settings, places: Places = HERE) -> None:
     """Print every figure with its time and its last verdicts."""
-    show(read_figures(), store.read(), settings)
+    show(places.read_figures(), store.read(places.repeats), settings)
 
 
-def one(name: str, wanted: Wanted, settings: Settings) -> None:
+def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) -> None:
     """Measure a figure, and judge it and all others that its sweep serves. Raises LabError."""
-    figure = find_figure(name)
-    together = by_sweep(read_figures())[figure.fields.sweep]
+    figure = places.find_figure(name)
+    together = by_sweep(places.read_figures())[figure.fields.sweep]
     introduce(figure)
     if not testable.is_testable(figure, settings):
         for verdict in testable.lacking(figure, settings):
@@ -50,11 +52,11 @@ def one(name: str, wanted: Wanted, settings: Settings) -> None:
         ui.console.print("Nothing was measured: no claim of this figure can be tested here.", markup=False)
         return
     sweep = in_form(figure.sweep, wanted.form)
-    before = store.kept(figure.sweep, store.read()).of(wanted.form)
+    before = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
     count = wanted.add or sweep.fields.repeats
     ui.console.print(f"  {time_words(with_repeats(sweep, count), wanted.form, settings)}", markup=False)
-    outcome = measure(order(figure.sweep, count, before, wanted), together, settings)
-    after = store.kept(figure.sweep, store.read()).of(wanted.form)
+    outcome = measure(order(figure.sweep, count, before, wanted), together, settings, places)
+    after = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
     tell_origin(outcome.repeats, after)
     tell([figure, *(other for other in together if other.name != name)], after, outcome.runs[-1])
 
@@ -89,8 +91,8 @@ def time_words(sweep: SweepFile, form: Form, settings: Settings) -> str:
 
 def tell_origin(new: Sequence[Repeat], every: Sequence[Repeat]) -> None:
     """Print where the repeats that are judged come from, if not all of them were measured now."""
-    known = {store.path_of(one) for one in new}
-    earlier = [one for one in every if store.path_of(one) not in known]
+    known = {one.id for one in new}
+    earlier = [one for one in every if one.id not in known]
     if earlier:
         ui.console.print(
             f"Judged from {plural(len(every), 'repeat')}: {len(new)} of now, {len(earlier)} of {summary.days(earlier)} "
@@ -118,11 +120,11 @@ def tell_claims(one: Judged) -> None:
     tables.show(table)
 
 
-def from_run(name: str) -> None:
+def from_run(name: str, places: Places = HERE) -> None:
     """Judge the figures of an existing run, from its repeats alone, and store these. Raises LabError."""
-    run = results_stored.read(folders.find_run(name))
+    run = results_stored.read(folders.find_run(name, results=places.results))
     sweep = sweep_of(run)
-    figures = by_sweep(read_figures()).get(run.sweep.name)
+    figures = by_sweep(places.read_figures()).get(run.sweep.name)
     if not figures:
         raise LabError(
             f"{run.identity}: no figure is judged from the sweep {run.sweep.name!r}",
@@ -130,7 +132,7 @@ def from_run(name: str) -> None:
         )
     if digest_of(sweep) != digest_of(in_form(figures[0].sweep, form_of(run))):
         ui.warn(f"{figures[0].sweep.source.path.name} has changed since this run; its repeats count for no later verdict")
-    repeats = keep(run, figures).repeats
+    repeats = keep(run, figures, places).repeats
     for figure in figures:
         introduce(figure)
         found = judged(figure, repeats)
@@ -138,37 +140,36 @@ def from_run(name: str) -> None:
         ui.console.print(f"[bold]page[/bold]         {page.write(found, run.folder, report=REPORT)}\n")
 
 
-def write_book(settings: Settings) -> None:
-    """Write the book of all stored repeats: the document with its pictures, and the page."""
-    figures, repeats = read_figures(), store.read()
+def write_book(places: Places = HERE) -> None:
+    """Write the book of all stored repeats: the document with its pictures, and the page. Raises LabError."""
     with ui.phase("Writing the book"):
-        paths = book.write(figures, repeats, settings)
+        paths = book.write(places)
     for path in paths:
         ui.note(str(path))
 
 
-def everything(wanted: Wanted, settings: Settings) -> bool:
+def everything(wanted: Wanted, settings: Settings, places: Places = HERE) -> bool:
     """Measure every figure that can be tested here and has not its repeats yet. Returns whether all could be measured.
 
     A sweep that fails does not keep the others from being measured.
     """
-    figures = read_figures()
-    orders = missing(figures, store.read(), wanted, settings)
+    figures = places.read_figures()
+    orders = missing(figures, store.read(places.repeats), wanted, settings)
     say_all(orders, settings)
     failed = []
     for one in orders:
         together = by_sweep(figures)[one.sweep.name]
         ui.console.rule(f"{one.sweep.name}: {', '.join(figure.name for figure in together)}")
         try:
-            outcome = measure(one, together, settings)
+            outcome = measure(one, together, settings, places)
         except LabError as error:
             ui.print_error(error)
             failed.append(one.sweep.name)
             continue
-        repeats = store.kept(one.sweep, store.read()).of(wanted.form)
+        repeats = store.kept(one.sweep, store.read(places.repeats)).of(wanted.form)
         tell(together, repeats, outcome.runs[-1])
-    write_book(settings)
-    kept = store.read()
+    write_book(places)
+    kept = store.read(places.repeats)
     ui.console.print(total([_in_form(figure, wanted.form, kept) for figure in figures]), markup=False)
     if failed:
         ui.warn(f"not measured: {', '.join(failed)}; the same command tries them again")

@@ -10,6 +10,7 @@ from corda_lab.figures.collect import Collected, collect
 from corda_lab.figures.file import Figure
 from corda_lab.figures.forms import QUICK, in_form
 from corda_lab.figures.metrics import metrics_of
+from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
@@ -19,7 +20,6 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.sweeps import command, execute
 from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.command import SweepRequest
-from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.text import ui
 from corda_lab.text.words import plural
@@ -54,7 +54,7 @@ class Outcome:
     repeats: tuple[Repeat, ...]
 
 
-def measure(order: Order, figures: Sequence[Figure], settings: Settings) -> Outcome:
+def measure(order: Order, figures: Sequence[Figure], settings: Settings, places: Places) -> Outcome:
     """Measure repeats, those that are spoilt again, and store them. ``figures`` are all that the sweep serves.
 
     An unfinished sweep of the same form is resumed first. Raises LabError if steps are missing in the end.
@@ -63,8 +63,8 @@ def measure(order: Order, figures: Sequence[Figure], settings: Settings) -> Outc
     repeats: list[Repeat] = []
     count, seed = order.count, order.seed
     for attempt in range(1 + AGAIN_MAX):
-        folder = _run(order.request(count, seed), in_form(order.sweep, order.form), settings)
-        collected = keep(stored.read(folder), figures)
+        folder = _run(order.request(count, seed), in_form(order.sweep, order.form), settings, places)
+        collected = keep(stored.read(folder), figures, places)
         runs.append(folder)
         repeats += collected.repeats
         seed += count
@@ -78,20 +78,19 @@ def measure(order: Order, figures: Sequence[Figure], settings: Settings) -> Outc
     return Outcome(tuple(runs), tuple(repeats))
 
 
-def keep(run: StoredRun, figures: Sequence[Figure]) -> Collected:
+def keep(run: StoredRun, figures: Sequence[Figure], places: Places) -> Collected:
     """Store the repeats of a run for the figures that its sweep serves, and say which of them are spoilt."""
     found = collect(run, metrics_of(figure.fields for figure in figures))
     for one in found.spoilt:
         ui.warn(f"repeat {one.number} of {run.identity} does not count: {one.why}")
-    for path in store.write(found.repeats):
+    for path in store.write(found.repeats, places.repeats):
         ui.note(f"stored: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
     return found
 
 
-def _run(request: SweepRequest, sweep: SweepFile, settings: Settings) -> Path:
+def _run(request: SweepRequest, sweep: SweepFile, settings: Settings, places: Places) -> Path:
     """Run a sweep, or resume it, and return the folder of its run. Raises LabError if steps are missing."""
-    left = unfinished(sweep, settings)
-    result: SweepResult
+    left = unfinished(sweep, settings, places)
     if left is None:
         result = command.begin(request, settings)
     else:
@@ -106,9 +105,9 @@ def _run(request: SweepRequest, sweep: SweepFile, settings: Settings) -> Path:
     return result.folder
 
 
-def unfinished(sweep: SweepFile, settings: Settings) -> sweeps_store.Unfinished | None:
+def unfinished(sweep: SweepFile, settings: Settings, places: Places) -> sweeps_store.Unfinished | None:
     """Return the latest unfinished run of a sweep in this form that can be resumed; None if there is none."""
-    for folder in reversed(folders.unfinished_sweeps()):
+    for folder in reversed(folders.unfinished_sweeps(results=places.results)):
         if folders.name_of(folder.name) != sweep.run_name:
             continue
         try:

@@ -12,15 +12,14 @@ from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.figures.forms import FORMS, digest_of, in_form
 from corda_lab.figures.repeat import Form, Repeat
-from corda_lab.paths import REPRODUCTION
 from corda_lab.sweeps.file import SweepFile
 
 FILES_MAX = 10_000
 """More files than this are not repeats of figures."""
 
 
-def path_of(repeat: Repeat, folder: Path = REPRODUCTION) -> Path:
-    """Return the file of a repeat. The same repeat always has the same file."""
+def path_of(repeat: Repeat, folder: Path) -> Path:
+    """Return the file of a repeat in the folder of all repeats. The same repeat always has the same file."""
     utc = re.sub(r"[-:]", "", repeat.at)
     return folder / repeat.sweep / f"{utc}-{repeat.form}.json"
 
@@ -36,7 +35,7 @@ def text_of(repeat: Repeat) -> str:
     return f'{head},\n  "points": [\n' + ",\n".join(lines) + "\n  ]\n}\n"
 
 
-def write(repeats: Iterable[Repeat], folder: Path = REPRODUCTION) -> list[Path]:
+def write(repeats: Iterable[Repeat], folder: Path) -> list[Path]:
     """Write the files of repeats and return their paths. A repeat that is stored already is replaced."""
     paths = []
     for repeat in repeats:
@@ -46,7 +45,7 @@ def write(repeats: Iterable[Repeat], folder: Path = REPRODUCTION) -> list[Path]:
     return paths
 
 
-def read(folder: Path = REPRODUCTION) -> list[Repeat]:
+def read(folder: Path) -> list[Repeat]:
     """Read all stored repeats, oldest first. Raises LabError with every file that cannot be read."""
     paths = sorted(folder.glob("*/*.json"))
     if len(paths) > FILES_MAX:
