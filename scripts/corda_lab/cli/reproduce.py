@@ -10,7 +10,9 @@ from corda_lab.lab.settings import load_settings
 
 ADD_MAX = 100
 
-NAME_HELP = "Name of a figure in configs/figures/."
+NAME_HELP = (
+    "Name of a figure in configs/figures/, or path of a figure file of your own, with its sweep in sweeps/ beside it."
+)
 LIST_HELP = "Show every figure: its claims, how long it takes, and its last verdicts."
 ALL_HELP = "Measure every figure that can be tested here and does not have its repeats yet."
 QUICK_HELP = "Run the short form of the sweep. Its repeats are judged apart from those of the whole sweep."
@@ -43,6 +45,7 @@ def reproduce(
     Example: `scripts/lab reproduce iitb-latency --quick`
     """
     from corda_lab.figures import command
+    from corda_lab.figures.places import Places
     from corda_lab.lab import project
 
     asked = {"NAME": name is not None, "--list": list_figures, "--all": everything, "--from": from_run is not None}
@@ -61,7 +64,8 @@ def reproduce(
         if not command.everything(wanted, settings):
             raise typer.Exit(1)
     elif name is not None:
-        command.one(name, wanted, settings)
+        places, figure = Places.of_figure(name)
+        command.one(figure, wanted, settings, places)
 
 
 def check(asked: dict[str, bool], *, quick: bool, add: int | None) -> None:

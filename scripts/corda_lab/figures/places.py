@@ -45,6 +45,15 @@ class Places:
         """Read all figures, in the order of their names. Raises LabError with the problems of all files."""
         return read_figures(self.figures, self.sweeps)
 
+    @classmethod
+    def of_figure(cls, name: str) -> "tuple[Places, str]":
+        """Return the folders and the name of a figure. A path of a file of one's own has its sweeps beside it."""
+        path = Path(name)
+        if path.suffix != ".yaml" or not path.is_file():
+            return cls(), name
+        sweeps = path.resolve().parent / "sweeps"
+        return cls(figures=path.resolve().parent, sweeps=sweeps if sweeps.is_dir() else SWEEPS), path.stem
+
     def find_figure(self, name: str) -> Figure:
         """Read the figure of a name. Raises LabError."""
         return find_figure(name, self.figures, self.sweeps)
