@@ -9,8 +9,9 @@ from corda_lab.errors import LabError
 from corda_lab.figures import book, page, store, summary, testable
 from corda_lab.figures.file import Figure, by_sweep
 from corda_lab.figures.forms import FULL, QUICK, digest_of, form_of, in_form, run_time, sweep_of
-from corda_lab.figures.judged import Judged, judged
-from corda_lab.figures.listing import show, total
+from corda_lab.figures.judged import Judged, judged, total
+from corda_lab.figures.judged import in_form as judged_in_form
+from corda_lab.figures.listing import show
 from corda_lab.figures.measure import Order, keep, measure
 from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Form, Repeat
@@ -170,14 +171,10 @@ def everything(wanted: Wanted, settings: Settings, places: Places = HERE) -> boo
         tell(together, repeats, outcome.runs[-1])
     write_book(places)
     kept = store.read(places.repeats)
-    ui.console.print(total([_in_form(figure, wanted.form, kept) for figure in figures]), markup=False)
+    ui.console.print(total([judged_in_form(figure, wanted.form, kept) for figure in figures]), markup=False)
     if failed:
         ui.warn(f"not measured: {', '.join(failed)}; the same command tries them again")
     return not failed
-
-
-def _in_form(figure: Figure, form: Form, kept: Sequence[Repeat]) -> Judged:
-    return judged(figure, store.kept(figure.sweep, kept).of(form))
 
 
 def missing(figures: Sequence[Figure], kept: Sequence[Repeat], wanted: Wanted, settings: Settings) -> list[Order]:

@@ -4,13 +4,12 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Literal
 
 from corda_lab.figures import summary
 from corda_lab.figures.forms import FULL, QUICK, in_form, whole_time
-from corda_lab.figures.judge import ClaimVerdict, needs_words
-from corda_lab.figures.judged import Judged
+from corda_lab.figures.judge import needs_words
+from corda_lab.figures.judged import Judged, total
 from corda_lab.figures.page import ClaimRow, claim_row, images_words, touches_words
 from corda_lab.figures.repeat import Form
 from corda_lab.figures.schema import DeviationFields
@@ -124,16 +123,10 @@ class Book:
         """The verdicts, in the order of their columns."""
         return (*summary.SHORT.values(), summary.NOT_MEASURED)
 
-    @cached_property
-    def verdicts(self) -> tuple[ClaimVerdict, ...]:
-        """The verdicts on all claims."""
-        return tuple(chain.from_iterable(one.verdicts for one in self.figures))
-
     @property
     def total(self) -> str:
         """The number of figures and claims, and the claims by verdict."""
-        counted = f"{plural(len(self.figures), 'figure')}, {plural(len(self.verdicts), 'claim')}"
-        return f"{counted}: {summary.counts(self.verdicts)}" if self.verdicts else counted
+        return total(self.figures)
 
     @cached_property
     def rows(self) -> tuple[FigureRow, ...]:

@@ -1,5 +1,6 @@
 """``docs/reproduction.md``: the book as a document. No number in it is typed."""
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from corda_lab.figures import summary
@@ -14,6 +15,9 @@ INTRODUCTION = """\
 hold* if it is wholly outside, and otherwise *cannot be told*. A claim *not testable here* needs what this machine or
 open-source Corda does not have.
 """
+
+WIDTH = 120
+"""The longest line, as in all documents. Tables are longer."""
 
 SIGNS = {"held": "●", "did not": "○", "cannot tell": "?", "not testable here": "–", summary.NOT_MEASURED: "·"}
 """The sign of a claim in a bar, by its short verdict."""
@@ -42,20 +46,37 @@ def _section(title: str, paragraphs: Iterable[str], *, level: int = 2) -> str:
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table. What would end a cell in its text is escaped."""
-    lines = [titles, ["---"] * len(titles), *rows]
-    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines).replace("| --- ", "|---").replace(
-        "--- |", "---|"
-    )
+    lines = [f"| {' | '.join(map(cell, line))} |" for line in (titles, *rows)]
+    return "\n".join([lines[0], "|---" * len(titles) + "|", *lines[1:]])
 
 
 def cell(text: str) -> str:
     """Return text as it stands in a cell: on one line, without what would end the cell or be read as HTML."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
+    found = " ".join(text.split()).replace("|", "\\|")
+    # Nothing in a code span is read as HTML.
+    return found if found.startswith("`") else plain(found)
+
+
+def plain(text: str) -> str:
+    """Return text without what would be read as HTML."""
+    return text.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def wrapped(text: str, first: str = "", rest: str = "") -> str:
+    """Return a paragraph in lines of ``WIDTH`` characters. ``first`` and ``rest`` are what its lines begin with."""
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _results(book: Book) -> Iterator[str]:
-    yield f"{book.total}."
-    yield "Each sign is a claim: " + ", ".join(f"{sign} {name}" for name, sign in SIGNS.items()) + "."
+    yield wrapped(f"{book.total}.")
+    yield wrapped("Each sign is a claim: " + ", ".join(f"{sign} {name}" for name, sign in SIGNS.items()) + ".")
     yield table(
         ("figure", "document", "claims", "form", "repeats", "when", "on"),
         (
@@ -84,7 +105,7 @@ def _not_testable(book: Book) -> Iterator[str]:
     if not book.not_testable:
         yield "Every claim can be tested here."
     for reason, claims in book.not_testable.items():
-        yield f"{len(claims)} × {reason}:"
+        yield wrapped(f"{len(claims)} × {plain(reason)}:")
         yield table(
             ("figure", "claim", "why", "command"),
             ((one.figure, one.claim, one.why, f"`{one.command}`" if one.command else "none") for one in claims),
@@ -95,7 +116,7 @@ def _not_carried(book: Book) -> Iterator[str]:
     if not book.not_carried:
         yield "The published values carry every claim that can be checked on them."
         return
-    yield (
+    yield wrapped(
         "The same checks run on the published values, with the error that these have. These claims do not hold on "
         "them, or cannot be told from them:"
     )
@@ -126,14 +147,14 @@ def _deviation_table(deviations: Sequence[Deviation]) -> str:
 
 
 def _checks(book: Book) -> Iterator[str]:
-    yield (
+    yield wrapped(
         "Each command measures a figure and judges it again, together with the repeats in `docs/reproduction/`; "
         "`--from RUN` judges the repeats of one run alone. `--quick` runs the short form. "
         "`scripts/lab reproduce --all --quick` measures everything that is missing. The times are estimates for two "
         "cores. `git diff` shows what a new book says differently."
     )
     if book.circumstances:
-        yield "\n".join(f"- {name.lower()}: {cell(text)}" for name, text in book.circumstances)
+        yield "\n".join(wrapped(f"{name.lower()}: {plain(text)}", "- ", "  ") for name, text in book.circumstances)
     yield table(
         ("figure", "command", "quick", "full", "digest of its file"),
         ((one.figure, f"`{one.command}`", one.quick, one.full, f"`{one.digest}`") for one in book.checks),
@@ -141,11 +162,13 @@ def _checks(book: Book) -> Iterator[str]:
 
 
 def _figure(part: FigurePart, pictures: str) -> Iterator[str]:
-    yield f"{cell(part.title)} ({cell(part.source)})."
-    yield "\n".join(f"> {number}. {cell(words)}" for number, words in enumerate(part.words, start=1))
+    yield wrapped(plain(f"{part.title} ({part.source})."))
+    yield "\n".join(
+        wrapped(plain(words), f"> {number}. ", ">    ") for number, words in enumerate(part.words, start=1)
+    )
     if part.has_picture:
         yield f"![Published and measured curves of {part.name}]({pictures}/{part.name}.svg)"
-    yield part.measured
+    yield wrapped(plain(part.measured))
     yield table(
         ("claim", "on the published values", "here", "asked for", "verdict", "why"),
         ((one.name, one.published, one.here, one.asked, one.verdict, one.why) for one in part.claims),

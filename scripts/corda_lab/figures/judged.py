@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from corda_lab.figures import store
+from corda_lab.figures import store, summary
 from corda_lab.figures.file import Figure
 from corda_lab.figures.forms import FULL, QUICK
 from corda_lab.figures.judge import ClaimVerdict, judge
 from corda_lab.figures.repeat import Form, Repeat
+from corda_lab.figures.verdict import REPEATS_MIN
+from corda_lab.text.words import plural
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,14 @@ def in_form(figure: Figure, form: Form, stored: Sequence[Repeat]) -> Judged:
 
 
 def latest(figure: Figure, stored: Sequence[Repeat]) -> Judged:
-    """Judge a figure from its stored repeats of the whole sweep; if there are none, from those of its short form."""
+    """Judge a figure from its stored repeats of the whole sweep; if they are too few, from those of its short form."""
     kept = store.kept(figure.sweep, stored)
-    return judged(figure, kept.of(FULL) or kept.of(QUICK))
+    full, quick = kept.of(FULL), kept.of(QUICK)
+    return judged(figure, full if len(full) >= REPEATS_MIN or not quick else quick)
+
+
+def total(found: Sequence[Judged]) -> str:
+    """Return the number of figures and claims, and the claims by verdict."""
+    verdicts = [verdict for one in found for verdict in one.verdicts]
+    counted = f"{plural(len(found), 'figure')}, {plural(len(verdicts), 'claim')}"
+    return f"{counted}: {summary.counts(verdicts)}" if verdicts else counted

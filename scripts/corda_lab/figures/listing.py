@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from corda_lab.figures import summary, testable
 from corda_lab.figures.file import Figure
 from corda_lab.figures.forms import FULL, QUICK, in_form, run_time
-from corda_lab.figures.judged import Judged, latest
+from corda_lab.figures.judged import Judged, latest, total
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.text import tables, ui
-from corda_lab.text.words import plural
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,6 @@ def show(figures: Sequence[Figure], stored: Sequence[Repeat], settings: Settings
         table.add_row(line.name, line.document, line.claims, line.quick, line.full, line.verdicts)
     tables.show(table)
     ui.console.print(f"\n{total(found)}", markup=False)
-
-
-def total(found: Sequence[Judged]) -> str:
-    """Return the number of figures and claims, and the claims by verdict."""
-    verdicts = list(chain.from_iterable(one.verdicts for one in found))
-    return f"{plural(len(found), 'figure')}, {plural(len(verdicts), 'claim')}: {summary.counts(verdicts)}"
 
 
 def line_of(one: Judged, first: str, settings: Settings) -> Line:

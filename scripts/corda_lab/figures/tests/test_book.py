@@ -97,7 +97,7 @@ def test_what_cannot_be_tested_is_sorted_by_reason(found: Book, two: Places) -> 
             "one",
             "firewall",
             "needs Corda Enterprise",
-            "`CORDA_IMAGE=&lt;your image&gt; ./scripts/lab reproduce one`",
+            "`CORDA_IMAGE=<your image> ./scripts/lab reproduce one`",
         ],
     ]
 
@@ -168,6 +168,12 @@ def test_a_picture_tells_from_which_values_it_was_drawn(found: Book, two: Places
 
 def test_text_stays_within_its_cell() -> None:
     assert cell("a | b\nc <d>") == "a \\| b c &lt;d&gt;"
+    assert cell("`a | <b>`") == "`a \\| <b>`"
+
+
+def test_no_line_is_too_long_except_those_of_tables(found: Book, two: Places) -> None:
+    lines = [line for line in book.text(found, two).splitlines() if not line.startswith("|")]
+    assert max(map(len, lines)) <= 120
 
 
 def test_every_document_has_a_title() -> None:
