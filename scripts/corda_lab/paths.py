@@ -13,3 +13,5 @@ ENV_FILE = ROOT / ".env"
 COMPOSE_FILE = ROOT / "compose.yaml"
 RESULTS = Path(os.environ.get("LAB_RESULTS_DIR") or ROOT / "results")
 """Folder of the stored runs. Tests set LAB_RESULTS_DIR to keep theirs separate."""
+REPRODUCTION = Path(os.environ.get("LAB_REPRODUCTION_DIR") or ROOT / "docs" / "reproduction")
+"""Folder of the committed repeats of figures. Tests set LAB_REPRODUCTION_DIR to keep theirs separate."""

@@ -65,9 +65,17 @@ def charts_of(run: StoredRun) -> list[Chart]:
 
 
 def write(run: StoredRun, folder: Path) -> list[Path]:
-    """Draw the charts into a folder, as PNG and as SVG, and return their paths.
+    """Draw the charts of a run into a folder, as PNG and as SVG, and return their paths. Raises LabError."""
+    return write_charts(charts_of(run), folder)
 
-    Raises LabError if matplotlib is missing, or if the folder cannot be written.
+
+def write_charts(
+    charts: Sequence[Chart], folder: Path, *, suffixes: Sequence[str] = ("png", "svg"), description: str | None = None
+) -> list[Path]:
+    """Draw charts into a folder, in files named after their ids, and return their paths.
+
+    ``description`` is stored in SVG files. Raises LabError if matplotlib is missing, or if the folder cannot be
+    written.
     """
     try:
         import matplotlib as mpl
@@ -78,27 +86,29 @@ def write(run: StoredRun, folder: Path) -> list[Path]:
         raise LabError(f"--charts: matplotlib cannot be imported ({error})", "Remove .venv and start again.") from None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return draw_all(run, folder, pyplot, mpl)
+        return draw_all(charts, folder, suffixes, description, pyplot, mpl)
     except OSError as error:
         raise LabError(
             f"--charts: {folder} cannot be written ({error})", "Choose a folder that you can write."
         ) from None
 
 
-def draw_all(run: StoredRun, folder: Path, pyplot: Any, mpl: Any) -> list[Path]:
-    """Draw the charts and return their paths. ``pyplot`` and ``mpl`` are modules of matplotlib."""
+def draw_all(
+    charts: Sequence[Chart], folder: Path, suffixes: Sequence[str], description: str | None, pyplot: Any, mpl: Any
+) -> list[Path]:
+    """Draw charts and return their paths. ``pyplot`` and ``mpl`` are modules of matplotlib."""
     paths = []
     with mpl.rc_context(STYLE):
-        for chart in charts_of(run):
+        for chart in charts:
             is_wide = chart.width == "wide"
             sheet, axes = pyplot.subplots(
                 figsize=(WIDE_INCHES if is_wide else WIDTH_INCHES, HEIGHT_INCHES), layout="constrained"
             )
             draw(axes, chart)
-            for suffix in ("png", "svg"):
+            for suffix in suffixes:
                 path = folder / f"{chart.id}.{suffix}"
                 # Without a date, the same run always gives the same file.
-                metadata = {"Date": None} if suffix == "svg" else None
+                metadata = {"Date": None, "Description": description} if suffix == "svg" else None
                 sheet.savefig(path, dpi=DPI, metadata=metadata)
                 paths.append(path)
             pyplot.close(sheet)

@@ -19,7 +19,7 @@ from corda_lab.stats.power import POWER, REPEATS_MAX
 from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps import estimate, execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
-from corda_lab.sweeps.file import SweepFile, quick, read_sweep
+from corda_lab.sweeps.file import SweepFile, quick, read_sweep, with_repeats
 from corda_lab.sweeps.lab import Lab, admitting
 from corda_lab.sweeps.plan import CheckedPlan, SweepPoint
 from corda_lab.sweeps.schema import SweepFields
@@ -36,12 +36,17 @@ RENAMED = {"same-twice": "a-a", "slowed": "known-slowdown"}
 
 @dataclass(frozen=True)
 class SweepRequest:
-    """The arguments of ``lab sweep``. ``file`` is a path, or the name of a file in configs/sweeps/."""
+    """The arguments of ``lab sweep``. ``file`` is a path, or the name of a file in configs/sweeps/.
+
+    ``repeats`` and ``seed`` (of the first repeat) replace those of the file, if they are not None.
+    """
 
     file: str | None
     images: lifecycle.ImageChoice | None = None
     replace: bool = False
     quick: bool = False
+    repeats: int | None = None
+    seed: int | None = None
 
 
 def find_file(text: str) -> Path:
@@ -90,9 +95,10 @@ def show_detection(wanted: SweepRequest, change: str) -> None:
 
 
 def read(wanted: SweepRequest) -> SweepFile:
-    """Read the requested sweep, shortened if ``quick`` is set. Raises LabError."""
+    """Read the requested sweep, shortened if ``quick`` is set, with the requested repeats. Raises LabError."""
     sweep = read_sweep(find_file(required(wanted.file)))
-    return quick(sweep) if wanted.quick else sweep
+    sweep = quick(sweep) if wanted.quick else sweep
+    return sweep if wanted.repeats is None else with_repeats(sweep, wanted.repeats, wanted.seed)
 
 
 def begin(
@@ -187,7 +193,8 @@ def stored_sweep(kept: store.Unfinished) -> SweepFile:
     sweep = read_sweep(kept.folder / "sweep.yaml")
     file = kept.plan.file
     sweep = replace(sweep, name=file.stem, source=replace(sweep.source, path=file))
-    return quick(sweep) if kept.plan.quick else sweep
+    sweep = quick(sweep) if kept.plan.quick else sweep
+    return sweep if kept.plan.repeats is None else with_repeats(sweep, kept.plan.repeats)
 
 
 def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> None:

@@ -127,6 +127,7 @@ def begin(
             command=files.command_line(),
             fingerprint=store.fingerprint(sweep.text, [point.workload for point in checked.points], settings),
             quick=sweep.is_quick,
+            repeats=sweep.fields.repeats,
             steps=checked.steps,
             rerun=rerun,
             images=dict(images),

@@ -71,6 +71,12 @@ def quick(sweep: SweepFile) -> SweepFile:
     return replace(sweep, fields=fields.model_copy(update=changes), is_quick=True)
 
 
+def with_repeats(sweep: SweepFile, repeats: int, seed: int | None = None) -> SweepFile:
+    """Return a sweep with another number of repeats, and with the seed of the first of them unless it is None."""
+    changes = {"repeats": repeats} | ({} if seed is None else {"seed": seed})
+    return replace(sweep, fields=sweep.fields.model_copy(update=changes))
+
+
 def _condition(whole: Condition, short: Condition) -> Condition:
     """Return what conditions the nodes in a short form: that of the whole sweep, with the fields that it sets."""
     if whole == "none" or short == "none":

@@ -115,6 +115,8 @@ class PlanFile(BaseModel):
     fingerprint: dict[str, str]
     """Everything that must not change before the sweep is resumed: name → digest. See ``store.fingerprint``."""
     quick: bool
+    repeats: int | None = None
+    """The number of repeats, which need not be that of the file; None in plans of 0.2.0 and earlier."""
     steps: list[PlannedStep]
     """Empty for a search, which plans one step at a time."""
     rerun: Rerun | None = None

@@ -121,7 +121,8 @@ def sweep(run: StoredRun, wanted: Wanted, settings: Settings) -> SweepResult:
     changes += workload_changes(run)
     changes += environment_changes(run.manifest.environments[0], read_environment(settings), KNOWN_BEFORE_START)
     rerun = require_same(run, changes, anyway=wanted.anyway)
-    request = SweepRequest(str(file), wanted.images, wanted.replace, run.sweep.quick)
+    repeats = (None, None) if wanted.anyway else (run.sweep.repeats, run.sweep.seed)
+    request = SweepRequest(str(file), wanted.images, wanted.replace, run.sweep.quick, *repeats)
     images = {image.name: image.id for one in run.manifest.environments for image in one.images.values()}
     return command.begin(request, settings, rerun, images if not wanted.anyway else execute.NO_IMAGES)
 

@@ -44,7 +44,7 @@ from corda_lab.sweeps import find_max as sweeps_find_max
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.judge import failings
 from corda_lab.sweeps.plan import PlannedStep
-from corda_lab.sweeps.schema import SweepFields
+from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, SweepFields
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
 from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
@@ -417,6 +417,8 @@ def sweep_file(sweep: SimulatedSweep, folder: Path, find_max: Mapping[str, Any] 
     }
     if "workload" not in sweep.vary:
         fields["workload"] = "iou"
+    if sweep.quick:
+        fields["quick"] = {"repeats": max(sweep.repeats, QUICK_REPEATS_MIN)}
     if find_max:
         fields["find_max"] = dict(find_max)
     elif sweep.x:
@@ -485,12 +487,22 @@ def store_sweep(
     search = {**FIND_MAX, **(find_max if isinstance(find_max, Mapping) else {})} if find_max else None
     with tempfile.TemporaryDirectory() as folder:
         file = sweep_file(sweep, Path(folder), search)
-    simulator = Simulator(sweep, file)
+    return store_file(results_folder, sweep, replace(file, is_quick=sweep.quick))
+
+
+def store_file(
+    results_folder: Path, sweep: SimulatedSweep, file: SweepFile, *, origin: float = simulation.ORIGIN
+) -> Path:
+    """Store a simulated run of a sweep file, and return its folder. Of ``sweep``, identity and system count.
+
+    ``origin`` is the start of its first step, in unix seconds.
+    """
+    simulator = Simulator(sweep, file, origin)
     outcomes = run_all(simulator)
     manifest = files.run_manifest(
         sweep.identity,
         simulator.measured,
-        sweep=execute.sweep_manifest(replace(file, is_quick=sweep.quick), outcomes),
+        sweep=execute.sweep_manifest(file, outcomes),
         phases={"Checking the sweep": 1.0},
         command=f"scripts/lab sweep configs/sweeps/{file.name}.yaml",
     )

@@ -1,0 +1,111 @@
+"""The charts of a figure: as published, as measured here, and both in one."""
+
+from collections.abc import Sequence
+
+from corda_lab.figures.curves import Curve, Dot, PublishedChart, measured, normalised, published_charts
+from corda_lab.figures.judged import Judged
+from corda_lab.figures.metrics import metric_of, unit_of
+from corda_lab.report.chart import Chart, Trace, bounded, look_of
+from corda_lab.text.words import parameter_name, plural
+
+LOG_FROM = 100
+"""An axis of x is logarithmic if the largest x is at least this many times the smallest."""
+
+
+def published(judged: Judged) -> list[Chart]:
+    """Return the published curves in their own units, a chart for each pair of axes."""
+    return [_published(place, one) for place, one in enumerate(published_charts(judged.figure))]
+
+
+def _published(place: int, one: PublishedChart) -> Chart:
+    return Chart(
+        f"published-{place}",
+        f"Published: {one.y}",
+        f"On {'; '.join(one.hardware)}." if one.hardware else "On hardware that the source does not name.",
+        one.unit,
+        [_trace(curve, number) for number, curve in enumerate(one.curves)],
+        x_title=one.x,
+        is_over_time=False,
+        axis=_axis(one.curves),
+    )
+
+
+def here(judged: Judged) -> Chart:
+    """Return the curves that were measured here."""
+    chart = judged.figure.fields.chart
+    curves = measured(judged.figure, judged.repeats)
+    metric = metric_of(chart.y)
+    n = plural(len(judged.repeats), "repeat")
+    return bounded(
+        Chart(
+            "here",
+            f"Here: {metric.title if metric else chart.y}",
+            f"Means of {n} with their 95 % intervals." if curves else "Not measured yet.",
+            unit_of(chart.y),
+            [_trace(curve, number) for number, curve in enumerate(curves)],
+            x_title=parameter_name(chart.x),
+            is_over_time=False,
+            axis=_axis(curves),
+        )
+    )
+
+
+def both(judged: Judged) -> Chart:
+    """Return all curves in one chart, each divided by its value at the anchor."""
+    chart = judged.figure.fields.chart
+    found = normalised(judged.figure, judged.repeats)
+    at = ", ".join(f"{parameter_name(name)} {value}" for name, value in chart.anchor.items())
+    x = parameter_name(chart.x)
+    by_peak = f" {x.capitalize()} are divided by the highest throughput of the same curve." if found.is_by_peak else ""
+    traces = [
+        _trace(curve, number, name=f"{curve.origin}: {curve.name}", dash="dash" if curve.origin == "published" else "")
+        for number, curve in enumerate(found.curves)
+    ]
+    return bounded(
+        Chart(
+            "both",
+            "Both, each divided by its value at the anchor",
+            f"Every curve is 1 at {at}, or at its first point if it has none there; ours within each repeat.{by_peak}",
+            "× the value at the anchor",
+            traces,
+            x_title=f"{x} ÷ own peak in flows/s" if found.is_by_peak else x,
+            is_over_time=False,
+            width="wide",
+            axis=_axis(found.curves),
+        )
+    )
+
+
+def _trace(curve: Curve, place: int, *, name: str = "", dash: str = "") -> Trace:
+    look = look_of(place)
+    dots = curve.dots
+    return Trace(
+        name or curve.name,
+        look["colour"],
+        [dot.x for dot in dots],
+        [_rounded(dot.y) for dot in dots],
+        kind="points",
+        dash=dash or "solid",
+        symbol=look["symbol"],
+        y_low=[_rounded(dot.low) for dot in dots],
+        y_high=[_rounded(dot.high) for dot in dots],
+        hollow=[_is_hollow(dot, curve) for dot in dots],
+    )
+
+
+def _is_hollow(dot: Dot, curve: Curve) -> bool:
+    # A published value has no interval, which is not a fault of the measurement here.
+    return curve.origin == "here" and dot.low is None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
+
+
+def _axis(curves: Sequence[Curve]) -> str:
+    xs = [dot.x for curve in curves for dot in curve.dots]
+    numbers = [float(x) for x in xs if not isinstance(x, str)]
+    if len(numbers) < len(xs):
+        return "category"
+    is_wide = bool(numbers) and min(numbers) > 0 and max(numbers) >= LOG_FROM * min(numbers)
+    return "log" if is_wide else "zero"

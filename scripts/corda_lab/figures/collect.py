@@ -1,0 +1,195 @@
+"""Makes repeats from a stored run of a sweep: one for each of its repeats that can be trusted as a whole."""
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from corda_lab.figures.forms import digest_of, form_of, sweep_of
+from corda_lab.figures.metrics import metric_of
+from corda_lab.figures.repeat import (
+    LeftOut,
+    Repeat,
+    RepeatCalibration,
+    RepeatMachine,
+    RepeatPoint,
+)
+from corda_lab.knobs.shape import LAB_IMAGES
+from corda_lab.lab.cordapps import platform_version
+from corda_lab.results.manifest import Environment
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import StepEntry, slowdown
+from corda_lab.steps.reasons import sentences
+from corda_lab.sweeps.file import SweepFile
+from corda_lab.text.words import plural
+
+CALIBRATION_MOVED_MAX = 0.10
+"""A repeat during which the same work became slower or faster by a larger share is measured again."""
+REPEAT_HOURS_MAX = 24
+"""A repeat that took longer was interrupted, and its points are not of one day."""
+DIGITS = 6
+"""Significant digits of stored values."""
+NODE_PREFIXES = ("party", "notary")
+"""How the services of Corda nodes begin."""
+
+
+@dataclass(frozen=True)
+class Spoilt:
+    """A repeat that cannot be used, by its number in the run, and why."""
+
+    number: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The repeats of a run, and those that have to be measured again."""
+
+    repeats: tuple[Repeat, ...]
+    spoilt: tuple[Spoilt, ...]
+
+
+def collect(run: StoredRun, metrics: Sequence[str]) -> Collected:
+    """Return the repeats of a run with these metrics of each point. Raises LabError if it is not a run of a sweep."""
+    sweep = sweep_of(run)
+    found: list[Repeat] = []
+    spoilt: list[Spoilt] = []
+    for number in range(1, run.sweep.repeats + 1):
+        steps = [step for step in run.steps if step.repeat == number]
+        why = _fault(run, steps)
+        if why:
+            spoilt.append(Spoilt(number, why))
+        else:
+            found.append(_repeat(run, sweep, number, steps, metrics))
+    return Collected(tuple(found), tuple(spoilt))
+
+
+def _fault(run: StoredRun, steps: Sequence[StepEntry]) -> str:
+    """Return why a repeat cannot be used; empty if it can."""
+    expected = len({_key(step) for step in run.steps})
+    measured = len({_key(step) for step in steps})
+    if measured < expected:
+        return f"has {measured} of {plural(expected, 'point')}"
+    if not any(step.validity.valid for step in steps):
+        return "has no valid step"
+    machines = {_machine(run.environment(step)) for step in steps}
+    if len(machines) > 1:
+        return "began and ended on different machines"
+    hours = (max(step.window.load_ended_at for step in steps) - _began(steps)) / 3600
+    if hours > REPEAT_HOURS_MAX:
+        return f"took {hours:.0f} hours, so it is not of one day"
+    moved = _moved(steps)
+    if moved is not None and abs(moved - 1) > CALIBRATION_MOVED_MAX:
+        return f"the machine's speed moved: the same work took {moved:.2f} times as long at its end"
+    return ""
+
+
+def _key(step: StepEntry) -> str:
+    return json.dumps([step.workload, step.label, step.point], sort_keys=True)
+
+
+def _began(steps: Iterable[StepEntry]) -> float:
+    return min(step.window.load_started_at for step in steps)
+
+
+def _in_order(steps: Iterable[StepEntry]) -> list[StepEntry]:
+    return sorted(steps, key=lambda step: step.window.load_started_at)
+
+
+def _readings(steps: Sequence[StepEntry]) -> tuple[Mapping[int, float], Mapping[int, float]] | None:
+    """Return the calibration of a repeat, by core: before its first step, and after its last. None without both."""
+    known = [step.calibration for step in _in_order(steps) if step.calibration is not None]
+    if not known or known[0].work != known[-1].work:
+        return None
+    before, after = known[0].before, known[-1].after
+    return (before, after) if before and after else None
+
+
+def _moved(steps: Sequence[StepEntry]) -> float | None:
+    """Return how many times longer the same work took at the end of a repeat; None if it was not timed."""
+    found = _readings(steps)
+    return None if found is None else slowdown(dict(found[0]), dict(found[1]))
+
+
+def _calibration(steps: Sequence[StepEntry]) -> RepeatCalibration:
+    found = _readings(steps)
+    if found is None:
+        return RepeatCalibration()
+    before, after = (round(statistics.fmean(reading.values()), 3) for reading in found)
+    return RepeatCalibration(before=before, after=after)
+
+
+def _repeat(
+    run: StoredRun, sweep: SweepFile, number: int, steps: Sequence[StepEntry], metrics: Sequence[str]
+) -> Repeat:
+    environments = [run.environment(step) for step in _in_order(steps)]
+    first = environments[0]
+    machine = RepeatMachine(
+        cpu=first.host.cpu_model, cores=first.host.cpu_count or 1, memory_bytes=first.host.memory_bytes
+    )
+    return Repeat(
+        sweep=run.sweep.name,
+        form=form_of(run),
+        repeat=number,
+        at=datetime.fromtimestamp(_began(steps), UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        run=run.identity,
+        lab_version=run.manifest.lab_version or "unknown",
+        commit=first.git.words if first.git.commit else None,
+        machine=machine,
+        images=_node_images(environments),
+        platform=_platform(environments),
+        enterprise=all(is_enterprise_image(one.shape.get("CORDA_IMAGE", "")) for one in environments),
+        calibration=_calibration(steps),
+        sweep_digest=digest_of(sweep),
+        points=[_point(step, metrics) for step in sorted(steps, key=lambda step: step.index)],
+        left_out=_left_out(run),
+    )
+
+
+def _machine(environment: Environment) -> tuple[str | None, int | None]:
+    return environment.host.cpu_model, environment.host.cpu_count
+
+
+def _node_images(environments: Iterable[Environment]) -> dict[str, str]:
+    """Return the images of the Corda nodes, name → id, sorted by name."""
+    found = {
+        image.name: image.id
+        for one in environments
+        for service, image in one.images.items()
+        if service.startswith(NODE_PREFIXES)
+    }
+    return dict(sorted(found.items()))
+
+
+def _platform(environments: Iterable[Environment]) -> int | None:
+    known = (platform_version(one.versions.corda) for one in environments)
+    return max((version for version in known if version is not None), default=None)
+
+
+def is_enterprise_image(image: str) -> bool:
+    """Return whether nodes of an image are Corda Enterprise: the lab did not build it, and its name says so."""
+    return not image.startswith(LAB_IMAGES) and "enterprise" in image.lower()
+
+
+def _point(step: StepEntry, metrics: Sequence[str]) -> RepeatPoint:
+    values = dict(step.point)
+    if not step.validity.valid:
+        return RepeatPoint(values=values, outcome="invalid", reason="; ".join(sentences(step.validity.reasons)))
+    if getattr(step, "outcome", "passed") == "broke":
+        return RepeatPoint(values=values, outcome="broke", reason=getattr(step, "broke", None))
+    return RepeatPoint(values=values, metrics={name: _value(step, name) for name in metrics})
+
+
+def _value(step: StepEntry, name: str) -> float | None:
+    """Return a value of a step to ``DIGITS`` digits; None if it has none, or if a request was never answered."""
+    metric = metric_of(name)
+    value = None if metric is None else metric.of(step)
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _left_out(run: StoredRun) -> list[LeftOut]:
+    return [LeftOut(label=one.label, reason=one.reason) for one in getattr(run.sweep, "left_out", ())]

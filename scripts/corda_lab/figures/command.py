@@ -1,0 +1,219 @@
+"""``lab reproduce``: measures figures, judges their claims, and writes their pages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from corda_lab.errors import LabError
+from corda_lab.figures import book, page, store, summary, testable
+from corda_lab.figures.file import Figure, by_sweep
+from corda_lab.figures.forms import FULL, QUICK, digest_of, form_of, in_form, run_time, sweep_of
+from corda_lab.figures.judged import Judged, judged, total
+from corda_lab.figures.judged import in_form as judged_in_form
+from corda_lab.figures.listing import show
+from corda_lab.figures.measure import Order, keep, measure
+from corda_lab.figures.places import Places
+from corda_lab.figures.repeat import Form, Repeat
+from corda_lab.lab import lifecycle
+from corda_lab.lab.settings import Settings
+from corda_lab.results import folders
+from corda_lab.results import stored as results_stored
+from corda_lab.sweeps.file import SweepFile, with_repeats
+from corda_lab.text import tables, ui
+from corda_lab.text.words import listed, plural
+
+REPORT = "report.html"
+HERE = Places()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of ``lab reproduce``. ``add`` is the number of further repeats; None for those of the sweep file."""
+
+    form: Form = FULL
+    add: int | None = None
+    images: lifecycle.ImageChoice | None = None
+    replace: bool = False
+
+
+def list_figures(settings: Settings, places: Places = HERE) -> None:
+    """Print every figure with its time and its last verdicts."""
+    show(places.read_figures(), store.read(places.repeats), settings)
+
+
+def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) -> None:
+    """Measure a figure, and judge it and all others that its sweep serves. Raises LabError."""
+    figure = places.find_figure(name)
+    together = by_sweep(places.read_figures())[figure.fields.sweep]
+    introduce(figure)
+    if not testable.is_testable(figure, settings):
+        for verdict in testable.lacking(figure, settings):
+            ui.note(f"{verdict.claim.name}: {summary.line(verdict)}")
+        ui.console.print("Nothing was measured: no claim of this figure can be tested here.", markup=False)
+        return
+    sweep = in_form(figure.sweep, wanted.form)
+    before = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
+    count = wanted.add or sweep.fields.repeats
+    ui.console.print(f"  {time_words(with_repeats(sweep, count), wanted.form, settings)}", markup=False)
+    outcome = measure(order(figure.sweep, count, before, wanted), together, settings, places)
+    after = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
+    tell_origin(outcome.repeats, after)
+    tell([figure, *(other for other in together if other.name != name)], after, outcome.runs[-1])
+
+
+def order(sweep: SweepFile, count: int, before: Sequence[Repeat], wanted: Wanted) -> Order:
+    """Return what is to be measured. Repeats that are added have other seeds than those before."""
+    return Order(sweep, wanted.form, count, sweep.fields.seed + len(before), wanted.images, wanted.replace)
+
+
+def introduce(figure: Figure) -> None:
+    """Print title, source and words of a figure."""
+    fields = figure.fields
+    source = f"{summary.TITLES[fields.source.document]}, {fields.source.place}"
+    ui.console.print(f"[bold]{figure.name}[/bold]: ", end="")
+    ui.console.print(f"{fields.title} ({source})", markup=False)
+    for sentence in fields.words:
+        ui.console.print(f'  "{sentence}"', markup=False)
+
+
+def time_words(sweep: SweepFile, form: Form, settings: Settings) -> str:
+    """Return how long a sweep takes in its form, before it begins."""
+    found = run_time(sweep, settings)
+    if found is None:
+        return f"sweep {sweep.name}, {form}"
+    until = datetime.now().astimezone() + timedelta(seconds=found.seconds_max)
+    labs = plural(found.starts, "start")
+    return (
+        f"sweep {sweep.name}, {form}: {plural(sweep.fields.repeats, 'repeat')}, {labs} of the lab, "
+        f"about {summary.duration(found.seconds_max)} (until {until:%H:%M})"
+    )
+
+
+def tell_origin(new: Sequence[Repeat], every: Sequence[Repeat]) -> None:
+    """Print where the repeats that are judged come from, if not all of them were measured now."""
+    known = {one.id for one in new}
+    earlier = [one for one in every if one.id not in known]
+    if earlier:
+        ui.console.print(
+            f"Judged from {plural(len(every), 'repeat')}: {len(new)} of now, {len(earlier)} of {summary.days(earlier)} "
+            f"({summary.machines(earlier)})",
+            markup=False,
+        )
+
+
+def tell(figures: Sequence[Figure], repeats: Sequence[Repeat], folder: Path) -> None:
+    """Print the verdicts of the first figure, write the pages of all, and name the others."""
+    found = [judged(figure, repeats) for figure in figures]
+    pages = [page.write(one, folder, report=REPORT) for one in found]
+    tell_claims(found[0])
+    if others := [f"{one.name} ({summary.counts(one.verdicts)})" for one in found[1:]]:
+        ui.console.print(f"  also judged from this run: {listed(others)}", markup=False)
+    ui.console.print(f"[bold]page[/bold]         {pages[0]}")
+
+
+def tell_claims(one: Judged) -> None:
+    """Print the verdict on every claim of a figure."""
+    ui.console.print()
+    table = tables.table("claim", "verdict", "")
+    for verdict in one.verdicts:
+        table.add_row(verdict.claim.name, summary.label(verdict), summary.line(verdict))
+    tables.show(table)
+
+
+def from_run(name: str, places: Places = HERE) -> None:
+    """Judge the figures of an existing run, from its repeats alone, and store these. Raises LabError."""
+    run = results_stored.read(folders.find_run(name, results=places.results))
+    sweep = sweep_of(run)
+    figures = by_sweep(places.read_figures()).get(run.sweep.name)
+    if not figures:
+        raise LabError(
+            f"{run.identity}: no figure is judged from the sweep {run.sweep.name!r}",
+            "`scripts/lab reproduce --list` shows the figures.",
+        )
+    if digest_of(sweep) != digest_of(in_form(figures[0].sweep, form_of(run))):
+        ui.warn(f"{figures[0].sweep.source.path.name} has changed since this run; its repeats count for no later verdict")
+    repeats = keep(run, figures, places).repeats
+    for figure in figures:
+        introduce(figure)
+        found = judged(figure, repeats)
+        tell_claims(found)
+        ui.console.print(f"[bold]page[/bold]         {page.write(found, run.folder, report=REPORT)}\n")
+
+
+def write_book(places: Places = HERE) -> None:
+    """Write the book of all stored repeats: the document with its pictures, and the page. Raises LabError."""
+    with ui.phase("Writing the book"):
+        paths = book.write(places)
+    for path in paths:
+        ui.note(str(path))
+
+
+def everything(wanted: Wanted, settings: Settings, places: Places = HERE) -> bool:
+    """Measure every figure that can be tested here and has not its repeats yet. Returns whether all could be measured.
+
+    A sweep that fails does not keep the others from being measured.
+    """
+    figures = places.read_figures()
+    orders = missing(figures, store.read(places.repeats), wanted, settings)
+    say_all(orders, settings)
+    failed = []
+    for one in orders:
+        together = by_sweep(figures)[one.sweep.name]
+        ui.console.rule(f"{one.sweep.name}: {', '.join(figure.name for figure in together)}")
+        try:
+            outcome = measure(one, together, settings, places)
+        except LabError as error:
+            ui.print_error(error)
+            failed.append(one.sweep.name)
+            continue
+        repeats = store.kept(one.sweep, store.read(places.repeats)).of(wanted.form)
+        tell(together, repeats, outcome.runs[-1])
+    write_book(places)
+    kept = store.read(places.repeats)
+    ui.console.print(total([judged_in_form(figure, wanted.form, kept) for figure in figures]), markup=False)
+    if failed:
+        ui.warn(f"not measured: {', '.join(failed)}; the same command tries them again")
+    return not failed
+
+
+def missing(figures: Sequence[Figure], kept: Sequence[Repeat], wanted: Wanted, settings: Settings) -> list[Order]:
+    """Return what ``--all`` has to measure: the repeats that each sweep lacks on a machine like this one."""
+    here = testable.this_machine()
+    orders = []
+    for name, together in by_sweep(figures).items():
+        whole = together[0].sweep
+        if not testable.testable(together, settings):
+            ui.note(f"{name}: no claim of {', '.join(one.name for one in together)} can be tested here")
+            continue
+        if wanted.form == QUICK and whole.fields.quick is None:
+            ui.note(f"{name}: has no short form")
+            continue
+        stored = store.kept(whole, kept).of(wanted.form)
+        own = [one for one in stored if testable.is_this_machine(one, here)]
+        lacks = in_form(whole, wanted.form).fields.repeats - len(own)
+        if lacks <= 0:
+            ui.note(f"{name}: has its {plural(len(own), 'repeat')}")
+            continue
+        orders.append(order(whole, lacks, stored, wanted))
+    return orders
+
+
+def say_all(orders: Sequence[Order], settings: Settings) -> None:
+    """Print what will be measured and how long it takes, before it begins."""
+    if not orders:
+        ui.console.print("Every figure that can be tested here has its repeats.", markup=False)
+        return
+    table = tables.table("sweep", "repeats", "time", numbers=["repeats", "time"])
+    seconds = 0.0
+    for one in orders:
+        found = run_time(with_repeats(in_form(one.sweep, one.form), one.count), settings)
+        seconds += 0.0 if found is None else found.seconds_max
+        table.add_row(one.sweep.name, str(one.count), "–" if found is None else summary.duration(found.seconds_max))
+    tables.show(table)
+    until = datetime.now().astimezone() + timedelta(seconds=seconds)
+    ui.console.print(
+        f"About {summary.duration(seconds)} (until {until:%d %b %H:%M}). Ctrl-C loses only the step that is measured; "
+        "the same command continues.",
+        markup=False,
+    )

@@ -1,0 +1,293 @@
+"""The content of the book, as tables of words: the document and the page only lay it out."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from corda_lab.figures import summary
+from corda_lab.figures.forms import FULL, QUICK, in_form, whole_time
+from corda_lab.figures.judge import needs_words
+from corda_lab.figures.judged import Judged, total
+from corda_lab.figures.page import ClaimRow, claim_row, images_words, touches_words
+from corda_lab.figures.repeat import Form
+from corda_lab.figures.schema import DeviationFields
+from corda_lab.figures.verdict import HELD, NOT_TESTABLE
+from corda_lab.figures.words import asked_words, published_words
+from corda_lab.lab.settings import Settings
+from corda_lab.text.words import listed, plural
+
+DIGEST_LENGTH = 12
+
+Kind = Literal["claims", "absolute", "nothing"]
+KINDS: dict[Kind, str] = {
+    "claims": "They touch claims",
+    "absolute": "They change absolute values only",
+    "nothing": "They touch no claim",
+}
+"""The kinds of deviations, with their titles."""
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """A figure in the table of results."""
+
+    name: str
+    title: str
+    document: str
+    bar: tuple[tuple[str, str, int], ...]
+    """The claims by verdict: label, class and count."""
+    form: str
+    repeats: str
+    when: str
+    where: str
+
+
+@dataclass(frozen=True)
+class DocumentRow:
+    """The claims of all figures of a document, by verdict."""
+
+    document: str
+    figures: int
+    claims: int
+    counts: tuple[int, ...]
+    """In the order of ``Book.labels``."""
+
+
+@dataclass(frozen=True)
+class NotTestable:
+    """A claim that cannot be tested here."""
+
+    figure: str
+    claim: str
+    why: str
+    command: str
+
+
+@dataclass(frozen=True)
+class NotCarried:
+    """A published claim that the published values do not carry."""
+
+    figure: str
+    claim: str
+    sentence: str
+    values: str
+    asked: str
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A deviation, with the figures that have it and the claims that it touches."""
+
+    published: str
+    here: str
+    because: str
+    touches: str
+    figures: str
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """How a figure is checked: command, minutes, and digest of its file."""
+
+    figure: str
+    command: str
+    quick: str
+    full: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class FigurePart:
+    """The part of the book that is about one figure."""
+
+    name: str
+    title: str
+    source: str
+    words: tuple[str, ...]
+    claims: tuple[ClaimRow, ...]
+    measured: str
+    has_picture: bool
+
+
+@dataclass(frozen=True)
+class Book:
+    """All figures, judged. ``settings`` are those of ``.env``, for the estimates of time."""
+
+    figures: tuple[Judged, ...]
+    settings: Settings
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The verdicts, in the order of their columns."""
+        return (*summary.SHORT.values(), summary.NOT_MEASURED)
+
+    @property
+    def total(self) -> str:
+        """The number of figures and claims, and the claims by verdict."""
+        return total(self.figures)
+
+    @cached_property
+    def rows(self) -> tuple[FigureRow, ...]:
+        """Part 1: a row for every figure."""
+        return tuple(_figure_row(one) for one in self.figures)
+
+    @cached_property
+    def documents(self) -> tuple[DocumentRow, ...]:
+        """Part 2: the totals of every document."""
+        by_document: dict[str, list[Judged]] = {}
+        for one in self.figures:
+            by_document.setdefault(one.figure.fields.source.document, []).append(one)
+        return tuple(
+            DocumentRow(
+                summary.TITLES[name],
+                len(found),
+                sum(len(one.verdicts) for one in found),
+                tuple(self._count(found, label) for label in self.labels),
+            )
+            for name in summary.TITLES
+            if (found := by_document.get(name))
+        )
+
+    def _count(self, found: list[Judged], label: str) -> int:
+        return sum(summary.label(verdict) == label for one in found for verdict in one.verdicts)
+
+    @cached_property
+    def not_testable(self) -> dict[str, tuple[NotTestable, ...]]:
+        """Part 3: the claims that cannot be tested here, by what they need."""
+        found: dict[str, list[NotTestable]] = {}
+        for one in self.figures:
+            for verdict in one.verdicts:
+                if verdict.verdict == NOT_TESTABLE and verdict.claim.needs is not None:
+                    reason = listed(needs_words(verdict.claim.needs))
+                    found.setdefault(reason, []).append(
+                        NotTestable(one.name, verdict.claim.name, verdict.why, verdict.command)
+                    )
+        return {reason: tuple(found[reason]) for reason in sorted(found)}
+
+    @cached_property
+    def not_carried(self) -> tuple[NotCarried, ...]:
+        """Part 4: the claims whose check on the published values does not say that they held."""
+        return tuple(
+            NotCarried(
+                one.name,
+                verdict.claim.name,
+                summary.sentence(verdict.claim, one.figure.fields),
+                published_words(verdict),
+                asked_words(verdict.claim),
+            )
+            for one in self.figures
+            for verdict in one.verdicts
+            if verdict.published is not None and verdict.published.verdict != HELD
+        )
+
+    @cached_property
+    def deviations(self) -> dict[str, tuple[Deviation, ...]]:
+        """Part 5: every deviation once, by the title of its kind."""
+        found: dict[Kind, dict[tuple[str, str, str], list[tuple[str, DeviationFields]]]] = {kind: {} for kind in KINDS}
+        for name, one in self._all_deviations():
+            found[_kind(one)].setdefault((one.published, one.here, one.because), []).append((name, one))
+        return {
+            KINDS[kind]: tuple(_deviation(*key, places) for key, places in entries.items())
+            for kind, entries in found.items()
+            if entries
+        }
+
+    def _all_deviations(self) -> Iterator[tuple[str, DeviationFields]]:
+        for one in self.figures:
+            for deviation in one.figure.fields.deviations:
+                yield one.name, deviation
+
+    @cached_property
+    def checks(self) -> tuple[CheckRow, ...]:
+        """Part 6: how every figure is checked."""
+        first: dict[str, str] = {}
+        return tuple(self._check(one, first.setdefault(one.figure.fields.sweep, one.name)) for one in self.figures)
+
+    def _check(self, one: Judged, first: str) -> CheckRow:
+        digest = hashlib.sha256(one.figure.text.encode()).hexdigest()[:DIGEST_LENGTH]
+        lacks = [verdict for verdict in one.verdicts if verdict.verdict == NOT_TESTABLE and verdict.command]
+        can_be_tested = any(verdict.verdict != NOT_TESTABLE for verdict in one.verdicts)
+        command = summary.command(one.name) if can_be_tested or not lacks else lacks[0].command
+        quick, full = (self._time(one, form, first) for form in (QUICK, FULL))
+        return CheckRow(one.name, command, quick, full, digest)
+
+    def _time(self, one: Judged, form: Form, first: str) -> str:
+        if first != one.name:
+            return f"with {first}"
+        if form == QUICK and one.figure.sweep.fields.quick is None:
+            return "–"
+        return summary.duration(whole_time(in_form(one.figure.sweep, form), self.settings).seconds_max)
+
+    @property
+    def circumstances(self) -> list[tuple[str, str]]:
+        """Part 6: machines, versions and images of all repeats that are judged."""
+        repeats = [repeat for one in self.figures for repeat in one.repeats]
+        if not repeats:
+            return []
+        return [
+            ("Machines", summary.machines(repeats)),
+            ("Lab", summary.versions(repeats)),
+            ("Images of the nodes", images_words([one.images for one in repeats])),
+        ]
+
+    @cached_property
+    def parts(self) -> tuple[FigurePart, ...]:
+        """Part 7: every figure with its claims."""
+        return tuple(_part(one) for one in self.figures)
+
+
+def _figure_row(one: Judged) -> FigureRow:
+    fields = one.figure.fields
+    counted: dict[tuple[str, str], int] = {}
+    for verdict in one.verdicts:
+        key = (summary.label(verdict), summary.state(verdict))
+        counted[key] = counted.get(key, 0) + 1
+    order = (*summary.SHORT.values(), summary.NOT_MEASURED)
+    bar = sorted(((label, state, count) for (label, state), count in counted.items()), key=lambda x: order.index(x[0]))
+    return FigureRow(
+        one.name,
+        fields.title,
+        summary.TITLES[fields.source.document],
+        tuple(bar),
+        one.form or "–",
+        str(len(one.repeats) or "–"),
+        summary.days(one.repeats) or "–",
+        summary.machines(one.repeats) or "–",
+    )
+
+
+def _kind(one: DeviationFields) -> Kind:
+    if isinstance(one.touches, str):
+        return "absolute"
+    return "claims" if one.touches else "nothing"
+
+
+def _deviation(published: str, here: str, because: str, places: list[tuple[str, DeviationFields]]) -> Deviation:
+    touched = dict.fromkeys(
+        f"{name}: {touches_words(one)}" if one.touches and not isinstance(one.touches, str) else ""
+        for name, one in places
+    )
+    figures = ", ".join(dict.fromkeys(name for name, _ in places))
+    return Deviation(published, here, because, "; ".join(filter(None, touched)), figures)
+
+
+def _part(one: Judged) -> FigurePart:
+    fields = one.figure.fields
+    measured = "Not measured yet."
+    if one.repeats:
+        words = "short form" if one.form == QUICK else "whole sweep"
+        measured = (
+            f"{plural(len(one.repeats), 'repeat')} of the {words} of {fields.sweep}, {summary.days(one.repeats)}, "
+            f"on {summary.machines(one.repeats)}."
+        )
+    return FigurePart(
+        one.name,
+        fields.title,
+        f"{summary.TITLES[fields.source.document]}, {fields.source.place}",
+        tuple(fields.words),
+        tuple(claim_row(verdict, one) for verdict in one.verdicts),
+        measured,
+        has_picture=bool(one.repeats),
+    )

@@ -1,0 +1,234 @@
+"""The curves of a figure as numbers: as published, as measured here, and both divided by their value at the anchor."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from corda_lab.figures.file import Figure
+from corda_lab.figures.metrics import unit_of
+from corda_lab.figures.published import PublishedRow, read_published
+from corda_lab.figures.repeat import Repeat, RepeatPoint
+from corda_lab.figures.schema import BEST, LAST, PublishedFields
+from corda_lab.figures.sweep import AT, STEP
+from corda_lab.figures.verdict import interval_of
+from corda_lab.steps.entry import ParameterValue
+from corda_lab.steps.parameters import value_words
+
+LOADS = ("load.users", "load.rate")
+"""What is divided by the own peak in the normalised chart: two systems are compared at the same share of it."""
+THROUGHPUTS = ("burst_throughput", "throughput", "goodput")
+"""The metrics whose highest value is the peak, the first that the points have."""
+RATE_UNIT = "flows/s"
+
+Origin = Literal["published", "here"]
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One point of a curve, over ``n`` repeats (1 for a published value). The ends are None without an interval."""
+
+    x: float | str
+    y: float
+    low: float | None = None
+    high: float | None = None
+    n: int = 1
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve, in the order of its x. ``peak`` is its highest throughput, in flows per second."""
+
+    name: str
+    origin: Origin
+    dots: tuple[Dot, ...]
+    unit: str
+    peak: float | None = None
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether its x are numbers."""
+        return all(not isinstance(dot.x, str) for dot in self.dots)
+
+
+@dataclass(frozen=True)
+class PublishedChart:
+    """The published curves on one pair of axes, with the hardware that they name."""
+
+    x: str
+    y: str
+    unit: str
+    curves: tuple[Curve, ...]
+    hardware: tuple[str, ...]
+
+
+def published_charts(figure: Figure) -> list[PublishedChart]:
+    """Return the published curves, a chart for each pair of axes, in the order in which the figure names them."""
+    rows = figure.rows
+    grouped: dict[tuple[str, str, str], dict[str, list[PublishedRow]]] = {}
+    for entry in figure.fields.published:
+        for row in rows:
+            if (row.id, row.x_name, row.metric) != (entry.id, entry.x or "", entry.y) or row.value is None:
+                continue
+            curves = grouped.setdefault((entry.x or "", entry.y, row.unit), {})
+            curves.setdefault(_name_of(row, entry), []).append(row)
+    return [
+        PublishedChart(
+            x,
+            y,
+            unit,
+            tuple(_published_curve(name, found) for name, found in curves.items()),
+            tuple(dict.fromkeys(row.hardware for found in curves.values() for row in found if row.hardware)),
+        )
+        for (x, y, unit), curves in grouped.items()
+    ]
+
+
+def _name_of(row: PublishedRow, entry: PublishedFields) -> str:
+    return str(row.columns[entry.by]) if entry.by else row.edition
+
+
+def _published_curve(name: str, rows: Sequence[PublishedRow]) -> Curve:
+    dots = [Dot(row.x if row.x != "" else row.workload, row.value) for row in rows if row.value is not None]
+    return Curve(name, "published", _in_order(dots), rows[0].unit, _published_peak(rows[0]))
+
+
+def _published_peak(row: PublishedRow) -> float | None:
+    """Return the highest published throughput of the same system under the same kind of load."""
+    known = [
+        other.value
+        for other in read_published()
+        if (other.edition, other.workload, other.x_name, other.metric, other.unit)
+        == (row.edition, row.workload, row.x_name, "throughput", RATE_UNIT)
+        and other.x_name
+        and other.value is not None
+    ]
+    return max(known, default=None)
+
+
+def _in_order(dots: Iterable[Dot]) -> tuple[Dot, ...]:
+    """Return dots by their x if all are numbers, otherwise as they are."""
+    given = list(dots)
+    if all(isinstance(dot.x, float | int) for dot in given):
+        return tuple(sorted(given, key=lambda dot: float(dot.x)))
+    return tuple(given)
+
+
+def measured(figure: Figure, repeats: Sequence[Repeat]) -> list[Curve]:
+    """Return the measured curves: a value for each x, with its interval over the repeats."""
+    return _measured(figure, repeats, lambda points: 1.0)
+
+
+def _measured(
+    figure: Figure, repeats: Sequence[Repeat], divisor: Callable[[Sequence[RepeatPoint]], float | None]
+) -> list[Curve]:
+    """Return the curves of the repeats, each value divided by what ``divisor`` finds for its curve in its repeat."""
+    chart = figure.fields.chart
+    samples: dict[str, dict[float | str, list[float]]] = {}
+    peaks: dict[str, list[float]] = {}
+    for repeat in repeats:
+        for name, points in _by_curve(figure, repeat).items():
+            by = divisor(points)
+            for point in points:
+                places = samples.setdefault(name, {}).setdefault(_x_of(point, chart.x), [])
+                value = point.metrics.get(chart.y)
+                if value is not None and by:
+                    places.append(value / by)
+            peaks.setdefault(name, []).extend(_peak_of(points))
+    curves = []
+    for name, places in samples.items():
+        dots = _in_order(_dot(x, values) for x, values in places.items() if values)
+        if dots:
+            peak = sum(peaks[name]) / len(peaks[name]) if peaks[name] else None
+            curves.append(Curve(name, "here", dots, unit_of(chart.y), peak))
+    return curves
+
+
+def _by_curve(figure: Figure, repeat: Repeat) -> dict[str, list[RepeatPoint]]:
+    """Return the points of a repeat by the name of their curve: what varies besides x, ``by`` first."""
+    chart = figure.fields.chart
+    found: dict[str, list[RepeatPoint]] = {}
+    for point in repeat.points:
+        others = {name: value for name, value in point.values.items() if name not in _of_x(chart.x)}
+        names = sorted(others, key=lambda name: name != chart.by)
+        found.setdefault(", ".join(value_words(name, others[name]) for name in names), []).append(point)
+    return found
+
+
+def _of_x(x: str) -> tuple[str, ...]:
+    # A named step and its number are the same thing.
+    return (x, AT) if x == STEP else (x, STEP) if x == AT else (x, AT)
+
+
+def _x_of(point: RepeatPoint, x: str) -> float | str:
+    value: ParameterValue = point.values.get(x)
+    if isinstance(value, bool | list) or value is None:
+        return value_words(x, value)
+    return value
+
+
+def _peak_of(points: Sequence[RepeatPoint]) -> list[float]:
+    """Return the highest throughput of a curve in one repeat, in a list that is empty if it is not known."""
+    for name in THROUGHPUTS:
+        known = [value for point in points if (value := point.metrics.get(name)) is not None]
+        if known:
+            return [max(known)]
+    return []
+
+
+def _dot(x: float | str, values: Sequence[float]) -> Dot:
+    interval = interval_of(values, "logarithms")
+    if interval is None:
+        return Dot(x, values[0])
+    return Dot(x, interval.estimate, interval.low, interval.high, interval.n)
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """Published and measured curves, each 1 at its anchor."""
+
+    curves: tuple[Curve, ...]
+    is_by_peak: bool
+    """Whether x is divided by the own peak of each curve."""
+
+
+def normalised(figure: Figure, repeats: Sequence[Repeat]) -> Normalised:
+    """Return all curves divided by their value at the anchor, ours within each repeat.
+
+    Where x is a load, it is divided by the peak of the curve, if every curve has one. A curve without a value at the
+    anchor is divided by its first value. Published curves of another metric than the first are left out.
+    """
+    chart = figure.fields.chart
+    wanted = figure.fields.chart.anchor.get(chart.x)
+    ours = _measured(figure, repeats, lambda points: _anchor_of(points, chart.x, chart.y, wanted))
+    theirs = [_divided(curve, wanted) for one in published_charts(figure)[:1] for curve in one.curves]
+    curves = [*theirs, *ours]
+    is_by_peak = chart.x in LOADS and all(curve.peak and curve.has_numbers for curve in curves)
+    return Normalised(tuple(_by_peak(curve) if is_by_peak else curve for curve in curves), is_by_peak)
+
+
+def _anchor_of(points: Sequence[RepeatPoint], x: str, y: str, wanted: object) -> float | None:
+    known = [(_x_of(point, x), value) for point in points if (value := point.metrics.get(y)) is not None]
+    return _value_at(known, wanted)
+
+
+def _divided(curve: Curve, wanted: object) -> Curve:
+    by = _value_at([(dot.x, dot.y) for dot in curve.dots], wanted)
+    return replace(curve, dots=tuple(replace(dot, y=dot.y / by) for dot in curve.dots) if by else (), unit="")
+
+
+def _value_at(known: Sequence[tuple[float | str, float]], wanted: object) -> float | None:
+    """Return the value at the anchor; the first if the curve has none there."""
+    if not known:
+        return None
+    if wanted == BEST:
+        return max(value for _, value in known)
+    if wanted == LAST:
+        return known[-1][1]
+    return next((value for x, value in known if x == wanted), known[0][1])
+
+
+def _by_peak(curve: Curve) -> Curve:
+    assert curve.peak is not None
+    return replace(curve, dots=tuple(replace(dot, x=float(dot.x) / curve.peak) for dot in curve.dots))
+
+

@@ -1,0 +1,175 @@
+"""``docs/reproduction.md``: the book as a document. No number in it is typed."""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from corda_lab.figures import summary
+from corda_lab.figures.contents import Book, Deviation, FigurePart, FigureRow
+
+INTRODUCTION = """\
+# Reproduction of published figures
+
+`scripts/lab reproduce --book` writes this document from the repeats in `docs/reproduction/`. Do not edit it.
+[methodology.md](methodology.md) says how claims are judged: a statistic is computed within every repeat, and a claim
+*held* if Student's 95 % interval over the repeats is inside the region that was fixed before the first run, *did not
+hold* if it is wholly outside, and otherwise *cannot be told*. A claim *not testable here* needs what this machine or
+open-source Corda does not have.
+"""
+
+WIDTH = 120
+"""The longest line, as in all documents. Tables are longer."""
+
+SIGNS = {"held": "●", "did not": "○", "cannot tell": "?", "not testable here": "–", summary.NOT_MEASURED: "·"}
+"""The sign of a claim in a bar, by its short verdict."""
+
+
+def text(book: Book, pictures: str) -> str:
+    """Return the document. ``pictures`` is the folder of the pictures, seen from it."""
+    return "\n".join(_sections(book, pictures))
+
+
+def _sections(book: Book, pictures: str) -> Iterator[str]:
+    yield INTRODUCTION
+    yield _section("Results", _results(book))
+    yield _section("Documents", _documents(book))
+    yield _section("Not testable here", _not_testable(book))
+    yield _section("What the published values do not carry", _not_carried(book))
+    yield _section("Deviations", _deviations(book))
+    yield _section("How to check this book", _checks(book))
+    yield _section("Figures", ("What was found for every claim, and why.",))
+    yield from (_section(part.name, _figure(part, pictures), level=3) for part in book.parts)
+
+
+def _section(title: str, paragraphs: Iterable[str], *, level: int = 2) -> str:
+    return f"{'#' * level} {title}\n\n" + "\n\n".join(paragraphs) + "\n"
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table. What would end a cell in its text is escaped."""
+    lines = [f"| {' | '.join(map(cell, line))} |" for line in (titles, *rows)]
+    return "\n".join([lines[0], "|---" * len(titles) + "|", *lines[1:]])
+
+
+def cell(text: str) -> str:
+    """Return text as it stands in a cell: on one line, without what would end the cell or be read as HTML."""
+    found = " ".join(text.split()).replace("|", "\\|")
+    # Nothing in a code span is read as HTML.
+    return found if found.startswith("`") else plain(found)
+
+
+def plain(text: str) -> str:
+    """Return text without what would be read as HTML."""
+    return text.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def wrapped(text: str, first: str = "", rest: str = "") -> str:
+    """Return a paragraph in lines of ``WIDTH`` characters. ``first`` and ``rest`` are what its lines begin with."""
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _results(book: Book) -> Iterator[str]:
+    yield wrapped(f"{book.total}.")
+    yield wrapped("Each sign is a claim: " + ", ".join(f"{sign} {name}" for name, sign in SIGNS.items()) + ".")
+    yield table(
+        ("figure", "document", "claims", "form", "repeats", "when", "on"),
+        (
+            (f"[{row.name}](#{row.name})", row.document, bar(row), row.form, row.repeats, row.when, row.where)
+            for row in book.rows
+        ),
+    )
+
+
+def bar(row: FigureRow) -> str:
+    """Return the claims of a figure as a bar of signs."""
+    return "".join(SIGNS[label] * count for label, _, count in row.bar)
+
+
+def _documents(book: Book) -> Iterator[str]:
+    yield table(
+        ("document", "figures", "claims", *book.labels),
+        (
+            (row.document, str(row.figures), str(row.claims), *(str(count or "–") for count in row.counts))
+            for row in book.documents
+        ),
+    )
+
+
+def _not_testable(book: Book) -> Iterator[str]:
+    if not book.not_testable:
+        yield "Every claim can be tested here."
+    for reason, claims in book.not_testable.items():
+        yield wrapped(f"{len(claims)} × {plain(reason)}:")
+        yield table(
+            ("figure", "claim", "why", "command"),
+            ((one.figure, one.claim, one.why, f"`{one.command}`" if one.command else "none") for one in claims),
+        )
+
+
+def _not_carried(book: Book) -> Iterator[str]:
+    if not book.not_carried:
+        yield "The published values carry every claim that can be checked on them."
+        return
+    yield wrapped(
+        "The same checks run on the published values, with the error that these have. These claims do not hold on "
+        "them, or cannot be told from them:"
+    )
+    yield table(
+        ("figure", "claim", "sentence", "published values", "asked for"),
+        ((one.figure, one.claim, one.sentence, one.values, one.asked) for one in book.not_carried),
+    )
+
+
+def _deviations(book: Book) -> Iterator[str]:
+    if not book.deviations:
+        yield "None."
+    for title, deviations in book.deviations.items():
+        yield f"{title}:"
+        yield _deviation_table(deviations)
+
+
+def _deviation_table(deviations: Sequence[Deviation]) -> str:
+    has_claims = any(one.touches for one in deviations)
+    titles = ("published", "here", "because", *(("touches",) if has_claims else ()), "figures")
+    return table(
+        titles,
+        (
+            (one.published, one.here, one.because, *((one.touches,) if has_claims else ()), one.figures)
+            for one in deviations
+        ),
+    )
+
+
+def _checks(book: Book) -> Iterator[str]:
+    yield wrapped(
+        "Each command measures a figure and judges it again, together with the repeats in `docs/reproduction/`; "
+        "`--from RUN` judges the repeats of one run alone. `--quick` runs the short form. "
+        "`scripts/lab reproduce --all --quick` measures everything that is missing. The times are estimates for two "
+        "cores. `git diff` shows what a new book says differently."
+    )
+    if book.circumstances:
+        yield "\n".join(wrapped(f"{name.lower()}: {plain(text)}", "- ", "  ") for name, text in book.circumstances)
+    yield table(
+        ("figure", "command", "quick", "full", "digest of its file"),
+        ((one.figure, f"`{one.command}`", one.quick, one.full, f"`{one.digest}`") for one in book.checks),
+    )
+
+
+def _figure(part: FigurePart, pictures: str) -> Iterator[str]:
+    yield wrapped(plain(f"{part.title} ({part.source})."))
+    yield "\n".join(
+        wrapped(plain(words), f"> {number}. ", ">    ") for number, words in enumerate(part.words, start=1)
+    )
+    if part.has_picture:
+        yield f"![Published and measured curves of {part.name}]({pictures}/{part.name}.svg)"
+    yield wrapped(plain(part.measured))
+    yield table(
+        ("claim", "on the published values", "here", "asked for", "verdict", "why"),
+        ((one.name, one.published, one.here, one.asked, one.verdict, one.why) for one in part.claims),
+    )

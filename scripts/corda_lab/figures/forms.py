@@ -1,0 +1,66 @@
+"""The two forms in which a figure is measured: the whole sweep, and its short form. They are never mixed."""
+
+import hashlib
+import json
+from typing import get_args
+
+from corda_lab.errors import LabError
+from corda_lab.figures.repeat import Form
+from corda_lab.lab.settings import Settings
+from corda_lab.results.stored import StoredRun
+from corda_lab.sweeps import estimate, plan
+from corda_lab.sweeps.estimate import RunTime
+from corda_lab.sweeps.file import SweepFile, quick, read_sweep
+
+QUICK: Form = "quick"
+FULL: Form = "full"
+FORMS: tuple[Form, ...] = get_args(Form)
+
+DIGEST_LENGTH = 16
+
+NOT_MEASURED = {"description", "x", "repeats", "seed", "retries", "confidence", "thresholds", "quick"}
+"""Fields of a sweep file that change nothing about one repeat. All others enter its digest."""
+
+
+def in_form(sweep: SweepFile, form: Form) -> SweepFile:
+    """Return a sweep in one of its forms. Raises LabError if it has no short form."""
+    return quick(sweep) if form == QUICK else sweep
+
+
+def form_of(run: StoredRun) -> Form:
+    """Return the form in which the sweep of a run was measured."""
+    return QUICK if run.sweep.quick else FULL
+
+
+def digest_of(sweep: SweepFile) -> str:
+    """Return the digest of what a sweep, in its form, says about one repeat. Comments and repeats do not count."""
+    said = sweep.fields.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=NOT_MEASURED)
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def sweep_of(run: StoredRun) -> SweepFile:
+    """Read the sweep of a run as it was measured, in its form. Raises LabError."""
+    if not run.is_sweep:
+        raise LabError(f"{run.identity} is not the run of a sweep", "Figures are judged from runs of their sweeps.")
+    if run.sweep.find_max:
+        raise LabError(f"{run.identity} is a search for the highest rate", "Figures are judged from other sweeps.")
+    return in_form(read_sweep(run.folder / "sweep.yaml"), form_of(run))
+
+
+def run_time(sweep: SweepFile, settings: Settings) -> RunTime | None:
+    """Return the estimated duration of a sweep in its form; None if this machine cannot run it."""
+    try:
+        steps = plan.plan_sweep(sweep, settings).steps
+        return estimate.estimate(steps, settings, fresh=sweep.fields.fresh)
+    except LabError:
+        return None
+
+
+def whole_time(sweep: SweepFile, settings: Settings) -> RunTime:
+    """Return the estimated duration of a sweep in its form on a machine that can have all of its points."""
+    fields = sweep.fields
+    turns = plan.ordered(
+        plan.points_of(sweep), order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh
+    )
+    steps = [plan.step_of(sweep, point, index, repeat) for index, (point, repeat) in enumerate(turns, start=1)]
+    return estimate.estimate(steps, settings, fresh=fields.fresh)

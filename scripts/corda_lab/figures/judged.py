@@ -1,0 +1,52 @@
+"""A figure with the repeats of one form and the verdicts on its claims."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from corda_lab.figures import store, summary
+from corda_lab.figures.file import Figure
+from corda_lab.figures.forms import FULL, QUICK
+from corda_lab.figures.judge import ClaimVerdict, judge
+from corda_lab.figures.repeat import Form, Repeat
+from corda_lab.figures.verdict import REPEATS_MIN
+from corda_lab.text.words import plural
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A figure and what its repeats say. Without repeats, ``form`` is None."""
+
+    figure: Figure
+    form: Form | None
+    repeats: tuple[Repeat, ...]
+    verdicts: tuple[ClaimVerdict, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the figure."""
+        return self.figure.name
+
+
+def judged(figure: Figure, repeats: Iterable[Repeat]) -> Judged:
+    """Judge a figure from repeats of one form of its sweep."""
+    given = tuple(sorted(repeats, key=lambda one: (one.at, one.repeat)))
+    return Judged(figure, given[0].form if given else None, given, tuple(judge(figure, given)))
+
+
+def in_form(figure: Figure, form: Form, stored: Sequence[Repeat]) -> Judged:
+    """Judge a figure from its stored repeats of a form. Those of an earlier sweep file do not count."""
+    return judged(figure, store.kept(figure.sweep, stored).of(form))
+
+
+def latest(figure: Figure, stored: Sequence[Repeat]) -> Judged:
+    """Judge a figure from its stored repeats of the whole sweep; if they are too few, from those of its short form."""
+    kept = store.kept(figure.sweep, stored)
+    full, quick = kept.of(FULL), kept.of(QUICK)
+    return judged(figure, full if len(full) >= REPEATS_MIN or not quick else quick)
+
+
+def total(found: Sequence[Judged]) -> str:
+    """Return the number of figures and claims, and the claims by verdict."""
+    verdicts = [verdict for one in found for verdict in one.verdicts]
+    counted = f"{plural(len(found), 'figure')}, {plural(len(verdicts), 'claim')}"
+    return f"{counted}: {summary.counts(verdicts)}" if verdicts else counted

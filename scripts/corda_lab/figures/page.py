@@ -1,0 +1,197 @@
+"""The page of a figure, ``<run>/<figure>.html``: one file that opens offline."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from corda_lab import atomic
+from corda_lab.figures import charts, summary
+from corda_lab.figures.curves import Curve, measured, published_charts
+from corda_lab.figures.judge import ClaimVerdict
+from corda_lab.figures.judged import Judged
+from corda_lab.figures.metrics import unit_of
+from corda_lab.figures.schema import DeviationFields
+from corda_lab.figures.verdict import NOT_TESTABLE
+from corda_lab.figures.words import asked_words, here_words, next_words, published_words
+from corda_lab.report import page
+from corda_lab.text.words import plural
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """A line of the table of claims, in words."""
+
+    name: str
+    sentence: str
+    published: str
+    here: str
+    asked: str
+    verdict: str
+    state: str
+    repeats: str
+    why: str
+
+
+@dataclass(frozen=True)
+class DeviationRow:
+    """A line of the table of deviations, in words."""
+
+    published: str
+    here: str
+    because: str
+    touches: str
+
+
+@dataclass(frozen=True)
+class ValueRow:
+    """A line of the table of points, in words."""
+
+    curve: str
+    x: str
+    value: str
+    interval: str
+    n: int
+
+
+def write(judged: Judged, folder: Path, *, report: str | None = None) -> Path:
+    """Write the page of a figure into a folder and return its path. ``report`` is the link to the run's own report."""
+    path = folder / f"{judged.name}.html"
+    atomic.write_text(path, page.html("figure.html", content(judged, report=report)))
+    return path
+
+
+def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object]:
+    """Return what the template of a figure's page shows."""
+    fields = judged.figure.fields
+    theirs = charts.published(judged)
+    ours, both = charts.here(judged), charts.both(judged)
+    return {
+        "name": judged.name,
+        "title": fields.title,
+        "document": summary.TITLES[fields.source.document],
+        "place": fields.source.place,
+        "headline": summary.counts(judged.verdicts),
+        "words": fields.words,
+        "published_charts": theirs,
+        "here_chart": ours,
+        "both_chart": both,
+        "published_values": published_values(judged),
+        "here_values": here_values(judged),
+        "published_facts": published_facts(judged),
+        "here_facts": here_facts(judged),
+        "claims": [claim_row(one, judged) for one in judged.verdicts],
+        "deviations": [deviation_row(one) for one in fields.deviations],
+        "not_testable": [one for one in judged.verdicts if one.verdict == NOT_TESTABLE],
+        "repeats": judged.repeats,
+        "form": judged.form,
+        "command": summary.command(judged.name, judged.form),
+        "report": report,
+        "machine": summary.machine,
+        "data": {"charts": [chart.as_dict() for chart in (*theirs, ours, both)], "spans": []},
+    }
+
+
+def claim_row(one: ClaimVerdict, judged: Judged) -> ClaimRow:
+    """Return the line of a claim."""
+    return ClaimRow(
+        name=one.claim.name,
+        sentence=summary.sentence(one.claim, judged.figure.fields),
+        published=published_words(one) or "–",
+        here=here_words(one) or "–",
+        asked=asked_words(one.claim) or "–",
+        verdict=summary.label(one),
+        state=summary.state(one),
+        repeats=str(one.n) if one.is_measured else "–",
+        why=next_words(one) or one.why,
+    )
+
+
+def deviation_row(one: DeviationFields) -> DeviationRow:
+    """Return the line of a deviation."""
+    return DeviationRow(one.published, one.here, one.because, touches_words(one))
+
+
+def touches_words(one: DeviationFields) -> str:
+    """Return which claims a deviation touches."""
+    if isinstance(one.touches, str):
+        return "absolute values only"
+    return ", ".join(one.touches) or "no claim"
+
+
+def published_values(judged: Judged) -> list[ValueRow]:
+    """Return the published values, in their units."""
+    return [
+        row for one in published_charts(judged.figure) for curve in one.curves for row in _values(curve, f"{one.y}, ")
+    ]
+
+
+def here_values(judged: Judged) -> list[ValueRow]:
+    """Return the measured values with their intervals."""
+    return [row for curve in measured(judged.figure, judged.repeats) for row in _values(curve, "")]
+
+
+def _values(curve: Curve, before: str) -> list[ValueRow]:
+    def interval(low: float | None, high: float | None) -> str:
+        if low is None or high is None:
+            return "–"
+        return f"{summary.in_unit(low, curve.unit)} to {summary.in_unit(high, curve.unit)}"
+
+    return [
+        ValueRow(
+            f"{before}{curve.name}",
+            dot.x if isinstance(dot.x, str) else f"{dot.x:g}",
+            summary.in_unit(dot.y, curve.unit),
+            interval(dot.low, dot.high),
+            dot.n,
+        )
+        for dot in curve.dots
+    ]
+
+
+def published_facts(judged: Judged) -> list[tuple[str, str]]:
+    """Return unit, hardware and conditions of the publication."""
+    fields, found = judged.figure.fields, published_charts(judged.figure)
+    units = ", ".join(dict.fromkeys(f"{one.y} in {one.unit}" for one in found))
+    hardware = "; ".join(dict.fromkeys(name for one in found for name in one.hardware))
+    return [
+        (name, text)
+        for name, text in (
+            ("Source", f"{summary.TITLES[fields.source.document]}, {fields.source.place}"),
+            ("Values", units or "none: the source gives words only"),
+            ("Hardware", hardware),
+            ("Conditions", fields.conditions),
+        )
+        if text
+    ]
+
+
+def here_facts(judged: Judged) -> list[tuple[str, str]]:
+    """Return unit, machine and conditions of the repeats."""
+    fields, repeats = judged.figure.fields, judged.repeats
+    sweep = judged.figure.sweep
+    facts = [
+        ("Sweep", f"{sweep.name}: {sweep.fields.description}"),
+        ("Values", f"{fields.chart.y} in {unit_of(fields.chart.y)}"),
+    ]
+    if not repeats:
+        return facts
+    return [
+        *facts,
+        ("Machine", summary.machines(repeats)),
+        ("Repeats", f"{plural(len(repeats), 'repeat')}, {judged.form}, {summary.days(repeats)}"),
+        ("Versions", f"lab {summary.versions(repeats)}"),
+        ("Images of the nodes", images_words([one.images for one in repeats])),
+        *left_out_facts(judged),
+    ]
+
+
+def left_out_facts(judged: Judged) -> list[tuple[str, str]]:
+    """Return the points that the machine could not have, if there are any."""
+    missing = dict.fromkeys(f"{one.label}: {one.reason}" for repeat in judged.repeats for one in repeat.left_out)
+    return [("Left out", "; ".join(missing))] if missing else []
+
+
+def images_words(images: Sequence[Mapping[str, str]]) -> str:
+    """Return images with the beginnings of their ids: ``corda-lab/node:4.10 (0123456789ab)``."""
+    known = sorted({(name, identity) for one in images for name, identity in one.items()})
+    return ", ".join(f"{name} ({identity.removeprefix('sha256:')[:12]})" for name, identity in known)

@@ -1,0 +1,105 @@
+"""The committed repeats: one small file each, ``docs/reproduction/<sweep>/<utc>-<form>.json``."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from corda_lab import atomic
+from corda_lab.errors import LabError
+from corda_lab.figures.forms import FORMS, digest_of, in_form
+from corda_lab.figures.repeat import Form, Repeat
+from corda_lab.sweeps.file import SweepFile
+
+FILES_MAX = 10_000
+"""More files than this are not repeats of figures."""
+
+
+def path_of(repeat: Repeat, folder: Path) -> Path:
+    """Return the file of a repeat in the folder of all repeats. The same repeat always has the same file."""
+    utc = re.sub(r"[-:]", "", repeat.at)
+    return folder / repeat.sweep / f"{utc}-{repeat.form}.json"
+
+
+def text_of(repeat: Repeat) -> str:
+    """Return the content of the file of a repeat, with a line for each point."""
+    content = repeat.model_dump(mode="json", by_alias=True, exclude={"points"})
+    head = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False).removesuffix("\n}")
+    lines = [
+        f"    {json.dumps(point.model_dump(mode='json', exclude_defaults=True), ensure_ascii=False, allow_nan=False)}"
+        for point in repeat.points
+    ]
+    return f'{head},\n  "points": [\n' + ",\n".join(lines) + "\n  ]\n}\n"
+
+
+def write(repeats: Iterable[Repeat], folder: Path) -> list[Path]:
+    """Write the files of repeats and return their paths. A repeat that is stored already is replaced."""
+    paths = []
+    for repeat in repeats:
+        path = path_of(repeat, folder)
+        atomic.write_text(path, text_of(repeat))
+        paths.append(path)
+    return paths
+
+
+def read(folder: Path) -> list[Repeat]:
+    """Read all stored repeats, oldest first. Raises LabError with every file that cannot be read."""
+    paths = sorted(folder.glob("*/*.json"))
+    if len(paths) > FILES_MAX:
+        raise LabError(f"{folder}: has more than {FILES_MAX:,} files", "Move the files that are not repeats away.")
+    found: list[Repeat] = []
+    problems = []
+    for path in paths:
+        try:
+            found.append(read_file(path))
+        except LabError as error:
+            problems += error.problems
+    if problems:
+        raise LabError(problems=problems)
+    return sorted(found, key=lambda one: (one.at, one.sweep))
+
+
+def read_file(path: Path) -> Repeat:
+    """Read one repeat. Raises LabError with the file and its first wrong field."""
+    remedy = "Restore it with git, or delete it and measure again."
+    try:
+        repeat = Repeat.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LabError(f"{path}: cannot be read ({error.strerror})", remedy) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(name) for name in first["loc"]) or "file"
+        raise LabError(f"{path}: {field}: {first['msg']}", remedy) from None
+    if path_of(repeat, path.parents[1]) != path:
+        raise LabError(f"{path}: its name does not say what it has: {path_of(repeat, path.parents[1])}", remedy)
+    return repeat
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The stored repeats of one sweep: those that measured what its file says now, by form, and the others."""
+
+    by_form: dict[Form, tuple[Repeat, ...]]
+    outdated: tuple[Repeat, ...]
+
+    def of(self, form: Form) -> tuple[Repeat, ...]:
+        """The repeats of a form that measured what the file says now, oldest first."""
+        return self.by_form.get(form, ())
+
+
+def kept(sweep: SweepFile, repeats: Sequence[Repeat]) -> Kept:
+    """Return the repeats of a sweep. Those of an earlier version of its file are outdated, and never judged."""
+    own = [one for one in repeats if one.sweep == sweep.name]
+    digests = {}
+    for form in FORMS:
+        if form == "full" or sweep.fields.quick is not None:
+            digests[form] = digest_of(in_form(sweep, form))
+    by_form = {
+        form: tuple(one for one in own if one.form == form and one.sweep_digest == digest)
+        for form, digest in digests.items()
+    }
+    current = {id(one) for found in by_form.values() for one in found}
+    return Kept(by_form, tuple(one for one in own if id(one) not in current))

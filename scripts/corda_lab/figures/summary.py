@@ -1,0 +1,113 @@
+"""Figures, repeats and their verdicts in short, as the terminal, the pages and the book name them."""
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from corda_lab.figures.judge import ClaimVerdict
+from corda_lab.figures.repeat import Form, Repeat, RepeatMachine
+from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
+from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, Verdict
+from corda_lab.figures.words import asked_words, here_words, next_words, published_words
+from corda_lab.text.words import amount, listed, milliseconds, plural, size
+
+TITLES = {
+    "iitb-2019": "IIT Bombay 2019",
+    "r3-results": "R3, results",
+    "r3-sizing": "R3, sizing",
+    "r3-blog-2020": "R3, blog 2020",
+    "r3-attachments-2020": "R3, attachments 2020",
+    "coconut": "COCONUT",
+}
+"""The documents, as users see them."""
+
+SHORT: dict[Verdict, str] = {
+    HELD: "held",
+    DID_NOT_HOLD: "did not",
+    CANNOT_TELL: "cannot tell",
+    NOT_TESTABLE: "not testable here",
+}
+"""The verdicts in counts: ``3 held, 1 did not``."""
+NOT_MEASURED = "not measured yet"
+
+STATES: dict[Verdict, str] = {HELD: "good", DID_NOT_HOLD: "bad", CANNOT_TELL: "warning", NOT_TESTABLE: "quiet"}
+
+
+def in_unit(value: float | None, unit: str) -> str:
+    """Return a value with its unit: a time in ms or s, bytes with a binary unit, others as they are."""
+    if value is None:
+        return "–"
+    if unit == "ms":
+        return milliseconds(value)
+    if unit in ("bytes", "B"):
+        return size(value)
+    return f"{amount(value)} {unit}".rstrip()
+
+
+def line(one: ClaimVerdict) -> str:
+    """Return what follows the verdict on a claim in the terminal."""
+    if one.verdict == NOT_TESTABLE:
+        return "; ".join(filter(None, (one.why, one.command)))
+    theirs = published_words(one)
+    parts = [here_words(one), f"asked for {asked_words(one.claim)}", theirs and f"published values {theirs}"]
+    if one.verdict == CANNOT_TELL:
+        parts.append(next_words(one) or one.why)
+    return "; ".join(filter(None, parts))
+
+
+def counts(verdicts: Iterable[ClaimVerdict]) -> str:
+    """Return the claims by verdict: ``3 held, 1 did not``."""
+    names = [label(one) for one in verdicts]
+    order = (*SHORT.values(), NOT_MEASURED)
+    return ", ".join(f"{names.count(name)} {name}" for name in order if name in names)
+
+
+def label(one: ClaimVerdict) -> str:
+    """Return the short verdict on a claim. A claim without repeats is not measured yet."""
+    return SHORT[one.verdict] if one.is_measured or one.verdict != CANNOT_TELL else NOT_MEASURED
+
+
+def state(one: ClaimVerdict) -> str:
+    """Return the class of the verdict on a claim on a page."""
+    return STATES[one.verdict] if label(one) != NOT_MEASURED else "quiet"
+
+
+def sentence(claim: ClaimFields, fields: FigureFields) -> str:
+    """Return the sentence of the source that a claim is about; for one of ours, that nobody published it."""
+    return "our own expectation" if claim.says == OURS else fields.words[int(claim.says) - 1]
+
+
+def days(repeats: Sequence[Repeat]) -> str:
+    """Return the days of repeats: ``22 Nov 2026``, ``22 Nov 2026 to 1 Dec 2026``."""
+    known = [f"{at.day} {at:%b %Y}" for at in sorted(datetime.fromisoformat(one.at) for one in repeats)]
+    return " to ".join(dict.fromkeys((known[0], known[-1]))) if known else ""
+
+
+def machine(one: RepeatMachine) -> str:
+    """Return a machine: ``AMD EPYC, 2 cores, 25 GB``."""
+    memory = "" if one.memory_bytes is None else f", {one.memory_bytes / 1e9:.0f} GB"
+    return f"{one.cpu or 'unknown CPU'}, {plural(one.cores, 'core')}{memory}"
+
+
+def machines(repeats: Iterable[Repeat]) -> str:
+    """Return the machines of repeats, each once."""
+    return "; ".join(dict.fromkeys(machine(one.machine) for one in repeats))
+
+
+def versions(repeats: Iterable[Repeat]) -> str:
+    """Return the versions of the lab and its commits: ``0.2.0, commit 0123456789ab``."""
+    return listed(list(dict.fromkeys(f"{one.lab_version}, commit {one.commit or 'unknown'}" for one in repeats)))
+
+
+def duration(seconds: float) -> str:
+    """Return an estimated duration: ``15 min``, ``4 h 20 min``."""
+    minutes = max(1, round(seconds / 60))
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(5 * math.ceil(minutes / 5), 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def command(name: str, form: Form | None = None) -> str:
+    """Return the command that measures a figure."""
+    return f"./scripts/lab reproduce {name}" + (" --quick" if form == "quick" else "")

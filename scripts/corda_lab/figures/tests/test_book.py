@@ -1,0 +1,180 @@
+"""``docs/reproduction.md`` is generated, and says of every claim what was found and how to find it again."""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from corda_lab.figures import book, store, summary
+from corda_lab.figures.collect import collect
+from corda_lab.figures.contents import Book
+from corda_lab.figures.document import cell
+from corda_lab.figures.places import Places
+from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.schema import Document
+from corda_lab.paths import ROOT
+from corda_lab.results.stored import StoredRun
+from corda_lab.testing.figures import FIGURE, write_figures
+from corda_lab.testing.pages import chart_data
+
+WRITE = "write it again: scripts/lab reproduce --book"
+PUBLISHED = Places(repeats=ROOT / "docs" / "reproduction")
+
+
+def test_the_published_document_is_that_of_the_committed_repeats() -> None:
+    found = book.of(PUBLISHED.read_figures(), store.read(PUBLISHED.repeats))
+    assert book.text(found, PUBLISHED) == PUBLISHED.document.read_text(encoding="utf-8"), WRITE
+
+
+def test_the_published_pictures_are_those_of_the_committed_repeats() -> None:
+    found = book.of(PUBLISHED.read_figures(), store.read(PUBLISHED.repeats))
+    expected = {one.name: book.picture_digest(book.picture_of(one)) for one in found.figures if one.repeats}
+    drawn = {path.stem: path.read_text(encoding="utf-8") for path in PUBLISHED.pictures.glob("*.svg")}
+    assert drawn.keys() == expected.keys(), WRITE
+    assert [name for name, digest in expected.items() if digest not in drawn[name]] == [], WRITE
+
+
+OTHER = (
+    FIGURE.replace("document: iitb-2019", "document: r3-results")
+    .replace("on_published: {at: {x: 60}, verdict: held}", "on_published: {at: {x: 60}, verdict: did not hold}")
+    .replace("within: [null, 10]", "within: [null, 5]")
+    .replace("{enterprise: true}", "{software: Braid}")
+)
+"""Its second claim does not hold on the published values."""
+
+
+@pytest.fixture
+def two(places: Places) -> Places:
+    write_figures(places.figures, {"one": FIGURE, "two": OTHER})
+    return places
+
+
+@pytest.fixture
+def repeats(bursts: StoredRun) -> Sequence[Repeat]:
+    return collect(bursts, ["p50", "throughput"]).repeats
+
+
+@pytest.fixture
+def found(two: Places, repeats: Sequence[Repeat]) -> Book:
+    return book.of(two.read_figures(), repeats)
+
+
+def section(text: str, title: str) -> str:
+    """The section with a title, in one string."""
+    match = re.search(rf"^(#+) {re.escape(title)}\n(.*?)(?=^#|\Z)", text, re.DOTALL | re.MULTILINE)
+    assert match is not None, title
+    return match[2]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of the tables in a text, without their titles."""
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return [line for line in lines if line[0] not in ("figure", "document", "claim", "published")]
+
+
+def test_every_figure_is_a_row_with_its_claims_as_a_bar(found: Book, two: Places) -> None:
+    text = section(book.text(found, two), "Results")
+    assert "2 figures, 6 claims: 2 held, 2 did not, 2 not testable here." in text
+    first, second = rows(text)
+    assert first[:5] == ["[one](#one)", "IIT Bombay 2019", "●○–", "full", "3"]
+    assert first[6] == "A processor of some kind, 2 cores, 26 GB"
+    assert second[1] == "R3, results"
+
+
+def test_every_document_has_its_totals(found: Book, two: Places) -> None:
+    assert rows(section(book.text(found, two), "Documents")) == [
+        ["IIT Bombay 2019", "1", "3", "1", "1", "–", "1", "–"],
+        ["R3, results", "1", "3", "1", "1", "–", "1", "–"],
+    ]
+
+
+def test_what_cannot_be_tested_is_sorted_by_reason(found: Book, two: Places) -> None:
+    text = section(book.text(found, two), "Not testable here")
+    assert "1 × Corda Enterprise:" in text
+    assert rows(text) == [
+        ["two", "firewall", "needs Braid, which is not part of the lab", "none"],
+        [
+            "one",
+            "firewall",
+            "needs Corda Enterprise",
+            "`CORDA_IMAGE=<your image> ./scripts/lab reproduce one`",
+        ],
+    ]
+
+
+def test_what_the_published_values_do_not_carry_is_said(found: Book, two: Places) -> None:
+    (row,) = rows(section(book.text(found, two), "What the published values do not carry"))
+    assert row[:2] == ["two", "below ten"]
+    assert row[-2:] == ["8.62 flows/s, did not hold", "at most 5"]
+
+
+def test_a_deviation_that_two_figures_have_stands_once(found: Book, two: Places) -> None:
+    text = section(book.text(found, two), "Deviations")
+    assert rows(text) == [
+        ["PartyC accepts", "PartyB accepts", "two parties are enough", "one: rises; two: rises", "one, two"],
+        ["three machines", "one machine", "one workstation", "one, two"],
+    ]
+
+
+def test_every_figure_can_be_checked_with_one_command(found: Book, two: Places) -> None:
+    text = section(book.text(found, two), "How to check this book")
+    first, second = rows(text)
+    assert first[:2] == ["one", "`./scripts/lab reproduce one`"]
+    assert first[2].endswith("min")
+    assert second[2:4] == ["with one", "with one"]
+    assert first[4] != second[4]
+    assert "machines: A processor of some kind, 2 cores, 26 GB" in text
+    assert "corda-lab/node:4.10 (abababababab)" in text
+
+
+def test_every_claim_has_its_verdict_and_why(found: Book, two: Places) -> None:
+    text = section(book.text(found, two), "one")
+    assert "> 1. The throughput rises with the &lt;b&gt;load&lt;/b&gt; and then it is flat." in text
+    assert "3 repeats of the whole sweep of bursts" in text
+    held, did_not, untested = rows(text)
+    assert (held[0], held[1], held[3], held[4]) == ("rises", "4.15 ×, held", "2 or more", "held")
+    assert did_not[4] == "did not"
+    assert untested[4:] == ["not testable here", "needs Corda Enterprise"]
+
+
+def test_a_book_without_repeats_says_that_nothing_was_measured(two: Places) -> None:
+    text = book.text(book.of(two.read_figures(), []), two)
+    assert "2 figures, 6 claims: 2 not testable here, 4 not measured yet." in text
+    assert "![" not in text
+
+
+def test_the_book_is_written_with_pictures_and_pages(two: Places, repeats: Sequence[Repeat]) -> None:
+    store.write(repeats, two.repeats)
+    two.pictures.mkdir(parents=True)
+    (two.pictures / "gone.svg").write_text("an old picture", encoding="utf-8")
+    assert book.write(two) == [two.document, two.html]
+    assert sorted(path.name for path in two.pictures.iterdir()) == ["one.svg", "two.svg"]
+    for name in re.findall(r"!\[.*?\]\((.*?)\)", two.document.read_text(encoding="utf-8")):
+        picture = two.document.parent / name
+        assert picture.read_text(encoding="utf-8").count("<svg") == 1
+        assert picture.stat().st_size < 100_000
+    html = two.html.read_text(encoding="utf-8")
+    assert "<h1>2 figures, 6 claims: 2 held, 2 did not, 2 not testable here</h1>" in html
+    assert [chart["id"] for chart in chart_data(html)["charts"]] == ["one", "two"]
+    for link in re.findall(r'href="(reproduction/.*?)"', html):
+        assert (two.html.parent / link).is_file()
+
+
+def test_a_picture_tells_from_which_values_it_was_drawn(found: Book, two: Places) -> None:
+    (path, _) = book.draw(found.figures, two)
+    chart = book.picture_of(found.figures[0])
+    assert book.picture_digest(chart) in path.read_text(encoding="utf-8")
+
+
+def test_text_stays_within_its_cell() -> None:
+    assert cell("a | b\nc <d>") == "a \\| b c &lt;d&gt;"
+    assert cell("`a | <b>`") == "`a \\| <b>`"
+
+
+def test_no_line_is_too_long_except_those_of_tables(found: Book, two: Places) -> None:
+    lines = [line for line in book.text(found, two).splitlines() if not line.startswith("|")]
+    assert max(map(len, lines)) <= 120
+
+
+def test_every_document_has_a_title() -> None:
+    assert summary.TITLES.keys() == set(Document.__args__)  # type: ignore[attr-defined]

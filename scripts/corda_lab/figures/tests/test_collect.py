@@ -1,0 +1,175 @@
+"""Repeats are made from the stored run, and only from repeats that can be trusted as a whole."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from corda_lab.analysis.points import METRICS
+from corda_lab.errors import LabError
+from corda_lab.figures.collect import CALIBRATION_MOVED_MAX, collect
+from corda_lab.figures.forms import digest_of, in_form
+from corda_lab.results import stored
+from corda_lab.results.manifest import Image
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import StepEntry
+from corda_lab.sweeps.file import SweepFile, read_sweep
+from corda_lab.testing.entries import changed
+from corda_lab.testing.figures import SWEEP, write_figures
+
+METRIC_NAMES = ["p50", "throughput"]
+
+
+def with_steps(run: StoredRun, change: Callable[[StepEntry], StepEntry]) -> StoredRun:
+    return StoredRun(run.folder, run.manifest, [change(step) for step in run.steps])
+
+
+
+def moved_in(run: StoredRun, repeat: int, factor: float) -> StoredRun:
+    """The run, with a machine that becomes slower by a factor at the end of one repeat."""
+    last = max((one for one in run.steps if one.repeat == repeat), key=lambda one: one.window.load_ended_at)
+
+    def change(step: StepEntry) -> StepEntry:
+        after = 4.0 * factor if step.index == last.index else 4.0
+        return changed(step, {"calibration": {"work": "zlib", "before": {0: 4.0, 1: 4.0}, "after": {0: after, 1: after}}})
+
+    return with_steps(run, change)
+
+
+def test_every_repeat_has_the_values_of_its_own_steps(bursts: StoredRun) -> None:
+    found = collect(bursts, METRIC_NAMES)
+    assert found.spoilt == ()
+    assert [one.repeat for one in found.repeats] == [1, 2, 3]
+    for repeat in found.repeats:
+        steps = sorted((one for one in bursts.steps if one.repeat == repeat.repeat), key=lambda one: one.index)
+        assert [point.values for point in repeat.points] == [step.point for step in steps]
+        for point, step in zip(repeat.points, steps, strict=True):
+            assert point.metrics == {name: pytest.approx(METRICS[name].of(step), rel=1e-5) for name in METRIC_NAMES}
+
+
+def test_a_repeat_says_where_and_with_what_it_was_measured(bursts: StoredRun) -> None:
+    first, second, _ = collect(bursts, METRIC_NAMES).repeats
+    assert (first.sweep, first.form, first.run) == ("bursts", "full", bursts.identity)
+    assert first.at < second.at
+    assert first.at.endswith("Z")
+    assert (first.machine.cpu, first.machine.cores) == ("A processor of some kind", 2)
+    assert first.images == {"corda-lab/node:4.10": "sha256:" + "ab" * 32}
+    assert (first.platform, first.enterprise) == (12, False)
+    assert first.commit == "0123456789ab with uncommitted changes"
+    assert first.sweep_digest == digest_of(read_sweep(bursts.folder / "sweep.yaml"))
+
+
+def test_an_image_of_ones_own_is_enterprise_if_its_name_says_so(bursts: StoredRun) -> None:
+    def with_image(name: str) -> StoredRun:
+        environments = [
+            one.model_copy(
+                update={
+                    "shape": {**one.shape, "CORDA_IMAGE": name},
+                    "images": {"partya": Image(name=name, id="sha256:1"), "locust": Image(name="locust", id="2")},
+                }
+            )
+            for one in bursts.manifest.environments
+        ]
+        manifest = bursts.manifest.model_copy(update={"environments": environments})
+        return StoredRun(bursts.folder, manifest, bursts.steps)
+
+    own = collect(with_image("example.org/corda-enterprise:4.10"), METRIC_NAMES).repeats[0]
+    assert (own.enterprise, own.images) == (True, {"example.org/corda-enterprise:4.10": "sha256:1"})
+    assert not collect(with_image("example.org/corda-community:4.10"), METRIC_NAMES).repeats[0].enterprise
+
+
+def test_an_invalid_step_has_no_values_and_says_why(bursts: StoredRun) -> None:
+    reasons = {"valid": False, "reasons": ["the generator was the limit"], "machine": []}
+    run = with_steps(bursts, lambda step: changed(step, {"validity": reasons}) if step.index == 2 else step)
+    points = [point for repeat in collect(run, METRIC_NAMES).repeats for point in repeat.points]
+    (spoilt,) = [point for point in points if point.outcome == "invalid"]
+    assert (spoilt.metrics, spoilt.reason) == ({}, "the generator was the limit")
+    assert len(points) == len(bursts.steps)
+
+
+@pytest.mark.parametrize(
+    ("factor", "counts"),
+    [(1 + CALIBRATION_MOVED_MAX - 0.01, True), (1 + CALIBRATION_MOVED_MAX + 0.01, False), (0.85, False)],
+)
+def test_a_repeat_counts_unless_the_machine_became_another(bursts: StoredRun, factor: float, counts: bool) -> None:
+    found = collect(moved_in(bursts, 2, factor), METRIC_NAMES)
+    assert [one.repeat for one in found.repeats] == ([1, 2, 3] if counts else [1, 3])
+    assert [one.number for one in found.spoilt] == ([] if counts else [2])
+    assert all("the machine's speed moved" in one.why for one in found.spoilt)
+
+
+def test_a_repeat_stores_the_speed_before_and_after_it(bursts: StoredRun) -> None:
+    calibration = collect(moved_in(bursts, 2, 1.05), METRIC_NAMES).repeats[1].calibration
+    assert (calibration.before, calibration.after) == (4.0, 4.2)
+
+
+def test_a_repeat_of_which_steps_are_missing_does_not_count(bursts: StoredRun) -> None:
+    run = StoredRun(bursts.folder, bursts.manifest, [step for step in bursts.steps if step.index != 7])
+    missing = next(step.repeat for step in bursts.steps if step.index == 7)
+    (spoilt,) = collect(run, METRIC_NAMES).spoilt
+    assert (spoilt.number, spoilt.why) == (missing, "has 5 of 6 points")
+
+
+def test_a_repeat_that_was_resumed_days_later_does_not_count(bursts: StoredRun) -> None:
+    last = bursts.steps[-1]
+    late = {
+        f"window.{name}": getattr(last.window, name) + 2 * 86_400
+        for name in ("load_started_at", "started_at", "ended_at", "load_ended_at")
+    }
+    run = with_steps(bursts, lambda step: changed(step, late) if step.index == last.index else step)
+    (spoilt,) = collect(run, METRIC_NAMES).spoilt
+    assert (spoilt.number, spoilt.why) == (last.repeat, "took 48 hours, so it is not of one day")
+
+
+def test_a_repeat_that_ended_on_another_machine_does_not_count(bursts: StoredRun) -> None:
+    one = bursts.manifest.environments[0]
+    other = one.model_copy(update={"host": one.host.model_copy(update={"cpu_model": "Another processor"})})
+    manifest = bursts.manifest.model_copy(update={"environments": [*bursts.manifest.environments, other]})
+    place = len(bursts.manifest.environments)
+    steps = [step.updated(environment=place) if step.index == 1 else step for step in bursts.steps]
+    (spoilt,) = collect(StoredRun(bursts.folder, manifest, steps), METRIC_NAMES).spoilt
+    assert (spoilt.number, spoilt.why) == (1, "began and ended on different machines")
+
+
+def test_a_run_of_one_load_has_no_repeats(stored_run: Callable[..., Path]) -> None:
+    with pytest.raises(LabError, match="is not the run of a sweep"):
+        collect(stored.read(stored_run()), METRIC_NAMES)
+
+
+def test_a_search_has_no_repeats(search: Path) -> None:
+    with pytest.raises(LabError, match="is a search"):
+        collect(stored.read(search), METRIC_NAMES)
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> SweepFile:
+    return read_sweep(write_figures(tmp_path) / "sweeps" / "bursts.yaml")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        ("description: Bursts", "# A comment.\ndescription: Floods", True),
+        ("repeats: 3", "repeats: 9", True),
+        ("repeats: 3", "repeats: 3\nseed: 5", True),
+        ("vary: {shape.database: [h2], load.users: [1, 16]}", "vary: {load.users: [4]}", True),
+        ("warm_up: {min: 5s, max: 5s}", "warm_up: {min: 5s, max: 6s}", False),
+        ("load.users: [1, 4, 16]", "load.users: [1, 4, 8, 16]", False),
+        ("workload: iou", "workload: empty", False),
+    ],
+)
+def test_the_digest_follows_what_is_measured(
+    sweep: SweepFile, tmp_path: Path, before: str, after: str, is_same: bool
+) -> None:
+    assert before in SWEEP
+    path = tmp_path / "other.yaml"
+    path.write_text(SWEEP.replace(before, after), encoding="utf-8")
+    assert (digest_of(read_sweep(path)) == digest_of(sweep)) == is_same
+
+
+def test_the_short_form_has_a_digest_of_its_own(sweep: SweepFile) -> None:
+    short = in_form(sweep, "quick")
+    assert digest_of(short) != digest_of(sweep)
+    longer = replace(short, fields=short.fields.model_copy(update={"repeats": 7}))
+    assert digest_of(longer) == digest_of(short)

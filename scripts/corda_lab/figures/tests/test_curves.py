@@ -1,0 +1,127 @@
+"""The curves of a figure: published in their own units, ours with intervals, and both divided at the anchor."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from corda_lab.figures import charts
+from corda_lab.figures.curves import measured, normalised, published_charts
+from corda_lab.figures.file import Figure
+from corda_lab.figures.judged import judged
+from corda_lab.figures.repeat import Repeat
+from corda_lab.steps.entry import ParameterValue
+from corda_lab.testing.claims import HEAD, figure_of, repeat_of
+
+CLAIM = "name: a, says: 1, level: p50, at: {load.users: 1}, within: [0, null]"
+
+
+@pytest.fixture
+def figure(tmp_path: Path) -> Figure:
+    return figure_of(tmp_path, CLAIM)
+
+
+def repeats(*factors: float) -> list[Repeat]:
+    """Latency in proportion to the users and to a factor for each repeat; the peak is 8 flows/s ÷ the factor."""
+
+    def one(number: int, factor: float) -> Repeat:
+        def values(point: Mapping[str, ParameterValue]) -> dict[str, float | None]:
+            users = point["load.users"]
+            assert isinstance(users, int)
+            return {"p50": 100.0 * users * factor, "throughput": min(users, 8) / factor}
+
+        return repeat_of(number, values)
+
+    return [one(number, factor) for number, factor in enumerate(factors, start=1)]
+
+
+def test_published_values_keep_their_units_and_hardware(figure: Figure) -> None:
+    latency, throughput = published_charts(figure)
+    assert (latency.x, latency.y, latency.unit) == ("requests in 1s", "mean latency", "s")
+    assert (throughput.y, throughput.unit) == ("throughput", "flows/s")
+    (curve,) = latency.curves
+    assert (curve.name, curve.dots[0].x, curve.dots[0].y, curve.dots[-1].x) == ("OS 3.3", 1, 0.4866, 70)
+    assert all("E5-2699C" in name for name in latency.hardware)
+
+
+def test_measured_curves_have_a_mean_and_an_interval_for_each_x(figure: Figure) -> None:
+    first, second = measured(figure, repeats(0.5, 1, 2))
+    assert [first.name, second.name] == ["Corda 4.9", "Corda 4.10"]
+    assert [dot.x for dot in first.dots] == [1, 10, 40, 70]
+    dot = first.dots[1]
+    assert dot.low is not None
+    assert dot.high is not None
+    assert (dot.y, dot.n) == (pytest.approx(1000), 3)
+    assert dot.low < 500
+    assert dot.high > 2000
+
+
+def test_one_repeat_has_no_interval_and_is_hollow(figure: Figure) -> None:
+    found = judged(figure, repeats(1))
+    assert all(dot.low is None for curve in measured(figure, found.repeats) for dot in curve.dots)
+    assert all(all(trace.hollow or ()) for trace in charts.here(found).traces)
+
+
+def test_both_curves_are_one_at_the_anchor_whatever_the_speed_of_a_repeat(figure: Figure) -> None:
+    found = normalised(figure, repeats(0.5, 1, 2))
+    assert [(curve.origin, curve.name) for curve in found.curves] == [
+        ("published", "OS 3.3"),
+        ("here", "Corda 4.9"),
+        ("here", "Corda 4.10"),
+    ]
+    theirs, ours, _ = found.curves
+    assert theirs.dots[2].y == 1
+    # Ours is divided within each repeat, so that the speed of the day has no part in the interval.
+    assert [(dot.y, dot.low, dot.high) for dot in ours.dots] == [
+        (pytest.approx(users / 10), pytest.approx(users / 10), pytest.approx(users / 10)) for users in (1, 10, 40, 70)
+    ]
+
+
+def test_a_load_is_divided_by_the_peak_of_its_own_curve(figure: Figure) -> None:
+    found = normalised(figure, repeats(1, 1, 1))
+    assert found.is_by_peak
+    theirs, ours, _ = found.curves
+    # The highest published throughput is 8.6199 flows/s.
+    assert theirs.dots[-1].x == pytest.approx(70 / 8.6199)
+    assert ours.dots[-1].x == pytest.approx(70 / 8)
+
+
+def test_x_stays_as_it_is_where_a_peak_is_not_known(figure: Figure) -> None:
+    alike = [repeat_of(number, lambda point: {"p50": 5.0}) for number in (1, 2, 3)]
+    found = normalised(figure, alike)
+    assert not found.is_by_peak
+    assert found.curves[0].dots[-1].x == 70
+
+
+def test_a_curve_without_the_anchor_is_divided_by_its_first_value(tmp_path: Path) -> None:
+    head = HEAD.replace("anchor: {load.users: 10}", "anchor: {load.users: 40}")
+    figure = figure_of(tmp_path, CLAIM, head=head)
+    points = [{"shape.corda": "4.9", "load.users": users} for users in (1, 10)]
+    (ours,) = [
+        curve
+        for curve in normalised(
+            figure, [repeat_of(1, lambda point: {"p50": float(str(point["load.users"]))}, points=points)]
+        ).curves
+        if curve.origin == "here"
+    ]
+    assert [dot.y for dot in ours.dots] == [1, 10]
+
+
+def test_a_point_that_broke_is_not_on_the_curve(figure: Figure) -> None:
+    largest = {"shape.corda": "4.9", "load.users": 70}
+    broke = repeat_of(1, lambda point: {"p50": 1.0}, broke=[largest])
+    first, _ = measured(figure, [broke])
+    assert [dot.x for dot in first.dots] == [1, 10, 40]
+
+
+def test_without_repeats_there_is_only_the_published_curve(figure: Figure) -> None:
+    found = judged(figure, [])
+    assert charts.here(found).traces == []
+    assert [trace.name for trace in charts.both(found).traces] == ["published: OS 3.3"]
+
+
+def test_an_axis_with_a_wide_range_is_logarithmic(figure: Figure) -> None:
+    assert charts.here(judged(figure, repeats(1))).axis == "zero"
+    points = [{"shape.corda": "4.9", "load.users": users} for users in (1, 200)]
+    wide = [repeat_of(1, lambda point: {"p50": 1.0}, points=points)]
+    assert charts.here(judged(figure, wide)).axis == "log"

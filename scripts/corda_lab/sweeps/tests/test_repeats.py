@@ -1,0 +1,49 @@
+"""A sweep can be run with another number of repeats than its file has, and keeps it when it is resumed."""
+
+from pathlib import Path
+
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.sweeps import command, execute, plan, store
+from corda_lab.sweeps.command import SweepRequest
+
+SWEEP = """\
+description: Two points.
+workload: iou
+vary: {load.users: [1, 2]}
+repeats: 4
+seed: 10
+warm_up: {min: 1s, max: 1s}
+measure: {min: 4s, max: 4s}
+quick: {repeats: 3}
+"""
+SETTINGS = load_settings(ENV_FILE, {})
+
+
+def test_further_repeats_have_seeds_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(SWEEP, encoding="utf-8")
+    sweep = command.read(SweepRequest(str(file), repeats=2, seed=14))
+    steps = plan.plan_sweep(sweep, SETTINGS).steps
+    assert {(step.repeat, step.seed) for step in steps} == {(1, 14), (2, 15)}
+
+
+def test_the_short_form_can_have_other_repeats_too(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(SWEEP, encoding="utf-8")
+    sweep = command.read(SweepRequest(str(file), quick=True, repeats=1))
+    assert (sweep.is_quick, sweep.fields.repeats, sweep.fields.seed) == (True, 1, 10)
+
+
+def test_a_resumed_sweep_has_the_repeats_with_which_it_began(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(SWEEP, encoding="utf-8")
+    sweep = command.read(SweepRequest(str(file), repeats=2))
+    checked = plan.plan_sweep(sweep, SETTINGS)
+    planned = plan.PlanFile(
+        file=file, command="x", fingerprint={}, quick=False, repeats=sweep.fields.repeats, steps=checked.steps
+    )
+    kept = store.create("20260102T030405Z-two", sweep.text, planned, results_folder=tmp_path)
+    resumed = command.stored_sweep(store.read(kept.folder))
+    assert resumed.fields.repeats == 2
+    assert execute.sweep_manifest(resumed, None).repeats == 2
