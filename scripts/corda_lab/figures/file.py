@@ -1,0 +1,110 @@
+"""Reads figure files, together with the sweep that each of them judges."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from corda_lab.errors import LabError
+from corda_lab.figures.checks import figure_problems, problem
+from corda_lab.figures.published import FIGURES, PublishedRow, read_published
+from corda_lab.figures.schema import FigureFields
+from corda_lab.figures.sweep import SweepNames, names_of
+from corda_lab.paths import CONFIGS
+from corda_lab.sweeps.file import SweepFile, read_sweep
+from lab_workload.names import did_you_mean
+from lab_workload.problems import WorkloadError, in_file_order
+from lab_workload.yaml_source import Source, read_fields
+
+SWEEPS = CONFIGS / "sweeps"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A valid figure file, and the sweep that it names."""
+
+    name: str
+    """The file's name without its suffix."""
+    fields: FigureFields
+    sweep: SweepFile
+    source: Source
+    text: str
+
+    @property
+    def rows(self) -> tuple[PublishedRow, ...]:
+        """The published values that the figure names."""
+        return rows_of(self.fields, read_published())
+
+
+def rows_of(fields: FigureFields, rows: Iterable[PublishedRow]) -> tuple[PublishedRow, ...]:
+    """Return the rows that a figure names: those of its ids, with its axes."""
+    named = {(one.id, one.x or "", one.y) for one in fields.published}
+    return tuple(row for row in rows if (row.id, row.x_name, row.metric) in named)
+
+
+def read_figure(path: Path, sweeps: Path = SWEEPS) -> Figure:
+    """Read a figure file and its sweep. Raises LabError with all its problems."""
+    try:
+        return _read(path, sweeps)
+    except WorkloadError as error:
+        raise LabError(
+            problems=error.problems, remedy="docs/methodology.md, Claims of published figures, describes the fields."
+        ) from None
+
+
+def read_figures(folder: Path = FIGURES, sweeps: Path = SWEEPS) -> list[Figure]:
+    """Read all figures of a folder, in the order of their names. Raises LabError with the problems of all files."""
+    figures, problems = [], []
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            figures.append(read_figure(path, sweeps))
+        except LabError as error:
+            problems += error.problems
+    if problems:
+        raise LabError(problems=problems)
+    return figures
+
+
+def find_figure(name: str, folder: Path = FIGURES, sweeps: Path = SWEEPS) -> Figure:
+    """Read the figure of a name. Raises LabError if there is none, or if its file is not valid."""
+    path = folder / f"{name}.yaml"
+    known = sorted(one.stem for one in folder.glob("*.yaml"))
+    if name not in known:
+        raise LabError(
+            f"There is no figure {name!r}{did_you_mean(name, known)}",
+            "`./scripts/lab reproduce --list` lists all figures.",
+        )
+    return read_figure(path, sweeps)
+
+
+def by_sweep(figures: Iterable[Figure]) -> Mapping[str, Sequence[Figure]]:
+    """Return the figures that each sweep serves, by the name of the sweep."""
+    found: dict[str, list[Figure]] = {}
+    for figure in figures:
+        found.setdefault(figure.fields.sweep, []).append(figure)
+    return found
+
+
+def _read(path: Path, sweeps: Path) -> Figure:
+    data, source = read_fields(path)
+    try:
+        fields = FigureFields.model_validate(data)
+    except ValidationError as error:
+        problems = [problem(detail, source) for detail in error.errors(include_url=False)]
+        raise WorkloadError(in_file_order(problems)) from None
+    sweep, names = _sweep(fields, sweeps, source)
+    problems = figure_problems(fields, names, rows_of(fields, read_published()), source)
+    if problems:
+        raise WorkloadError(in_file_order(problems))
+    return Figure(path.stem, fields, sweep, source, path.read_text(encoding="utf-8"))
+
+
+def _sweep(fields: FigureFields, sweeps: Path, source: Source) -> tuple[SweepFile, SweepNames]:
+    path = sweeps / f"{fields.sweep}.yaml"
+    known = sorted(one.stem for one in sweeps.glob("*.yaml"))
+    if fields.sweep not in known:
+        text = f"there is no sweep {fields.sweep!r}{did_you_mean(fields.sweep, known)}"
+        raise WorkloadError(source.problem(("sweep",), text))
+    sweep = read_sweep(path)
+    return sweep, names_of(sweep.fields)

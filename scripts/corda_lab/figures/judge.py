@@ -1,0 +1,229 @@
+"""Judges the claims of a figure: from the repeats of its sweep, and from the published values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from corda_lab.figures import on_published
+from corda_lab.figures.claims import place, samples_of, series_of, statistic_of, unresolved
+from corda_lab.figures.file import Figure
+from corda_lab.figures.on_published import PublishedVerdict
+from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.schema import OUTCOME, ClaimFields, NeedsFields
+from corda_lab.figures.statistics import NoStatistic, Sample, Wanted, chosen
+from corda_lab.figures.sweep import SweepNames, names_in, names_of
+from corda_lab.figures.verdict import (
+    CANNOT_TELL,
+    NOT_TESTABLE,
+    REPEATS_MIN,
+    Decision,
+    Verdict,
+    agreed,
+    decide,
+)
+from corda_lab.stats.intervals import Interval
+
+
+@dataclass(frozen=True)
+class RepeatValue:
+    """The statistic of a claim in one repeat; None with the reason if the repeat has none.
+
+    For an outcome, ``value`` is 1 if the point broke and 0 if it did not.
+    """
+
+    repeat: Repeat
+    value: float | None
+    why: str = ""
+    broke: bool = False
+    """Whether the value is missing because the point broke."""
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """The verdict on a claim, and everything that it was made of."""
+
+    claim: ClaimFields
+    verdict: Verdict
+    values: tuple[RepeatValue, ...]
+    interval: Interval | None
+    """None for fewer than two values, and for an outcome."""
+    further: int | None
+    """How many more repeats would decide, at the scatter seen; 0 if it is decided, None if no number does."""
+    why: str
+    """Why it cannot be told or tested; empty if it is decided."""
+    command: str
+    """The command that would test it elsewhere; empty if it can be tested here."""
+    published: PublishedVerdict | None
+    """The same check on the published values; None if there are none."""
+
+    @property
+    def n(self) -> int:
+        """The number of repeats that the verdict is made of."""
+        return sum(one.value is not None or one.broke for one in self.values)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether there is any repeat. Without one, the verdict is *cannot tell*."""
+        return bool(self.values)
+
+    @property
+    def estimate(self) -> float | None:
+        """The mean over the repeats, geometric for ratios and levels; None without values and for an outcome."""
+        known = [one.value for one in self.values if one.value is not None]
+        if self.claim.level == OUTCOME or not known:
+            return None
+        return known[0] if self.interval is None else self.interval.estimate
+
+
+def judge(figure: Figure, repeats: Sequence[Repeat], cores: int | None = None) -> list[ClaimVerdict]:
+    """Judge every claim of a figure from repeats of one kind (``repeat.by_kind``), in the order of the file.
+
+    Without any repeat, ``cores`` of this machine says which claims could be tested on it; None if it is not known.
+    Raises ValueError if the repeats are of several kinds, or of another sweep.
+    """
+    kinds = {one.kind for one in repeats}
+    if len(kinds) > 1 or any(one.sweep != figure.fields.sweep for one in repeats):
+        raise ValueError(f"{figure.name}: repeats of several kinds cannot be judged together: {sorted(kinds)}")
+    names = names_in(figure.sweep, repeats[0].form) if repeats else names_of(figure.sweep.fields)
+    published = judge_published(figure)
+    return [
+        replace(_judge(claim, figure, repeats, names, cores), published=theirs)
+        for claim, theirs in zip(figure.fields.claims, published, strict=True)
+    ]
+
+
+def judge_published(figure: Figure) -> list[PublishedVerdict | None]:
+    """Judge every claim on the published values; None where it has no such check. Raises NoStatistic."""
+    names = names_of(figure.sweep.fields)
+    return [on_published.judge_published(claim, figure.fields, figure.rows, names) for claim in figure.fields.claims]
+
+
+def _judge(
+    claim: ClaimFields, figure: Figure, repeats: Sequence[Repeat], names: SweepNames, cores: int | None
+) -> ClaimVerdict:
+    able = [one for one in repeats if not lacks(claim.needs, one)]
+    if claim.needs is not None and not able and (repeats or not _is_cores_only(claim.needs, cores)):
+        return _not_testable(claim, claim.needs, figure, repeats)
+    values = tuple(_value(claim, figure, one, names) for one in able)
+    decision = _decide(claim, values)
+    return ClaimVerdict(
+        claim,
+        decision.verdict,
+        values,
+        decision.interval,
+        decision.further,
+        _why(claim, figure, decision, values, names),
+        command="",
+        published=None,
+    )
+
+
+def _decide(claim: ClaimFields, values: Sequence[RepeatValue]) -> Decision:
+    known = [one.value for one in values if one.value is not None]
+    if claim.level == OUTCOME:
+        return agreed(bool(claim.broken), [bool(value) for value in known])
+    broke = sum(one.broke for one in values)
+    if claim.broken and broke:
+        # Where the point broke, the claim held in that repeat, and there is no number.
+        return agreed(True, [True] * broke + [claim.region[0] <= one <= claim.region[1] for one in known])
+    return decide(known, claim.region, "values" if claim.statistic == "exponent" else "logarithms")
+
+
+def _value(claim: ClaimFields, figure: Figure, repeat: Repeat, names: SweepNames) -> RepeatValue:
+    points = samples_of(repeat)
+    series = series_of(claim, figure.fields, names)
+    try:
+        if claim.level == OUTCOME:
+            return _outcome(repeat, chosen(points, place(claim.at or {}, OUTCOME, series)))
+        return RepeatValue(repeat, statistic_of(claim, figure.fields, points, names))
+    except NoStatistic as error:
+        return RepeatValue(repeat, None, str(error), claim.broken is True and _has_broken(claim, points, series))
+
+
+def _outcome(repeat: Repeat, point: Sample) -> RepeatValue:
+    is_known = point.has_broken or not point.reason
+    return RepeatValue(repeat, float(point.has_broken) if is_known else None, point.reason)
+
+
+def _has_broken(claim: ClaimFields, points: Sequence[Sample], series: Wanted) -> bool:
+    """Return whether the first point of a ratio, or the point of a level, broke."""
+    try:
+        return chosen(points, place(claim.of or claim.at or {}, claim.metrics[0], series)).has_broken
+    except NoStatistic:
+        return False
+
+
+def lacks(needs: NeedsFields | None, repeat: Repeat) -> list[str]:
+    """Return what a repeat lacks of what a claim needs, each in words; empty if nothing."""
+    if needs is None:
+        return []
+    cores, platform = needs.cores, needs.platform
+    lacking = []
+    if needs.enterprise and not repeat.enterprise:
+        lacking.append("Corda Enterprise")
+    if cores is not None and repeat.machine.cores < cores:
+        lacking.append(f"{cores} cores (this machine has {repeat.machine.cores})")
+    if platform is not None and (repeat.platform or 0) < platform:
+        has = "" if repeat.platform is None else f" (these nodes have {repeat.platform})"
+        lacking.append(f"nodes of platform version {platform}{has}")
+    if needs.software:
+        lacking.append(f"{needs.software}, which is not part of the lab")
+    return lacking
+
+
+def needs_words(needs: NeedsFields) -> list[str]:
+    """Return what a claim needs, each in words."""
+    return [
+        *(["Corda Enterprise"] if needs.enterprise else []),
+        *([f"{needs.cores} cores"] if needs.cores is not None else []),
+        *([f"nodes of platform version {needs.platform}"] if needs.platform is not None else []),
+        *([f"{needs.software}, which is not part of the lab"] if needs.software else []),
+    ]
+
+
+def command_for(needs: NeedsFields, figure_name: str) -> str:
+    """Return the command that tests a claim on one's own image or machine; empty if no command does."""
+    if needs.software:
+        return ""
+    image = "CORDA_IMAGE=<your image> " if needs.enterprise or needs.platform is not None else ""
+    return f"{image}./scripts/lab reproduce {figure_name}"
+
+
+def _not_testable(claim: ClaimFields, needs: NeedsFields, figure: Figure, repeats: Sequence[Repeat]) -> ClaimVerdict:
+    lacking = lacks(needs, repeats[-1]) if repeats else needs_words(needs)
+    return ClaimVerdict(
+        claim,
+        NOT_TESTABLE,
+        values=(),
+        interval=None,
+        further=None,
+        why=f"needs {' and '.join(lacking)}",
+        command=command_for(needs, figure.name),
+        published=None,
+    )
+
+
+def _is_cores_only(needs: NeedsFields, cores: int | None) -> bool:
+    """Return whether a claim needs no more than a machine with this number of cores has."""
+    others = needs.enterprise or needs.platform is not None or needs.software
+    return not others and cores is not None and cores >= (needs.cores or 0)
+
+
+def _why(
+    claim: ClaimFields, figure: Figure, decision: Decision, values: Sequence[RepeatValue], names: SweepNames
+) -> str:
+    """Return why it cannot be told; empty if it is decided."""
+    if decision.verdict != CANNOT_TELL:
+        return ""
+    if not values:
+        return "not measured yet"
+    left_out = unresolved(claim, figure.fields, names)
+    if left_out and values[0].repeat.form == "quick":
+        return f"the short form does not measure it: {left_out}"
+    missing = list(dict.fromkeys(one.why for one in values if one.value is None and not one.broke))
+    if decision.n < REPEATS_MIN:
+        said = f"{decision.n} of the {REPEATS_MIN} repeats that are the fewest to decide"
+    elif decision.interval is None:
+        said = "the repeats had different outcomes"
+    else:
+        said = "the interval is neither inside nor outside what is asked for"
+    return "; ".join([said, *missing])

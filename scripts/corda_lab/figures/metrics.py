@@ -1,0 +1,40 @@
+"""The metrics that figures name, with their units, and which of two values is the better one."""
+
+from collections.abc import Iterable
+
+from corda_lab.analysis.points import METRICS, Metric
+from corda_lab.figures.schema import FigureFields
+from corda_lab.figures.statistics import Better
+from lab_workload.names import did_you_mean
+
+
+def metric_of(name: str) -> Metric | None:
+    """Return a metric by its name, such as ``p95`` or ``cpu_percent.PartyA``; None if there is none."""
+    return METRICS.get(name.partition(".")[0])
+
+
+def metric_problem(name: str) -> str:
+    """Return what is wrong with the name of a metric; empty if nothing is."""
+    if metric_of(name) is not None:
+        return ""
+    hint = did_you_mean(name, METRICS) or f"; choose from {', '.join(METRICS)}"
+    return f"there is no metric {name!r}{hint}"
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of a metric; empty if it has none."""
+    found = metric_of(name)
+    return "" if found is None else found.unit
+
+
+def better_of(name: str) -> Better:
+    """Return which of two values of a metric is the better one."""
+    found = metric_of(name)
+    return "higher" if found is None or found.higher_is_better else "lower"
+
+
+def metrics_of(figures: Iterable[FigureFields]) -> list[str]:
+    """Return the names of all metrics that figures use, in their charts and claims, sorted."""
+    return sorted(
+        {name for one in figures for name in (one.chart.y, *(name for claim in one.claims for name in claim.metrics))}
+    )

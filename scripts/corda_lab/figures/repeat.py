@@ -1,0 +1,106 @@
+"""A repeat of a sweep as a small file, ``docs/reproduction/<sweep>/<utc>-<form>.json``. Claims are judged from repeats.
+
+A repeat has only ratios, exponents and levels of its own points to give. So repeats of several days add up.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corda_lab.steps.entry import ParameterValue
+
+SCHEMA = 1
+"""Version of the format."""
+
+Form = Literal["quick", "full"]
+"""Whether the short form of the sweep ran (``--quick``), or all of it."""
+
+Outcome = Literal["passed", "broke", "invalid"]
+"""``broke``: the point ended a node. ``invalid``: the machine or the generator spoilt it in every attempt."""
+
+
+class RepeatPart(BaseModel):
+    """Base of all parts of the file: immutable, and without unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class RepeatMachine(RepeatPart):
+    """The machine. Fields that the operating system does not report are None."""
+
+    cpu: str | None
+    cores: int
+    memory_bytes: int | None
+
+
+class RepeatCalibration(RepeatPart):
+    """How long a fixed piece of work took, in ms, mean over the cores; None where it was not measured."""
+
+    before: float | None = None
+    after: float | None = None
+
+
+class RepeatPoint(RepeatPart):
+    """One point of the sweep in this repeat."""
+
+    values: dict[str, ParameterValue]
+    """What varies, by the names of the sweep file (``load.users``), and ``step`` and ``at`` of named steps."""
+    outcome: Outcome = "passed"
+    reason: str | None = None
+    """Why the point broke or is invalid."""
+    metrics: dict[str, float | None] = Field(default_factory=dict)
+    """The values that the figures of the sweep use, in the unit of the metric. None: this point has no such value."""
+
+
+class LeftOut(RepeatPart):
+    """A point that this machine cannot have."""
+
+    label: str
+    reason: str
+
+
+class Repeat(RepeatPart):
+    """One repeat of all points of a sweep."""
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    sweep: str
+    form: Form
+    repeat: int
+    """Its number within its run, from 1."""
+    at: str
+    """When it began: ISO 8601, UTC."""
+    run: str
+    """The folder of its run in ``results/``."""
+    lab_version: str
+    commit: str | None
+    machine: RepeatMachine
+    images: dict[str, str]
+    """The images of the Corda nodes: name → id."""
+    platform: int | None = None
+    """The highest platform version of its nodes; None if it is not known."""
+    enterprise: bool = False
+    """Whether its nodes were Corda Enterprise."""
+    calibration: RepeatCalibration = RepeatCalibration()
+    sweep_digest: str
+    """Digest of what the sweep file says about the measurement. Repeats with different digests are not joined."""
+    points: list[RepeatPoint]
+    left_out: list[LeftOut] = Field(default_factory=list)
+
+    @property
+    def kind(self) -> tuple[str, Form, str]:
+        """What it measured: sweep, form and digest. Only repeats of one kind enter one interval."""
+        return self.sweep, self.form, self.sweep_digest
+
+    @property
+    def id(self) -> str:
+        """``20261122T030405Z quick, repeat 2``."""
+        return f"{self.at} {self.form}, repeat {self.repeat}"
+
+
+def by_kind(repeats: Sequence[Repeat]) -> dict[tuple[str, Form, str], list[Repeat]]:
+    """Return repeats that may enter one interval, each kind in the order of time; the kinds by their first repeat."""
+    found: dict[tuple[str, Form, str], list[Repeat]] = {}
+    for repeat in sorted(repeats, key=lambda one: (one.at, one.repeat)):
+        found.setdefault(repeat.kind, []).append(repeat)
+    return found

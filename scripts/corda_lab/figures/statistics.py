@@ -1,0 +1,259 @@
+"""The statistics of a claim, each a number from the points of one repeat: a ratio, an exponent, a level.
+
+The same functions take the published values, as points too. What is missing says why, by raising ``NoStatistic``.
+"""
+
+import math
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from corda_lab.figures.expression import Expression, ExpressionError
+from corda_lab.figures.schema import BEST, FIRST, LAST
+from corda_lab.steps.entry import ParameterValue
+
+SCALES: Mapping[str, float] = {
+    "ms": 1e-3, "s": 1.0, "min": 60.0,
+    "bytes": 1.0, "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9,
+}  # fmt: skip
+"""Units of time in seconds, and of size in bytes. Values in two of the same kind are compared in one."""
+
+_SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
+
+Better = Literal["higher", "lower"]
+
+
+class NoStatistic(Exception):  # noqa: N818 - it is an answer, not an error
+    """A repeat has no such value. The message says why."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One point: what varies, its values by metric, and why a value is missing."""
+
+    values: Mapping[str, ParameterValue]
+    metrics: Mapping[str, float | None]
+    """Empty if the point broke or is invalid."""
+    has_broken: bool = False
+    reason: str = ""
+    """Why the point has no values."""
+
+    def value(self, metric: str) -> float:
+        """Return a value. Raises NoStatistic if the point does not have it."""
+        found = self.metrics.get(metric)
+        if found is None or not math.isfinite(found):
+            raise NoStatistic(f"{words(self.values)}: {self.reason or f'has no {metric}'}")
+        return found
+
+
+Wanted = Mapping[str, object]
+"""What a point must have: a value, a tuple of values of which it has one, or ``first``, ``last`` or ``best``."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One value of one point: which point, which metric, and whether more of it is better."""
+
+    wanted: Wanted
+    metric: str
+    better: Better = "higher"
+
+
+def ratio(points: Sequence[Sample], of: Place, to: Place, scale: float = 1.0) -> float:
+    """Return the value of one point ÷ that of another. ``scale`` brings both to the same unit. Raises NoStatistic."""
+    above = chosen(points, of).value(of.metric)
+    below = chosen(points, to).value(to.metric)
+    if below == 0:
+        raise NoStatistic(f"{to.metric} is 0 at {words(to.wanted)}, and nothing can be divided by it")
+    return above / below * scale
+
+
+def level(points: Sequence[Sample], at: Place) -> float:
+    """Return the value of one point. Raises NoStatistic."""
+    return chosen(points, at).value(at.metric)
+
+
+def exponent(
+    points: Sequence[Sample],
+    metric: str,
+    over: Expression,
+    *,
+    where: Wanted,
+    least: float | str | None = None,
+    above: Place | None = None,
+    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: {},
+) -> float:
+    """Return the slope of the least-squares line through (log x, log y), y being a metric and x an expression.
+
+    ``where`` says which points, and ``least`` the lowest x of them: a number, or ``3 x peak`` for a multiple of the
+    highest y among them. ``above`` is a point whose value is taken off every y. ``constants`` gives the values of names
+    that do not vary. Every chosen point has to have its value: a line through fewer would be another statistic. Raises
+    NoStatistic.
+    """
+    picked = [point for point in points if fits(point, where)]
+    if not picked:
+        raise NoStatistic(f"no point has {words(where)}")
+    pairs = [(_x(point, over, constants(point)), point) for point in picked]
+    if least is not None:
+        start = _least(least, picked, metric)
+        pairs = [(x, point) for x, point in pairs if x >= start]
+    taken_off = level(points, above) if above is not None else 0.0
+    if above is not None:
+        base = chosen(points, above)
+        pairs = [(x, point) for x, point in pairs if point is not base]
+    _check_distinct([x for x, _ in pairs], over.text)
+    line = [(x, point.value(metric) - taken_off) for x, point in pairs]
+    for x, y in line:
+        if x <= 0:
+            raise NoStatistic(f"{over.text} is {x:g} at a point, and has no logarithm; set from")
+        if y <= 0:
+            raise NoStatistic(f"{metric} is {y:g} where {over.text} is {x:g}, and has no logarithm")
+    if len(line) < 2:
+        raise NoStatistic(f"an exponent needs two points, and {len(line)} has {_range_words(where, over, least)}")
+    return slope(line)
+
+
+def slope(line: Iterable[tuple[float, float]]) -> float:
+    """Return the slope of the least-squares line through the logarithms of (x, y), all of them positive."""
+    xs, ys = zip(*((math.log(x), math.log(y)) for x, y in line), strict=True)
+    return statistics.linear_regression(xs, ys).slope
+
+
+def chosen(points: Sequence[Sample], place: Place) -> Sample:
+    """Return the point that a claim names. Raises NoStatistic if none or several fit."""
+    fixed = {key: value for key, value in place.wanted.items() if value not in (FIRST, LAST, BEST)}
+    found = [point for point in points if fits(point, fixed)]
+    for key, word in place.wanted.items():
+        if found and word in (FIRST, LAST):
+            found = _at_end(found, key, str(word))
+    if found and BEST in place.wanted.values():
+        found = [_best(found, place)]
+    if not found:
+        raise NoStatistic(f"no point has {words(place.wanted)}")
+    if len(found) > 1:
+        keys = sorted({key for point in found for key in point.values if key not in place.wanted})
+        differ = [key for key in keys if len({str(point.values.get(key)) for point in found}) > 1]
+        raise NoStatistic(f"{len(found)} points have {words(place.wanted)}; they differ in {', '.join(differ)}")
+    return found[0]
+
+
+def fits(point: Sample, wanted: Wanted) -> bool:
+    """Return whether a point has all the wanted values. A tuple stands for any of its values."""
+    return all(
+        key in point.values and any(same(point.values[key], one) for one in _any_of(value))
+        for key, value in wanted.items()
+    )
+
+
+def same(measured: object, wanted: object) -> bool:
+    """Return whether two values are the same: as numbers, or as they are written."""
+    if isinstance(measured, bool) or isinstance(wanted, bool):
+        return measured is wanted
+    if isinstance(measured, (int, float)) and isinstance(wanted, (int, float)):
+        return measured == wanted
+    return str(measured) == str(wanted)
+
+
+def number_of(value: object) -> float | None:
+    """Return a value as a number: ``8``, ``"0.5"``, or a size such as ``512m`` in bytes; None if it is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    if size := _SIZE.fullmatch(value.strip()):
+        return float(size[1]) * _SIZES[size[2].lower()]
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def unit_scale(unit: str, other: str) -> float:
+    """Return what a value in one unit is multiplied by to be in the other; 1 if they are not of one kind."""
+    if unit == other or unit not in SCALES or other not in SCALES or _is_time(unit) != _is_time(other):
+        return 1.0
+    return SCALES[unit] / SCALES[other]
+
+
+def words(wanted: Mapping[str, object]) -> str:
+    """Return a point in words: ``load.users 70, step 4.3``."""
+    return ", ".join(f"{key} {' or '.join(map(str, _any_of(value)))}" for key, value in wanted.items()) or "any value"
+
+
+def _any_of(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _is_time(unit: str) -> bool:
+    return unit in ("ms", "s", "min")
+
+
+def _at_end(points: Sequence[Sample], key: str, word: str) -> list[Sample]:
+    """Return the points with the lowest or the highest value of a field."""
+    numbers = [(number_of(point.values.get(key)), point) for point in points if key in point.values]
+    if not numbers or any(number is None for number, _ in numbers):
+        raise NoStatistic(f"{key} has no {word} value, because not all its values are numbers")
+    end = (min if word == FIRST else max)(number for number, _ in numbers if number is not None)
+    return [point for number, point in numbers if number == end]
+
+
+def _best(points: Sequence[Sample], place: Place) -> Sample:
+    """Return the point with the best value, among those that have it."""
+    known = [(found, point) for point in points if (found := point.metrics.get(place.metric)) is not None]
+    if not known:
+        raise NoStatistic(f"{words(place.wanted)}: no point has {place.metric}")
+    pick = max if place.better == "higher" else min
+    return pick(known, key=lambda pair: pair[0])[1]
+
+
+def _x(point: Sample, over: Expression, constants: Mapping[str, ParameterValue]) -> float:
+    try:
+        return over.value({name: _named(name, point, constants) for name in over.names})
+    except ExpressionError as error:
+        raise NoStatistic(f"{words(point.values)}: {error}") from None
+
+
+def _named(name: str, point: Sample, constants: Mapping[str, ParameterValue]) -> float:
+    known = {**constants, **point.values}
+    value = resolved(name, known)
+    if value is None:
+        raise NoStatistic(f"{name} is not known at {words(point.values)}")
+    number = number_of(known[value])
+    if number is None:
+        raise NoStatistic(f"{name} is {known[value]!r} at {words(point.values)}, which is no number")
+    return number
+
+
+def resolved(name: str, known: Iterable[str]) -> str | None:
+    """Return the field that a name of an expression means: the field itself, or the only one that ends in it."""
+    fields = list(known)
+    if name in fields:
+        return name
+    ends = [field for field in fields if field.rpartition(".")[2] == name]
+    return ends[0] if len(ends) == 1 else None
+
+
+def _least(least: float | str, points: Sequence[Sample], metric: str) -> float:
+    if not isinstance(least, str):
+        return least
+    known = [found for point in points if (found := point.metrics.get(metric)) is not None]
+    if not known:
+        raise NoStatistic(f"no point has {metric}, so there is no peak")
+    return float(least.partition(" x ")[0]) * max(known)
+
+
+def _check_distinct(xs: Sequence[float], text: str) -> None:
+    twice = sorted({x for x in xs if xs.count(x) > 1})
+    if twice:
+        raise NoStatistic(f"several points have the same {text}: {twice[0]:g}; name one of them in where")
+
+
+def _range_words(where: Wanted, over: Expression, least: float | str | None) -> str:
+    start = "" if least is None else f" and {over.text} from {least if isinstance(least, str) else f'{least:g}'}"
+    return f"{words(where)}{start}"

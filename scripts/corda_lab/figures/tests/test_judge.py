@@ -1,0 +1,211 @@
+"""Claims judged from repeats: which verdict, from which points, and why there is none."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from corda_lab.figures import words
+from corda_lab.figures.judge import ClaimVerdict, judge
+from corda_lab.figures.repeat import Repeat, by_kind
+from corda_lab.steps.entry import ParameterValue
+from corda_lab.testing.claims import POINTS, Values, figure_of, repeat_of
+
+LINEAR = "name: linear, says: 1, exponent: p50, over: users, from: 10, within: [0.7, 1.3]"
+GROWS = "name: grows, says: 1, ratio: p50, of: {load.users: last}, to: {load.users: first}, within: [4, null]"
+BREAKS = 'name: breaks, says: 1, level: outcome, at: {load.users: 70, shape.corda: "4.9"}, broken: true'
+LARGEST = {"shape.corda": "4.9", "load.users": 70}
+
+
+def linear(factor: float = 1.0) -> Values:
+    """Latency in proportion to the users; twice that on the second version."""
+
+    def values(point: Mapping[str, ParameterValue]) -> dict[str, float | None]:
+        users = point["load.users"]
+        assert isinstance(users, int)
+        by_version = 1 if point["shape.corda"] == "4.9" else users
+        return {"p50": factor * 100 * users * by_version, "throughput": 8.0 * factor, "p95": 2000.0 * users}
+
+    return values
+
+
+def repeats(n: int, values: Values | None = None, **fields: object) -> list[Repeat]:
+    return [repeat_of(number, values or linear(1 + number / 100), **fields) for number in range(1, n + 1)]  # type: ignore[arg-type]
+
+
+def verdict(tmp_path: Path, claim: str, given: list[Repeat], cores: int | None = None) -> ClaimVerdict:
+    (found,) = judge(figure_of(tmp_path, claim), given, cores)
+    return found
+
+
+def test_a_claim_is_judged_in_every_repeat_from_its_own_points(tmp_path: Path) -> None:
+    # The machine is three times as fast in one repeat. Within a repeat, the ratio is the same.
+    given = [repeat_of(1, linear(1)), repeat_of(2, linear(3)), repeat_of(3, linear(0.5))]
+    found = verdict(tmp_path, GROWS, given)
+    assert [one.value for one in found.values] == pytest.approx([70, 70, 70])
+    assert (found.verdict, found.n, found.further) == ("held", 3, 0)
+    assert words.here_words(found) == "70.0 × (70.0 to 70.0, n = 3)"
+
+
+def test_the_first_curve_is_judged_if_a_claim_names_none(tmp_path: Path) -> None:
+    assert verdict(tmp_path, LINEAR, repeats(3)).estimate == pytest.approx(1)
+    other = LINEAR.replace("from: 10", 'where: {shape.corda: "4.10"}')
+    found = verdict(tmp_path, other, repeats(3))
+    assert found.estimate == pytest.approx(2)
+    assert found.verdict == "did not hold"
+
+
+def test_a_ratio_across_curves(tmp_path: Path) -> None:
+    points = 'of: {shape.corda: "4.10", load.users: 40}, to: {load.users: 40}'
+    claim = f"name: a, says: ours, ratio: p50, {points}, within: [2, null]"
+    assert verdict(tmp_path, claim, repeats(3)).estimate == pytest.approx(40)
+
+
+def test_a_level_has_the_unit_of_its_metric(tmp_path: Path) -> None:
+    found = verdict(
+        tmp_path, "name: a, says: 2, level: throughput, at: {load.users: best}, within: [null, 10]", repeats(3)
+    )
+    assert words.here_words(found) == "8.16 flows/s (7.96 to 8.36, n = 3)"
+    assert (words.asked_words(found.claim), found.verdict) == ("at most 10", "held")
+
+
+def test_two_repeats_decide_nothing(tmp_path: Path) -> None:
+    found = verdict(tmp_path, LINEAR, repeats(2))
+    assert (found.verdict, found.why) == ("cannot tell", "2 of the 3 repeats that are the fewest to decide")
+    assert words.next_words(found) == "1 more repeat would do: --add 1"
+
+
+def test_without_repeats_nothing_is_measured(tmp_path: Path) -> None:
+    found = verdict(tmp_path, LINEAR, [])
+    assert (found.verdict, found.why, found.is_measured, found.n) == ("cannot tell", "not measured yet", False, 0)
+
+
+def test_scatter_that_is_too_large_says_how_many_repeats_would_do(tmp_path: Path) -> None:
+    given = [repeat_of(number, linear(factor)) for number, factor in ((1, 0.8), (2, 1.0), (3, 1.2))]
+    found = verdict(tmp_path, "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]", given)
+    assert (found.verdict, found.further) == ("cannot tell", 3)
+    assert found.why == "the interval is neither inside nor outside what is asked for"
+    assert words.next_words(found) == "3 more repeats would do: --add 3"
+
+
+def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) -> None:
+    given = [*repeats(2), repeat_of(3, linear(), invalid=[LARGEST])]
+    found = verdict(tmp_path, LINEAR, given)
+    assert (found.verdict, found.n, found.further) == ("cannot tell", 2, 1)
+    assert found.why == (
+        "2 of the 3 repeats that are the fewest to decide; "
+        "shape.corda 4.9, load.users 70: the step is invalid: the machine swapped"
+    )
+
+
+def test_a_value_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
+    found = verdict(tmp_path, LINEAR, repeats(3, lambda point: {"p50": None}))
+    assert found.why.endswith("shape.corda 4.9, load.users 10: has no p50")
+
+
+def test_quick_and_full_repeats_never_share_an_interval(tmp_path: Path) -> None:
+    short = [point for point in POINTS if point["shape.corda"] == "4.9" and point["load.users"] != 70]
+    given = [*repeats(2), repeat_of(3, linear(), form="quick", points=short), repeat_of(4, linear(), digest="other")]
+    with pytest.raises(ValueError, match="repeats of several kinds"):
+        judge(figure_of(tmp_path, LINEAR), given)
+    assert [len(alike) for alike in by_kind(given).values()] == [2, 1, 1]
+
+
+def test_repeats_of_another_sweep_are_refused(tmp_path: Path) -> None:
+    other = repeat_of(1, linear()).model_copy(update={"sweep": "other"})
+    with pytest.raises(ValueError, match="several kinds"):
+        judge(figure_of(tmp_path, LINEAR), [other])
+
+
+def test_the_short_form_is_judged_by_its_own_points(tmp_path: Path) -> None:
+    short = [point for point in POINTS if point["shape.corda"] == "4.9" and point["load.users"] != 70]
+    given = repeats(3, form="quick", points=short)
+    found = verdict(tmp_path, GROWS, given)
+    assert (found.verdict, found.estimate) == ("held", pytest.approx(40))
+    left_out = verdict(tmp_path, GROWS.replace("last", "70"), given)
+    assert (left_out.verdict, left_out.further) == ("cannot tell", 3)
+    assert left_out.why == "the short form does not measure it: no point has shape.corda 4.9, load.users 70"
+
+
+def test_a_point_that_breaks_is_an_outcome(tmp_path: Path) -> None:
+    broke = repeats(3, broke=[LARGEST])
+    found = verdict(tmp_path, BREAKS, broke)
+    assert (found.verdict, words.here_words(found)) == ("held", "broke in 3 of 3 repeats")
+    assert words.asked_words(found.claim) == "breaks"
+    assert verdict(tmp_path, BREAKS, repeats(3)).verdict == "did not hold"
+    assert verdict(tmp_path, BREAKS.replace("true", "false"), broke).verdict == "did not hold"
+    mixed = verdict(tmp_path, BREAKS, [*broke, repeat_of(4, linear())])
+    assert (mixed.verdict, mixed.further, mixed.why) == ("cannot tell", None, "the repeats had different outcomes")
+
+
+def test_an_invalid_step_has_no_outcome(tmp_path: Path) -> None:
+    found = verdict(tmp_path, BREAKS, repeats(3, invalid=[LARGEST]))
+    assert (found.verdict, found.n) == ("cannot tell", 0)
+    assert "the step is invalid: the machine swapped" in found.why
+
+
+def test_a_ratio_may_hold_because_its_point_broke(tmp_path: Path) -> None:
+    claim = GROWS + ", broken: true"
+    found = verdict(tmp_path, claim, repeats(3, broke=[LARGEST]))
+    assert (found.verdict, found.n, words.here_words(found)) == ("held", 3, "broke in 3 of 3 repeats")
+    assert words.asked_words(found.claim) == "4 or more, or it breaks"
+    assert verdict(tmp_path, claim, [*repeats(2, broke=[LARGEST]), repeat_of(3, linear())]).verdict == "held"
+    small = linear()
+    flat = repeat_of(3, lambda point: {**small(point), "p50": 1.0})
+    assert verdict(tmp_path, claim, [*repeats(2, broke=[LARGEST]), flat]).verdict == "cannot tell"
+    assert verdict(tmp_path, GROWS, repeats(3, broke=[LARGEST])).verdict == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("needs", "fields", "why", "command"),
+    [
+        ("enterprise: true", {}, "needs Corda Enterprise", "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig"),
+        ("cores: 7", {}, "needs 7 cores (this machine has 2)", "./scripts/lab reproduce fig"),
+        (
+            "platform: 7",
+            {"platform": 6},
+            "needs nodes of platform version 7 (these nodes have 6)",
+            "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig",
+        ),
+        (
+            "platform: 7",
+            {},
+            "needs nodes of platform version 7",
+            "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig",
+        ),
+        ("software: Braid", {}, "needs Braid, which is not part of the lab", ""),
+        (
+            "enterprise: true, cores: 32",
+            {},
+            "needs Corda Enterprise and 32 cores (this machine has 2)",
+            "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig",
+        ),
+    ],
+)
+def test_what_cannot_be_tested_here_says_why_and_where(
+    tmp_path: Path, needs: str, fields: dict[str, object], why: str, command: str
+) -> None:
+    found = verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields))
+    assert (found.verdict, found.why, found.command) == ("not testable here", why, command)
+
+
+@pytest.mark.parametrize(
+    ("needs", "fields"),
+    [("enterprise: true", {"enterprise": True}), ("cores: 7", {"cores": 8}), ("platform: 7", {"platform": 7})],
+)
+def test_where_a_need_is_met_the_claim_is_judged(tmp_path: Path, needs: str, fields: dict[str, object]) -> None:
+    assert verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields)).verdict == "held"
+
+
+def test_before_the_first_repeat_the_cores_of_the_machine_decide(tmp_path: Path) -> None:
+    claim = f"{LINEAR}, needs: {{cores: 7}}"
+    assert verdict(tmp_path, claim, [], cores=2).verdict == "not testable here"
+    assert verdict(tmp_path, claim, [], cores=8).why == "not measured yet"
+    assert verdict(tmp_path, claim.replace("cores: 7", "enterprise: true"), [], cores=8).verdict == "not testable here"
+
+
+def test_the_published_verdict_stands_beside_ours(tmp_path: Path) -> None:
+    claim = f"{LINEAR}, on_published: {{where: {{id: IIT-3.5}}, verdict: held}}"
+    found = verdict(tmp_path, claim, repeats(3))
+    assert words.published_words(found) == "exponent 0.87, held"
+    assert words.asked_words(found.claim) == "0.7 to 1.3"

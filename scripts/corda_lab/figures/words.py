@@ -1,0 +1,85 @@
+"""Statistics, regions and verdicts in words, for the terminal, the page and the book."""
+
+import math
+
+from corda_lab.figures.judge import ClaimVerdict
+from corda_lab.figures.metrics import unit_of
+from corda_lab.figures.on_published import EXPONENT_DECIMALS
+from corda_lab.figures.schema import OUTCOME, ClaimFields
+from corda_lab.figures.verdict import CANNOT_TELL, REPEATS_MAX, Region
+from corda_lab.text.words import plural
+
+DIGITS = 3
+
+
+def number(claim: ClaimFields, value: float) -> str:
+    """A value of a claim's statistic without its unit: an exponent to two decimals, others to three digits."""
+    if claim.statistic == "exponent":
+        return f"{value:.{EXPONENT_DECIMALS}f}"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    # Rounded first, because 9.996 becomes 10.0.
+    rounded = float(f"{value:.{DIGITS - 1}e}")
+    return f"{rounded:,.{max(0, DIGITS - 1 - math.floor(math.log10(abs(rounded))))}f}"
+
+
+def statistic_words(claim: ClaimFields, text: str) -> str:
+    """A value of a claim's statistic with its unit: ``exponent 0.94``, ``11.9 ×``, ``8.62 flows/s``."""
+    match claim.statistic:
+        case "exponent":
+            return f"exponent {text}"
+        case "ratio":
+            return f"{text} ×"
+    unit = unit_of(claim.metrics[0]) if claim.metrics else ""
+    return f"{text} {unit}".strip()
+
+
+def here_words(found: ClaimVerdict) -> str:
+    """What was measured: ``11.9 × (9.8 to 14.5, n = 3)``, or how often a point broke. Empty without a value."""
+    if found.claim.level == OUTCOME:
+        broke = sum(one.value == 1 for one in found.values)
+        return f"broke in {broke} of {plural(found.n, 'repeat')}" if found.n else ""
+    broke = sum(one.broke for one in found.values)
+    also = f"; broke in {broke} of {plural(found.n, 'repeat')}" if broke else ""
+    if found.estimate is None:
+        return also.removeprefix("; ")
+    if found.interval is None:
+        between = f"n = {found.n - broke}"
+    else:
+        low, high = (number(found.claim, end) for end in (found.interval.low, found.interval.high))
+        between = f"{low} to {high}, n = {found.interval.n}"
+    return f"{statistic_words(found.claim, number(found.claim, found.estimate))} ({between}){also}"
+
+
+def published_words(found: ClaimVerdict) -> str:
+    """What the published values give: ``0.87, held``. Empty without such a check."""
+    theirs = found.published
+    return "" if theirs is None else f"{statistic_words(found.claim, theirs.text)}, {theirs.verdict}"
+
+
+def asked_words(claim: ClaimFields) -> str:
+    """The region: ``0.7 to 1.3``, ``4 or more``, ``at most 10``; for an outcome, what has to happen."""
+    if claim.level == OUTCOME:
+        return "breaks" if claim.broken else "does not break"
+    if claim.within is None:
+        return ""
+    return region_words(claim.region) + (", or it breaks" if claim.broken else "")
+
+
+def region_words(region: Region) -> str:
+    """A region: ``0.7 to 1.3``, ``4 or more``, ``at most 10``."""
+    low, high = region
+    if math.isinf(high):
+        return f"{low:g} or more"
+    if math.isinf(low):
+        return f"at most {high:g}"
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def next_words(found: ClaimVerdict) -> str:
+    """How many more repeats would do: ``5 more repeats would do: --add 5``. Empty if it is decided."""
+    if found.verdict != CANNOT_TELL or not found.n:
+        return ""
+    if found.further is None:
+        return f"not even {REPEATS_MAX} repeats would do at this scatter" if found.interval is not None else ""
+    return f"{plural(found.further, 'more repeat')} would do: --add {found.further}"
