@@ -22,7 +22,7 @@ from corda_lab.figures.schema import (
     PublishedFields,
     SourceFields,
 )
-from corda_lab.figures.statistics import NoStatistic, resolved, same
+from corda_lab.figures.statistics import NoStatistic, Sample, fits, resolved, same, words
 from corda_lab.figures.sweep import SweepNames
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
@@ -287,6 +287,10 @@ def _published_problems(fields: FigureFields, source: Source) -> list[Problem]:
                 text = f"{wanted or None!r} is not in published.csv{'' if field == 'id' else f' for {named.id}'}{hint}"
                 problems.append(source.problem(("published", index, field), text))
                 break
+        else:
+            if not any(fits(Sample(row.columns, {}), named.where) for row in fitting):
+                text = f"no row of {named.id} has {words(named.where)}"
+                problems.append(source.problem(("published", index, "where"), text))
     return problems
 
 

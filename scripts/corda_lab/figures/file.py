@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from corda_lab.errors import LabError
 from corda_lab.figures.checks import figure_problems, problem
 from corda_lab.figures.published import FIGURES, PublishedRow, read_published
-from corda_lab.figures.schema import FigureFields
+from corda_lab.figures.schema import FigureFields, PublishedFields
+from corda_lab.figures.statistics import Sample, fits
 from corda_lab.figures.sweep import SweepNames, names_of
 from corda_lab.paths import CONFIGS
 from corda_lab.sweeps.file import SweepFile, read_sweep
@@ -38,9 +39,14 @@ class Figure:
 
 
 def rows_of(fields: FigureFields, rows: Iterable[PublishedRow]) -> tuple[PublishedRow, ...]:
-    """Return the rows that a figure names: those of its ids, with its axes."""
-    named = {(one.id, one.x or "", one.y) for one in fields.published}
-    return tuple(row for row in rows if (row.id, row.x_name, row.metric) in named)
+    """Return the rows that a figure names, in the order of the file."""
+    return tuple(row for row in rows if any(is_named(row, named) for named in fields.published))
+
+
+def is_named(row: PublishedRow, named: PublishedFields) -> bool:
+    """Return whether a row is one of those that an entry of ``published`` names: its id, its axes, and what else."""
+    axes = (row.id, row.x_name, row.metric) == (named.id, named.x or "", named.y)
+    return axes and fits(Sample(row.columns, {}), named.where)
 
 
 def read_figure(path: Path, sweeps: Path = SWEEPS) -> Figure:

@@ -9,8 +9,8 @@ from lab_workload.names import did_you_mean
 
 
 def metric_of(name: str) -> Metric | None:
-    """Return a metric by its name, such as ``p95`` or ``cpu_percent.PartyA``; None if there is none."""
-    return METRICS.get(name.partition(".")[0])
+    """Return a metric by its name; None if there is none."""
+    return METRICS.get(name)
 
 
 def metric_problem(name: str) -> str:

@@ -85,8 +85,11 @@ def published_statistic(
     better = better_of(claim.metrics[0])
 
     def place(ours: Mapping[str, object] | None, theirs: Mapping[str, object] | None) -> Place:
-        names_x = "x" in check.where or "x" in (theirs or {})
-        return Place({**({} if names_x else _x_of(ours, figure)), **(theirs or {})}, VALUE, better)
+        own = theirs or {}
+        is_one = len([point for point in points if statistics.fits(point, own)]) == 1
+        # One row needs no x, as that of a number in a sentence. For a ratio, it has to be one for each side.
+        needs_x = not is_one or (claim.statistic == "ratio" and not own)
+        return Place({**(_x_of(ours, figure) if needs_x and "x" not in own else {}), **own}, VALUE, better)
 
     match claim.statistic:
         case "ratio":
@@ -99,8 +102,8 @@ def published_statistic(
         points,
         VALUE,
         parse(claim.over or ""),
-        where={} if "x" in check.where else _x_of(claim.where, figure),
-        least=None if "x" in check.where else claim.from_,
+        where=_x_of(claim.where, figure),
+        least=claim.from_,
         above=None if claim.above is None else place(claim.above, None),
         constants=lambda sample: constants,
     )

@@ -92,6 +92,8 @@ class PublishedFields(Fields):
     """The ``metric`` of the rows."""
     by: Column | None = None
     """The column whose values are the curves of the chart; None for one curve."""
+    where: Rows = Field(default_factory=dict)
+    """What else the rows have, if the id has more than the figure is about."""
 
 
 class ChartFields(Fields):
@@ -106,7 +108,8 @@ class ChartFields(Fields):
 class OnPublishedFields(Fields):
     """The same check on the published values, and the verdict that it has to give.
 
-    The points are those of the claim by their x. Where a column ``x`` is given, it replaces the x of the claim.
+    A point is the only row with what ``where`` and ``of``, ``to`` or ``at`` say. If there are several, it is the one
+    with the x of the claim's own point.
     """
 
     where: Rows = Field(default_factory=dict)

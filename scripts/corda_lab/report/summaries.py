@@ -161,6 +161,6 @@ def point_data(point: Point) -> dict[str, Any]:
         "steps_valid": [step.index for step in point.valid],
         "steps_unsteady": [step.index for step in point.valid if step.unsteady],
         "confidence": point.confidence,
-        "figures": conclusions.values_of(point),
+        "values": conclusions.values_of(point),
         "shown": {name: shown(point.estimate(name).value, name) for name in known_metrics([point])},
     }

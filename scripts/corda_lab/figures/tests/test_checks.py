@@ -46,7 +46,7 @@ chart: {x: load.users, y: p50, anchor: {}}
     claims = """\
 name: a, says: 0, ratio: [p50], within: [1]
 name: b, says: theirs, exponent: p50, from: 3 x best, within: [low, 2], broken: maybe
-name: c, says: 1, level: p50, at: {load.users: [1, 2]}, needs: {enterprise: false}, on_published: {where: {a: b}, verdict: hold}
+name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_published: {where: {a: b}, verdict: x}
 """
     path = write_figure(
         tmp_path, claims, head=head, deviations="\n  - {published: a, here: b, because: c, touches: all}"
@@ -72,9 +72,9 @@ name: c, says: 1, level: p50, at: {load.users: [1, 2]}, needs: {enterprise: fals
         "fig.yaml:11: claims[1].from: must be a number, or a number of peaks such as 3 x peak, but is '3 x best'",
         "fig.yaml:11: claims[1].broken: must be a valid boolean, but is 'maybe'",
         "fig.yaml:11: claims[1].within[0]: must be a number, or null for no end, but is 'low'",
-        "fig.yaml:12: claims[2].at.load.users: must be a single value, but is [1, 2]",
+        "fig.yaml:12: claims[2].at.n: must be a single value, but is [1, 2]",
         f"fig.yaml:12: claims[2].on_published.where.a: must be {columns}, but is 'a'",
-        f"fig.yaml:12: claims[2].on_published.verdict: must be {verdicts}, but is 'hold'",
+        f"fig.yaml:12: claims[2].on_published.verdict: must be {verdicts}, but is 'x'",
         "fig.yaml:12: claims[2].needs.enterprise: must be True, but is False",
         "fig.yaml:14: deviations[0].touches: must be a list of claims, or absolute, but is 'all'",
     ]
@@ -83,6 +83,7 @@ name: c, says: 1, level: p50, at: {load.users: [1, 2]}, needs: {enterprise: fals
 def test_every_name_that_does_not_resolve_is_told_with_its_line(tmp_path: Path) -> None:
     head = (
         HEAD.replace("id: IIT-3.5", "id: IIT-3.55")
+        .replace("sweep:", "  - {id: COCO, x: offered tx/s, y: throughput, where: {workload: None}}\nsweep:")
         .replace("y: throughput,", "y: thoughput,")
         .replace(
             "x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}",
@@ -97,15 +98,16 @@ def test_every_name_that_does_not_resolve_is_told_with_its_line(tmp_path: Path) 
     assert told(tmp_path, claims, head=head, deviations=deviations) == [
         "fig.yaml:8: published[0].id: 'IIT-3.55' is not in published.csv, did you mean 'IIT-3.5'?",
         "fig.yaml:9: published[1].y: 'thoughput' is not in published.csv for IIT-3.4, did you mean 'throughput'?",
-        "fig.yaml:11: chart.y: there is no metric 'p5', did you mean 'p95'?",
-        "fig.yaml:11: chart.x: 'load.user' does not vary in the sweep, did you mean 'load.users'?",
-        "fig.yaml:11: chart.by: 'shape.core' does not vary in the sweep, did you mean 'shape.corda'?",
-        "fig.yaml:11: chart.anchor.load.users: 11 is not in the sweep's load.users, which has 1, 10, 40, 70",
-        "fig.yaml:13: claims[0].ratio: 2 points have load.users 70; they differ in shape.corda",
-        "fig.yaml:14: claims[1].name: 'grows' is used twice",
-        "fig.yaml:14: claims[1].says: there is no sentence 3 in words, which has 2",
-        "fig.yaml:14: claims[1].ratio: 2 points have load.users 70; they differ in shape.corda",
-        "fig.yaml:16: deviations[0].touches[0]: there is no claim 'grow', did you mean 'grows'?",
+        "fig.yaml:10: published[2].where: no row of COCO has workload None",
+        "fig.yaml:12: chart.y: there is no metric 'p5', did you mean 'p95'?",
+        "fig.yaml:12: chart.x: 'load.user' does not vary in the sweep, did you mean 'load.users'?",
+        "fig.yaml:12: chart.by: 'shape.core' does not vary in the sweep, did you mean 'shape.corda'?",
+        "fig.yaml:12: chart.anchor.load.users: 11 is not in the sweep's load.users, which has 1, 10, 40, 70",
+        "fig.yaml:14: claims[0].ratio: 2 points have load.users 70; they differ in shape.corda",
+        "fig.yaml:15: claims[1].name: 'grows' is used twice",
+        "fig.yaml:15: claims[1].says: there is no sentence 3 in words, which has 2",
+        "fig.yaml:15: claims[1].ratio: 2 points have load.users 70; they differ in shape.corda",
+        "fig.yaml:17: deviations[0].touches[0]: there is no claim 'grow', did you mean 'grows'?",
     ]
 
 
@@ -201,15 +203,20 @@ BASE = "name: a, says: ours, "
             ["on_published: no published row of the figure has edition OS 4"],
         ),
         (
-            "ratio: p50, of: {load.users: 7}, to: {load.users: 1}, within: [1, 2], on_published: {of: {x: 1}, verdict: held}",
+            (
+                "ratio: p50, of: {load.users: 7}, to: {load.users: 1}, within: [1, 2], "
+                "on_published: {of: {x: 1}, verdict: held}"
+            ),
             [
                 "of.load.users: 7 is not in the sweep's load.users, which has 1, 10, 40, 70",
                 "on_published: needs both of and to, or neither",
             ],
         ),
         (
-            'ratio: p50, of: {load.users: 1, shape.corda: "4.9"}, to: {load.users: 1, shape.corda: "4.10"}, '
-            "within: [1, 2], on_published: {verdict: held}",
+            (
+                'ratio: p50, of: {load.users: 1, shape.corda: "4.9"}, to: {load.users: 1, shape.corda: "4.10"}, '
+                "within: [1, 2], on_published: {verdict: held}"
+            ),
             ["on_published: needs of and to, which rows they are: the points differ in shape.corda"],
         ),
         (

@@ -282,3 +282,19 @@ def test_two_published_quantities_are_compared_in_one_unit(tmp_path: Path) -> No
     found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
     assert found is not None
     assert found.text == "0.748"
+
+
+def test_a_row_without_x_is_named_by_its_other_columns(tmp_path: Path) -> None:
+    head = HEAD.replace(
+        "  - {id: IIT-3.4, x: requests in 1s, y: throughput, by: edition}", "  - {id: IIT-txt, y: plateau throughput}"
+    )
+    points = "of: {load.users: 70}, to: {load.users: 1}"
+    claim = (
+        f"name: a, says: 2, ratio: throughput, {points}, within: [1, 9], on_published: "
+        "{of: {id: IIT-txt}, to: {id: IIT-3.5}, verdict: held}"
+    )
+    figure = figure_of(tmp_path, claim, head=head)
+    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
+    assert found is not None
+    # The plateau has no x; of the row of latencies, the claim's x is 1.
+    assert found.value == pytest.approx(8 / 0.4866)

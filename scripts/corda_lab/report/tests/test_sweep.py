@@ -76,8 +76,8 @@ def test_an_interval_that_spans_more_than_a_factor_of_ten_is_not_shown_anywhere(
         ends = curve["y_high"] if name == "curve-throughput" else curve["x_high"]
         assert (ends[1], curve["hollow"][1]) == (None, True)
         assert chart["y_max"] is None or chart["y_max"] <= 2 * max(value for t in chart["traces"] for value in t["y"])
-    stored_figures = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["points"][1]["figures"]
-    assert stored_figures["throughput"]["high"] == found.high, "programs get the interval"
+    stored_values = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["points"][1]["values"]
+    assert stored_values["throughput"]["high"] == found.high, "programs get the interval"
 
 
 def test_steps_that_are_valid_with_warnings_are_counted_at_the_top(tmp_path: Path) -> None:
@@ -324,7 +324,7 @@ def test_summaries_stand_beside_the_report(sweep: Path) -> None:
         assert float(row["throughput_per_second_low"]) < float(row["throughput_per_second"])
     data = json.loads((sweep / "summary.json").read_text(encoding="utf-8"))
     assert data["headline"].startswith("Throughput was best with 16 users, H2")
-    assert data["points"][0]["figures"]["p99"]["unit"] == "ms"
+    assert data["points"][0]["values"]["p99"]["unit"] == "ms"
     markdown = (sweep / "summary.md").read_text(encoding="utf-8")
     assert "| 16 users, PostgreSQL |" in markdown
     assert "⚠ Invalid: step 4" in markdown
