@@ -307,6 +307,26 @@ def test_the_lab_of_a_sweep_admits_its_largest_closed_load(tmp_path: Path, setti
     assert admitting(sweep_of(tmp_path, "workload: iou\nload: {users: 64}\n"), settings) is settings
 
 
+def test_a_limit_of_the_sweep_s_own_must_admit_its_closed_load(tmp_path: Path, settings: Settings) -> None:
+    load = "workload: iou\nvary: {shape.outstanding: [100, 400]}\n"
+    with pytest.raises(LabError, match="shape.outstanding: --users: 300 is more than the 100 flows") as caught:
+        steps_of(sweep_of(tmp_path, f"{load}load: {{users: 300}}\n"), settings)
+    assert "400" not in caught.value.message.replace("100 flows", "")
+    with pytest.raises(LabError, match="150 is more than the 100 flows"):
+        steps_of(sweep_of(tmp_path, f"{load}load: {{users: 50}}\ncondition: {{load: {{users: 150}}}}\n"), settings)
+    opened = f"{load}load: {{arrivals: poisson, rate: 5, users: 300}}\ncondition: none\n"
+    assert len(steps_of(sweep_of(tmp_path, opened), settings)) == 2
+
+
+def test_steps_that_differ_in_knobs_of_the_bridge_share_a_lab(tmp_path: Path, settings: Settings) -> None:
+    live = "shape.outstanding: [100, 400], shape.attachment_max: [1m, 20m], shape.bridge_heap: [384m, 1g]"
+    steps = steps_of(sweep_of(tmp_path, f"workload: iou\nvary: {{{live}}}\n"), settings)
+    assert (len(steps), restarts(steps)) == (8, 1)
+    # Nodes keep what such connections have left in their memory.
+    left_open = steps_of(sweep_of(tmp_path, "workload: iou\nvary: {shape.rpc: [shared, left-open]}\n"), settings)
+    assert restarts(left_open) == 2
+
+
 def test_open_load_keeps_the_limit(tmp_path: Path, settings: Settings) -> None:
     limited = settings.with_values({OUTSTANDING_MAX: "100"})
     opened = sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5, users: 300}\n")
