@@ -28,7 +28,7 @@ def test_knobs_of_the_bridge_and_of_postgresql_are_mentioned_if_they_differ_from
     }
     assert labels.describe(values).removeprefix(f"{labels.describe(DEFAULTS)}, ") == (
         "PostgreSQL on 0.25 cores, bridge heap 1g, an RPC connection left open by every flow start,"
-        " at most 100,000 outstanding flows, attachments up to 64.0 MiB"
+        " at most 100,000 outstanding flows, attachments up to 64 MiB"
     )
 
 
@@ -58,7 +58,7 @@ def test_a_run_from_before_there_was_a_knob_is_described_without_it() -> None:
         ("cores", 0.0, "cores 0"),
         ("postgres_cores", 1.0, "PostgreSQL on 1 core"),
         ("outstanding", 1, "at most 1 outstanding flow"),
-        ("attachment_max", "50m", "attachments up to 50.0 MiB"),
+        ("attachment_max", "50m", "attachments up to 50 MiB"),
         ("attachment_max", 33554432, "attachment max 33554432"),
         ("rpc", "left-open", "an RPC connection left open by every flow start"),
         ("rpc", "shared", "rpc shared"),
