@@ -99,8 +99,19 @@ def bridge_memory_for(heap: str, rpc: str) -> str:
 
 def is_enterprise(preset: str) -> bool:
     """Return whether a preset declares that it needs Corda Enterprise."""
+    return bool(re.search(r"^enterprise = true$", _preset_text(preset), re.MULTILINE))
+
+
+def pool_size_of(preset: str) -> str | None:
+    """Return the size of a node's pool of database connections that a preset sets, if it does."""
+    found = re.search(r"^[^#\n]*\bmaximumPoolSize = (\d+)", _preset_text(preset), re.MULTILINE)
+    return found and found[1]
+
+
+def _preset_text(preset: str) -> str:
     path = CONFIGS / "nodes" / f"{preset}.conf"
-    return path.exists() and bool(re.search(r"^enterprise = true$", path.read_text(encoding="utf-8"), re.MULTILINE))
+    # A preset that does not exist is reported separately.
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def problems(settings: Settings, *, cores: int | None = None) -> list[Problem]:
@@ -143,10 +154,12 @@ def _pool_problems(settings: Settings) -> list[Problem]:
     except LabError:
         # An invalid number of parties is reported separately.
         return []
-    needed = nodes * sizes["POSTGRES_POOL_SIZE"] + MAINTENANCE_CONNECTIONS
+    of_preset = pool_size_of(settings["NODE_PRESET"])
+    needed = nodes * int(of_preset or sizes["POSTGRES_POOL_SIZE"]) + MAINTENANCE_CONNECTIONS
     if needed > sizes["POSTGRES_MAX_CONNECTIONS"]:
         text = f"{nodes} nodes need {needed} connections"
-        return [Problem.of("POSTGRES_POOL_SIZE", text, f"Set POSTGRES_MAX_CONNECTIONS={needed}.")]
+        variable = "NODE_PRESET" if of_preset else "POSTGRES_POOL_SIZE"
+        return [Problem.of(variable, text, f"Set POSTGRES_MAX_CONNECTIONS={needed}.")]
     return []
 
 
