@@ -17,7 +17,7 @@ from corda_lab.steps.load import LoadOptions, check_options
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
-from corda_lab.workloads.resolve import check_attachments, read_workload, resolve_subject
+from corda_lab.workloads.resolve import check_attachments, check_uploads, read_workload, resolve_subject
 from lab_workload.problems import Problem
 from lab_workload.workload import Workload
 
@@ -108,6 +108,7 @@ def plan_on(
 ) -> RunPlan:
     """Make the checks of a run that need these nodes, and return the run's plan. Raises LabError."""
     options, workload = run.options, run.workload
+    check_uploads(workload, settings)
     check_attachments(workload, settings)
     subject = resolve_subject(options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
@@ -136,7 +137,7 @@ def admission_problem(options: LoadOptions, limit: int) -> Problem | None:
     return Problem.of(
         "--users",
         f"{options.users} is more than the {limit} flows that the bridge admits on a node at once",
-        f"Reduce it, or start the lab with --outstanding {options.users} ({OUTSTANDING_MAX}); only the bridge restarts.",
+        f"Reduce it, or start the lab with --outstanding {options.users} ({OUTSTANDING_MAX}).",
     )
 
 

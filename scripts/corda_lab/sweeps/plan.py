@@ -26,7 +26,7 @@ from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields
 from corda_lab.text.durations import parse_duration
-from corda_lab.workloads.resolve import read_workload
+from corda_lab.workloads.resolve import check_uploads, read_workload
 from lab_workload.problems import Problem
 
 POOL_DEFAULT = 200
@@ -249,6 +249,7 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
         _check_conditioning(step)
         check_own_limit(step.variables.get(OUTSTANDING_MAX), step.options("x"), step.conditioning())
         workload = read_workload(point.workload, point.overrides)
+        check_uploads(workload, wanted)
     except LabError as error:
         yield from error.problems
         return

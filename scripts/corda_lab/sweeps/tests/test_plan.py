@@ -327,6 +327,17 @@ def test_steps_that_differ_in_knobs_of_the_bridge_share_a_lab(tmp_path: Path, se
     assert restarts(left_open) == 2
 
 
+def test_attachments_must_fit_through_the_bridge(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: attachment-send\nset: {megabytes: 50}\nload: {users: 1}\n"
+    remedy = "Start the lab with --attachment-max 48m --bridge-heap 384m."
+    with pytest.raises(LabError, match="50 MB are more than the bridge accepts") as caught:
+        steps_of(sweep_of(tmp_path, text), settings)
+    assert remedy in str(caught.value.problems[0])
+    shape = "shape: {attachment_max: 48m, bridge_heap: 384m}\n"
+    (step,) = steps_of(sweep_of(tmp_path, text + shape), settings)
+    assert plan.settings_of(step.variables, settings)["BRIDGE_MAX_ATTACHMENT_BYTES"] == "50331648"
+
+
 def test_open_load_keeps_the_limit(tmp_path: Path, settings: Settings) -> None:
     limited = settings.with_values({OUTSTANDING_MAX: "100"})
     opened = sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5, users: 300}\n")
