@@ -309,9 +309,8 @@ def test_the_lab_of_a_sweep_admits_its_largest_closed_load(tmp_path: Path, setti
 
 def test_a_limit_of_the_sweep_s_own_must_admit_its_closed_load(tmp_path: Path, settings: Settings) -> None:
     load = "workload: iou\nvary: {shape.outstanding: [100, 400]}\n"
-    with pytest.raises(LabError, match="shape.outstanding: --users: 300 is more than the 100 flows") as caught:
+    with pytest.raises(LabError, match=r"shape\.outstanding: --users: 300 is more than the 100 flows"):
         steps_of(sweep_of(tmp_path, f"{load}load: {{users: 300}}\n"), settings)
-    assert "400" not in caught.value.message.replace("100 flows", "")
     with pytest.raises(LabError, match="150 is more than the 100 flows"):
         steps_of(sweep_of(tmp_path, f"{load}load: {{users: 50}}\ncondition: {{load: {{users: 150}}}}\n"), settings)
     opened = f"{load}load: {{arrivals: poisson, rate: 5, users: 300}}\ncondition: none\n"
