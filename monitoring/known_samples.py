@@ -143,7 +143,7 @@ def _postgres() -> list[Known]:
         Known("pg_locks_count", on | {"datname": "corda", "mode": "rowexclusivelock"}, start=4),
         Known("pg_locks_count", on | {"datname": "corda", "mode": "sharelock"}),
         Known("pg_schema_size_bytes", server | {"schema": "partya"}, start=3 * MIB),
-        Known("pg_schema_size_bytes", server | {"schema": "partyj"}),
+        Known("pg_schema_size_bytes", server | {"schema": "partyk"}),
         Known("pg_large_objects_size_bytes", server, start=9 * MIB),
         *_process(on, 0.01, 30 * MIB),
     ]

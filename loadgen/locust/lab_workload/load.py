@@ -10,8 +10,8 @@ Recording = Literal["rows", "none"]
 """What the generator writes about single requests. none: nothing, to measure what the rows cost."""
 RECORDINGS: tuple[Recording, ...] = get_args(Recording)
 
-PARTIES_MAX = 10
-"""Number of parties in the largest network."""
+PARTIES_MAX = 11
+"""Number of parties in the largest network: ten that own something, and one at which they meet."""
 
 SEED_DEFAULT = 1
 RATE_MAX = 100_000.0

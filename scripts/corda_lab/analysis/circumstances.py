@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corda_lab.analysis.points import Point
+from corda_lab.knobs.shape import KNOBS
 from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
@@ -74,7 +75,7 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
 
 def surroundings(environment: Environment) -> dict[str, dict[str, str]]:
     """The part of the circumstances that is known without a load: kind → name → text."""
-    shape = dict(flat(environment.shape))
+    shape = dict(flat(_whole_shape(environment)))
     return {
         "shape": shape,
         "images": dict(flat({name: image.model_dump() for name, image in environment.images.items()})),
@@ -88,6 +89,16 @@ def surroundings(environment: Environment) -> dict[str, dict[str, str]]:
             name: text for name, text in flat(environment.settings) if name not in shape and not name.endswith("_PORT")
         },
     }
+
+
+def _whole_shape(environment: Environment) -> dict[str, str]:
+    """The shape with a value for every knob. A knob that is younger than the run was a mere setting, or had no effect.
+
+    So the same lab has the same shape, whichever version of the lab stored the run.
+    """
+    younger = [knob for knob in KNOBS if knob.service and knob.variable not in environment.shape]
+    before = {knob.variable: str(environment.settings.get(knob.variable, knob.default)) for knob in younger}
+    return {**environment.shape, **before}
 
 
 def measuring(run: StoredRun) -> dict[str, str]:

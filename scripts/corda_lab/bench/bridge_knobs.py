@@ -7,11 +7,9 @@ from dataclasses import replace
 from corda_lab.bench.subject import Subject
 from corda_lab.host import interrupts
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.lifecycle import BRIDGE_SECONDS_MAX
 from corda_lab.lab.settings import Settings
 from corda_lab.runs import preflight
-
-START_SECONDS_MAX = 300.0
-"""Time limit until the new bridge has connected to every node."""
 
 
 class BridgeKnobs:
@@ -27,7 +25,7 @@ class BridgeKnobs:
         """
         compose = Compose(self._settings.with_values(values))
         # Compose replaces the container if its environment differs, and waits until it is healthy.
-        compose.run("up", "--detach", "--wait", "--no-deps", "bridge", seconds_max=START_SECONDS_MAX)
+        compose.run("up", "--detach", "--wait", "--no-deps", "bridge", seconds_max=BRIDGE_SECONDS_MAX)
         return compose
 
 

@@ -17,6 +17,9 @@ def problem(knob: Knob, text: str, *, cores: int) -> str | None:
 
     ``cores`` is the number of CPU cores of this machine.
     """
+    if not text and not knob.default:
+        # Empty means the default of the service itself.
+        return None
     found = _CHECKS[knob.kind](knob, text, cores)
     return f"{knob.variable}: {found}." if found else None
 
@@ -58,15 +61,22 @@ def _cores(_knob: Knob, text: str, cores: int) -> str | None:
 
 
 def _cpuset(_knob: Knob, text: str, cores: int) -> str | None:
-    if text and not _CPUSET.fullmatch(text):
+    if not _CPUSET.fullmatch(text):
         return f"{text!r} is not a set of cores; use a value such as 0-3 or 0,2"
-    if text and max(int(number) for number in re.findall(r"\d+", text)) >= cores:
+    if max(int(number) for number in re.findall(r"\d+", text)) >= cores:
         return f"{text} includes a core that this machine does not have; its last core is {cores - 1}"
     return None
 
 
 def _size(_knob: Knob, text: str, _cores: int) -> str | None:
     return None if is_size(text) else f"{text!r} is not a memory size; use a value such as 1536m or 2g"
+
+
+def _bytes(knob: Knob, text: str, _cores: int) -> str | None:
+    low, high = knob.at_least or 0, knob.at_most or float("inf")
+    if text.isdecimal() and low <= int(text) <= high:
+        return None
+    return f"{text!r} is not a valid number of bytes; use {low:.0f} to {high:.0f}"
 
 
 def _flag(_knob: Knob, text: str, _cores: int) -> str | None:
@@ -90,6 +100,7 @@ _CHECKS: Mapping[Kind, Callable[[Knob, str, int], str | None]] = {
     Kind.CORES: _cores,
     Kind.CPUSET: _cpuset,
     Kind.SIZE: _size,
+    Kind.BYTES: _bytes,
     Kind.FLAG: _flag,
     Kind.WORDS: _links,
 }

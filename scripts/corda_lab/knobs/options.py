@@ -1,10 +1,14 @@
 """Options: declarations that the command line, sweep files and printed commands share."""
 
+import re
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
 from corda_lab.text.durations import format_duration
+
+_BYTES = re.compile(r"(\d+)([kmg])", re.IGNORECASE)
+_FACTORS = {"k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 class Kind(Enum):
@@ -24,6 +28,8 @@ class Kind(Enum):
     """CPU cores by number: ``0-3`` or ``0,2``."""
     SIZE = auto()
     """A memory size: ``512m``, ``2g``."""
+    BYTES = auto()
+    """A number of bytes: ``52428800``, or ``50m``. The variable has the number."""
     DURATION = auto()
     """A duration: ``30s``, ``2m``."""
     FLAG = auto()
@@ -70,6 +76,10 @@ class Option:
                 return format_duration(value)
             case Kind.NUMBER | Kind.CORES:
                 return f"{value:g}"
+            case Kind.BYTES:
+                # Any other text is reported later, together with whatever else is wrong.
+                match = _BYTES.fullmatch(str(value))
+                return str(int(match[1]) * _FACTORS[match[2].lower()]) if match else str(value)
         return str(value)
 
     def words(self, text: str) -> list[str]:

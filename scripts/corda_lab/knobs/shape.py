@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corda_lab.knobs.options import Kind, Option
-from corda_lab.text.words import plural
+from corda_lab.text.words import plural, size
 from lab_workload.load import PARTIES_MAX
 
 CORDA_VERSIONS = ("3.3", "4.0", "4.1", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9", "4.10")
@@ -19,6 +19,16 @@ CORDA_VERSIONS = ("3.3", "4.0", "4.1", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8",
 PARTIES_MIN = 2
 LAB_IMAGES = "corda-lab/node:"
 """Name prefix of the node images that the lab builds."""
+BRIDGE = "bridge"
+POSTGRES = "postgres"
+LEFT_OPEN = "left-open"
+"""The value of BRIDGE_RPC with which every flow start opens a connection that stays open."""
+OUTSTANDING_LIMIT = 100_000
+"""The largest number of outstanding flows that the bridge can be told to admit."""
+BRIDGE_HEAP_DEFAULT = "384m"
+ATTACHMENT_BYTES_DEFAULT = str(32 * 1024**2)
+ATTACHMENT_BYTES_MIN, ATTACHMENT_BYTES_MAX = 1024, 200 * 1024**2
+"""The range of the bridge. The network accepts messages of up to 200 MiB (configs/network.conf)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +45,10 @@ class Knob(Option):
     """For the kind FILE: the folder of ``configs/``."""
     is_kept: bool = False
     """Whether existing volumes can be used only with the value with which they were created."""
+    service: str = ""
+    """The only service that the knob changes, whose container then has it in its label; empty: it is the nodes'."""
+    is_live: bool = False
+    """Whether a sweep changes it on running nodes: only its service starts again, and nodes keep nothing of it."""
     label: Callable[[str], str] = str
     """Describes a value; empty if the value is not worth mentioning. Called for each of several WORDS."""
 
@@ -68,6 +82,26 @@ def _database_label(name: str) -> str:
 
 def _cores_label(cores: str) -> str:
     return f"{cores} core{'' if float(cores) == 1 else 's'} a node" if float(cores) else ""
+
+
+def _postgres_cores_label(cores: str) -> str:
+    return f"PostgreSQL on {cores} core{'' if float(cores) == 1 else 's'}" if float(cores) else ""
+
+
+def _outstanding_label(count: str) -> str:
+    return f"at most {plural(int(count), 'outstanding flow')}" if count else ""
+
+
+def _attachment_label(text: str) -> str:
+    return "" if text == ATTACHMENT_BYTES_DEFAULT else f"attachments up to {size(float(text))}"
+
+
+def _bridge_heap_label(heap: str) -> str:
+    return "" if heap == BRIDGE_HEAP_DEFAULT else f"bridge heap {heap}"
+
+
+def _rpc_label(rpc: str) -> str:
+    return "an RPC connection left open by every flow start" if rpc == LEFT_OPEN else ""
 
 
 def _no_label(_: str) -> str:
@@ -124,7 +158,7 @@ KNOBS = (
         at_most=PARTIES_MAX,
         default="3",
         help=f"Number of parties in addition to the notary, {PARTIES_MIN} to {PARTIES_MAX}.",
-        note="They are named PartyA to PartyJ. You can add parties to an existing network. Parties that you remove keep"
+        note="They are named PartyA to PartyK. You can add parties to an existing network. Parties that you remove keep"
         " their data; with plain Compose they keep running until `docker compose --profile '*' down`. Each party takes"
         " 0.5 to 0.9 GiB of memory.",
         label="{} parties".format,
@@ -196,12 +230,84 @@ KNOBS = (
         " added to the round-trip time.",
         label="link {}".format,
     ),
+    Knob(
+        variable="POSTGRES_CORES",
+        name="postgres_cores",
+        kind=Kind.CORES,
+        default="0",
+        help="Number of CPU cores that PostgreSQL may use, such as 2 or 0.5; 0 means all.",
+        service=POSTGRES,
+        label=_postgres_cores_label,
+    ),
+    Knob(
+        variable="BRIDGE_HEAP",
+        name="bridge_heap",
+        kind=Kind.SIZE,
+        default=BRIDGE_HEAP_DEFAULT,
+        help="Heap of the bridge's JVM, such as 1g. --bridge-heap also sets the memory limit.",
+        service=BRIDGE,
+        is_live=True,
+        label=_bridge_heap_label,
+    ),
+    Knob(
+        variable="BRIDGE_MEMORY",
+        kind=Kind.SIZE,
+        default="768m",
+        help="Memory limit of the bridge's container.",
+        note="In addition to the heap, it must have room for 384 MiB of metaspace, code cache, direct buffers and"
+        " threads, and for 2 GiB more with BRIDGE_RPC=left-open.",
+        service=BRIDGE,
+        is_live=True,
+        label=_no_label,
+    ),
+    Knob(
+        variable="BRIDGE_RPC",
+        name="rpc",
+        kind=Kind.TEXT,
+        choices=("shared", LEFT_OPEN),
+        default="shared",
+        help="RPC connections: shared by all requests, or left-open, one for each flow start, never closed.",
+        note="left-open measures what such connections cost a node. It is no way to run flows: after"
+        " BRIDGE_RPC_LEFT_OPEN_MAX connections the bridge refuses further starts with 503.",
+        service=BRIDGE,
+        label=_rpc_label,
+    ),
+    Knob(
+        variable="BRIDGE_MAX_OUTSTANDING_FLOWS",
+        name="outstanding",
+        kind=Kind.COUNT,
+        at_least=1,
+        at_most=OUTSTANDING_LIMIT,
+        default="",
+        help="Maximum number of outstanding flows per node; further starts are answered with 429.",
+        note="Empty: 64 for each core of this machine (docs/operations.md, admission). Closed load needs at least its"
+        " number of users; a sweep that does not set it sees to that itself.",
+        service=BRIDGE,
+        is_live=True,
+        label=_outstanding_label,
+    ),
+    Knob(
+        variable="BRIDGE_MAX_ATTACHMENT_BYTES",
+        name="attachment_max",
+        kind=Kind.BYTES,
+        at_least=ATTACHMENT_BYTES_MIN,
+        at_most=ATTACHMENT_BYTES_MAX,
+        default=ATTACHMENT_BYTES_DEFAULT,
+        help="Largest attachment that the bridge accepts, in bytes or such as 50m.",
+        note="In this file it is a number of bytes. Corda's RPC client copies an attachment several times, so"
+        " BRIDGE_HEAP must be at least 8 times as large.",
+        service=BRIDGE,
+        is_live=True,
+        label=_attachment_label,
+    ),
 )
 """All knobs, in the order of help, descriptions and printed commands."""
 
 BY_VARIABLE = {knob.variable: knob for knob in KNOBS}
 SHAPE_VARIABLES = tuple(BY_VARIABLE)
-"""Names of the variables. ``compose.yaml`` writes them into a label of every node."""
+"""Names of the variables. ``compose.yaml`` writes each into a label of the nodes, or of its own service."""
+LIVE_VARIABLES = tuple(knob.variable for knob in KNOBS if knob.is_live)
+"""Names of the variables that a sweep changes on running nodes."""
 BY_NAME = {knob.name: knob for knob in KNOBS if knob.name}
 SHAPE_OPTIONS: tuple[Option, ...] = (*BY_NAME.values(), SIZE)
 """The options of ``lab up``, which are also the fields of ``shape`` in a sweep file."""

@@ -22,8 +22,8 @@ from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 COMMAND_SECONDS_MAX = 120.0
 SHAPE_PROFILES = ("parties-", "notary-", "database-")
 """Prefixes of the profiles that ``.env`` derives from the shape."""
-BRIDGE_VARIABLES = ("BRIDGE_RPC_CONNECTIONS", "BRIDGE_MAX_OUTSTANDING_FLOWS", "BRIDGE_FLOW_TIMEOUT_SECONDS")
-"""Variables of the bridge that a sweep or a bench may set. They are not a part of the shape."""
+BRIDGE_VARIABLES = ("BRIDGE_RPC_CONNECTIONS", "BRIDGE_RPC_LEFT_OPEN_MAX", "BRIDGE_FLOW_TIMEOUT_SECONDS")
+"""Variables of the bridge that a bench may set, besides those of the shape."""
 OPTIONAL_SERVICES = ("notary2", "notary3", "notary4", "postgres", "postgres-exporter", "links")
 """Services that only some shapes have, apart from parties."""
 

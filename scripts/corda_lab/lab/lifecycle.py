@@ -20,6 +20,8 @@ from corda_lab.text import ui
 BUILD_SECONDS_MAX = 1800.0
 UP_SECONDS_MAX = 600.0
 DOWN_SECONDS_MAX = 180.0
+BRIDGE_SECONDS_MAX = 300.0
+"""Time limit until a new bridge has connected to every node."""
 REPORT_EVERY_SECONDS = 15.0
 
 ImageChoice = Literal["registry", "local"]
@@ -148,6 +150,18 @@ def start(settings: Settings) -> None:
             raise start_error(compose, compose.services(), log, timed_out=status is None)
         if any(node.lower() in progress.containers for node in settings.nodes):
             ui.note(start_cost.summary(beginning, tuple(progress.containers.values())))
+
+
+def restart_bridge(settings: Settings) -> None:
+    """Start the bridge again with the knobs of these settings, and wait until it has connected. Raises LabError.
+
+    Nothing else is touched. Compose replaces the container only if its knobs differ.
+    """
+    with ui.phase("Starting the bridge with other knobs"):
+        compose = Compose(settings)
+        arguments = ("up", "--detach", "--wait", "--no-deps", "bridge")
+        ui.note(compose.shown(*arguments))
+        compose.run(*arguments, seconds_max=BRIDGE_SECONDS_MAX)
 
 
 def start_error(compose: Compose, services: Iterable[Service], log: Path, *, timed_out: bool) -> LabError:

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from corda_lab.errors import LabError
 from corda_lab.knobs import checks
-from corda_lab.knobs.shape import CORDA_VERSIONS, KNOBS, SIZES
+from corda_lab.knobs.shape import CORDA_VERSIONS, KNOBS, LEFT_OPEN, SIZES
 from corda_lab.lab.compose import run_docker
 from corda_lab.lab.cordapps import platform_version
 from corda_lab.lab.settings import Settings, parse_size
 from corda_lab.paths import CONFIGS
+from corda_lab.text import words
 from lab_workload.problems import Problem
 
 LABEL = "org.cordalab.shape"
@@ -26,6 +27,15 @@ NOTARY_PLATFORM_MIN = {"jpa": 8, "raft": 4, "bft": 4}
 
 MEMORY_BESIDE_HEAP_MIN = 1024**3
 """Bytes that a node needs in addition to its heap: metaspace, code cache, direct buffers and threads."""
+
+BRIDGE_MEMORY_BESIDE_HEAP = 384 * 1024**2
+"""Bytes that the bridge needs in addition to its heap (loadgen/bridge/bin/run-java)."""
+
+LEFT_OPEN_MEMORY = 2 * 1024**3
+"""Bytes that the threads of connections that are left open may take in addition."""
+
+ATTACHMENT_HEAP_COPIES = 8
+"""Corda's RPC client and the bridge hold an attachment this many times in memory while it is uploaded, at most."""
 
 MAINTENANCE_CONNECTIONS = 10
 """PostgreSQL connections in addition to the nodes' pools: for the exporter, health checks and manual queries."""
@@ -42,19 +52,32 @@ def parse_label(text: str) -> dict[str, str]:
     return {match[1]: match[2] if match[2] is not None else match[3] for match in _WORD.finditer(text)}
 
 
+def parse_labels(text: str) -> dict[str, str]:
+    """Return the knobs in lines of a service and its label, such as ``bridge BRIDGE_HEAP=384m …``.
+
+    Of all nodes PartyA counts. Every other service tells only its own knobs.
+    """
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        service, _, label = line.partition(" ")
+        own = {knob.variable for knob in KNOBS if (knob.service or "partya") == service}
+        found |= {name: value for name, value in parse_label(label).items() if name in own}
+    return found
+
+
 def running(project: str) -> dict[str, str]:
     """Return the shape of the existing lab, running or stopped; empty if it has no containers."""
-    filters = [f"label=com.docker.compose.project={project}", "label=com.docker.compose.service=partya"]
+    filters = [f"label=com.docker.compose.project={project}", f"label={LABEL}"]
     done = run_docker(
         [
             "ps",
             "--all",
             *(word for each in filters for word in ("--filter", each)),
             "--format",
-            f'{{{{.Label "{LABEL}"}}}}',
+            f'{{{{.Label "com.docker.compose.service"}}}} {{{{.Label "{LABEL}"}}}}',
         ]
     )
-    return parse_label(done.stdout) if done.returncode == 0 else {}
+    return parse_labels(done.stdout) if done.returncode == 0 else {}
 
 
 def of_running(settings: Settings) -> Settings:
@@ -68,10 +91,27 @@ def memory_for(heap: str) -> str:
     return f"{(heap_bytes + max(MEMORY_BESIDE_HEAP_MIN, heap_bytes // 4)) // 1024**2}m"
 
 
+def bridge_memory_for(heap: str, rpc: str) -> str:
+    """Return the memory limit of the bridge's container for a heap and a value of BRIDGE_RPC."""
+    beside = BRIDGE_MEMORY_BESIDE_HEAP + (LEFT_OPEN_MEMORY if rpc == LEFT_OPEN else 0)
+    return f"{(parse_size(heap, option='--bridge-heap') + beside) // 1024**2}m"
+
+
 def is_enterprise(preset: str) -> bool:
     """Return whether a preset declares that it needs Corda Enterprise."""
+    return bool(re.search(r"^enterprise = true$", _preset_text(preset), re.MULTILINE))
+
+
+def pool_size_of(preset: str) -> str | None:
+    """Return the size of a node's pool of database connections that a preset sets, if it does."""
+    found = re.search(r"^[^#\n]*\bmaximumPoolSize = (\d+)", _preset_text(preset), re.MULTILINE)
+    return found and found[1]
+
+
+def _preset_text(preset: str) -> str:
     path = CONFIGS / "nodes" / f"{preset}.conf"
-    return path.exists() and bool(re.search(r"^enterprise = true$", path.read_text(encoding="utf-8"), re.MULTILINE))
+    # A preset that does not exist is reported separately.
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def problems(settings: Settings, *, cores: int | None = None) -> list[Problem]:
@@ -94,6 +134,8 @@ def problems(settings: Settings, *, cores: int | None = None) -> list[Problem]:
             )
         )
     found += _notary_problems(settings)
+    found += _postgres_problems(settings)
+    found += _bridge_problems(settings)
     found += _pool_problems(settings)
     found += _memory_problems(settings)
     return found + _link_problems(settings)
@@ -112,10 +154,12 @@ def _pool_problems(settings: Settings) -> list[Problem]:
     except LabError:
         # An invalid number of parties is reported separately.
         return []
-    needed = nodes * sizes["POSTGRES_POOL_SIZE"] + MAINTENANCE_CONNECTIONS
+    of_preset = pool_size_of(settings["NODE_PRESET"])
+    needed = nodes * int(of_preset or sizes["POSTGRES_POOL_SIZE"]) + MAINTENANCE_CONNECTIONS
     if needed > sizes["POSTGRES_MAX_CONNECTIONS"]:
         text = f"{nodes} nodes need {needed} connections"
-        return [Problem.of("POSTGRES_POOL_SIZE", text, f"Set POSTGRES_MAX_CONNECTIONS={needed}.")]
+        variable = "NODE_PRESET" if of_preset else "POSTGRES_POOL_SIZE"
+        return [Problem.of(variable, text, f"Set POSTGRES_MAX_CONNECTIONS={needed}.")]
     return []
 
 
@@ -129,6 +173,32 @@ def _notary_problems(settings: Settings) -> list[Problem]:
         found.append(Problem.of("NOTARY", text, f"Use Corda {first} or newer."))
     if notary == "jpa" and settings["DATABASE"] != "postgres":
         found.append(Problem.of("NOTARY", "jpa needs PostgreSQL", "Add --database postgres."))
+    return found
+
+
+def _postgres_problems(settings: Settings) -> list[Problem]:
+    if settings["POSTGRES_CORES"] in ("", "0") or settings["DATABASE"] == "postgres":
+        return []
+    text = f"{settings['POSTGRES_CORES']} cores of PostgreSQL need PostgreSQL"
+    return [Problem.of("POSTGRES_CORES", text, "Add --database postgres, or leave out --postgres-cores.")]
+
+
+def _bridge_problems(settings: Settings) -> list[Problem]:
+    heap, memory = settings["BRIDGE_HEAP"], settings["BRIDGE_MEMORY"]
+    largest = settings["BRIDGE_MAX_ATTACHMENT_BYTES"]
+    if not checks.is_size(heap) or not checks.is_size(memory):
+        # An invalid size is reported separately.
+        return []
+    found = []
+    if settings.size("BRIDGE_HEAP") >= settings.size("BRIDGE_MEMORY"):
+        wanted = bridge_memory_for(heap, settings["BRIDGE_RPC"])
+        text = f"{heap} does not fit in BRIDGE_MEMORY={memory}"
+        found.append(Problem.of("BRIDGE_HEAP", text, f"Set BRIDGE_MEMORY={wanted}."))
+    needed = int(largest) * ATTACHMENT_HEAP_COPIES if largest.isdecimal() else 0
+    if needed > settings.size("BRIDGE_HEAP"):
+        text = f"attachments of {words.size(int(largest))} need a bridge heap {ATTACHMENT_HEAP_COPIES} times as large"
+        remedy = f"Add --bridge-heap {-(-needed // 1024**2)}m, or use a smaller --attachment-max."
+        found.append(Problem.of("BRIDGE_MAX_ATTACHMENT_BYTES", text, remedy))
     return found
 
 
@@ -190,7 +260,8 @@ def require_possible(settings: Settings) -> None:
 def with_options(settings: Settings, variables: Mapping[str, str], *, size: str | None) -> Settings:
     """Return the settings with the size applied first and the variables second.
 
-    A new heap also sets the memory limit, unless ``variables`` has one. Raises LabError for an unknown size.
+    A new heap also sets the memory limit, of the nodes or of the bridge, unless ``variables`` has one. Raises LabError
+    for an unknown size.
     """
     values = dict(variables)
     if size is not None:
@@ -199,4 +270,7 @@ def with_options(settings: Settings, variables: Mapping[str, str], *, size: str 
         values = {"NODE_HEAP": SIZES[size].heap, "NODE_CORES": str(SIZES[size].cores), **values}
     if "NODE_HEAP" in values and "NODE_MEMORY" not in values:
         values["NODE_MEMORY"] = memory_for(values["NODE_HEAP"])
+    if {"BRIDGE_HEAP", "BRIDGE_RPC"} & values.keys() and "BRIDGE_MEMORY" not in values:
+        wanted = settings.with_values(values)
+        values["BRIDGE_MEMORY"] = bridge_memory_for(wanted["BRIDGE_HEAP"], wanted["BRIDGE_RPC"])
     return settings.with_values(values)

@@ -29,6 +29,7 @@ ROLES = {
     "node-partyh": ("#4f7a1d", "#a3d36b"),
     "node-partyi": ("#7a4a2a", "#d0a07c"),
     "node-partyj": ("#16202c", "#e8edf2"),
+    "node-partyk": ("#a02020", "#f59a90"),
     "node-bridge": ("#0d7f94", "#5cc8dc"),
     "node-locust": ("#a64ca6", "#e08be0"),
     "node-prometheus": ("#6f7d00", "#c3d24a"),

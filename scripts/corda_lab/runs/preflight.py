@@ -12,11 +12,12 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
 from corda_lab.runs import leftovers
+from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.load import LoadOptions, check_options
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
-from corda_lab.workloads.resolve import check_attachments, read_workload, resolve_subject
+from corda_lab.workloads.resolve import check_attachments, check_uploads, read_workload, resolve_subject
 from lab_workload.problems import Problem
 from lab_workload.workload import Workload
 
@@ -107,6 +108,7 @@ def plan_on(
 ) -> RunPlan:
     """Make the checks of a run that need these nodes, and return the run's plan. Raises LabError."""
     options, workload = run.options, run.workload
+    check_uploads(workload, settings)
     check_attachments(workload, settings)
     subject = resolve_subject(options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
@@ -135,8 +137,16 @@ def admission_problem(options: LoadOptions, limit: int) -> Problem | None:
     return Problem.of(
         "--users",
         f"{options.users} is more than the {limit} flows that the bridge admits on a node at once",
-        f"Reduce it, or set {OUTSTANDING_MAX}={options.users} in .env and run `scripts/lab up`.",
+        f"Reduce it, or start the lab with --outstanding {options.users} ({OUTSTANDING_MAX}).",
     )
+
+
+def check_own_limit(limit: str | None, load: LoadOptions, conditioning: Conditioning | None) -> None:
+    """Raise LabError if a limit that a sweep sets itself rejects a part of closed load. None: it sets none."""
+    loads = (load, *([conditioning.options] if conditioning else []))
+    for one in loads if limit else ():
+        if problem := admission_problem(one, int(limit or 0)):
+            raise LabError(f"shape.outstanding: {problem.finding}", "Increase it, or reduce load.users.")
 
 
 def describe(plan: RunPlan) -> str:

@@ -5,6 +5,7 @@ import time
 
 from corda_lab.errors import BAD_INPUT, FinalError, LabError
 from corda_lab.host import machine
+from corda_lab.knobs.shape import LIVE_VARIABLES
 from corda_lab.lab import lifecycle, ownership, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.environment import read_environment
@@ -26,6 +27,8 @@ class Lab:
         self._images = images
         self._fresh = fresh
         self._key: tuple[object, ...] | None = None
+        self._live: dict[str, str] = {}
+        """The knobs that are changed on the running lab."""
         self._environment: Environment | None = None
         self.is_new = False
         """Whether the lab was started for the last step that was prepared."""
@@ -49,7 +52,8 @@ class Lab:
     def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
         """Make sure that a lab with the shape of a step is running. Returns its settings and environment.
 
-        ``is_new`` is true until a step has been prepared on the same lab again.
+        ``is_new`` is true until a step has been prepared on the same lab again. If only knobs of the bridge differ,
+        only the bridge starts again, and the lab is not new.
         """
         wanted = plan.settings_of(step.variables, self.settings)
         key = step.lab_key(self._fresh)
@@ -60,7 +64,12 @@ class Lab:
             self.starts += 1
             self.started_at = time.time()
             self._environment = read_environment(shape.of_running(wanted))
-            self._key = key
+            self._key, self._live = key, live_of(wanted)
+        elif self._live != live_of(wanted):
+            self._key = None
+            lifecycle.restart_bridge(wanted)
+            self._environment = read_environment(shape.of_running(wanted))
+            self._key, self._live = key, live_of(wanted)
         return wanted, self._environment
 
     def _start(self, wanted: Settings) -> None:
@@ -79,6 +88,11 @@ class Lab:
             # Whether the start succeeded or not, what exists now belongs to the sweep.
             with contextlib.suppress(LabError):
                 ownership.mark(wanted.project, ownership.present(wanted.project))
+
+
+def live_of(settings: Settings) -> dict[str, str]:
+    """Return the knobs that a sweep changes on a running lab."""
+    return {name: settings[name] for name in LIVE_VARIABLES}
 
 
 def admitting(sweep: SweepFile, settings: Settings) -> Settings:

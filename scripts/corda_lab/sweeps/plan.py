@@ -13,11 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind
-from corda_lab.knobs.shape import SIZE, variables_of
+from corda_lab.knobs.shape import LIVE_VARIABLES, SIZE, variables_of
 from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.manifest import Rerun
+from corda_lab.runs.preflight import OUTSTANDING_MAX, check_own_limit
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, Stopping, attributes_of, check_options
@@ -25,7 +26,7 @@ from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields
 from corda_lab.text.durations import parse_duration
-from corda_lab.workloads.resolve import read_workload
+from corda_lab.workloads.resolve import check_uploads, read_workload
 from lab_workload.problems import Problem
 
 POOL_DEFAULT = 200
@@ -97,9 +98,10 @@ class PlannedStep(BaseModel):
         )
 
     def lab_key(self, fresh: Fresh) -> tuple[object, ...]:
-        """Return a key that is equal for consecutive steps that share a lab."""
+        """Return a key that is equal for consecutive steps that share a lab. They may differ in live knobs."""
         own: dict[Fresh, tuple[int, ...]] = {"shape": (), "repeat": (self.repeat,), "step": (self.index,)}
-        return (*sorted(self.variables.items()), *own[fresh])
+        lasting = sorted(each for each in self.variables.items() if each[0] not in LIVE_VARIABLES)
+        return (*lasting, *own[fresh])
 
 
 class PlanFile(BaseModel):
@@ -247,7 +249,9 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
     try:
         check_options(step.options("x"))
         _check_conditioning(step)
+        check_own_limit(step.variables.get(OUTSTANDING_MAX), step.options("x"), step.conditioning())
         workload = read_workload(point.workload, point.overrides)
+        check_uploads(workload, wanted)
     except LabError as error:
         yield from error.problems
         return

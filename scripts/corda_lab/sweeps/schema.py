@@ -66,6 +66,7 @@ _FIELD_TYPES: Mapping[Kind, Any] = {
     Kind.NUMBER: float,
     Kind.CORES: Annotated[float, Field(ge=0)],
     Kind.CPUSET: str,
+    Kind.BYTES: int | Text,
     Kind.DURATION: Duration,
     Kind.FLAG: bool,
     Kind.WORDS: list[Text] | Text,

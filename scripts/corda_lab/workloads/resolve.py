@@ -15,6 +15,11 @@ from lab_workload.problems import Problem, WorkloadError, in_file_order
 from lab_workload.starts import flow_starts
 from lab_workload.workload import Workload, load_workload
 
+UPLOAD_MAX = "BRIDGE_MAX_ATTACHMENT_BYTES"
+"""The variable that limits the size of an attachment at the bridge."""
+MEGABYTE = 1_000_000
+ZIP_BYTES = 1024
+"""More than the headers of a zip file that has one entry."""
 NODE_BASE_HEAP_BYTES = 300 * 2**20
 ATTACHMENT_HEAP_COPIES = 20
 """Heap that a node needs to send an attachment, as a multiple of its size. Measured: with 1 GiB, 10 MB work and 50 MB
@@ -39,6 +44,19 @@ def check_attachments(workload: Workload, settings: Settings) -> None:
                 f" {settings['NODE_HEAP']}"
             )
             remedy = "Use smaller attachments (--set megabytes=10), or start the lab with a larger --heap."
+            location = (*step.location, "attachments", "megabytes")
+            raise FinalError(problems=[workload.source.problem(location, text, remedy)])
+
+
+def check_uploads(workload: Workload, settings: Settings) -> None:
+    """Check that the bridge accepts the attachments of the set-up. Raises LabError."""
+    limit = int(settings[UPLOAD_MAX])
+    for step in workload.setup:
+        needed = (step.megabytes or 0) * MEGABYTE + ZIP_BYTES
+        if step.megabytes and needed > limit:
+            text = f"{step.megabytes} MB are more than the bridge accepts ({UPLOAD_MAX}={limit})"
+            wanted = -(-needed // 1024**2)
+            remedy = f"Start the lab with --attachment-max {wanted}m --bridge-heap {max(384, 8 * wanted)}m."
             location = (*step.location, "attachments", "megabytes")
             raise FinalError(problems=[workload.source.problem(location, text, remedy)])
 

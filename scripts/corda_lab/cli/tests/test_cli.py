@@ -75,7 +75,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["sweep", "smoke", "--resume", "--finish"], "these options exclude each other"),
         (["sweep", "--resume"], "There is no unfinished sweep"),
         (["sweep", "--finish"], "There is no unfinished sweep"),
-        (["up", "--parties", "1"], "PARTIES: '1' is not a valid number of parties; use 2 to 10"),
+        (["up", "--parties", "1"], "PARTIES: '1' is not a valid number of parties; use 2 to 11"),
         (["up", "--corda", "4.2"], "CORDA_VERSION: unknown version '4.2'; choose from 3.3, 4.0, 4.1, 4.3"),
         (["up", "--database", "oracle"], "DATABASE: unknown database 'oracle'; choose from h2, postgres"),
         (["up", "--notary", "jpa"], "NOTARY: jpa needs PostgreSQL"),

@@ -18,6 +18,20 @@ def test_a_shape_is_described_in_one_line() -> None:
     )
 
 
+def test_knobs_of_the_bridge_and_of_postgresql_are_mentioned_if_they_differ_from_the_default() -> None:
+    values = DEFAULTS | {
+        "POSTGRES_CORES": "0.25",
+        "BRIDGE_HEAP": "1g",
+        "BRIDGE_RPC": "left-open",
+        "BRIDGE_MAX_OUTSTANDING_FLOWS": "100000",
+        "BRIDGE_MAX_ATTACHMENT_BYTES": "67108864",
+    }
+    assert labels.describe(values).removeprefix(f"{labels.describe(DEFAULTS)}, ") == (
+        "PostgreSQL on 0.25 cores, bridge heap 1g, an RPC connection left open by every flow start,"
+        " at most 100,000 outstanding flows, attachments up to 64 MiB"
+    )
+
+
 def test_of_several_shapes_what_they_share_is_said_once() -> None:
     far = DEFAULTS | {"DATABASE": "postgres", "LINKS": "partya-postgres=+4ms"}
     assert labels.describe_all([DEFAULTS, DEFAULTS]) == labels.describe(DEFAULTS)
@@ -42,6 +56,13 @@ def test_a_run_from_before_there_was_a_knob_is_described_without_it() -> None:
         ("dev_mode", False, "production mode"),
         ("cores", 2.0, "2 cores a node"),
         ("cores", 0.0, "cores 0"),
+        ("postgres_cores", 1.0, "PostgreSQL on 1 core"),
+        ("outstanding", 1, "at most 1 outstanding flow"),
+        ("attachment_max", "50m", "attachments up to 50 MiB"),
+        ("attachment_max", 33554432, "attachment max 33554432"),
+        ("rpc", "left-open", "an RPC connection left open by every flow start"),
+        ("rpc", "shared", "rpc shared"),
+        ("bridge_heap", "384m", "bridge heap 384m"),
         ("size", "small", "size small"),
         ("link", ["partya-partyb=+4ms", "partyb-partyc=+8ms"], "link partya-partyb=+4ms, link partyb-partyc=+8ms"),
         ("link", [], "link none"),

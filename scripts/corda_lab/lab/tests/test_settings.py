@@ -104,10 +104,10 @@ def test_the_parties_are_the_first_of_the_alphabet() -> None:
     assert settings.parties == ("PartyA", "PartyB", "PartyC", "PartyD", "PartyE")
     assert settings.nodes[0] == "Notary"
     assert Settings({}).parties == ("PartyA", "PartyB", "PartyC")
-    assert Settings({"PARTIES": "10"}).parties[-1] == "PartyJ"
+    assert Settings({"PARTIES": "11"}).parties[-1] == "PartyK"
 
 
-@pytest.mark.parametrize("count", ["1", "11", "many", "-3"])
+@pytest.mark.parametrize("count", ["1", "12", "many", "-3"])
 def test_names_the_number_of_parties_that_makes_no_network(count: str) -> None:
     with pytest.raises(LabError, match=r"^PARTIES: "):
         _ = Settings({"PARTIES": count}).parties

@@ -3,9 +3,10 @@
 import re
 
 import pytest
+import yaml
 
 from corda_lab.errors import LabError
-from corda_lab.knobs.shape import SHAPE_VARIABLES
+from corda_lab.knobs.shape import KNOBS
 from corda_lab.lab import shape
 from corda_lab.lab.compose import lab_environment
 from corda_lab.lab.settings import Settings, load_settings
@@ -26,12 +27,17 @@ def test_the_defaults_are_possible() -> None:
     "values",
     [
         {"DATABASE": "postgres", "NOTARY": "jpa"},
-        {"NOTARY": "raft", "PARTIES": "10"},
+        {"NOTARY": "raft", "PARTIES": "11"},
         {"NOTARY": "bft", "LINKS": "notary4-partya=+5ms"},
         {"DATABASE": "postgres", "LINKS": "partya-partyb=+40ms partyc-postgres=+8ms,10mbit notary-postgres=2.5mbit"},
         {"NODE_CORES": "0.5", "NODE_CPUSET": "0-3,7"},
         {"CORDA_VERSION": "3.3", "NOTARY": "validating", "DATABASE": "postgres"},
         {"NODE_PRESET": "no-compression", "CORDA_IMAGE": "example.org/corda-enterprise:4.10"},
+        {"DATABASE": "postgres", "POSTGRES_CORES": "0.25"},
+        {"DATABASE": "postgres", "NODE_PRESET": "connection-pool-30"},
+        {"DATABASE": "postgres", "PARTIES": "11", "NOTARY": "raft"},
+        {"BRIDGE_RPC": "left-open", "BRIDGE_MAX_OUTSTANDING_FLOWS": "1"},
+        {"BRIDGE_MAX_ATTACHMENT_BYTES": "50331648"},
     ],
 )
 def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
@@ -45,8 +51,13 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
         ({"NOTARY": "paxos"}, "NOTARY: unknown notary 'paxos'; choose from bft, jpa, raft, simple, validating"),
         ({"NODE_PRESET": "quick"}, "NODE_PRESET: unknown preset 'quick'; choose from"),
         ({"NODE_PRESET": "no-compression"}, "no-compression needs Corda Enterprise"),
+        ({"NODE_PRESET": "openssl"}, "openssl needs Corda Enterprise. Choose another preset, or set CORDA_IMAGE to"),
+        (
+            {"DATABASE": "postgres", "NODE_PRESET": "connection-pool-30", "PARTIES": "5"},
+            "NODE_PRESET: 6 nodes need 190 connections. Set POSTGRES_MAX_CONNECTIONS=190",
+        ),
         ({"CORDA_VERSION": "4.11"}, "CORDA_VERSION: unknown version '4.11'; choose from 3.3, 4.0"),
-        ({"PARTIES": "11"}, "PARTIES: '11' is not a valid number of parties; use 2 to 10"),
+        ({"PARTIES": "12"}, "PARTIES: '12' is not a valid number of parties; use 2 to 11"),
         ({"DEV_MODE": "yes"}, "DEV_MODE: 'yes' must be true or false"),
         ({"NOTARY": "jpa"}, "NOTARY: jpa needs PostgreSQL. Add --database postgres."),
         (
@@ -92,6 +103,23 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
             "LINKS: unknown node 'partyd' in partya-partyd=+1ms. Choose from notary, partya, partyb, partyc, and",
         ),
         ({"LINKS": "partya-postgres=+1ms"}, "needs PostgreSQL. Add --database postgres."),
+        (
+            {"POSTGRES_CORES": "2"},
+            "POSTGRES_CORES: 2 cores of PostgreSQL need PostgreSQL. Add --database postgres, or leave out",
+        ),
+        ({"DATABASE": "postgres", "POSTGRES_CORES": "9"}, "POSTGRES_CORES: 9 cores are too many; this machine has 8"),
+        ({"BRIDGE_RPC": "single"}, "BRIDGE_RPC: unknown rpc 'single'; choose from shared, left-open"),
+        ({"BRIDGE_MAX_OUTSTANDING_FLOWS": "0"}, "BRIDGE_MAX_OUTSTANDING_FLOWS: '0' is not a valid number of"),
+        ({"BRIDGE_MAX_OUTSTANDING_FLOWS": "100001"}, "is not a valid number of flows; use 1 to 100000"),
+        ({"BRIDGE_MAX_ATTACHMENT_BYTES": "50m"}, "'50m' is not a valid number of bytes; use 1024 to 209715200"),
+        ({"BRIDGE_MAX_ATTACHMENT_BYTES": "999999999", "BRIDGE_HEAP": "9g", "BRIDGE_MEMORY": "10g"}, "use 1024 to"),
+        (
+            {"BRIDGE_MAX_ATTACHMENT_BYTES": "52428800"},
+            "attachments of 50 MiB need a bridge heap 8 times as large. Add --bridge-heap 400m, or use a smaller",
+        ),
+        ({"BRIDGE_HEAP": "1g"}, "BRIDGE_HEAP: 1g does not fit in BRIDGE_MEMORY=768m. Set BRIDGE_MEMORY=1408m."),
+        ({"BRIDGE_HEAP": "big"}, "BRIDGE_HEAP: 'big' is not a memory size"),
+        ({"BRIDGE_MEMORY": "big"}, "BRIDGE_MEMORY: 'big' is not a memory size"),
     ],
 )
 def test_what_cannot_be_is_said_with_its_remedy(values: dict[str, str], words: str) -> None:
@@ -105,10 +133,26 @@ def test_all_problems_are_told_at_once() -> None:
     assert len(caught.value.message.splitlines()) == 3
 
 
-def test_the_label_of_the_nodes_holds_the_whole_shape() -> None:
-    text = COMPOSE_FILE.read_text(encoding="utf-8")
-    label = text[text.index(shape.LABEL) :].split("healthcheck", 1)[0]
-    assert set(shape.parse_label(label)) == set(SHAPE_VARIABLES)
+def test_the_labels_hold_the_whole_shape_each_that_of_its_own_containers() -> None:
+    compose = yaml.safe_load(COMPOSE_FILE.read_text(encoding="utf-8"))
+    services = {name: service["labels"] for name, service in compose["services"].items() if "labels" in service}
+    assert services.keys() >= {"bootstrap", "partya", "partyk", "notary4", "bridge", "postgres"}
+    for name, labels in services.items():
+        own = name if name in ("bridge", "postgres") else ""
+        wanted = {knob.variable for knob in KNOBS if knob.service == own}
+        assert set(shape.parse_label(labels[shape.LABEL])) == wanted, name
+
+
+def test_the_shape_of_a_lab_is_read_from_the_labels_of_its_services() -> None:
+    lines = "bridge BRIDGE_RPC=left-open NODE_HEAP=9g\npartyb NODE_HEAP=2g\npartya NODE_HEAP=1g BRIDGE_RPC=shared\n"
+    assert shape.parse_labels(lines) == {"BRIDGE_RPC": "left-open", "NODE_HEAP": "1g"}
+    assert shape.parse_labels("postgres POSTGRES_CORES=0.5\nbootstrap PARTIES=3\n") == {"POSTGRES_CORES": "0.5"}
+
+
+def test_the_bridge_reads_the_knobs_of_its_label() -> None:
+    service = yaml.safe_load(COMPOSE_FILE.read_text(encoding="utf-8"))["services"]["bridge"]
+    text = str({**service, "labels": {}})
+    assert [knob.variable for knob in KNOBS if knob.service == "bridge" and f"${{{knob.variable}}}" not in text] == []
 
 
 def test_volumes_are_kept_for_the_knobs_that_the_bootstrapper_compares() -> None:
@@ -148,5 +192,10 @@ def test_compose_is_told_the_whole_shape() -> None:
 def test_options_win_over_the_settings_and_memory_follows_the_heap() -> None:
     settings = shape.with_options(settings_with(), {"NODE_HEAP": "4g"}, size=None)
     assert (settings["NODE_HEAP"], settings["NODE_MEMORY"], settings["DATABASE"]) == ("4g", "5120m", "h2")
+    bridge = shape.with_options(settings_with(), {"BRIDGE_HEAP": "1g"}, size=None)
+    assert (bridge["BRIDGE_HEAP"], bridge["BRIDGE_MEMORY"]) == ("1g", "1408m")
+    left_open = shape.with_options(settings_with(), {"BRIDGE_RPC": "left-open"}, size=None)
+    assert (left_open["BRIDGE_HEAP"], left_open["BRIDGE_MEMORY"]) == ("384m", "2816m")
+    assert shape.with_options(left_open, {"BRIDGE_RPC": "shared"}, size=None)["BRIDGE_MEMORY"] == "768m"
     sized = shape.with_options(settings_with(), {"NODE_CORES": "2"}, size="medium")
     assert (sized["NODE_HEAP"], sized["NODE_CORES"]) == ("4g", "2")

@@ -20,7 +20,7 @@ def test_closed_load_with_more_users_than_the_bridge_admits_is_refused_with_the_
     check_admission(LoadOptions("iou", users=200), 200)
     with pytest.raises(LabError, match="--users: 201 is more than the 200 flows") as caught:
         check_admission(LoadOptions("iou", users=201), 200)
-    assert "BRIDGE_MAX_OUTSTANDING_FLOWS=201" in caught.value.remedy
+    assert "--outstanding 201 (BRIDGE_MAX_OUTSTANDING_FLOWS)" in caught.value.remedy
 
 
 def test_open_load_may_be_rejected_in_part_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.lab import shape
-from corda_lab.lab.settings import load_settings
+from corda_lab.lab import lifecycle, shape
+from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.runs import conditioning
 from corda_lab.runs import execute as runs_execute
 from corda_lab.runs.conditioning import Conditioned
-from corda_lab.runs.preflight import PreparedRun
+from corda_lab.runs.preflight import OUTSTANDING_MAX, PreparedRun
 from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import execute, lab, plan, store
 from corda_lab.sweeps.command import show_plan
@@ -105,6 +105,31 @@ def test_the_nodes_are_conditioned_after_every_start(tmp_path: Path, loads: Load
 def test_a_lab_that_is_kept_is_conditioned_once(tmp_path: Path, loads: Loads, fresh: str, starts: int) -> None:
     run_steps(*begin(tmp_path, f"{SWEEP}fresh: {fresh}\n"))
     assert (loads.seen.count("start"), loads.seen.count("condition")) == (starts, starts)
+
+
+def test_knobs_of_the_bridge_change_on_running_nodes_which_are_conditioned_once(
+    tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def restart(settings: Settings) -> None:
+        loads.seen.append(f"bridge {settings[OUTSTANDING_MAX]}")
+
+    monkeypatch.setattr(lifecycle, "restart_bridge", restart)
+    text = SWEEP.replace("{load.users: [1, 2]}", "{shape.outstanding: [50, 60], load.users: [1, 2]}")
+    run_steps(*begin(tmp_path, f"{text.replace('repeats: 3', 'repeats: 2')}fresh: shape\n"))
+    up, down = ["1 users", "2 users"], ["2 users", "1 users"]
+    assert loads.seen == ["start", "condition", *up, "bridge 60", *up, *down, "bridge 50", *down]
+
+
+def test_a_bridge_that_does_not_start_leads_to_a_new_lab(
+    tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Settings) -> None:
+        raise LabError("the bridge did not start", exit_code=1)
+
+    monkeypatch.setattr(lifecycle, "restart_bridge", fail)
+    text = SWEEP.replace("{load.users: [1, 2]}", "{shape.outstanding: [50, 60]}\nload: {users: 1}")
+    run_steps(*begin(tmp_path, f"{text.replace('repeats: 3', 'repeats: 1')}fresh: shape\n"))
+    assert loads.seen == ["start", "condition", "1 users", "start", "condition", "1 users"]
 
 
 def test_nothing_is_conditioned_if_the_file_says_so(tmp_path: Path, loads: Loads) -> None:

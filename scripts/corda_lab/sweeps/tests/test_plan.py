@@ -307,6 +307,36 @@ def test_the_lab_of_a_sweep_admits_its_largest_closed_load(tmp_path: Path, setti
     assert admitting(sweep_of(tmp_path, "workload: iou\nload: {users: 64}\n"), settings) is settings
 
 
+def test_a_limit_of_the_sweep_s_own_must_admit_its_closed_load(tmp_path: Path, settings: Settings) -> None:
+    load = "workload: iou\nvary: {shape.outstanding: [100, 400]}\n"
+    with pytest.raises(LabError, match=r"shape\.outstanding: --users: 300 is more than the 100 flows"):
+        steps_of(sweep_of(tmp_path, f"{load}load: {{users: 300}}\n"), settings)
+    with pytest.raises(LabError, match="150 is more than the 100 flows"):
+        steps_of(sweep_of(tmp_path, f"{load}load: {{users: 50}}\ncondition: {{load: {{users: 150}}}}\n"), settings)
+    opened = f"{load}load: {{arrivals: poisson, rate: 5, users: 300}}\ncondition: none\n"
+    assert len(steps_of(sweep_of(tmp_path, opened), settings)) == 2
+
+
+def test_steps_that_differ_in_knobs_of_the_bridge_share_a_lab(tmp_path: Path, settings: Settings) -> None:
+    live = "shape.outstanding: [100, 400], shape.attachment_max: [1m, 20m], shape.bridge_heap: [384m, 1g]"
+    steps = steps_of(sweep_of(tmp_path, f"workload: iou\nvary: {{{live}}}\n"), settings)
+    assert (len(steps), restarts(steps)) == (8, 1)
+    # Nodes keep what such connections have left in their memory.
+    left_open = steps_of(sweep_of(tmp_path, "workload: iou\nvary: {shape.rpc: [shared, left-open]}\n"), settings)
+    assert restarts(left_open) == 2
+
+
+def test_attachments_must_fit_through_the_bridge(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: attachment-send\nset: {megabytes: 50}\nload: {users: 1}\n"
+    remedy = "Start the lab with --attachment-max 48m --bridge-heap 384m."
+    with pytest.raises(LabError, match="50 MB are more than the bridge accepts") as caught:
+        steps_of(sweep_of(tmp_path, text), settings)
+    assert remedy in str(caught.value.problems[0])
+    shape = "shape: {attachment_max: 48m, bridge_heap: 384m}\n"
+    (step,) = steps_of(sweep_of(tmp_path, text + shape), settings)
+    assert plan.settings_of(step.variables, settings)["BRIDGE_MAX_ATTACHMENT_BYTES"] == "50331648"
+
+
 def test_open_load_keeps_the_limit(tmp_path: Path, settings: Settings) -> None:
     limited = settings.with_values({OUTSTANDING_MAX: "100"})
     opened = sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5, users: 300}\n")

@@ -7,6 +7,7 @@ import org.cordalab.bridge.config.BridgeConfig;
 import org.cordalab.bridge.config.ConfigException;
 import org.cordalab.bridge.http.BridgeServer;
 import org.cordalab.bridge.metrics.BridgeMetrics;
+import org.cordalab.bridge.node.LeftOpenConnections;
 import org.cordalab.bridge.node.NodeConnection;
 import org.cordalab.bridge.node.NodeGateway;
 import org.cordalab.bridge.node.RpcConnector;
@@ -41,7 +42,11 @@ public final class Main {
         if (stub.isPresent()) {
             return stub.get().gateways();
         }
-        var connector = new RpcConnector(config.rpcUser(), config.rpcPassword(), config.rpcConnections());
+        Optional<LeftOpenConnections> leftOpen = config.rpcLeftOpenMax().isPresent()
+                ? Optional.of(
+                        new LeftOpenConnections(config.rpcLeftOpenMax().getAsInt()))
+                : Optional.empty();
+        var connector = new RpcConnector(config.rpcUser(), config.rpcPassword(), config.rpcConnections(), leftOpen);
         return config.nodes().stream()
                 .<NodeGateway>map(address -> new NodeConnection(address, connector).start())
                 .toList();

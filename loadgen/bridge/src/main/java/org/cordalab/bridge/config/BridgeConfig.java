@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.regex.Pattern;
 
@@ -18,7 +19,9 @@ import java.util.regex.Pattern;
  * @param stubPlan file of the plan of stub nodes, which replace the nodes
  * @param rpcUser empty if there is a stub plan, like the password
  * @param allowedHosts hosts to which requests may be addressed, in addition to the loopback hosts; in lower case
- * @param rpcConnections number of RPC connections to each node
+ * @param rpcConnections number of RPC connections to each node that requests share
+ * @param rpcLeftOpenMax maximum number of RPC connections that are opened for a flow start each and left open, to all
+ *     nodes together; empty if flow starts share connections
  * @param maxOutstandingFlows maximum number of outstanding flows per node; by default 64 per core of this machine
  * @param maxBodyBytes largest request body that is read into memory
  * @param maxAttachmentBytes largest attachment that can be uploaded; Corda's RPC client holds several copies of it in
@@ -32,6 +35,7 @@ public record BridgeConfig(
         String rpcUser,
         String rpcPassword,
         int rpcConnections,
+        OptionalInt rpcLeftOpenMax,
         int port,
         Set<String> allowedHosts,
         int maxOutstandingFlows,
@@ -70,13 +74,14 @@ public record BridgeConfig(
     /** Omits the password. */
     @Override
     public String toString() {
-        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, rpcConnections=%d, port=%d, allowedHosts=%s, maxOutstandingFlows=%d,"
+        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, rpcConnections=%d, rpcLeftOpenMax=%s, port=%d, allowedHosts=%s, maxOutstandingFlows=%d,"
                         + " maxBodyBytes=%d, maxAttachmentBytes=%d, flowTimeout=%s, outcomeRetention=%s]")
                 .formatted(
                         nodes,
                         stubPlan,
                         rpcUser,
                         rpcConnections,
+                        rpcLeftOpenMax,
                         port,
                         allowedHosts,
                         maxOutstandingFlows,
@@ -102,6 +107,7 @@ public record BridgeConfig(
                     stubPlan.isPresent() ? "" : required("BRIDGE_RPC_USER"),
                     stubPlan.isPresent() ? "" : required("BRIDGE_RPC_PASSWORD"),
                     number("BRIDGE_RPC_CONNECTIONS", 1, 1, 16),
+                    rpcLeftOpenMax(),
                     number("BRIDGE_PORT", 8080, 0, 65_535),
                     hosts("BRIDGE_ALLOWED_HOSTS"),
                     number("BRIDGE_MAX_OUTSTANDING_FLOWS", standardOutstanding(), 1, MAX_OUTSTANDING),
@@ -123,6 +129,18 @@ public record BridgeConfig(
                 mistakes.add("BRIDGE_NODES and BRIDGE_STUB are both set, but stub nodes replace the nodes; unset one");
             }
             return plan;
+        }
+
+        private OptionalInt rpcLeftOpenMax() {
+            int max = number("BRIDGE_RPC_LEFT_OPEN_MAX", 1000, 1, 10_000);
+            return switch (value("BRIDGE_RPC")) {
+                case "", "shared" -> OptionalInt.empty();
+                case "left-open" -> OptionalInt.of(max);
+                default -> {
+                    mistakes.add("BRIDGE_RPC must be shared or left-open, but is \"%s\"".formatted(value("BRIDGE_RPC")));
+                    yield OptionalInt.empty();
+                }
+            };
         }
 
         private String value(String variable) {

@@ -126,6 +126,9 @@ final class OutcomeRoutes {
                                 ProblemType.NODE_UNAVAILABLE,
                                 "The connection broke before the node received the flow. Nothing was started.")
                         .clientId(run.clientId());
+            case FlowOutcome.NoConnection noConnection ->
+                throw new Problem(ProblemType.NO_RPC_CONNECTION, noConnection.why() + " Nothing was started.")
+                        .clientId(run.clientId());
             case FlowOutcome.Lost lost ->
                 throw (keepsClientIds(node)
                                 ? unknown(lost.why(), node, run.clientId())

@@ -32,6 +32,7 @@ public final class BridgeMetrics {
     private final Map<String, DoubleSupplier> inFlightLimit = new ConcurrentHashMap<>();
     private final Map<String, DoubleSupplier> ready = new ConcurrentHashMap<>();
     private final Map<String, DoubleSupplier> clientIdsToRemove = new ConcurrentHashMap<>();
+    private final Map<String, DoubleSupplier> rpcConnections = new ConcurrentHashMap<>();
 
     private final Counter started = counter("bridge_flows_started", "Flows handed to the node.", NODE, FLOW);
     private final Counter completed =
@@ -39,7 +40,8 @@ public final class BridgeMetrics {
     private final Counter failed = counter(
             "bridge_flows_failed",
             "Flows that did not complete: flow_exception (the flow threw), rejected (the node did not start it),"
-                    + " never_started (the connection broke before the node had it), lost (outcome unknown).",
+                    + " never_started (the connection broke before the node had it), no_connection (no RPC connection"
+                    + " could be opened for it), lost (outcome unknown).",
             NODE,
             FLOW,
             "reason");
@@ -65,6 +67,10 @@ public final class BridgeMetrics {
                 "bridge_client_ids_to_remove",
                 "Ended flows whose outcome the node keeps until the bridge removes it.",
                 clientIdsToRemove);
+        gauge(
+                "bridge_rpc_connections",
+                "RPC connections to the node that were opened and not closed again.",
+                rpcConnections);
         JvmMetrics.builder().register(registry);
     }
 
@@ -74,11 +80,13 @@ public final class BridgeMetrics {
             int inFlightLimit,
             DoubleSupplier inFlight,
             DoubleSupplier ready,
-            DoubleSupplier clientIdsToRemove) {
+            DoubleSupplier clientIdsToRemove,
+            DoubleSupplier rpcConnections) {
         this.inFlightLimit.put(node, () -> inFlightLimit);
         this.inFlight.put(node, inFlight);
         this.ready.put(node, ready);
         this.clientIdsToRemove.put(node, clientIdsToRemove);
+        this.rpcConnections.put(node, rpcConnections);
     }
 
     /** Returns the metrics of one flow on one node. Its counters are exported as 0 from now on. */

@@ -83,6 +83,12 @@ public final class NodeConnection implements NodeGateway {
     }
 
     @Override
+    public int rpcConnections() {
+        RpcSession current = session;
+        return (current == null ? 0 : current.connections()) + connector.leftOpen(address);
+    }
+
+    @Override
     public PartyDirectory parties() {
         return parties;
     }

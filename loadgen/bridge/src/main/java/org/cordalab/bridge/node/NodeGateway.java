@@ -15,6 +15,9 @@ public interface NodeGateway extends AutoCloseable {
     /** Returns what the node reported when it was last connected; empty if it was never reached. */
     Optional<NodeProfile> profile();
 
+    /** Returns the number of RPC connections to the node that were opened and not closed again. */
+    int rpcConnections();
+
     /** Returns the parties that the node knows; an empty directory if the node was never reached. */
     PartyDirectory parties();
 

@@ -23,6 +23,7 @@ public interface NodeSession {
      * Starts a flow, or attaches to the flow that was started earlier with this client id.
      *
      * @param clientId ignored if the node does not support client ids
+     * @throws NoConnectionException if every start has a connection of its own, and none could be opened
      */
     StartedFlow start(String clientId, FlowCall call);
 

@@ -53,6 +53,11 @@ final class RpcConnections {
         return ops.getFirst();
     }
 
+    /** Returns the number of connections. */
+    int count() {
+        return all.size();
+    }
+
     /** Returns the platform version of the node. */
     int platformVersion() {
         return all.getFirst().getServerProtocolVersion();

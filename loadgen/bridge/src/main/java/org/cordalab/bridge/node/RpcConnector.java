@@ -1,5 +1,8 @@
 package org.cordalab.bridge.node;
 
+import java.util.Optional;
+import java.util.function.Supplier;
+import net.corda.core.messaging.CordaRPCOps;
 import org.cordalab.bridge.config.NodeAddress;
 
 /** Logs in to nodes, for both the bridge and its benchmark. */
@@ -8,15 +11,25 @@ public final class RpcConnector {
     private final String user;
     private final String password;
     private final int connections;
+    private final Optional<LeftOpenConnections> leftOpen;
     private final RpcClient client = new CordaRpcClient();
 
     /**
-     * @param connections number of connections of each login
+     * @param connections number of connections of each login, which all requests share
      */
     public RpcConnector(String user, String password, int connections) {
+        this(user, password, connections, Optional.empty());
+    }
+
+    /**
+     * @param connections number of connections of each login
+     * @param leftOpen holds the connections of flow starts; empty: flow starts share those of the login
+     */
+    public RpcConnector(String user, String password, int connections, Optional<LeftOpenConnections> leftOpen) {
         this.user = user;
         this.password = password;
         this.connections = connections;
+        this.leftOpen = leftOpen;
     }
 
     /**
@@ -27,6 +40,18 @@ public final class RpcConnector {
      */
     RpcSession connect(NodeAddress node) {
         var opened = RpcConnections.open(connections, () -> client.connect(node, user, password));
-        return new RpcSession(node.name(), client, opened);
+        return new RpcSession(node.name(), client, opened, forStarts(node, opened));
+    }
+
+    private Supplier<CordaRPCOps> forStarts(NodeAddress node, RpcConnections shared) {
+        return leftOpen.<Supplier<CordaRPCOps>>map(each -> () -> each.open(
+                                node.name(), () -> client.connect(node, user, password))
+                        .getProxy())
+                .orElse(shared::next);
+    }
+
+    /** Returns the number of connections to a node that were left open. */
+    int leftOpen(NodeAddress node) {
+        return leftOpen.map(each -> each.count(node.name())).orElse(0);
     }
 }

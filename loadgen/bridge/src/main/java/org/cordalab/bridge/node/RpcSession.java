@@ -68,6 +68,8 @@ final class RpcSession implements NodeSession {
     private final RpcConnections connections;
     /** For everything that is rare. Calls of flows take turns over all connections. */
     private final CordaRPCOps ops;
+    /** Supplies the operations of the connection on which the next flow starts. */
+    private final Supplier<CordaRPCOps> forStarts;
 
     private final CountDownLatch broken = new CountDownLatch(1);
     /** Pending results. The client library does not promise to complete all of them when a connection is closed. */
@@ -75,11 +77,17 @@ final class RpcSession implements NodeSession {
 
     private final Callers callers = new Callers();
 
-    RpcSession(String node, RpcClient client, RpcConnections connections) {
+    RpcSession(String node, RpcClient client, RpcConnections connections, Supplier<CordaRPCOps> forStarts) {
         this.node = node;
         this.client = client;
         this.connections = connections;
         this.ops = connections.first();
+        this.forStarts = forStarts;
+    }
+
+    /** Returns the number of connections that all requests share. */
+    int connections() {
+        return connections.count();
     }
 
     /** Asks the node about itself. */
@@ -179,12 +187,12 @@ final class RpcSession implements NodeSession {
         if (!supportsClientIds()) {
             return startWithoutClientId(call);
         }
-        return started(call(() -> client.start(connections.next(), clientId, call)));
+        return started(call(() -> client.start(forStarts.get(), clientId, call)));
     }
 
     @Override
     public StartedFlow startWithoutClientId(FlowCall call) {
-        return started(call(() -> connections.next().startFlowDynamic(call.flowClass(), call.argumentArray())));
+        return started(call(() -> forStarts.get().startFlowDynamic(call.flowClass(), call.argumentArray())));
     }
 
     @Override

@@ -20,6 +20,7 @@ public enum ProblemType {
     INTERNAL_ERROR("internal-error", 500, "The bridge failed"),
     FLOW_FAILED("flow-failed", 502, "The flow failed"),
     NODE_UNAVAILABLE("node-unavailable", 503, "The node cannot be reached"),
+    NO_RPC_CONNECTION("no-rpc-connection", 503, "No RPC connection can be opened for the flow"),
     OUTCOME_UNKNOWN("outcome-unknown", 504, "The outcome of the flow is unknown");
 
     private static final String URN_PREFIX = "urn:corda-lab:problem:";

@@ -34,6 +34,13 @@ public sealed interface FlowOutcome {
     record NeverStarted() implements FlowOutcome {}
 
     /**
+     * No RPC connection could be opened for the flow. Nothing has happened at the node.
+     *
+     * @param why a sentence
+     */
+    record NoConnection(String why) implements FlowOutcome {}
+
+    /**
      * It is unknown whether the flow ran.
      *
      * @param why a sentence

@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
 import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.metrics.BridgeMetrics.FlowMetrics;
+import org.cordalab.bridge.node.NoConnectionException;
 import org.cordalab.bridge.node.NodeGateway;
 import org.cordalab.bridge.node.NodeSession;
 import org.cordalab.bridge.node.NodeUnavailableException;
@@ -35,6 +36,9 @@ public final class FlowRun {
 
     /** Released at the end, because arguments may be large and ended runs are kept for an hour. */
     private volatile FlowCall call;
+
+    /** Whether the run only checks from now on whether the node has the flow. */
+    private boolean startIsOver;
 
     private volatile String flowId;
     private volatile long rpcNanos;
@@ -143,6 +147,8 @@ public final class FlowRun {
 
     /** Starts the flow and waits for its outcome, without a time limit. */
     FlowOutcome follow() throws InterruptedException {
+        // From the first attempt to start the flow that broke off, only the node knows whether it has the flow.
+        boolean mayBeStarted = false;
         while (true) {
             Optional<NodeSession> session = gateway.awaitSession();
             if (session.isEmpty()) {
@@ -155,10 +161,16 @@ public final class FlowRun {
                 }
                 flowId = started.get().flowId();
                 return completed(started.get().result().get());
+            } catch (NoConnectionException e) {
+                if (!mayBeStarted) {
+                    return new FlowOutcome.NoConnection(e.getMessage());
+                }
+                startIsOver = true;
             } catch (NodeUnavailableException e) {
                 if (!session.get().supportsClientIds()) {
                     return withoutClientId();
                 }
+                mayBeStarted = true;
                 session.get().discard(e);
             } catch (ExecutionException e) {
                 if (!(e.getCause() instanceof NodeUnavailableException)) {
@@ -174,7 +186,7 @@ public final class FlowRun {
     }
 
     private Optional<StartedFlow> attach(NodeSession session) {
-        if (flowId != null || nanoTime.getAsLong() - startUntil > 0) {
+        if (flowId != null || startIsOver || nanoTime.getAsLong() - startUntil > 0) {
             return session.reattach(clientId);
         }
         long rpcBeganAt = nanoTime.getAsLong();

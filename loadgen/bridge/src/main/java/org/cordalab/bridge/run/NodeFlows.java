@@ -84,7 +84,12 @@ public final class NodeFlows implements AutoCloseable {
                 .executor(Runnable::run)
                 .build();
         metrics.watchNode(
-                gateway.name(), maxOutstanding, this::outstanding, () -> gateway.ready() ? 1 : 0, cleaner::queued);
+                gateway.name(),
+                maxOutstanding,
+                this::outstanding,
+                () -> gateway.ready() ? 1 : 0,
+                cleaner::queued,
+                gateway::rpcConnections);
         cleaner.start();
     }
 
@@ -210,6 +215,9 @@ public final class NodeFlows implements AutoCloseable {
             case FlowOutcome.NeverStarted neverStarted -> {
                 // Nothing has happened, so a repeated start is a first start.
             }
+            case FlowOutcome.NoConnection noConnection -> {
+                // The same.
+            }
         }
     }
 
@@ -295,6 +303,7 @@ public final class NodeFlows implements AutoCloseable {
             case FlowOutcome.Completed completed -> flowMetrics.completed(completed.flowNanos());
             case FlowOutcome.Failed failed -> flowMetrics.failed(failed.accepted() ? "flow_exception" : "rejected");
             case FlowOutcome.NeverStarted neverStarted -> flowMetrics.failed("never_started");
+            case FlowOutcome.NoConnection noConnection -> flowMetrics.failed("no_connection");
             case FlowOutcome.Lost lost -> flowMetrics.failed("lost");
         }
     }

@@ -94,6 +94,12 @@ final class StubNode implements NodeGateway, NodeSession {
         return Optional.of(profile);
     }
 
+    /** Returns 0: there is nothing to connect to. */
+    @Override
+    public int rpcConnections() {
+        return 0;
+    }
+
     @Override
     public PartyDirectory parties() {
         return parties;

@@ -31,6 +31,7 @@ class BridgeConfigTest {
         assertThat(config.port()).isEqualTo(8080);
         assertThat(config.allowedHosts()).isEmpty();
         assertThat(config.rpcConnections()).isEqualTo(1);
+        assertThat(config.rpcLeftOpenMax()).isEmpty();
         assertThat(config.maxOutstandingFlows())
                 .isEqualTo(64 * Runtime.getRuntime().availableProcessors());
         assertThat(config.maxBodyBytes()).isEqualTo(1_048_576);
@@ -47,6 +48,19 @@ class BridgeConfigTest {
     }
 
     @Test
+    void leavesRpcConnectionsOpenOnlyIfAskedTo() {
+        environment.put("BRIDGE_RPC_LEFT_OPEN_MAX", "300");
+        environment.put("BRIDGE_RPC", "shared");
+        assertThat(BridgeConfig.fromEnvironment(environment).rpcLeftOpenMax()).isEmpty();
+
+        environment.put("BRIDGE_RPC", "left-open");
+        assertThat(BridgeConfig.fromEnvironment(environment).rpcLeftOpenMax()).hasValue(300);
+
+        environment.remove("BRIDGE_RPC_LEFT_OPEN_MAX");
+        assertThat(BridgeConfig.fromEnvironment(environment).rpcLeftOpenMax()).hasValue(1000);
+    }
+
+    @Test
     void namesEveryMistakeAtOnce() {
         environment.put("BRIDGE_NODES", "PartyA=partya:10003,PartyB,partya=other:1,PartyC=c:99999");
         environment.put("BRIDGE_RPC_PASSWORD", " ");
@@ -54,6 +68,8 @@ class BridgeConfigTest {
         environment.put("BRIDGE_ALLOWED_HOSTS", "bridge,http://Lab:8080");
         environment.put("BRIDGE_MAX_OUTSTANDING_FLOWS", "0");
         environment.put("BRIDGE_OUTCOME_RETENTION_SECONDS", "1h");
+        environment.put("BRIDGE_RPC", "closed");
+        environment.put("BRIDGE_RPC_LEFT_OPEN_MAX", "0");
 
         assertThat(mistakes())
                 .containsExactlyInAnyOrder(
@@ -64,6 +80,8 @@ class BridgeConfigTest {
                         "BRIDGE_PORT must be a whole number from 0 to 65535, but is \"http\"",
                         "BRIDGE_ALLOWED_HOSTS: \"http://Lab:8080\" must be a host name without scheme and port",
                         "BRIDGE_MAX_OUTSTANDING_FLOWS must be a whole number from 1 to 100000, but is \"0\"",
+                        "BRIDGE_RPC must be shared or left-open, but is \"closed\"",
+                        "BRIDGE_RPC_LEFT_OPEN_MAX must be a whole number from 1 to 10000, but is \"0\"",
                         "BRIDGE_OUTCOME_RETENTION_SECONDS must be a whole number from 1 to 604800, but is \"1h\"");
     }
 

@@ -18,6 +18,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.stream.StreamSupport;
 import net.corda.core.flows.FlowException;
 import org.cordalab.bridge.json.Json;
+import org.cordalab.bridge.node.NoConnectionException;
 import org.cordalab.bridge.problem.ProblemType;
 import org.cordalab.bridge.run.FakeNode;
 import org.junit.jupiter.api.AfterEach;
@@ -152,6 +153,19 @@ class BridgeServerTest {
                 ProblemType.NODE_UNAVAILABLE);
         assertThat(get("/health/ready").statusCode()).isEqualTo(503);
         assertThat(get("/health/live").statusCode()).isEqualTo(200);
+    }
+
+    @Test
+    void answers503IfNoConnectionCanBeOpenedForAFlow() throws Exception {
+        node.onStart((id, call) -> new NoConnectionException("3 RPC connections have been left open."));
+
+        JsonNode problem = problem(post(FLOWS, start("c1", IOU)).get(), ProblemType.NO_RPC_CONNECTION);
+
+        assertThat(problem.get("detail").textValue())
+                .isEqualTo("3 RPC connections have been left open. Nothing was started.");
+        assertThat(problem.get("clientId").textValue()).isEqualTo("c1");
+        assertThat(node.startedIds()).isEmpty();
+        assertThat(get("/health/ready").statusCode()).isEqualTo(200);
     }
 
     @ParameterizedTest

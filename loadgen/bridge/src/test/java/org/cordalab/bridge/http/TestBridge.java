@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.cordalab.bridge.BridgedNode;
@@ -67,6 +68,7 @@ final class TestBridge implements AutoCloseable {
                 "user",
                 "password",
                 1,
+                OptionalInt.empty(),
                 0,
                 Set.of(ALLOWED_HOST),
                 maxOutstanding,

@@ -150,6 +150,11 @@ public final class FakeNode implements NodeGateway {
     }
 
     @Override
+    public int rpcConnections() {
+        return session().isPresent() ? 1 : 0;
+    }
+
+    @Override
     public PartyDirectory parties() {
         return parties;
     }

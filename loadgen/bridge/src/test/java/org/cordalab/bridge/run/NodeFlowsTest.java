@@ -19,6 +19,7 @@ import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.flow.TestParties;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.metrics.BridgeMetrics;
+import org.cordalab.bridge.node.NoConnectionException;
 import org.cordalab.bridge.node.NodeUnavailableException;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
@@ -171,6 +172,60 @@ class NodeFlowsTest {
 
         assertThat(run.await(LONG).orElseThrow()).isInstanceOf(FlowOutcome.Completed.class);
         assertThat(node.startedIds()).containsExactly("c1");
+    }
+
+    @Test
+    void saysSoWhenNoConnectionCouldBeOpenedForAStart() throws InterruptedException {
+        flows = connected();
+        node.onStart((id, call) -> new NoConnectionException("no place"));
+
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
+
+        assertThat(run.await(LONG)).contains(new FlowOutcome.NoConnection("no place"));
+        assertThat(node.startedIds()).isEmpty();
+        assertThat(flows.outstanding()).isZero();
+        assertThat(
+                        metric(
+                                "bridge_flows_failed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\",reason=\"no_connection\"}"))
+                .isEqualTo("1.0");
+    }
+
+    @Test
+    void startsARepeatedFlowForWhichNoConnectionCouldBeOpenedBefore() throws InterruptedException {
+        flows = connected();
+        node.onStart((id, call) -> new NoConnectionException("no place"));
+        flows.start(iou(1), Optional.of("c1"), LONG).await(LONG);
+        node.onStart((id, call) -> null);
+
+        assertThat(ended(Optional.of("c1")).outcome().orElseThrow()).isInstanceOf(FlowOutcome.Completed.class);
+    }
+
+    @Test
+    void asksTheNodeIfAnEarlierAttemptMayHaveStartedTheFlow() throws InterruptedException {
+        flows = connected();
+        var attempted = new CountDownLatch(1);
+        // The node has the flow, but the connection breaks before it can say so.
+        node.onStart((id, call) -> {
+            node.withEndedFlows(id);
+            node.onStart((sameId, sameCall) -> new NoConnectionException("no place"));
+            attempted.countDown();
+            return new NodeUnavailableException("broken");
+        });
+
+        FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
+        attempted.await();
+        node.connect();
+
+        assertThat(run.await(LONG).orElseThrow()).isInstanceOf(FlowOutcome.Completed.class);
+    }
+
+    @Test
+    void showsTheNumberOfRpcConnections() {
+        flows = connected();
+        assertThat(metric("bridge_rpc_connections{node=\"PartyA\"}")).isEqualTo("1.0");
+
+        node.disconnect();
+        assertThat(metric("bridge_rpc_connections{node=\"PartyA\"}")).isEqualTo("0.0");
     }
 
     @Test
