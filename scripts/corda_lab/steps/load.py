@@ -473,6 +473,20 @@ def with_limit(options: LoadOptions, given: Collection[str]) -> LoadOptions:
     return replace(options, **attributes_of({name: value for name, value in own.items() if name not in given}))
 
 
+def burst_words(load: LoadEntry) -> str:
+    """``10 bursts of 70 requests within 1 s, rest 5 s``: a load of bursts."""
+    pool = "" if load.pool is None or load.pool >= load.users else f", at most {load.pool} in flight"
+    rest = f", rest {load.rest_seconds:g} s" if (load.bursts or 0) > 1 else ""
+    bursts, requests = plural(load.bursts or 0, "burst"), plural(load.users, "request")
+    return f"{bursts} of {requests} within {load.within_seconds:g} s{pool}{rest}"
+
+
+def flows_words(load: LoadEntry) -> str:
+    """``400 flows after 2``: the number of flows after which a closed load ends."""
+    after = f" after {load.flows_after:,}" if load.flows_after else ""
+    return plural(load.flows or 0, "flow") + after
+
+
 def check_options(options: LoadOptions) -> None:
     """Check the options of a load. Raises LabError for the first problem."""
     for option in LOAD_OPTIONS.values():
