@@ -6,6 +6,7 @@ number of rows; only a burst that the end of the load has cut off has fewer.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -126,6 +127,26 @@ def _scaled(part: PartValues, factor: float) -> PartValues:
             "throughput_states_per_second": None if states is None else states * factor,
         }
     )
+
+
+@dataclass(frozen=True)
+class ClockMeans:
+    """The means over the bursts of a step on one clock. They are None if nothing is known on it."""
+
+    name: str
+    total_seconds: float | None
+    throughput_per_second: float | None
+    latency_mean_ms: float | None
+
+
+CLOCKS = {"generator": "", "RPC client": "rpc_", "node": "node_"}
+"""The clocks on which a burst is timed, and how the names of their fields in ``BurstEntry`` begin."""
+
+
+def clocks_of(values: BurstsEntry) -> list[ClockMeans]:
+    """The means over the bursts on each clock."""
+    fields = ("total_seconds", "throughput_per_second", "latency_mean_ms")
+    return [ClockMeans(name, *(values.mean(prefix + field) for field in fields)) for name, prefix in CLOCKS.items()]
 
 
 def generator_was_limit(values: BurstsEntry) -> Reason | None:
