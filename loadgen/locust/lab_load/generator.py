@@ -300,7 +300,7 @@ class Generator:
         self._end_early()
 
     def _end_early(self) -> None:
-        """End a run that is done. End a headless one if the stop file exists, or if all requests fail in the same way."""
+        """End a run that is done; a headless one if the stop file exists, or if all requests fail in the same way."""
         run = self.run
         if run.is_stopping or not (self._headless or run.is_done):
             return

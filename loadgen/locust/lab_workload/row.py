@@ -34,7 +34,7 @@ class Row(TypedDict):
 
 
 class Drop(TypedDict):
-    """One arrival of open load or of a burst that was never sent. ``intended_at`` is its intended start in Unix seconds."""
+    """One arrival that was never sent. ``intended_at`` is its intended start in Unix seconds."""
 
     worker: int
     intended_at: float

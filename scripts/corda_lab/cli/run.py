@@ -68,8 +68,9 @@ def _show_throughput(step: "StepEntry") -> None:
         f"{step.throughput_per_second:.2f} flows/s {over}" + ("" if states is None else f", {states:.2f} states/s"),
     )
     if step.total_seconds is not None:
-        in_node = "" if step.node_latency_ms is None else f", {_ms(step.node_latency_ms.mean)} of it in the node"
-        line("flows", f"{flows_words(step.load)} in {step.total_seconds:.2f} s, mean {_ms(step.latency_ms.mean)}{in_node}")
+        mean, node = step.latency_ms.mean, step.node_latency_ms
+        in_node = "" if node is None else f", {_ms(node.mean)} of it in the node"
+        line("flows", f"{flows_words(step.load)} in {step.total_seconds:.2f} s, mean {_ms(mean)}{in_node}")
     if bursts is None:
         return
     line("bursts", f"{burst_words(step.load)}; means on three clocks:")

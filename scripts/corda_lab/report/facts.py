@@ -48,7 +48,7 @@ def environment_facts(environment: Environment) -> list[tuple[str, str]]:
 
 
 def load_facts(load: LoadEntry) -> str:
-    """``closed, 8 users, pacing 0 s, seed 1``; for open load the arrivals, the rate and the pool; for bursts their size."""
+    """``closed, 8 users, pacing 0 s, seed 1``; for open load the arrivals, rate and pool; for bursts their size."""
     by = f", {load.workers} workers" if load.workers else ""
     if load.model == "open":
         return (

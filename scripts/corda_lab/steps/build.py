@@ -163,7 +163,7 @@ def warm_up_found(options: LoadOptions, times: list[float], started_at: float, s
 
 
 def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: RunEnd) -> PrecisionEntry:
-    """The entry ``precision`` of a step: how precisely its own mean throughput is known. For bursts, it is not known."""
+    """The entry ``precision`` of a step: how precisely its own mean throughput is known. For bursts, it is not."""
     if options.is_burst:
         return PrecisionEntry(wanted=None, reached=None, ended_early=False)
     stopping = options.stopping

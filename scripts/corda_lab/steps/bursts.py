@@ -1,4 +1,4 @@
-"""The values of bursts: how long each took and how fast it was, on the clocks of the generator, the bridge and the node.
+"""The values of bursts: how long each took and how fast it was, on the clocks of generator, bridge and node.
 
 The requests of a burst start evenly spread over a short time. A burst ends when the last of them has ended, and the
 next begins after a rest. So the rows belong to the bursts in the order of their intended starts, each with the same

@@ -27,8 +27,8 @@ class Conditioning:
         """The load, which lasts until its throughput is steady and the nodes are not cold any more, or to its limit.
 
         Half of a short limit is its window. The throughput of open load is that of its arrivals, which does not show
-        whether the nodes are warm. So open load lasts as long as it may. In place of bursts, and of load that ends after
-        a number of flows, there is closed load that goes on.
+        whether the nodes are warm. So open load lasts as long as it may. In place of bursts, and of load that ends
+        after a number of flows, there is closed load that goes on.
         """
         options, window = self.options.endless, min(WINDOW_SECONDS, self.seconds_max // 2)
         least = max(1.0, (self.seconds_max if options.is_open else self.seconds_min) - window)

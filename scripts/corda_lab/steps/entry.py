@@ -290,8 +290,8 @@ class OpenLoadEntry(Entry):
 class BurstEntry(Entry):
     """One burst, on three clocks. See ``steps.bursts``. Times of a clock on which nothing is known are None.
 
-    ``started_at`` is its first intended start, in unix seconds. ``last_started_seconds`` is the time from it to the last
-    real start, ``total_seconds`` that to the last end, both at the generator.
+    ``started_at`` is its first intended start, in unix seconds. ``last_started_seconds`` is the time from it to the
+    last real start, ``total_seconds`` that to the last end, both at the generator.
     """
 
     started_at: float
@@ -549,7 +549,7 @@ class StepEntry(RequestValues):
     bursts: BurstsEntry | None = None
     """None unless the requests start in bursts."""
     total_seconds: float | None = None
-    """From the first start to the last end of the flows that are measured; None unless the load ends after ``flows``."""
+    """From the first start to the last end of the flows that are measured; None unless the load has ``flows``."""
     node_latency_ms: Distribution | None = None
     """Time in the node of the flows in the window, from the creation to the end of each; None without stage rows."""
     resolved: ResolvedEntry = ResolvedEntry()

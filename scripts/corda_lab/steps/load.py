@@ -116,8 +116,8 @@ class LoadOptions:
 
     In closed load (``arrivals`` is "closed"), each of the ``users`` has one request in flight. In open load, requests
     start at the intended times of a schedule of ``rate`` per second, and ``users`` is the size of the pool: the maximum
-    number of requests in flight. In a burst, ``users`` requests start evenly spread over ``within_seconds``, of which at
-    most ``pool`` are in flight; there are ``bursts`` of them, with a rest of at least ``rest_seconds`` in between.
+    number of requests in flight. In a burst, ``users`` requests start evenly spread over ``within_seconds``, of which
+    at most ``pool`` are in flight; there are ``bursts`` of them, with a rest of at least ``rest_seconds`` in between.
 
     Bursts end after a number of requests, and so does closed load with ``flows``. Such a load has no warm-up, and its
     duration is only a limit.
@@ -143,8 +143,8 @@ class LoadOptions:
         float,
         LoadOption(
             kind=Kind.DURATION,
-            help="Length of the measuring window, which follows the warm-up: 60s, 2m. The longest time of a load that ends "
-            "after a number of flows, for which the default is 1h.",
+            help="Length of the measuring window, which follows the warm-up: 60s, 2m. The longest time of a load that "
+            "ends after a number of flows, for which the default is 1h.",
             at_least=1,
             is_swept=False,
         ),

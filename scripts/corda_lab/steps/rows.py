@@ -250,7 +250,7 @@ def failures_by_kind(rows: pl.DataFrame, outcome: Outcome) -> list[FailureKind]:
     return grouped_errors(FailureKind(**message) for message in messages.to_dicts())
 
 
-def counts_by_outcome(rows: pl.DataFrame) -> dict[Outcome, int]:
+def counts_by_outcome(rows: pl.DataFrame) -> dict[str, int]:
     """The number of rows by outcome."""
     found = dict(rows["outcome"].value_counts().iter_rows())
     return {name: found.get(name, 0) for name in OUTCOMES}

@@ -52,7 +52,7 @@ def test_bursts_are_told_on_three_clocks(
 ) -> None:
     text = printed(stored_burst_run(pool=5), capsys)
     assert re.search(r"throughput +\d+\.\d\d flows/s within a burst", text)
-    assert "bursts       4 bursts of 20 requests within 1 s, at most 5 in flight, rest 5 s; means on three clocks:" in text
+    assert "bursts       4 bursts of 20 requests within 1 s, at most 5 in flight, rest 5 s; means on" in text
     for clock in ("generator", "RPC client", "node"):
         assert re.search(rf" {clock}: \d\.\d\d s, \d+\.\d\d flows/s, latency \d+ ms", text), clock
     assert "from the intended start p50" in text
