@@ -357,7 +357,7 @@ class LoadOptions:
         if not self.is_counted:
             return self
         users = min(self.places, LoadOptions.users) if self.is_burst else self.users
-        own = {option.attribute: getattr(LoadOptions, option.attribute) for option in _COUNTED}
+        own = {option.attribute: getattr(LoadOptions, option.attribute) for option in COUNTED_OPTIONS}
         return replace(self, arrivals="closed", users=users, **own)
 
     @property
@@ -414,7 +414,7 @@ def _declared() -> Mapping[str, LoadOption]:
 LOAD_OPTIONS = _declared()
 """All options of a load by name, in the order of help and printed commands."""
 
-_COUNTED = tuple(
+COUNTED_OPTIONS = tuple(
     option for option in LOAD_OPTIONS.values() if option.model == "burst" or option.name in ("flows", "flows_after")
 )
 """The options of loads that end after a number of flows."""
