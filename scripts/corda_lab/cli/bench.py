@@ -27,8 +27,8 @@ REPEATS_OPTIONS = tuple(
     for name, option in LOAD_OPTIONS.items()
     if name != "name" and option not in COUNTED_OPTIONS
 )
-"""Load options of ``bench repeats``: those of ``run``, except the name, and numbers of flows, since its loads end after a
-time. The nodes are warm before the first repeat."""
+"""Load options of ``bench repeats``: those of ``run``, except the name. Its loads end after a time. The nodes are warm
+before the first repeat."""
 
 KILLS_OPTIONS = (
     replace(LOAD_OPTIONS["users"], default=8),
