@@ -199,6 +199,10 @@ def run(
     Example: `scripts/lab run iou --users 40 --duration 2m --warm-up 30s --condition`
 
     Open load: `scripts/lab run iou --arrivals poisson --rate 5 --users 100`
+
+    Bursts: `scripts/lab run iou --arrivals burst --users 70 --within 1s --bursts 10`
+
+    A number of flows: `scripts/lab run settlement --users 1 --flows 20 --flows-after 2`
     """
     from corda_lab.runs import conditioning
 
