@@ -11,6 +11,7 @@ from corda_lab.results import stored
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import reason, sentences
 from corda_lab.steps.rows import Window, counted, read_rows, span
+from corda_lab.steps.validity import invalidity
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import changed
 
@@ -67,7 +68,7 @@ def test_a_load_by_time_never_runs_out_of_it(stored_run: Callable[..., Path]) ->
     step = step_of(stored_run())
     assert step.load.flows_max is None
     assert step.total_seconds is None
-    assert changed(step, {"generator.exit_reason": "out_of_time"}).validity.valid
+    assert invalidity(changed(step, {"generator.exit_reason": "out_of_time"})) == []
 
 
 def test_flows_count_in_the_order_of_their_starts(tmp_path: Path) -> None:
