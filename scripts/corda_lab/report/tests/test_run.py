@@ -95,6 +95,11 @@ def test_bursts_without_stage_rows_have_a_report_too(stored_burst_run: Callable[
     assert table.count("–") == 5 * 3
 
 
+def test_a_single_burst_of_a_second_has_a_report(stored_burst_run: Callable[..., Path]) -> None:
+    text = without_scripts((stored_burst_run(bursts=1) / "report.html").read_text(encoding="utf-8"))
+    assert "1 burst of 20 requests within 1 s on PartyA with PartyB took 1.00 s and achieved" in text
+
+
 def test_a_load_that_ends_after_a_number_of_flows_says_so(stored_counted_run: Callable[..., Path]) -> None:
     text = without_scripts((stored_counted_run() / "report.html").read_text(encoding="utf-8"))
     assert "5 flows first; measuring window 4 s, from the first start to the last end" in text
