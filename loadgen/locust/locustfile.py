@@ -1,4 +1,4 @@
-"""The locustfile: runs a workload. In closed load, every user has one flow in flight; in open load, users are the pool.
+"""The locustfile: runs a workload. In closed load, every user has one flow in flight; otherwise, users are the pool.
 
 ``docs/workloads.md`` describes workloads. The arguments are declared in ``lab_load/locust_arguments.py``.
 """
@@ -38,7 +38,7 @@ def attach_generator(environment, **_):
 
 
 class FlowUser(FastHttpUser):
-    """Starts flows one after another: in closed load when the last has ended, in open load when an arrival is due."""
+    """Starts flows one after another: in closed load when the last has ended, otherwise when an arrival is due."""
 
     host = SETTINGS.bridge_url
     concurrency = 1
@@ -73,12 +73,12 @@ class FlowUser(FastHttpUser):
         return super().stop(force)
 
     def wait_time(self):
-        """Return the pause until the next start: from the pacing, or as the last answer requested. 0 in open load."""
+        """Return the pause until the next start: from the pacing, or as the last answer requested. 0 with a pool."""
         return max(self._pace(self), self._pause_seconds)
 
     @task
     def start_flow(self):
-        if self._leaving or self._run.is_stopping:
+        if self._leaving or not self._run.may_begin:
             raise StopUser
         if self._place is None:
             self._send(None)

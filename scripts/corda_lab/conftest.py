@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from corda_lab.steps.counts import Counts
-from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.load import LoadOptions, with_limit
 from corda_lab.steps.plan import LoadPart
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import plan_of, store
@@ -54,6 +55,33 @@ def stored_open_run(tmp_path: Path) -> Callable[..., Path]:
         return store(tmp_path, plan_of(options), simulated, end, drops=drops)
 
     return opened
+
+
+@pytest.fixture
+def stored_burst_run(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that stores a simulated run of bursts of 20 requests, 50 ms each, and returns its folder."""
+
+    def burst(*, bursts: int = 4, pool: int | None = None, exit_reason: str = "completed", **about: Any) -> Path:
+        simulated = simulation.burst_rows(20, bursts, simulation.fixed(0.05), pool=pool)
+        asked = LoadOptions("iou", 20, arrivals="burst", bursts=bursts, pool=pool)
+        options = with_limit(asked, ())
+        end = simulation.counted_end(simulated, options.places, exit_reason)
+        return store(tmp_path, plan_of(options), simulated, end, **about)
+
+    return burst
+
+
+@pytest.fixture
+def stored_counted_run(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that stores a simulated run of 40 flows after 5, 100 ms each, and returns its folder."""
+
+    def counted(*, users: int = 1, exit_reason: str = "completed", **about: Any) -> Path:
+        simulated = simulation.closed_rows(users, 4.45, simulation.fixed(0.1))[:45]
+        options = with_limit(LoadOptions("iou", users, flows=40, flows_after=5), ())
+        end = simulation.counted_end(simulated, users, exit_reason)
+        return store(tmp_path, plan_of(options), simulated, end, **about)
+
+    return counted
 
 
 @pytest.fixture

@@ -91,6 +91,28 @@ def test_workers_reach_their_master_whatever_the_name_of_the_run(lab: Lab) -> No
     assert polars.read_parquet(lab.results()[-1] / "requests.parquet")["worker"].n_unique() == 2
 
 
+def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
+    burst = ("--arrivals", "burst", "--users", "6", "--bursts", "2", "--rest", "1s")
+    lab.succeed("run", "iou", *burst, "--name", "e2e-burst")
+    step = json.loads((lab.results()[-1] / "steps.json").read_text())["steps"][0]
+    assert step["counts"]["agree"], step["counts"]["disagreements"]
+    assert [one["ok"] for one in step["bursts"]["bursts"]] == [6, 6]
+    for one in step["bursts"]["bursts"]:
+        assert 0 < one["node_latency_mean_ms"] <= one["rpc_latency_mean_ms"] <= one["latency_mean_ms"]
+        assert 0 < one["node_total_seconds"] <= one["total_seconds"]
+    rows = polars.read_parquet(lab.results()[-1] / "requests.parquet").sort("intended_at")
+    assert rows["started_at"][6] - max(rows["ended_at"].head(6).to_list()) >= 1
+
+
+def test_a_load_ends_after_a_number_of_flows(lab: Lab) -> None:
+    lab.succeed("run", "iou", "--users", "1", "--flows", "5", "--flows-after", "2", "--name", "e2e-flows")
+    step = json.loads((lab.results()[-1] / "steps.json").read_text())["steps"][0]
+    assert (step["requests"]["total"], step["requests"]["window_ok"], step["latency_ms"]["count"]) == (7, 5, 5)
+    assert step["total_seconds"] == pytest.approx(step["window"]["seconds"])
+    assert step["counts"]["agree"], step["counts"]["disagreements"]
+    assert step["validity"]["valid"], step["validity"]["reasons"]
+
+
 def test_ctrl_c_leaves_the_lab_up_and_nothing_half_written(lab: Lab) -> None:
     before = lab.results()
     with subprocess.Popen(

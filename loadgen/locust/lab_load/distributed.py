@@ -21,11 +21,11 @@ from lab_load.end_file import ProcessSummary
 from lab_load.generator import TICK_SECONDS, Generator
 from lab_load.generator_settings import GeneratorSettings
 from lab_load.load_plan import LoadPlan
-from lab_load.locust_arguments import extent_from
+from lab_load.locust_arguments import choice_from, extent_from
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, writer_for
 from lab_workload.prepared import Share
-from lab_workload.problems import LoadError
+from lab_workload.problems import LoadError, Problem
 from lab_workload.workload import load_workload
 
 READY_SECONDS_MAX = 30.0
@@ -71,6 +71,11 @@ class WorkersRun:
     def elapsed_seconds(self) -> float:
         """Seconds since the start of the run."""
         return time.monotonic() - self._started
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the load has ended by itself. Never: a load that ends after a number of requests has no workers."""
+        return False
 
     @property
     def same_failure(self) -> str | None:
@@ -123,6 +128,13 @@ class Master(Generator):
         )
         runner.register_message(messages.SAME_FAILURE, lambda msg, **_: self._note_same_failure(msg.node_id, msg.data))
         super().attach()
+
+    def _prepare_run(self, values: Mapping[str, Any], run_id: str) -> None:
+        """See ``Generator``."""
+        if choice_from(values, run_id, self._settings).is_counted:
+            text = "cannot make bursts, or end after a number of flows; leave out --master, or choose another load"
+            raise LoadError(Problem.of("workers", text))
+        super()._prepare_run(values, run_id)
 
     def _extent_from(self, values: Mapping[str, Any]) -> Extent:
         extent = extent_from(values)

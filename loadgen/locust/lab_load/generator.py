@@ -24,7 +24,7 @@ from lab_load.origins import OriginGuard
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, end_path, go_path, is_taken, ready_path, stop_path, write_whole, writer_for
 from lab_load.setup import run_setup
-from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
+from lab_workload.load import ALL_FAILED, OUT_OF_TIME, SAME_FAILURE_SECONDS_MIN
 from lab_workload.problems import LoadError, SetupError
 from lab_workload.run_end import PreparedStep
 
@@ -49,6 +49,8 @@ class AnyRun(Protocol):
     def elapsed_seconds(self) -> float: ...
     @property
     def outcome(self) -> str: ...
+    @property
+    def is_done(self) -> bool: ...
     @property
     def same_failure(self) -> str | None: ...
     def spawned(self, users: int) -> None: ...
@@ -122,7 +124,7 @@ class Generator:
         if self._headless:
             self._prepare_run(vars(self._options), self._options.run_id)
             assert self._plan is not None
-            if self._plan.choice.is_open:
+            if self._plan.choice.has_pool:
                 # The schedule begins when the whole pool is running, so all users start at once.
                 self._options.spawn_rate = self._plan.extent.users
             if self._options.hold:
@@ -225,6 +227,8 @@ class Generator:
         limit = self._run_time_seconds
         if self._quitting:
             reason = "interrupted"
+        elif self._headless and self.run.plan.choice.is_counted:
+            reason = "completed" if self.run.is_done else OUT_OF_TIME
         elif self._headless or (limit and self.run.elapsed_seconds >= limit - TICK_SECONDS):
             reason = "completed"
         else:
@@ -256,6 +260,9 @@ class Generator:
         write_whole(end_path(self._settings.rows, plan.choice.run_id), end.as_dict())
 
     def _stop_after_failure(self, message: str) -> None:
+        self._stop_later()
+
+    def _stop_later(self) -> None:
         runner = self._environment.runner
         gevent.spawn(runner.quit if self._headless else runner.stop)
 
@@ -293,18 +300,20 @@ class Generator:
         self._end_early()
 
     def _end_early(self) -> None:
-        """End a headless run early if the stop file exists, or if all requests fail in the same way."""
+        """End a run that is done; a headless one if the stop file exists, or if all requests fail in the same way."""
         run = self.run
-        if not self._headless or run.is_stopping:
+        if run.is_stopping or not (self._headless or run.is_done):
             return
-        if stop_path(self._settings.rows, run.plan.choice.run_id).exists():
+        if run.is_done:
+            run.stopping("completed")
+        elif stop_path(self._settings.rows, run.plan.choice.run_id).exists():
             run.stopping("enough")
         elif run.elapsed_seconds >= SAME_FAILURE_SECONDS_MIN and run.same_failure is not None:
             logger.error("Run %s: all requests have failed: %s", run.plan.choice.run_id, run.same_failure)
             run.stopping(ALL_FAILED)
         else:
             return
-        gevent.spawn(self._environment.runner.quit)
+        self._stop_later()
 
     def _tick(self) -> NoReturn:
         while True:

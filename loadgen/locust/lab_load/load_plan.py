@@ -8,6 +8,7 @@ from typing import Any
 from lab_load.bridge_client import BridgeClient
 from lab_load.choice import Choice, Extent, choice_problems
 from lab_load.generator_settings import GeneratorSettings
+from lab_workload.load import BURST_REQUESTS_MAX
 from lab_workload.names import canonical
 from lab_workload.network import Asked, Network, Roles, bind
 from lab_workload.prepared import ALONE, Prepared, Results, Share
@@ -38,9 +39,16 @@ class LoadPlan:
 
     @property
     def load(self) -> str:
-        """A short description of the load, for dashboards: ``closed, 8 users`` or ``poisson, 20/s``."""
+        """A short description of the load, for dashboards: ``closed, 8 users``, ``poisson, 20/s``."""
         choice = self.choice
+        if choice.is_burst:
+            return f"burst, {requests_of(choice, self.extent)} in {choice.within_seconds:g} s"
         return f"{choice.arrivals}, {choice.rate:g}/s" if choice.is_open else f"closed, {self.extent.users} users"
+
+    @property
+    def requests_max(self) -> int | None:
+        """The number of requests after which the load ends; None if it ends after a time."""
+        return counted(self.choice, self.extent)
 
     def values(self, share: Share = ALONE) -> Values:
         """Return new template values. With the same plan and share, their sequence is always the same."""
@@ -52,8 +60,13 @@ class LoadPlan:
             users=self.extent.places,
             needed=self.needed,
             run_id=self.choice.run_id,
-            prepared=Prepared(self.results, share, None if self.choice.is_open else self.workload.rate_max),
+            prepared=Prepared(self.results, share, self.workload.rate_max if self._is_sized_by_rate else None),
         )
+
+    @property
+    def _is_sized_by_rate(self) -> bool:
+        """Whether the set-up is sized by ``rate_max``."""
+        return not self.choice.is_open and not self.choice.is_counted
 
     def node_of(self, step: SetupStep, item: object = None) -> str:
         """Return the name of the node on which ``step`` runs. Raises ``LoadError`` if there is no such node."""
@@ -71,7 +84,7 @@ class LoadPlan:
 
 def make_plan(choice: Choice, extent: Extent, settings: GeneratorSettings) -> LoadPlan:
     """Check the options, the workload file and the network. Raises ``LoadError`` with all problems."""
-    problems = choice_problems(choice, settings)
+    problems = [*choice_problems(choice, settings), *_extent_problems(choice, extent)]
     try:
         workload = load_workload(settings.workloads, choice.workload, settings.party_names, choice.overrides)
     except WorkloadError as error:
@@ -92,6 +105,25 @@ def make_plan(choice: Choice, extent: Extent, settings: GeneratorSettings) -> Lo
     _check_needed(plan)
     plan.check_templates()
     return plan
+
+
+def requests_of(choice: Choice, extent: Extent) -> int:
+    """Return the number of requests in each burst."""
+    return choice.requests or extent.users
+
+
+def counted(choice: Choice, extent: Extent) -> int | None:
+    """Return the number of requests after which a load ends; None if it ends after a time."""
+    if choice.is_burst:
+        return choice.bursts * requests_of(choice, extent)
+    return choice.flows + choice.flows_after if choice.is_counted else None
+
+
+def _extent_problems(choice: Choice, extent: Extent) -> list[Problem]:
+    if choice.is_burst and requests_of(choice, extent) > BURST_REQUESTS_MAX:
+        text = f"must be at most {BURST_REQUESTS_MAX} in a burst, but is {requests_of(choice, extent)}"
+        return [Problem.of("requests" if choice.requests else "users", text)]
+    return []
 
 
 def check_prepared(plan: LoadPlan) -> None:
@@ -127,6 +159,8 @@ def _location(workload: Workload, step: str) -> Location:
 
 def _needed(choice: Choice, extent: Extent, workload: Workload) -> int | None:
     """Return the maximum number of requests of a load; None if it is unknown."""
+    if choice.is_counted:
+        return counted(choice, extent)
     if extent.seconds is None:
         return None
     if choice.is_open:

@@ -7,7 +7,14 @@ from typing import Any
 from lab_load.choice import Choice, Extent
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_workload import overrides
-from lab_workload.load import ARRIVALS, LATE_MAX_SECONDS_DEFAULT, RECORDINGS, SEED_DEFAULT
+from lab_workload.load import (
+    ARRIVALS,
+    LATE_MAX_SECONDS_DEFAULT,
+    RECORDINGS,
+    REST_SECONDS_DEFAULT,
+    SEED_DEFAULT,
+    WITHIN_SECONDS_DEFAULT,
+)
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.problems import LoadError, Problem
 from lab_workload.workload import workload_names
@@ -28,6 +35,7 @@ def add_arguments(parser: Any, settings: GeneratorSettings) -> None:
             action.__class__ = _Refused
     _add_subject(parser, settings)
     _add_load(parser)
+    _add_counted(parser)
     _add_run(parser)
 
 
@@ -68,7 +76,8 @@ def _add_load(parser: Any) -> None:
         metavar="<arrivals>",
         choices=ARRIVALS,
         default="closed",
-        help="closed: every user has one request in flight; constant, poisson: open load with the users as pool",
+        help="closed: every user has one request in flight; constant, poisson: open load, burst: bursts, both with the"
+        " users as pool",
     )
     parser.add_argument(
         "--rate",
@@ -91,6 +100,52 @@ def _add_load(parser: Any) -> None:
         default=LATE_MAX_SECONDS_DEFAULT,
         include_in_web_ui=False,
         help="Open load: arrivals that would start later than this are dropped",
+    )
+
+
+def _add_counted(parser: Any) -> None:
+    """Declare bursts, and after how many requests a load ends."""
+    parser.add_argument(
+        "--requests",
+        metavar="<number>",
+        type=int,
+        default=0,
+        help="Burst: requests in each burst, of which at most as many as users are in flight; 0: as many as users",
+    )
+    parser.add_argument(
+        "--within",
+        metavar="<seconds>",
+        type=float,
+        default=WITHIN_SECONDS_DEFAULT,
+        help="Burst: seconds over which its requests start, evenly spread",
+    )
+    parser.add_argument(
+        "--bursts",
+        metavar="<number>",
+        type=int,
+        default=1,
+        help="Burst: number of bursts, after which the load ends",
+    )
+    parser.add_argument(
+        "--rest",
+        metavar="<seconds>",
+        type=float,
+        default=REST_SECONDS_DEFAULT,
+        help="Burst: shortest pause between two bursts; it begins when no request is in flight any more",
+    )
+    parser.add_argument(
+        "--flows",
+        metavar="<number>",
+        type=int,
+        default=0,
+        help="Closed load: number of requests, after those of --flows-after, after which the load ends; 0: no limit",
+    )
+    parser.add_argument(
+        "--flows-after",
+        metavar="<number>",
+        type=int,
+        default=0,
+        help="Closed load that ends after --flows: number of requests before these",
     )
 
 
@@ -151,6 +206,9 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
     pacing_seconds = _number(values, "pacing", problems)
     rate = _number(values, "rate", problems)
     late_max_seconds = _number(values, "late_max", problems)
+    within_seconds = _number(values, "within", problems)
+    rest_seconds = _number(values, "rest", problems)
+    counts = {name: _count(values, name, problems) for name in ("requests", "bursts", "flows", "flows_after")}
     # Locust's form and command line accept any server.
     if (values.get("host") or settings.bridge_url).rstrip("/") != settings.bridge_url:
         problems.append(
@@ -171,6 +229,9 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
         late_max_seconds=late_max_seconds,
         overrides=settings_of_file,
         recording=values["recording"],
+        within_seconds=within_seconds,
+        rest_seconds=rest_seconds,
+        **counts,
     )
 
 
@@ -203,6 +264,15 @@ def _number(values: Mapping[str, Any], name: str, problems: list[Problem]) -> fl
         unit = "arrivals per second" if name == "rate" else "seconds"
         problems.append(Problem.of(name.replace("_", "-"), f"{value!r} is not a number of {unit}"))
         return 0.0
+
+
+def _count(values: Mapping[str, Any], name: str, problems: list[Problem]) -> int:
+    value = values[name]
+    try:
+        return int(value or 0)
+    except ValueError:
+        problems.append(Problem.of(name.replace("_", "-"), f"{value!r} is not a whole number"))
+        return 0
 
 
 class _Refused(argparse.Action):

@@ -1,5 +1,6 @@
-"""The pool of open load: places that wait for arrivals, and a greenlet that assigns arrivals to them."""
+"""The pool of open load and of bursts: places that wait for arrivals, and a greenlet that assigns arrivals to them."""
 
+import math
 import time
 
 import gevent
@@ -96,8 +97,9 @@ class Pool:
             place.give(None)
 
     def _dispatch(self) -> None:
+        """Assign the arrivals of the schedule, until it has no more or the load has ended."""
         schedule = self.schedule
-        while not self._ended.is_set():
+        while schedule.next_at < math.inf:
             delay = schedule.next_at - time.monotonic()
             if delay > SLEEP_SECONDS_MAX:
                 self._ended.wait(delay)
@@ -114,4 +116,46 @@ class Pool:
                 self._free.pop().give(schedule.take())
             else:
                 self._freed.clear()
-                self._freed.wait(patience)
+                self._freed.wait(None if patience == math.inf else patience)
+
+
+class BurstPool(Pool):
+    """Assigns the arrivals of one burst after another. Each waits for a place, unless the load ends first.
+
+    A burst begins when every request of the last one has ended, and ``rest_seconds`` have passed since. The schedule is
+    one of ``burst_offsets``.
+    """
+
+    def __init__(self, schedule: Schedule, *, requests: int, bursts: int, rest_seconds: float) -> None:
+        super().__init__(schedule)
+        self.is_done = False
+        """Whether every request of every burst has ended."""
+        self._requests = requests
+        self._bursts = bursts
+        self._rest_seconds = rest_seconds
+        self._requests_ended = 0
+        self._over = Event()
+
+    def note_end(self) -> None:
+        """Count a request that has ended."""
+        self._requests_ended += 1
+        if self._requests_ended % self._requests == 0:
+            self._over.set()
+
+    def end(self) -> None:
+        """See ``Pool``."""
+        super().end()
+        self._over.set()
+
+    def _dispatch(self) -> None:
+        for number in range(1, self._bursts + 1):
+            if number > 1:
+                self._ended.wait(self._rest_seconds)
+                if self._ended.is_set():
+                    return
+                self.schedule.begin(time.monotonic())
+            self._over.clear()
+            super()._dispatch()
+            while self._requests_ended < number * self._requests and not self._ended.is_set():
+                self._over.wait()
+        self.is_done = not self._ended.is_set()

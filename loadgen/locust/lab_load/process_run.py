@@ -1,6 +1,7 @@
 """One run in one process: its requests, their rows and its summary."""
 
 import json
+import math
 import random
 import time
 from collections import Counter
@@ -13,12 +14,12 @@ from uuid import uuid4
 from lab_load.answer import Answer, no_answer
 from lab_load.cpu import CpuMeter
 from lab_load.end_file import ProcessSummary
-from lab_load.load_plan import LoadPlan
+from lab_load.load_plan import LoadPlan, requests_of
 from lab_load.metrics import RequestMetrics
-from lab_load.pool import Pool
+from lab_load.pool import BurstPool, Pool
 from lab_load.row_writer import NoRows, RowsError, RowWriter
 from lab_load.same_failure import SameFailure
-from lab_load.schedule import Schedule, arrival_offsets
+from lab_load.schedule import Schedule, arrival_offsets, burst_offsets
 from lab_workload.load import OUTCOMES, UNWANTED, Outcome
 from lab_workload.prepared import ALONE, Share
 from lab_workload.problems import LoadError, TemplateError
@@ -59,11 +60,15 @@ class ProcessRun:
         self.plan = plan
         self.share = share
         self.pool: Pool | None = None
-        """The pool of open load; None in closed load."""
+        """The pool of open load and of bursts; None in closed load."""
+        self._bursts: BurstPool | None = None
         choice = plan.choice
         if choice.is_open:
             offsets = arrival_offsets(choice.arrivals, choice.rate, choice.seed, share)
             self.pool = Pool(Schedule(offsets, choice.late_max_seconds))
+        elif choice.is_burst:
+            self.pool = self._bursts = _burst_pool(plan)
+        self._requests_max = math.inf if plan.requests_max is None else plan.requests_max
         self._writer = writer
         self._values = plan.values(share)
         self._parts = plan.workload.parts
@@ -95,7 +100,7 @@ class ProcessRun:
     def begin(self, user: int, intended: float | None = None) -> Request:
         """Begin the next request of this process's ``user``, and start its clock. Raises ``LoadError``.
 
-        ``intended`` is its intended start in open load, on the monotonic clock.
+        ``intended`` is its intended start in open load and in a burst, on the monotonic clock.
         """
         part = self._next_part()
         args = self._args_of(part, user)
@@ -130,6 +135,8 @@ class ProcessRun:
         self._same_failure.note(request.ordinal, answer if outcome in UNWANTED else None)
         if self._writer.is_recording:
             self._writer.append(self._row_of(request, answer, ended, outcome))
+        if self._bursts is not None:
+            self._bursts.note_end()
 
     def error_label(self, answer: Answer) -> str:
         """Return the name of an error in Locust's table. The number of different names is limited."""
@@ -140,7 +147,7 @@ class ProcessRun:
         return label
 
     def spawned(self, users: int) -> None:
-        """Record that all ``users`` are running, and begin open load. Later changes of their number are ignored."""
+        """Record that all ``users`` are running, and start the schedule. Later changes of their number are ignored."""
         self._spawned = self._spawned or time.monotonic()
         self._users_max = max(self._users_max, users)
         if self.pool is not None and not self.is_stopping:
@@ -158,6 +165,18 @@ class ProcessRun:
     def is_stopping(self) -> bool:
         """Whether the run is only waiting for its last answers."""
         return self._stopping is not None
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether a user of closed load may begin another request."""
+        return self._stopping is None and self._requests < self._requests_max
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the load has ended by itself: all requests after which it ends have ended."""
+        if self._bursts is not None:
+            return self._bursts.is_done
+        return self._requests >= self._requests_max and not self._in_flight
 
     @property
     def same_failure(self) -> str | None:
@@ -258,3 +277,9 @@ class ProcessRun:
             lags=list(schedule.lags.counts.items()) if schedule else [],
             pool_free_min=self.pool.free_min if self.pool else None,
         )
+
+
+def _burst_pool(plan: LoadPlan) -> BurstPool:
+    choice, requests = plan.choice, requests_of(plan.choice, plan.extent)
+    schedule = Schedule(burst_offsets(requests, choice.within_seconds), math.inf)
+    return BurstPool(schedule, requests=requests, bursts=choice.bursts, rest_seconds=choice.rest_seconds)

@@ -1,4 +1,4 @@
-"""The arrivals of open load: their intended times, and how late they start."""
+"""The arrivals of open load and of bursts: their intended times, and how late they start."""
 
 import math
 import random
@@ -27,6 +27,16 @@ def arrival_offsets(arrivals: Arrivals, rate: float, seed: int, share: Share) ->
     while True:
         offset += source.expovariate(rate / share.count)
         yield offset
+
+
+def burst_offsets(requests: int, within_seconds: float) -> Iterator[float]:
+    """Yield the times of the arrivals of a burst, in seconds from its begin, then infinity; again for every burst.
+
+    The arrivals are evenly spread: the first at 0, each ``within_seconds / requests`` after the one before it.
+    """
+    while True:
+        yield from (number * within_seconds / requests for number in range(requests))
+        yield math.inf
 
 
 class Lags:
@@ -70,13 +80,13 @@ class Schedule:
         return self.started + self.dropped
 
     def begin(self, now: float) -> None:
-        """Start the schedule at ``now``."""
+        """Start the schedule at ``now``, or its next burst."""
         self._origin = now
         self._next = now + next(self._offsets)
 
     @property
     def next_at(self) -> float:
-        """Intended time of the next arrival."""
+        """Intended time of the next arrival; infinite if there is none."""
         return self._next
 
     @property

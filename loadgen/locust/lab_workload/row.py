@@ -16,7 +16,7 @@ class Row(TypedDict):
     flow: str
     worker: int
     intended_at: float | None
-    """Intended start; None in closed load."""
+    """Intended start in open load and in a burst; None in closed load."""
     started_at: float
     ended_at: float
     latency_ms: float
@@ -34,7 +34,7 @@ class Row(TypedDict):
 
 
 class Drop(TypedDict):
-    """One arrival of open load that was never sent. ``intended_at`` is its intended start in Unix seconds."""
+    """One arrival that was never sent. ``intended_at`` is its intended start in Unix seconds."""
 
     worker: int
     intended_at: float

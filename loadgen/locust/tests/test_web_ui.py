@@ -16,9 +16,10 @@ def test_the_web_ui_shows_the_lab_s_fields_with_their_choices(locust: Locust) ->
     page = locust.get("/")
 
     options = json.loads(re.search(r"window\.templateArgs = (\{.*\})", page)[1])["extra_options"]  # type: ignore[index]
-    assert list(options) == ["workload", "node", "counterparty", "arrivals", "rate", "pacing"]
+    bursts = ["requests", "within", "bursts", "rest", "flows", "flows_after"]
+    assert list(options) == ["workload", "node", "counterparty", "arrivals", "rate", "pacing", *bursts]
     assert (options["arrivals"]["choices"], options["arrivals"]["default_value"]) == (
-        ["closed", "constant", "poisson"],
+        ["closed", "constant", "poisson", "burst"],
         "closed",
     )
     assert (options["workload"]["choices"], options["workload"]["default_value"]) == (["iou"], "iou")

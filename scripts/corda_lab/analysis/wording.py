@@ -77,8 +77,8 @@ def value_with_range(point: Point, metric: str) -> str:
 def metric_words(judged: MetricComparisons) -> str:
     """The metric as text: ``throughput``, ``latency p95 from the intended start``."""
     title = METRICS[judged.metric].title
-    is_open = any(step.open_load for top in judged.tops for step in top.steps)
-    return f"{title} from the intended start" if is_open and METRICS[judged.metric].unit == "ms" else title
+    is_intended = any(step.has_intended_starts for top in judged.tops for step in top.steps)
+    return f"{title} from the intended start" if is_intended and METRICS[judged.metric].unit == "ms" else title
 
 
 def extreme(metric: str) -> str:

@@ -12,7 +12,7 @@ from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import load_options, takes
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import RESULTS
-from corda_lab.steps.load import LOAD_OPTIONS, LoadOption, LoadOptions
+from corda_lab.steps.load import COUNTED_OPTIONS, LOAD_OPTIONS, LoadOption, LoadOptions
 
 TIMES = (replace(LOAD_OPTIONS["duration"], default=30.0), replace(LOAD_OPTIONS["warm_up"], default=10.0))
 """Load options of most benches. Their measurements are shorter than those of ``run``."""
@@ -25,9 +25,10 @@ OVERHEAD_OPTIONS = (LOAD_OPTIONS["users"], *TIMES)
 REPEATS_OPTIONS = tuple(
     replace(option, default=10.0) if name == "warm_up" else option
     for name, option in LOAD_OPTIONS.items()
-    if name != "name"
+    if name != "name" and option not in COUNTED_OPTIONS
 )
-"""Load options of ``bench repeats``: those of ``run``, except the name. The nodes are warm before the first repeat."""
+"""Load options of ``bench repeats``: those of ``run``, except the name. Its loads end after a time. The nodes are warm
+before the first repeat."""
 
 KILLS_OPTIONS = (
     replace(LOAD_OPTIONS["users"], default=8),

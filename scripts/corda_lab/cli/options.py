@@ -102,6 +102,9 @@ def load_options(workload: str, given: Mapping[str, Any], *, settings: Sequence[
     if problems:
         raise LabError(problems=problems)
     asked = load.LoadOptions(workload=workload, overrides=set_values, **load.attributes_of(values))
+    if asked.is_counted and warm_up_max is not None:
+        raise LabError(f"{load.WARM_UP_MAX.flag}: is not for a load that ends after a number of flows", "Leave it out.")
+    asked = load.with_limit(asked, values)
     return asked if warm_up_max is None else load.until_steady(asked, warm_up_max)
 
 

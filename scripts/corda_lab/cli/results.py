@@ -223,4 +223,6 @@ def _load_words(summary: "RunSummary") -> str:
         return f"best: {summary.label}" if summary.label else "no valid step"
     if summary.arrivals is None:
         return plural(summary.users, "user")
+    if summary.rate_per_second is None:
+        return f"{summary.arrivals} of {summary.users}"
     return f"{summary.rate_per_second:g}/s {summary.arrivals}"

@@ -56,6 +56,30 @@ def _show_errors(step: "StepEntry") -> None:
         line("", f"{rest}, in the report")
 
 
+def _show_throughput(step: "StepEntry") -> None:
+    """Print the throughput, and of a load that ends after a number of flows how long these took."""
+    from corda_lab.steps.bursts import clocks_of
+    from corda_lab.steps.load import burst_words, flows_words
+
+    bursts, states = step.bursts, step.throughput_states_per_second
+    over = f"over {step.window.seconds:.0f} s" if bursts is None else "within a burst"
+    line(
+        "throughput",
+        f"{step.throughput_per_second:.2f} flows/s {over}" + ("" if states is None else f", {states:.2f} states/s"),
+    )
+    if step.total_seconds is not None:
+        mean, node = step.latency_ms.mean, step.node_latency_ms
+        in_node = "" if node is None else f", {_ms(node.mean)} of it in the node"
+        line("flows", f"{flows_words(step.load)} in {step.total_seconds:.2f} s, mean {_ms(mean)}{in_node}")
+    if bursts is None:
+        return
+    line("bursts", f"{burst_words(step.load)}; means on three clocks:")
+    for clock in clocks_of(bursts):
+        total, rate = clock.total_seconds, clock.throughput_per_second
+        words = "not known" if total is None or rate is None else f"{total:.2f} s, {rate:.2f} flows/s"
+        line("", f"{clock.name}: {words}, latency {_ms(clock.latency_mean_ms)}")
+
+
 def _show_run(folder: Path, step: "StepEntry") -> None:
     """Print the summary at the end of a run."""
     from corda_lab.steps.build import conditioning_words, warm_up_words
@@ -66,13 +90,8 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
     counts = {"generator": counted.generator, "bridge": counted.bridge, "node": counted.node}
     counts |= {f"vault of {node}": count for node, count in counted.vaults.items()}
     agree = "[green]they agree[/green]" if counted.agree else "[red]they differ[/red]"
-    states = step.throughput_states_per_second
     ui.console.print()
-    line(
-        "throughput",
-        f"{step.throughput_per_second:.2f} flows/s over {step.window.seconds:.0f} s"
-        + ("" if states is None else f", {states:.2f} states/s"),
-    )
+    _show_throughput(step)
     if step.conditioning is not None:
         line("conditioned", conditioning_words(step.conditioning))
     if step.warm_up.seconds_max > step.warm_up.seconds_min:
@@ -80,13 +99,15 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
     for part in step.parts if len(step.parts) > 1 else []:
         line("", f"{part.name} {part.throughput_per_second:.2f} flows/s, p50 {_ms(part.latency_ms.p50)}")
     line("latency", ", ".join(f"{name} {_ms(latency.quantile(name))}" for name in ("p50", "p95", "p99", "max")))
-    if step.open_load:
-        intended, offered = step.latency_intended_ms, step.open_load
+    if step.has_intended_starts:
+        intended = step.latency_intended_ms
         line(
             "",
             "from the intended start "
             + ", ".join(f"{name} {_ms(intended.quantile(name))}" for name in ("p50", "p95", "p99")),
         )
+    if step.open_load:
+        offered = step.open_load
         line(
             "arrivals",
             f"{offered.offered} offered at {offered.rate_per_second:g}/s, "
@@ -178,6 +199,10 @@ def run(
     Example: `scripts/lab run iou --users 40 --duration 2m --warm-up 30s --condition`
 
     Open load: `scripts/lab run iou --arrivals poisson --rate 5 --users 100`
+
+    Bursts: `scripts/lab run iou --arrivals burst --users 70 --within 1s --bursts 10`
+
+    A number of flows: `scripts/lab run settlement --users 1 --flows 20 --flows-after 2`
     """
     from corda_lab.runs import conditioning
 

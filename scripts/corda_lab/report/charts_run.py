@@ -9,7 +9,7 @@ import polars as pl
 from corda_lab.report.chart import MIB, Chart, Mark, Trace, bin_seconds, histogram, rounded
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import with_lag
-from corda_lab.steps.rows import QUANTILES, Window, is_done, nearest_rank, timed_within
+from corda_lab.steps.rows import QUANTILES, Window, counted, is_done, nearest_rank, timed_within
 
 LATENCY_BIN_SECONDS_MIN = 5
 DOT_COUNT_MAX = 4000
@@ -34,6 +34,23 @@ def rate_trace(
     return Trace(name, colour, x, rounded(y), kind=kind, dash=dash)
 
 
+STARTS = {
+    "open": (
+        "In open load, flows start at the times of a schedule. Where fewer flows are completed than started, or fewer "
+        "started than offered, the system does not keep up. A flat line after the warm-up is a steady load."
+    ),
+    "closed": (
+        "In closed load, a user starts its next flow when the last one has ended, so starts follow completions. A flat "
+        "line after the warm-up is a steady load."
+    ),
+    "burst": (
+        "The flows of a burst start within a short time. The next burst begins when all of them have ended and a rest "
+        "has passed. Bursts of equal height and width are a steady load. The mean is that within the bursts."
+    ),
+}
+"""What the chart of throughput says about the starts of flows, by the model of load."""
+
+
 def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
     """Started and completed flows per second, and those that ended otherwise."""
     origin, total = (
@@ -55,16 +72,10 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
             rate_trace(failed["ended_at"] - origin, "failed or unknown", "bad", total_seconds=total, kind="line")
         )
     mean = step.throughput_per_second
-    about = (
-        "In open load, flows start at the times of a schedule. Where fewer flows are completed than started, or fewer "
-        "started than offered, the system does not keep up."
-        if step.open_load
-        else "In closed load, a user starts its next flow when the last one has ended, so starts follow completions."
-    )
     return Chart(
         "throughput",
         "Throughput",
-        f"Flows per second in bins of {bin_seconds(total)} s. {about} A flat line after the warm-up is a steady load.",
+        f"Flows per second in bins of {bin_seconds(total)} s. {STARTS[step.load.model]}",
         "flows/s",
         traces,
         width="wide",
@@ -77,7 +88,7 @@ def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
     origin = step.window.load_started_at
     total = step.window.load_ended_at - origin
     column = step.judged_latency_column
-    since = "intended start" if step.open_load else "start"
+    since = "intended start" if step.has_intended_starts else "start"
     done = rows.filter(is_done())
     dots = done if done.height <= DOT_COUNT_MAX else done.sample(DOT_COUNT_MAX, seed=1).sort("ended_at")
     sampled = "" if dots.height == done.height else f" (random sample of {DOT_COUNT_MAX:,})"
@@ -114,7 +125,7 @@ def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
 def window_latency(rows: pl.DataFrame, step: StepEntry, column: str) -> pl.Series:
     """Latencies in ms of the requests of the measuring window that succeeded or failed as expected, sorted."""
     window = Window(step.window.started_at, step.window.ended_at)
-    return timed_within(rows, window).filter(is_done())[column].drop_nulls().sort()
+    return timed_within(counted(rows, step.load.flows_after), window).filter(is_done())[column].drop_nulls().sort()
 
 
 def latency_histogram(latency: pl.Series) -> Chart:
@@ -155,10 +166,10 @@ def share_trace(latency: pl.Series, unanswered: int, name: str, colour: str, das
 
 
 def latency_ecdf(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """The cumulative distribution of the latency; for open load from the intended start and from the real start."""
+    """The cumulative distribution of the latency; from the intended start too, where requests have one."""
     sent = window_latency(rows, step, "latency_ms")
     traces = share_trace(sent, step.latency_ms.unanswered, "share", "main", "solid")
-    if step.open_load:
+    if step.has_intended_starts:
         intended = window_latency(rows, step, "latency_intended_ms")
         traces = share_trace(intended, step.latency_intended_ms.unanswered, "from the intended start", "main", "solid")
         traces += share_trace(sent, step.latency_ms.unanswered, "from the real start", "second", "dash")
@@ -176,7 +187,7 @@ def latency_ecdf(rows: pl.DataFrame, step: StepEntry) -> Chart:
 def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
     """The schedule lag of each request, by whether the pool had a free place for it."""
     origin = step.window.load_started_at
-    pool = step.open_load.pool if step.open_load else step.load.users
+    pool = step.bursts.pool if step.bursts else step.load.users
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
     traces = []
     for name, colour, part in (
@@ -305,7 +316,7 @@ def all_charts(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry, conse
     return [
         throughput(rows, step),
         latency_over_time(rows, step),
-        *([lag(rows, step)] if step.open_load else []),
+        *([lag(rows, step)] if step.has_intended_starts else []),
         latency_histogram(window_latency(rows, step, step.judged_latency_column)),
         latency_ecdf(rows, step),
         *([consensus_histogram(consensus)] if consensus is not None else []),

@@ -20,10 +20,13 @@ def up(shape: Mapping[str, str]) -> str:
 
 
 def run(step: StepEntry) -> str:
-    """The ``lab run`` command of the load of a step, with the warm-up and the measuring window that the step had."""
+    """The ``lab run`` command of the load of a step, with the warm-up and the measuring window that the step had.
+
+    A load that ends after a number of flows has no times.
+    """
+    times = {"duration": round(step.window.seconds), "warm_up": round(step.window.warm_up_seconds)}
     values = {
-        "duration": round(step.window.seconds),
-        "warm_up": round(step.window.warm_up_seconds),
+        **({} if step.load.is_counted else times),
         "arrivals": step.load.arrivals,
         "node": step.node,
         # The counterparties of a mix are those of its parts.

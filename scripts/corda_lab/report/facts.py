@@ -6,6 +6,7 @@ from corda_lab.analysis.notes import Kind
 from corda_lab.results.manifest import Environment, Host, Manifest
 from corda_lab.steps.build import conditioning_words
 from corda_lab.steps.entry import ConditioningEntry, LoadEntry
+from corda_lab.steps.load import burst_words, flows_words
 from corda_lab.text.words import plural
 
 NOTE_TITLES: Mapping[Kind, str] = {
@@ -47,14 +48,17 @@ def environment_facts(environment: Environment) -> list[tuple[str, str]]:
 
 
 def load_facts(load: LoadEntry) -> str:
-    """``closed, 8 users, pacing 0 s, seed 1``; for open load the arrivals, the rate and the pool."""
+    """``closed, 8 users, pacing 0 s, seed 1``; for open load the arrivals, rate and pool; for bursts their size."""
     by = f", {load.workers} workers" if load.workers else ""
     if load.model == "open":
         return (
             f"open, {load.arrivals} arrivals at {load.rate_per_second:g}/s, pool of {load.users}, "
             f"dropped when more than {load.late_max_seconds:g} s late{by}, seed {load.seed}"
         )
-    return f"closed, {plural(load.users, 'user')}, pacing {load.pacing_seconds:g} s{by}, seed {load.seed}"
+    if load.model == "burst":
+        return f"{burst_words(load)}, seed {load.seed}"
+    flows = "" if load.flows is None else f", {flows_words(load)}"
+    return f"closed, {plural(load.users, 'user')}, pacing {load.pacing_seconds:g} s{flows}{by}, seed {load.seed}"
 
 
 def conditioning_facts(before: ConditioningEntry | None) -> str:

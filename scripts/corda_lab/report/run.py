@@ -6,16 +6,18 @@ import polars as pl
 
 from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
-from corda_lab.report import charts_run, commands, costs
+from corda_lab.report import bursts, charts_run, commands, costs
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import conditioning_facts, environment_facts, load_facts, machine, rerun_facts
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
 from corda_lab.steps.build import warm_up_words
+from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
-from corda_lab.steps.rows import Window
+from corda_lab.steps.load import burst_words
+from corda_lab.steps.rows import Window, counted
 from corda_lab.steps.validity import STOLEN_PERCENT_MAX
 from corda_lab.text.words import (
     STAGE_MEANINGS,
@@ -42,6 +44,10 @@ def achievement(step: StepEntry) -> str:
         else f"{rate} flows per second (a mix of {listed(names)})"
     )
     place = f"on {step.node}" + (f" with {step.counterparty}" if step.counterparty else "")
+    if step.bursts is not None:
+        took = step.bursts.mean("total_seconds") or 0.0
+        each = "each " if len(step.bursts.bursts) > 1 else ""
+        return f"{burst_words(load)} {place} took {took:.2f} s {each}and achieved {flows}"
     if load.model == "closed":
         return f"{plural(load.users, 'user')} achieved {flows} {place}"
     return f"At {load.rate_per_second:g} {load.arrivals} arrivals per second, the lab achieved {flows} {place}"
@@ -55,7 +61,7 @@ def headline(step: StepEntry) -> str:
         return f"{text}: no flow was completed in the measuring window."
     # p99 of fewer than 100 requests is the slowest of them.
     slow = f"p99 {milliseconds(latency.p99)}" if latency.count >= 100 else f"slowest {milliseconds(latency.max)}"
-    since = " from the intended start" if step.open_load else ""
+    since = " from the intended start" if step.has_intended_starts else ""
     return f"{text}. Latency{since}: p50 {milliseconds(latency.p50)}, {slow}."
 
 
@@ -92,13 +98,13 @@ def sentences(environment: Environment, step: StepEntry) -> list[str]:
 def hidden_by_percentiles(step: StepEntry) -> list[str]:
     """What the percentiles of a step do not show, or count as not answered. Empty if there is nothing of either."""
     requests, arrivals, latency = step.requests, step.open_load, step.judged_latency
-    if arrivals is None:
+    if not step.has_intended_starts:
         lost = plural(requests.window_failed + requests.window_unknown, "request")
         words = (
             f"The percentiles are of completed flows. {lost} of the measuring window failed or had an unknown outcome."
         )
         return [words] if requests.window_failed + requests.window_unknown else []
-    dropped = f", {arrivals.dropped_in_window:,} of them dropped" if arrivals.dropped_in_window else ""
+    dropped = f", {arrivals.dropped_in_window:,} of them dropped" if arrivals and arrivals.dropped_in_window else ""
     missing = f"{latency.unanswered:,} of {plural(latency.count, 'request')}"
     words = f"{missing} of the measuring window were not answered{dropped}. In every percentile, they rank last."
     return [words] if latency.unanswered else []
@@ -107,15 +113,16 @@ def hidden_by_percentiles(step: StepEntry) -> list[str]:
 def tiles(step: StepEntry) -> list[dict[str, str]]:
     """The tiles at the top of the report: name, value, unit, state (``good``, ``bad`` or empty) and detail."""
     latency, requests, counted = step.judged_latency, step.requests, step.counts
-    since = ", from the intended start" if step.open_load else ""
+    since = ", from the intended start" if step.has_intended_starts else ""
     states = step.throughput_states_per_second
+    window_done = f"{requests.window_ok + requests.window_expected:,} in {step.window.seconds:.0f} s"
     return [
         {
             "name": "throughput",
             "value": f"{step.throughput_per_second:,.2f}",
             "unit": "flows/s",
             "state": "",
-            "detail": f"{requests.window_ok + requests.window_expected:,} in {step.window.seconds:.0f} s",
+            "detail": window_done if step.bursts is None else f"mean of {plural(len(step.bursts.bursts), 'burst')}",
         },
         *(
             []
@@ -203,7 +210,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
         ("Load", load_facts(load)),
         ("Overrides", ", ".join(f"{key}={value}" for key, value in load.overrides.items()) or "none"),
         ("Conditioning", conditioning_facts(step.conditioning)),
-        ("Time", f"warm-up {warm_up_words(step.warm_up)}; measuring window {window.seconds:.0f} s"),
+        ("Time", time_words(step)),
         ("Started", manifest.started_at),
         (
             "Workload",
@@ -234,6 +241,15 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
     ]
 
 
+def time_words(step: StepEntry) -> str:
+    """The length of the warm-up and of the measuring window."""
+    measured = f"measuring window {step.window.seconds:.0f} s"
+    if not step.load.is_counted:
+        return f"warm-up {warm_up_words(step.warm_up)}; {measured}"
+    before = f"{plural(step.load.flows_after, 'flow')} first; " if step.load.flows_after else ""
+    return f"{before}{measured}, from the first start to the last end"
+
+
 def speed_facts(step: StepEntry) -> list[tuple[str, str]]:
     """How long the fixed piece of work took, as a row of the table of facts; none if it was not timed."""
     found = step.calibration
@@ -251,7 +267,7 @@ def consensus_latencies(rows: pl.DataFrame, stage_rows: pl.DataFrame | None, ste
     if stage_rows is None or not step.stages.consensus_latency_ms.count:
         return None
     window = Window(step.window.started_at, step.window.ended_at)
-    transactions = stages.window_transactions(rows, window)
+    transactions = stages.window_transactions(counted(rows, step.load.flows_after), window)
     return stages.complete_only(stages.consensus_latency(stage_rows, transactions))["latency_ms"].sort()
 
 
@@ -302,6 +318,8 @@ def content(run: StoredRun) -> dict[str, Any]:
         "facts": facts(run.manifest, environment, step),
         "charts": drawn,
         "data": {"charts": drawn, "spans": [span]},
+        "clocks": list(CLOCKS),
+        "burst_table": [] if step.bursts is None else bursts.table(step.bursts),
         "stage_meanings": STAGE_MEANINGS,
         "has_stage_rows": run.stage_rows() is not None,
         "has_conditioning": step.conditioning is not None,

@@ -27,6 +27,7 @@ from corda_lab.steps.entry import SetupEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, RunPlan
 from corda_lab.text import ui
+from corda_lab.text.words import plural
 from lab_workload.problems import Problem
 
 ROWS_DIRECTORY = "/var/lib/corda-lab/rows"
@@ -276,8 +277,7 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
             timeline.note()
             is_ending = warm_up is not None or elapsed >= total
             stage = "stopping" if is_ending else stage_of(plan.options, elapsed)
-            at_most = "at most " if plan.options.stopping else ""
-            ticker.show(f"{stage}: {live.tell()}, {at_most}{max(0.0, total - elapsed):.0f} s left")
+            ticker.show(f"{stage}: {live.tell()}, {left_of(plan.options, elapsed)}")
             watch.note(elapsed, live.done)
             if warm_up is None and (warm_up := watch.enough):
                 end_early(compose, plan)
@@ -328,6 +328,14 @@ def stage_of(options: LoadOptions, elapsed_seconds: float) -> str:
         return "measuring"
     steady_at = options.warm_up_seconds_min + options.duration_seconds + steady.LOOK_SECONDS
     return "measuring" if elapsed_seconds < steady_at else "not steady yet"
+
+
+def left_of(options: LoadOptions, elapsed_seconds: float) -> str:
+    """Return what is left of a load: ``at most 20 s left``, or ``400 flows in all`` if it ends after these."""
+    if options.flows_max is not None:
+        return f"{plural(options.flows_max, 'flow')} in all"
+    at_most = "at most " if options.stopping else ""
+    return f"{at_most}{max(0.0, options.total_seconds - elapsed_seconds):.0f} s left"
 
 
 def await_end(names: LoadContainers) -> None:

@@ -6,7 +6,10 @@ from corda_lab.steps.load import LoadOptions, Stopping
 
 
 class EarlyStop:
-    """Decides from the completions so far whether the load may end. A load without ``stopping`` never ends early."""
+    """Decides from the completions so far whether the load may end.
+
+    A load without ``stopping``, or that ends after a number of flows, never ends early.
+    """
 
     def __init__(self, options: LoadOptions) -> None:
         self._options = options
@@ -23,7 +26,7 @@ class EarlyStop:
     def enough(self) -> steady.WarmUp | None:
         """The end of the warm-up, if warm-up and measuring window are long enough to end the load; otherwise None."""
         stopping = self._options.stopping
-        if stopping is None or len(self._seen) < 2:
+        if stopping is None or self._options.is_counted or len(self._seen) < 2:
             return None
         elapsed = self._seen[-1][0]
         if elapsed < stopping.warm_up_seconds_min + stopping.duration_seconds_min:

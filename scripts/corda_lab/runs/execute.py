@@ -4,8 +4,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import polars as pl
-
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.host.calibration import calibrate
 from corda_lab.lab import shape
@@ -31,6 +29,7 @@ from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.resolutions import with_resolutions
+from corda_lab.steps.rows import counted as counted_rows
 from corda_lab.text import ui
 
 
@@ -49,7 +48,6 @@ class Observation:
 
     plan: RunPlan
     seen: Observed
-    stage_rows: pl.DataFrame | None
     environment: Environment
 
     def measured(self) -> Measured:
@@ -57,7 +55,7 @@ class Observation:
         seen, workload = self.seen, self.plan.workload
         text = workload.source.path.read_text(encoding="utf-8")
         step = build_step(self.plan, seen)
-        tables = (seen.requests, seen.metrics, self.stage_rows)
+        tables = (seen.requests, seen.metrics, seen.stage_rows)
         return Measured(step, *tables, self.environment, workload.name, text, drops=seen.drops)
 
 
@@ -132,12 +130,13 @@ def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording:
             counted=counted,
             warm_up=load.warm_up,
             machine_use=load.timeline.machine_use,
-            stage_values=observer.stage_values(requests, stage_rows),
+            stage_values=observer.stage_values(counted_rows(requests, plan.options.flows_after), stage_rows),
             calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms),
             readings=observer.readings(),
+            stage_rows=stage_rows,
         )
         unknown.forget(lab.bridge, plan.subject.node, plan.identity)
-    return Observation(plan, seen, stage_rows, environment)
+    return Observation(plan, seen, environment)
 
 
 def set_up(compose: Compose, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:

@@ -13,7 +13,7 @@ from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
 from corda_lab.runs import leftovers
 from corda_lab.steps.conditioning import Conditioning
-from corda_lab.steps.load import LoadOptions, check_options
+from corda_lab.steps.load import LoadOptions, burst_words, check_options, flows_words
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
@@ -117,7 +117,7 @@ def plan_on(
 
 
 def check_admission(options: LoadOptions, limit: int) -> None:
-    """Raise LabError if the bridge would reject a part of closed load; warn if it may reject a part of open load.
+    """Raise LabError if the bridge would reject a part of closed load or of a burst; warn if it may of open load.
 
     ``limit`` is the number of outstanding flows that the bridge admits on the node.
     """
@@ -128,16 +128,18 @@ def check_admission(options: LoadOptions, limit: int) -> None:
 
 
 def admission_problem(options: LoadOptions, limit: int) -> Problem | None:
-    """Return why the bridge would reject a part of closed load; None if it admits all users.
+    """Return why the bridge would reject a part of closed load or of a burst; None if it admits all of it.
 
     Users whose starts are rejected would only wait and ask again: the load would be smaller than its number of users.
+    A burst would lose the requests that are rejected.
     """
-    if options.is_open or options.users <= limit:
+    if options.is_open or options.places <= limit:
         return None
+    remedy = f"Reduce it, or start the lab with --outstanding {options.places} ({OUTSTANDING_MAX})."
     return Problem.of(
-        "--users",
-        f"{options.users} is more than the {limit} flows that the bridge admits on a node at once",
-        f"Reduce it, or start the lab with --outstanding {options.users} ({OUTSTANDING_MAX}).",
+        "--users" if options.places == options.users else "--pool",
+        f"{options.places} is more than the {limit} flows that the bridge admits on a node at once",
+        f"Add --pool {limit}. {remedy}" if options.is_burst and options.pool is None else remedy,
     )
 
 
@@ -158,6 +160,10 @@ def describe(plan: RunPlan) -> str:
 
 def title_of(options: LoadOptions) -> str:
     """Describe the load in a few words."""
+    if options.is_burst:
+        return f"Load: {burst_words(options.entry())}"
+    if options.is_counted:
+        return f"Load: {plural(options.users, 'user')}, {flows_words(options.entry())}"
     who = (
         f"{options.arrivals} arrivals, {options.rate:g} per second, pool of {options.users}"
         if options.is_open

@@ -7,7 +7,7 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.stats import intervals, steady
-from corda_lab.steps import costs, counts, open_load, resolutions, rows
+from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages
 from corda_lab.steps.entry import (
     PASSED,
     CalibrationEntry,
@@ -71,6 +71,37 @@ class Observed:
     """The speed of the processor before and after the load; None if it was not measured."""
     readings: tuple[costs.Reading, costs.Reading]
     """The counters for the costs: before the load, and at rest after it."""
+    stage_rows: pl.DataFrame | None = None
+    """The stage rows of the nodes; None if there are none."""
+
+
+@dataclass(frozen=True)
+class MeasuredPart:
+    """What is measured of a load: a window, the rows of which all values in it are made, and the warm-up before it."""
+
+    window: Window
+    requests: pl.DataFrame
+    warm_up: WarmUpEntry
+
+
+COUNT_METHOD = "count"
+"""The method of the warm-up of a load that ends after a number of flows: the flows before these."""
+
+
+def measured_part(options: LoadOptions, seen: Observed) -> MeasuredPart:
+    """What is measured of a load. Raises LabError if it stopped before that began."""
+    requests, end = seen.requests, seen.end
+    if not options.is_counted:
+        warm_up = warm_up_of(options, requests, end, seen.warm_up)
+        return MeasuredPart(measuring_window(end, warm_up.cut_seconds), requests, warm_up)
+    own = requests if end.exit_reason == ALL_FAILED else rows.counted(requests, options.flows_after)
+    window = rows.span(own)
+    cut = max(0.0, window.started_at - end.started_at)
+    return MeasuredPart(
+        window,
+        own,
+        WarmUpEntry(method=COUNT_METHOD, seconds_min=0.0, seconds_max=0.0, cut_seconds=cut, found=True),
+    )
 
 
 def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: RunEnd, decided: steady.WarmUp | None) -> WarmUpEntry:
@@ -132,7 +163,9 @@ def warm_up_found(options: LoadOptions, times: list[float], started_at: float, s
 
 
 def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: RunEnd) -> PrecisionEntry:
-    """The entry ``precision`` of a step: how precisely its own mean throughput is known."""
+    """The entry ``precision`` of a step: how precisely its own mean throughput is known. For bursts, it is not."""
+    if options.is_burst:
+        return PrecisionEntry(wanted=None, reached=None, ended_early=False)
     stopping = options.stopping
     series = steady.completions_per_bin(
         requests.filter(rows.is_done())["ended_at"].to_list(),
@@ -250,11 +283,13 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     Raises LabError if the load stopped before the end of the warm-up.
     """
     options, subject = plan.options, plan.subject
-    warm_up = warm_up_of(options, seen.requests, seen.end, seen.warm_up)
-    window = measuring_window(seen.end, warm_up.cut_seconds)
+    measured = measured_part(options, seen)
+    window = measured.window
     in_flight = mean_in_window(seen.metrics, "bridge_flows_in_flight", window).get(subject.node)
     states = {part.name: part.states_per_flow for part in subject.parts}
-    values = rows.request_values(seen.requests, window, states, bridge_in_flight=in_flight, drops=seen.drops)
+    values = rows.request_values(measured.requests, window, states, bridge_in_flight=in_flight, drops=seen.drops)
+    if measured.requests is not seen.requests:
+        values = rows.of_whole_run(values, seen.requests)
     resources = resources_entry(seen.metrics, window, seen.machine_use(window))
     costs_entry = costs.cost_values(values, states, window, seen.metrics, *seen.readings)
     others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
@@ -263,6 +298,9 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         if options.is_open
         else None
     )
+    found = bursts.bursts_values(seen.requests, seen.stage_rows, options) if options.is_burst else None
+    if found is not None:
+        values = bursts.with_burst_throughput(values, found.bursts)
     step = StepEntry(
         **{**values.fields(), "parts": part_entries(values, subject)},
         name=plan.workload.name,
@@ -272,10 +310,13 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         counterparty=", ".join(subject.counterparties) or None,
         load=options.entry(),
         setup=[SetupEntry(**vars(one)) for one in seen.end.setup],
-        window=window_entry(seen.end, window, warm_up),
-        warm_up=warm_up,
-        precision=precision_of(options, seen.requests, window, seen.end),
+        window=window_entry(seen.end, window, measured.warm_up),
+        warm_up=measured.warm_up,
+        precision=precision_of(options, measured.requests, window, seen.end),
         open_load=arrivals,
+        bursts=found,
+        total_seconds=None if options.flows is None else window.seconds,
+        node_latency_ms=stages.node_latency(measured.requests, seen.stage_rows, window),
         resolved=resolutions.summary(seen.requests, seen.end.ended_at),
         stages=seen.stage_values(window),
         counts=seen.counted.entry(),

@@ -27,10 +27,11 @@ class Conditioning:
         """The load, which lasts until its throughput is steady and the nodes are not cold any more, or to its limit.
 
         Half of a short limit is its window. The throughput of open load is that of its arrivals, which does not show
-        whether the nodes are warm. So open load lasts as long as it may.
+        whether the nodes are warm. So open load lasts as long as it may. In place of bursts, and of load that ends
+        after a number of flows, there is closed load that goes on.
         """
-        window = min(WINDOW_SECONDS, self.seconds_max // 2)
-        least = max(1.0, (self.seconds_max if self.options.is_open else self.seconds_min) - window)
-        brief = replace(self.options, warm_up_seconds=least, duration_seconds=window, stopping=None)
+        options, window = self.options.endless, min(WINDOW_SECONDS, self.seconds_max // 2)
+        least = max(1.0, (self.seconds_max if options.is_open else self.seconds_min) - window)
+        brief = replace(options, warm_up_seconds=least, duration_seconds=window, stopping=None)
         limited = until_steady(brief, max(least, self.seconds_max - window))
         return replace(limited, stopping=limited.stopping and replace(limited.stopping, completions_min=COLD_FLOWS))

@@ -76,8 +76,8 @@ class Distribution(Entry):
 class LoadEntry(Entry):
     """The requested load. Fields that do not apply to its model are None."""
 
-    model: Literal["open", "closed"]
-    arrivals: Literal["constant", "poisson"] | None
+    model: Literal["open", "closed", "burst"]
+    arrivals: Literal["constant", "poisson", "burst"] | None
     rate_per_second: float | None
     late_max_seconds: float | None
     users: int
@@ -86,6 +86,24 @@ class LoadEntry(Entry):
     spawn_per_second: int | None
     seed: int
     overrides: dict[str, str]
+    within_seconds: float | None = None
+    pool: int | None = None
+    bursts: int | None = None
+    rest_seconds: float | None = None
+    flows: int | None = None
+    flows_after: int | None = None
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the load ends after a number of flows, and not after a time."""
+        return self.flows_max is not None
+
+    @property
+    def flows_max(self) -> int | None:
+        """The number of flows after which the load ends; None if it ends after a time."""
+        if self.bursts is not None:
+            return self.bursts * self.users
+        return None if self.flows is None else self.flows + (self.flows_after or 0)
 
 
 class SetupEntry(Entry):
@@ -267,6 +285,51 @@ class OpenLoadEntry(Entry):
     requests_in_window: int
     pool: int
     pool_was_full: bool
+
+
+class BurstEntry(Entry):
+    """One burst, on three clocks. See ``steps.bursts``. Times of a clock on which nothing is known are None.
+
+    ``started_at`` is its first intended start, in unix seconds. ``last_started_seconds`` is the time from it to the
+    last real start, ``total_seconds`` that to the last end, both at the generator.
+    """
+
+    started_at: float
+    ok: int
+    expected: int = 0
+    failed: int
+    unknown: int
+    last_started_seconds: float
+    total_seconds: float
+    throughput_per_second: float
+    latency_mean_ms: float | None
+    rpc_total_seconds: float | None
+    rpc_throughput_per_second: float | None
+    rpc_latency_mean_ms: float | None
+    node_total_seconds: float | None
+    node_throughput_per_second: float | None
+    node_latency_mean_ms: float | None
+
+
+class BurstsEntry(Entry):
+    """The bursts of a step, and the lag of the generator. See ``steps.bursts``.
+
+    ``requests`` of each burst were asked for, of which at most ``pool`` in flight.
+    """
+
+    requests: int
+    within_seconds: float
+    pool: int
+    rest_seconds: float
+    bursts: tuple[BurstEntry, ...]
+    lag_ms: Distribution
+    generator_late: int
+    generator_lag_ms_max: float
+
+    def mean(self, name: str) -> float | None:
+        """The mean of a value over the bursts that have it; None if none has it."""
+        known = [value for value in (getattr(one, name) for one in self.bursts) if value is not None]
+        return sum(known) / len(known) if known else None
 
 
 class StageLine(Entry):
@@ -483,6 +546,12 @@ class StepEntry(RequestValues):
     precision: PrecisionEntry
     parts: tuple[PartEntry, ...]
     open_load: OpenLoadEntry | None
+    bursts: BurstsEntry | None = None
+    """None unless the requests start in bursts."""
+    total_seconds: float | None = None
+    """From the first start to the last end of the flows that are measured; None unless the load has ``flows``."""
+    node_latency_ms: Distribution | None = None
+    """Time in the node of the flows in the window, from the creation to the end of each; None without stage rows."""
     resolved: ResolvedEntry = ResolvedEntry()
     stages: StagesEntry
     counts: CountsEntry
@@ -517,9 +586,14 @@ class StepEntry(RequestValues):
     def judged_latency_column(self) -> Literal["latency_intended_ms", "latency_ms"]:
         """The name of the latency that counts: the column of the rows, and the field here and in each part.
 
-        In open load, it runs from the intended start and includes the wait for a place.
+        With intended starts, it runs from them and includes the wait for a place.
         """
-        return "latency_intended_ms" if self.open_load else "latency_ms"
+        return "latency_intended_ms" if self.has_intended_starts else "latency_ms"
+
+    @property
+    def has_intended_starts(self) -> bool:
+        """Whether requests start at intended times: in open load and in bursts."""
+        return self.open_load is not None or self.bursts is not None
 
     @property
     def judged_latency(self) -> Distribution:

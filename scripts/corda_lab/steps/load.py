@@ -1,7 +1,7 @@
 """The options of a load, each declared once, and their checks."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -12,11 +12,18 @@ from corda_lab.steps.entry import LoadEntry
 from corda_lab.text.words import listed, plural
 from lab_workload.load import (
     ARRIVALS,
+    BURST_REQUESTS_MAX,
+    BURSTS_MAX,
+    FLOWS_MAX,
     LATE_MAX_SECONDS_DEFAULT,
     LATE_MAX_SECONDS_LIMIT,
     PACING_SECONDS_MAX,
     RATE_MAX,
+    REST_SECONDS_DEFAULT,
+    REST_SECONDS_MAX,
     SEED_DEFAULT,
+    WITHIN_SECONDS_DEFAULT,
+    WITHIN_SECONDS_MAX,
     Arrivals,
 )
 
@@ -26,13 +33,25 @@ SEED_LIMIT = 2**63 - 1
 """The largest 64-bit integer."""
 SPAWN_SECONDS_MAX = 5
 
-LoadModel = Literal["open", "closed"]
-"""Open load: requests start at intended times. Closed load: a request starts when its user is free."""
+COUNTED_SECONDS_MAX = 3600.0
+"""The longest time of a load that ends after a number of flows, unless ``--duration`` gives another."""
+
+LoadModel = Literal["open", "closed", "burst"]
+"""Open load: requests start at the times of an endless schedule. Closed load: a request starts when its user is free.
+Burst: a number of requests start within a short time, and again after a rest.
+"""
 
 _MODEL_REMEDIES: Mapping[LoadModel, str] = {
     "open": "Add --arrivals constant or --arrivals poisson.",
-    "closed": "Leave it out: --rate says how often requests start.",
+    "closed": "Leave it out, or leave out --arrivals.",
+    "burst": "Add --arrivals burst.",
 }
+
+
+_MODELS: Mapping[Arrivals, LoadModel] = {"closed": "closed", "burst": "burst"}
+"""The model of load by arrivals. All others are open load."""
+
+_ARRIVAL_LABELS: Mapping[Arrivals, str] = {"closed": "closed load", "burst": "bursts"}
 
 
 @dataclass(frozen=True)
@@ -64,7 +83,7 @@ class LoadOption(Option):
     default: Any = None
     """The value if the option is not given, unless it is the attribute's default. Durations are in seconds."""
     model: LoadModel | None = None
-    """The only model of load that has the option; None if both have it."""
+    """The only model of load that has the option; None if all have it."""
     stored: str = ""
     """The name of its field in ``LoadEntry``."""
     is_swept: bool = True
@@ -97,7 +116,11 @@ class LoadOptions:
 
     In closed load (``arrivals`` is "closed"), each of the ``users`` has one request in flight. In open load, requests
     start at the intended times of a schedule of ``rate`` per second, and ``users`` is the size of the pool: the maximum
-    number of requests in flight.
+    number of requests in flight. In a burst, ``users`` requests start evenly spread over ``within_seconds``, of which
+    at most ``pool`` are in flight; there are ``bursts`` of them, with a rest of at least ``rest_seconds`` in between.
+
+    Bursts end after a number of requests, and so does closed load with ``flows``. Such a load has no warm-up, and its
+    duration is only a limit.
 
     Each option is declared only here. The options of ``lab run``, the fields of ``load`` in a sweep file, the arguments
     of the generator and the ``lab run`` command in reports are derived from these declarations.
@@ -108,7 +131,8 @@ class LoadOptions:
         int,
         LoadOption(
             kind=Kind.COUNT,
-            help="Users; each has one flow in flight. In open load: maximum number of requests in flight.",
+            help="Users; each has one flow in flight. In open load: maximum number of requests in flight. In a burst: "
+            "its requests.",
             at_least=1,
             at_most=USERS_MAX,
             stored="users",
@@ -119,7 +143,8 @@ class LoadOptions:
         float,
         LoadOption(
             kind=Kind.DURATION,
-            help="Length of the measuring window, which follows the warm-up: 60s, 2m.",
+            help="Length of the measuring window, which follows the warm-up: 60s, 2m. The longest time of a load that "
+            "ends after a number of flows, for which the default is 1h.",
             at_least=1,
             is_swept=False,
         ),
@@ -137,9 +162,10 @@ class LoadOptions:
         LoadOption(
             kind=Kind.CHOICE,
             choices=ARRIVALS,
-            help="When requests start. closed: users wait for answers. constant, poisson: open load at --rate.",
+            help="When requests start. closed: users wait for answers. constant, poisson: open load at --rate. "
+            "burst: --users requests --within a time, --bursts times.",
             is_generators=True,
-            label=lambda arrivals: "closed load" if arrivals == "closed" else f"{arrivals} arrivals",
+            label=lambda arrivals: _ARRIVAL_LABELS.get(arrivals, f"{arrivals} arrivals"),
         ),
     ] = "closed"
     rate: Annotated[
@@ -180,6 +206,81 @@ class LoadOptions:
             is_generators=True,
         ),
     ] = 0.0
+    within_seconds: Annotated[
+        float,
+        LoadOption(
+            kind=Kind.DURATION,
+            help="Burst: the time over which its requests start, evenly spread.",
+            above=0,
+            at_most=WITHIN_SECONDS_MAX,
+            model="burst",
+            stored="within_seconds",
+            is_generators=True,
+        ),
+    ] = WITHIN_SECONDS_DEFAULT
+    pool: Annotated[
+        int | None,
+        LoadOption(
+            kind=Kind.COUNT,
+            help="Burst: maximum number of requests in flight. The others wait. Default: all of them.",
+            at_least=1,
+            at_most=BURST_REQUESTS_MAX,
+            model="burst",
+            stored="pool",
+            label=lambda pool: f"pool of {pool}",
+        ),
+    ] = None
+    bursts: Annotated[
+        int,
+        LoadOption(
+            kind=Kind.COUNT,
+            help="Burst: number of bursts, after which the load ends.",
+            at_least=1,
+            at_most=BURSTS_MAX,
+            model="burst",
+            stored="bursts",
+            is_swept=False,
+            is_generators=True,
+        ),
+    ] = 1
+    rest_seconds: Annotated[
+        float,
+        LoadOption(
+            kind=Kind.DURATION,
+            help="Burst: shortest pause between two bursts, from the end of the last flow on.",
+            at_least=0,
+            at_most=REST_SECONDS_MAX,
+            model="burst",
+            stored="rest_seconds",
+            is_generators=True,
+        ),
+    ] = REST_SECONDS_DEFAULT
+    flows: Annotated[
+        int | None,
+        LoadOption(
+            kind=Kind.COUNT,
+            help="Closed load: the number of flows that are measured, after which the load ends.",
+            at_least=1,
+            at_most=FLOWS_MAX,
+            model="closed",
+            stored="flows",
+            is_swept=False,
+            is_generators=True,
+        ),
+    ] = None
+    flows_after: Annotated[
+        int | None,
+        LoadOption(
+            kind=Kind.COUNT,
+            help="With --flows: so many flows come first and are not measured. Default: 0.",
+            at_least=0,
+            at_most=FLOWS_MAX,
+            model="closed",
+            stored="flows_after",
+            is_swept=False,
+            is_generators=True,
+        ),
+    ] = None
     workers: Annotated[
         int | None,
         LoadOption(
@@ -220,13 +321,44 @@ class LoadOptions:
 
     @property
     def is_open(self) -> bool:
-        """Whether this is open load, in which requests start at intended times."""
-        return self.arrivals != "closed"
+        """Whether this is open load, in which requests start at the times of an endless schedule."""
+        return self.model == "open"
+
+    @property
+    def is_burst(self) -> bool:
+        """Whether the requests start in bursts."""
+        return self.model == "burst"
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the load ends after a number of flows, and not after a time."""
+        return self.is_burst or self.flows is not None
 
     @property
     def model(self) -> LoadModel:
-        """The model of load: open or closed."""
-        return "open" if self.is_open else "closed"
+        """The model of load: open, closed or burst."""
+        return _MODELS.get(self.arrivals, "open")
+
+    @property
+    def places(self) -> int:
+        """The maximum number of requests in flight."""
+        return self.users if not self.is_burst or self.pool is None else min(self.pool, self.users)
+
+    @property
+    def flows_max(self) -> int | None:
+        """The number of flows after which the load ends; None if it ends after a time."""
+        if self.is_burst:
+            return self.bursts * self.users
+        return None if self.flows is None else self.flows + (self.flows_after or 0)
+
+    @property
+    def endless(self) -> "LoadOptions":
+        """The closed load that goes on as this one begins: without a number of flows, and in place of a burst."""
+        if not self.is_counted:
+            return self
+        users = min(self.places, LoadOptions.users) if self.is_burst else self.users
+        own = {option.attribute: getattr(LoadOptions, option.attribute) for option in COUNTED_OPTIONS}
+        return replace(self, arrivals="closed", users=users, **own)
 
     @property
     def total_seconds(self) -> int:
@@ -253,7 +385,7 @@ class LoadOptions:
         return LoadEntry(
             model=self.model,
             arrivals=None if self.arrivals == "closed" else self.arrivals,
-            spawn_per_second=None if self.is_open else self.spawn_per_second,
+            spawn_per_second=self.spawn_per_second if self.model == "closed" else None,
             overrides=dict(self.overrides),
             **{option.stored: option.value(self) for option in LOAD_OPTIONS.values() if option.stored},
         )
@@ -281,6 +413,11 @@ def _declared() -> Mapping[str, LoadOption]:
 
 LOAD_OPTIONS = _declared()
 """All options of a load by name, in the order of help and printed commands."""
+
+COUNTED_OPTIONS = tuple(
+    option for option in LOAD_OPTIONS.values() if option.model == "burst" or option.name in ("flows", "flows_after")
+)
+"""The options of loads that end after a number of flows."""
 
 
 WARM_UP_MAX = LoadOption(
@@ -325,6 +462,31 @@ def attributes_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {LOAD_OPTIONS[name].attribute: value for name, value in given.items() if value is not None}
 
 
+def with_limit(options: LoadOptions, given: Collection[str]) -> LoadOptions:
+    """Return a load that ends after a number of flows without a warm-up, and with its own longest time.
+
+    Options whose names are ``given`` stay as they are. Any other load is returned unchanged.
+    """
+    if not options.is_counted:
+        return options
+    own = {"duration": COUNTED_SECONDS_MAX, "warm_up": 0.0}
+    return replace(options, **attributes_of({name: value for name, value in own.items() if name not in given}))
+
+
+def burst_words(load: LoadEntry) -> str:
+    """``10 bursts of 70 requests within 1 s, rest 5 s``: a load of bursts."""
+    pool = "" if load.pool is None or load.pool >= load.users else f", at most {load.pool} in flight"
+    rest = f", rest {load.rest_seconds:g} s" if (load.bursts or 0) > 1 else ""
+    bursts, requests = plural(load.bursts or 0, "burst"), plural(load.users, "request")
+    return f"{bursts} of {requests} within {load.within_seconds:g} s{pool}{rest}"
+
+
+def flows_words(load: LoadEntry) -> str:
+    """``400 flows after 2``: the number of flows after which a closed load ends."""
+    after = f" after {load.flows_after:,}" if load.flows_after else ""
+    return plural(load.flows or 0, "flow") + after
+
+
 def check_options(options: LoadOptions) -> None:
     """Check the options of a load. Raises LabError for the first problem."""
     for option in LOAD_OPTIONS.values():
@@ -341,8 +503,26 @@ def check_options(options: LoadOptions) -> None:
         raise LabError(
             f"--workers: {options.workers} is more than the number of users", "Reduce it, or increase --users."
         )
+    if options.is_counted:
+        _check_counted(options)
+    elif options.flows_after is not None:
+        raise LabError("--flows-after: needs --flows, the number of flows that follow", "For example: --flows 100")
     if options.is_open and options.rate is None:
         raise LabError(f"--rate: is missing; {options.arrivals} arrivals need it", "For example: --rate 20")
+
+
+def _check_counted(options: LoadOptions) -> None:
+    """Check a load that ends after a number of flows. Raises LabError."""
+    what = "bursts" if options.is_burst else "a load that ends after --flows"
+    if options.workers is not None:
+        raise LabError(f"--workers: is not for {what}", "Leave it out: a single process makes such a load.")
+    if options.warm_up_seconds:
+        remedy = "Leave it out, or use --condition." if options.is_burst else "Leave it out: --flows-after is one."
+        raise LabError(f"--warm-up: is not for {what}", remedy)
+    if options.is_burst and options.users > BURST_REQUESTS_MAX:
+        raise LabError(
+            f"--users: {options.users} is out of range for a burst", f"It must be at most {BURST_REQUESTS_MAX}."
+        )
 
 
 def _check_range(option: LoadOption, value: Any) -> None:

@@ -6,6 +6,7 @@ to the generator; if the pool was full, it is due to the system.
 """
 
 import math
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -51,6 +52,28 @@ def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
     return pl.concat(timed).sort("started_at", "request_id")
 
 
+@dataclass(frozen=True)
+class OwnLag:
+    """The lag of the generator itself: of the requests that found a free place. It is 0 for the others."""
+
+    lags_ms: pl.Series
+    allowed_ms: float
+    """A lag up to this changes no value by more than ``GENERATOR_LAG_SHARE_MAX``, or by ``LATE_MS`` if that is more."""
+
+    @property
+    def late(self) -> int:
+        """The number of requests with a larger lag."""
+        return int((self.lags_ms > self.allowed_ms).sum())
+
+
+def own_lag(timed: pl.DataFrame) -> OwnLag:
+    """The lag of the generator over rows that ``with_lag`` has made."""
+    answered = timed.filter(is_done())["latency_intended_ms"]
+    median = 0.0 if answered.is_empty() else nearest_rank(answered, QUANTILES["p50"])
+    lags = timed.select(pl.when("pool_was_free").then("lag_ms").otherwise(0.0)).to_series()
+    return OwnLag(lags, max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median))
+
+
 def open_load_values(rows: pl.DataFrame, drops: pl.Series, window: Window, end: RunEnd, pool: int) -> OpenLoadEntry:
     """The entry ``open_load`` of a step.
 
@@ -62,10 +85,7 @@ def open_load_values(rows: pl.DataFrame, drops: pl.Series, window: Window, end: 
     """
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
     within = timed_within(timed, window)
-    own = within.select(pl.when("pool_was_free").then("lag_ms").otherwise(0.0)).to_series()
-    answered = within.filter(is_done())["latency_intended_ms"]
-    median = 0.0 if answered.is_empty() else nearest_rank(answered, QUANTILES["p50"])
-    allowed = max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median)
+    own = own_lag(within)
     dropped = dropped_within(drops, window)
     offered = end.offered or 0
     # The schedule begins when all users of the pool are running.
@@ -80,10 +100,10 @@ def open_load_values(rows: pl.DataFrame, drops: pl.Series, window: Window, end: 
         dropped=end.dropped or 0,
         lag_ms=distribution(within["lag_ms"]),
         lag_ms_p99_all=end.lag_p99_ms,
-        generator_lag_ms_p99=None if own.is_empty() else nearest_rank(own, QUANTILES["p99"]),
-        generator_lag_ms_max=allowed,
-        generator_late=int((own > allowed).sum()),
-        requests_in_window=own.len(),
+        generator_lag_ms_p99=None if own.lags_ms.is_empty() else nearest_rank(own.lags_ms, QUANTILES["p99"]),
+        generator_lag_ms_max=own.allowed_ms,
+        generator_late=own.late,
+        requests_in_window=own.lags_ms.len(),
         pool=pool,
         pool_was_full=bool(timed["pool_was_full_once"].any()),
     )

@@ -79,6 +79,7 @@ class RunPlan:
             *("--workload", self.workload.name),
             *("--node", self.subject.node),
             *self.options.generator_arguments(),
+            *(("--requests", str(self.options.users)) if self.options.is_burst else ()),
             *overrides,
             *("--run-id", self.identity),
             *(("--recording", self.recording) if self.recording != "rows" else ()),
@@ -95,7 +96,7 @@ class RunPlan:
         return [
             "--headless",
             *(master if load.workers else []),
-            *("--users", str(load.users)),
+            *("--users", str(load.places)),
             *("--spawn-rate", str(load.spawn_per_second)),
             *("--run-time", f"{load.total_seconds}s"),
             # Wait for flows that are in flight when the load stops: the nodes count them, so the generator has to.

@@ -33,6 +33,7 @@ SENTENCES: Mapping[str, str] = {
         "the generator was the limit: {dropped:,} arrivals were dropped although the pool had free places"
     ),
     "generator_failed": "the generator stopped the load with an error",
+    "out_of_time": "the load had started only {started:,} of its {wanted:,} flows when its time was over",
     # Whether the nodes were warm.
     "node_cold": (
         "{node} had completed only {flows:,} flows since its start, and is still warming up (below {enough:,}); with"

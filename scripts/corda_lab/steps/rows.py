@@ -157,6 +157,25 @@ def distribution(values: pl.Series, unanswered: int = 0) -> Distribution:
     )
 
 
+def counted(rows: pl.DataFrame, flows_after: int | None) -> pl.DataFrame:
+    """The rows of the flows that are measured: all but the first ``flows_after``, in the order of their starts."""
+    return rows.sort("started_at", "request_id").slice(flows_after) if flows_after else rows
+
+
+def span(rows: pl.DataFrame) -> Window:
+    """The window from the first start to the last end of the rows. An intended start comes before the real one.
+
+    Raises LabError without rows.
+    """
+    if rows.is_empty():
+        raise LabError("The load ended before the first flow that is measured", "Give it more time with --duration.")
+    began, ended = rows.select(
+        pl.min_horizontal(pl.col("intended_at").min(), pl.col("started_at").min()), pl.col("ended_at").max()
+    ).row(0)
+    # A window does not contain its end.
+    return Window(float(began), math.nextafter(float(ended), math.inf))
+
+
 def ended_within(rows: pl.DataFrame, window: Window) -> pl.DataFrame:
     """The rows whose answer came in the window, without its end."""
     return rows.filter(window.contains(pl.col("ended_at")))
@@ -231,6 +250,12 @@ def failures_by_kind(rows: pl.DataFrame, outcome: Outcome) -> list[FailureKind]:
     return grouped_errors(FailureKind(**message) for message in messages.to_dicts())
 
 
+def counts_by_outcome(rows: pl.DataFrame) -> dict[str, int]:
+    """The number of rows by outcome."""
+    found = dict(rows["outcome"].value_counts().iter_rows())
+    return {name: found.get(name, 0) for name in OUTCOMES}
+
+
 def outcome_values(rows: pl.DataFrame, window: Window, dropped: int = 0) -> OutcomeValues:
     """Throughput, counts by outcome, and times of a set of rows: those of a workload, or of one of its parts.
 
@@ -240,14 +265,14 @@ def outcome_values(rows: pl.DataFrame, window: Window, dropped: int = 0) -> Outc
     timed = timed_within(rows, window)
     answered = timed.filter(is_done())
     unanswered = timed.height - answered.height
-    total, in_window = (dict(frame["outcome"].value_counts().iter_rows()) for frame in (rows, ended))
+    in_window = counts_by_outcome(ended)
     is_open = dropped > 0 or not rows["intended_at"].is_null().all()
     return OutcomeValues(
         throughput_per_second=ended.filter(is_done()).height / window.seconds,
         requests=RequestCounts(
             total=rows.height,
-            **{name: total.get(name, 0) for name in OUTCOMES},
-            **{f"window_{name}": in_window.get(name, 0) for name in OUTCOMES},
+            **counts_by_outcome(rows),
+            **{f"window_{name}": count for name, count in in_window.items()},
         ),
         latency_ms=distribution(answered["latency_ms"], unanswered),
         latency_intended_ms=distribution(answered["latency_intended_ms"], unanswered + dropped if is_open else 0),
@@ -266,6 +291,27 @@ def states_per_second(values: OutcomeValues, window: Window, states_per_flow: in
     if states_per_flow is None:
         return None
     return values.requests.window_ok * states_per_flow / window.seconds
+
+
+def of_whole_run(values: RequestValues, rows: pl.DataFrame) -> RequestValues:
+    """The values with the counts by outcome and the failures of all ``rows``, of which they were not made."""
+
+    def counts(own: OutcomeValues, frame: pl.DataFrame) -> RequestCounts:
+        return own.requests.model_copy(update={"total": frame.height, **counts_by_outcome(frame)})
+
+    parts = tuple(
+        part.model_copy(update={"requests": counts(part, rows.filter(pl.col("part") == part.name))})
+        for part in values.parts
+    )
+    return values.model_copy(
+        update={
+            "requests": counts(values, rows),
+            "parts": parts,
+            "failures": failures_by_kind(rows, "failed"),
+            "unknown_outcomes": failures_by_kind(rows, "unknown"),
+            "expected_failures": failures_by_kind(rows, "expected"),
+        }
+    )
 
 
 def request_values(

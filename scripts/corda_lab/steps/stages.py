@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.steps.entry import FlowStages, ResponderStages, StageLine, StagesEntry
+from corda_lab.steps.entry import Distribution, FlowStages, ResponderStages, StageLine, StagesEntry
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import Window, deviation_percent, distribution, ended_within
 from corda_lab.text.words import STAGE_MEANINGS, STAGES_OUTSIDE
@@ -181,6 +181,29 @@ def window_transactions(requests: pl.DataFrame, window: Window) -> pl.Series:
 def as_meant_within(requests: pl.DataFrame, window: Window) -> pl.DataFrame:
     """The requests that ended in the window and succeeded, or failed as the workload expects."""
     return ended_within(requests, window).filter(pl.col("outcome").is_in(["ok", "expected"]))
+
+
+def node_times(requests: pl.DataFrame, stages: pl.DataFrame | None) -> pl.DataFrame:
+    """When the node created and ended the flows of the requests: ``created_at`` and ``flow_ended_at``, in unix seconds.
+
+    Requests without a stage row are left out.
+    """
+    names = ("created_at", "flow_ended_at")
+    if stages is None:
+        return pl.DataFrame(schema=dict.fromkeys(names, pl.Float64))
+    initiators = stages.filter(pl.col("role") == "initiator").select(
+        "flow_id", "created_at", pl.col("ended_at").alias("flow_ended_at")
+    )
+    return requests.select("flow_id").join(initiators, on="flow_id", how="inner").select(names).drop_nulls()
+
+
+def node_latency(requests: pl.DataFrame, stages: pl.DataFrame | None, window: Window) -> Distribution | None:
+    """The time in the node, in ms, of the flows done in the window: from their creation to their end.
+
+    None if no flow has a stage row.
+    """
+    times = node_times(as_meant_within(requests, window), stages)
+    return None if times.is_empty() else distribution((times["flow_ended_at"] - times["created_at"]) * 1000)
 
 
 def why_none(flows: Sequence[str], stages: pl.DataFrame | None, *, is_on: bool) -> str:

@@ -3,10 +3,10 @@
 import math
 
 from corda_lab.stats.steady import STEADY_METHOD
-from corda_lab.steps import open_load, rows, stages
+from corda_lab.steps import bursts, open_load, rows, stages
 from corda_lab.steps.entry import ConditioningEntry, StepEntry, slowdown
 from corda_lab.steps.reasons import Reason, reason
-from lab_workload.load import ALL_FAILED
+from lab_workload.load import ALL_FAILED, OUT_OF_TIME
 
 SWAPPED_PAGES_MAX = 256
 """Swapped pages above which a step is invalid: 1 MiB. With more, the host measures its disk."""
@@ -75,8 +75,19 @@ def unsteadiness(step: StepEntry) -> list[Reason]:
 
 
 def invalidity(step: StepEntry) -> list[Reason]:
-    """Why a step is invalid and left out of every mean: the generator or the machine did it, or the counts differ."""
-    return generator_limits(step) + machine_trouble(step) + step.counts.disagreements
+    """Why a step is invalid and left out of every mean.
+
+    The generator or the machine did it, the counts differ, or the load has not made all its flows.
+    """
+    return generator_limits(step) + machine_trouble(step) + unfinished(step) + step.counts.disagreements
+
+
+def unfinished(step: StepEntry) -> list[Reason]:
+    """Why a load that ends after a number of flows is not complete. Empty if it is, and for any other load."""
+    wanted = step.load.flows_max
+    if wanted is None or step.generator.exit_reason != OUT_OF_TIME:
+        return []
+    return [reason("out_of_time", started=step.requests.total, wanted=wanted)]
 
 
 def generator_limits(step: StepEntry) -> list[Reason]:
@@ -86,6 +97,7 @@ def generator_limits(step: StepEntry) -> list[Reason]:
     if cpu is not None and cpu > rows.GENERATOR_CPU_PERCENT_MAX:
         found.append(reason("generator_cpu", percent=cpu))
     limit = open_load.generator_was_limit(step.open_load) if step.open_load else None
+    limit = bursts.generator_was_limit(step.bursts) if step.bursts else limit
     return found + ([limit] if limit else [])
 
 
@@ -141,13 +153,15 @@ def warnings(step: StepEntry) -> list[Reason]:
     behind = open_load.system_could_not_keep_up(step.open_load) if step.open_load else None
     found += [behind] if behind else []
     found += host_warnings(step)
-    # In closed load, users wait for one another, so their flows are far more regular than Poisson arrivals.
-    if has_changed(step) and (not step.open_load or is_beyond_chance(step)):
+    # In closed load, users wait for one another, so their flows are far more regular than Poisson arrivals. A number of
+    # flows may be so small that one more or less in a half is a large change.
+    if has_changed(step) and (is_beyond_chance(step) or not (step.open_load or step.load.is_counted)):
         found.append(change_reason(step))
     if not step.warm_up.found:
         found.append(reason("warm_up_not_found", seconds_max=step.warm_up.seconds_max))
     spawned_at = step.window.spawned_at
-    if spawned_at is None or spawned_at > step.window.started_at:
+    # A load that ends after a number of flows may begin with its first.
+    if not step.load.is_counted and (spawned_at is None or spawned_at > step.window.started_at):
         found.append(reason("still_spawning"))
     found += [reason("restarted", name=name) for name in step.counts.restarted]
     return found + stages.warnings(step.stages)

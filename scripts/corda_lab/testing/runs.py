@@ -87,6 +87,7 @@ def measured_of(
         else None
     )
     flows = {one.name: one.flow for one in plan.subject.parts}
+    own = rows.counted(frame, plan.options.flows_after)
     seen = build.Observed(
         requests=frame,
         drops=pl.Series(drops, dtype=pl.Float64),
@@ -95,9 +96,10 @@ def measured_of(
         counted=counted or simulation.agreeing_counts(simulated),
         warm_up=warm_up,
         machine_use=lambda _: build.MachineUse(None, None, None, None),
-        stage_values=lambda window: stages.stage_values(frame, stage_frame, window, flows, is_on=True, dropped={}),
+        stage_values=lambda window: stages.stage_values(own, stage_frame, window, flows, is_on=True, dropped={}),
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
+        stage_rows=stage_frame,
     )
     entry = build.build_step(plan, seen)
     use = entry.resources.model_copy(update={"host_busy_percent": 97.3, "host_stolen_percent": 0.0})

@@ -11,6 +11,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,44 @@ def open_rows(
         heapq.heappush(places, ended)
         rows.append(row(len(rows) + 1, started, ended, intended=intended))
     return rows, drops
+
+
+def burst_rows(
+    size: int,
+    bursts: int,
+    service: Callable[[float], float],
+    *,
+    within_seconds: float = 1.0,
+    pool: int | None = None,
+    rest_seconds: float = 5.0,
+    lag_seconds: float = 0.0,
+) -> list[dict[str, Any]]:
+    """The rows of bursts of ``size`` requests. A request that finds the pool full waits for the next place.
+
+    The generator starts every request ``lag_seconds`` late.
+    """
+    rows: list[dict[str, Any]] = []
+    begin = 0.0
+    for _ in range(bursts):
+        places = [begin] * (pool or size)
+        server_free_at = begin
+        for number in range(size):
+            intended = begin + number * within_seconds / size
+            started = max(intended, heapq.heappop(places)) + lag_seconds
+            server_free_at = max(started, server_free_at) + service(started)
+            heapq.heappush(places, server_free_at)
+            rows.append(row(len(rows) + 1, started, server_free_at, intended=intended))
+        begin = server_free_at + rest_seconds
+    return rows
+
+
+def counted_end(rows: list[dict[str, Any]], users: int, exit_reason: str = "completed") -> RunEnd:
+    """The summary of the generator of a load that ends with the last of its rows."""
+    seconds = max(one["ended_at"] for one in rows) - ORIGIN
+    end = end_words(rows, users, seconds)
+    if rows[0]["intended_at"] is not None:
+        end = replace(end, model="burst", spawned_at=ORIGIN, offered=len(rows), late=0, dropped=0)
+    return replace(end, exit_reason=exit_reason)
 
 
 def failing_rows(users: int, total_seconds: float) -> list[dict[str, Any]]:

@@ -1,11 +1,12 @@
-"""Arrivals of open load: their times, whom they belong to, and what is counted of them."""
+"""Arrivals of open load and of bursts: their times, whom they belong to, and what is counted of them."""
 
 import itertools
+import math
 from itertools import islice
 
 import pytest
 
-from lab_load.schedule import Lags, Schedule, arrival_offsets
+from lab_load.schedule import Lags, Schedule, arrival_offsets, burst_offsets
 from lab_workload.load import Arrivals
 from lab_workload.prepared import ALONE, Share
 
@@ -62,6 +63,14 @@ def test_arrivals_that_are_due_and_find_no_place_are_offered_and_dropped() -> No
 
     assert (schedule.offered, schedule.dropped) == (4, 4)  # those meant for 0.0, 0.1, 0.2 and 0.3 s
     assert schedule.next_at == float("inf")
+
+
+def test_the_arrivals_of_a_burst_are_spread_over_its_time_and_begin_again() -> None:
+    schedule = Schedule(burst_offsets(4, 1.0), math.inf)
+    for begin in (100.0, 107.5):
+        schedule.begin(begin)
+        assert [schedule.take() - begin for _ in range(4)] == pytest.approx([0, 0.25, 0.5, 0.75])
+        assert schedule.next_at == math.inf, "the next burst has not begun"
 
 
 def test_the_quantile_of_lags_is_exact_to_three_digits_and_can_be_put_together() -> None:

@@ -52,6 +52,11 @@ def test_a_search_is_listed_with_the_rates_that_it_confirmed(tmp_path: Path) -> 
     assert results._load_words(found) == f"highest: {rates}"
 
 
+def test_a_run_of_bursts_is_listed_with_their_size(stored_burst_run: Callable[..., Path]) -> None:
+    found = only(stored_burst_run().parent)
+    assert results._load_words(found) == "burst of 20"
+
+
 def test_the_values_of_a_run_without_a_valid_step_are_shown_and_marked(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
     content = folders.read_json(run / "steps.json")

@@ -47,6 +47,39 @@ def test_an_open_run_tells_of_its_arrivals(
     assert "warning: the system did not keep up with the offered rate: the pool of 5 was full" in text
 
 
+def test_bursts_are_told_on_three_clocks(
+    stored_burst_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(stored_burst_run(pool=5), capsys)
+    assert re.search(r"throughput +\d+\.\d\d flows/s within a burst", text)
+    assert "bursts       4 bursts of 20 requests within 1 s, at most 5 in flight, rest 5 s; means on" in text
+    for clock in ("generator", "RPC client", "node"):
+        assert re.search(rf" {clock}: \d\.\d\d s, \d+\.\d\d flows/s, latency \d+ ms", text), clock
+    assert "from the intended start p50" in text
+    assert "arrivals" not in text
+
+
+def test_the_clock_of_a_node_without_stage_rows_is_not_known(
+    stored_burst_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "node: not known, latency –" in printed(stored_burst_run(with_stages=False), capsys)
+
+
+def test_a_number_of_flows_is_told_with_its_time(
+    stored_counted_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(stored_counted_run(), capsys)
+    assert "flows        40 flows after 5 in 4.00 s, mean 100 ms, 98 ms of it in the node\n" in text
+    assert "warm-up  " not in text
+
+
+def test_a_load_that_ran_out_of_time_says_so(
+    stored_counted_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(stored_counted_run(exit_reason="out_of_time"), capsys)
+    assert "invalid: the load had started only 45 of its 45 flows when its time was over" in text
+
+
 def test_an_invalid_run_says_why(stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     run = stored_run()
     step = stored.read(run).steps[0]

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from corda_lab.report import commands
 from corda_lab.results import stored
-from corda_lab.steps.load import LOAD_OPTIONS
+from corda_lab.steps.load import COUNTED_OPTIONS, LOAD_OPTIONS
 
 NOT_PRINTED = {"name", "warm_up_max"}
 """A repeated run has a name of its own, and the warm-up that the step really had."""
@@ -13,12 +15,38 @@ NOT_PRINTED = {"name", "warm_up_max"}
 
 def test_every_option_of_the_load_is_repeated(stored_run: Callable[..., Path]) -> None:
     step = stored.read(stored_run()).steps[0]
-    everything = {
-        option.stored: 2 if getattr(step.load, option.stored) is None else getattr(step.load, option.stored)
-        for option in LOAD_OPTIONS.values()
-        if option.stored
-    }
-    load = step.load.model_copy(update={**everything, "arrivals": "poisson"})
-    printed = commands.run(step.updated(load=load)).split()
-    flags = {word for word in printed if word.startswith("--")}
+    timed = [option for option in LOAD_OPTIONS.values() if option not in COUNTED_OPTIONS]
+    flags = set()
+    # A load that ends after a number of flows is repeated without times.
+    for options in (timed, list(LOAD_OPTIONS.values())):
+        everything = {
+            option.stored: 2 if getattr(step.load, option.stored) is None else getattr(step.load, option.stored)
+            for option in options
+            if option.stored
+        }
+        load = step.load.model_copy(update={**everything, "arrivals": "poisson"})
+        printed = commands.run(step.updated(load=load)).split()
+        flags |= {word for word in printed if word.startswith("--")}
     assert flags == {option.flag for option in LOAD_OPTIONS.values() if option.name not in NOT_PRINTED}
+
+
+def test_bursts_are_repeated_without_times(stored_burst_run: Callable[..., Path]) -> None:
+    burst = commands.run(stored.read(stored_burst_run(pool=5)).steps[0])
+    assert "--users 20 --arrivals burst --within 1s --pool 5 --bursts 4 --rest 5s" in burst
+    assert not {"--flows", "--duration", "--warm-up", "--rate", "--pacing"} & set(burst.split())
+
+
+def test_a_number_of_flows_is_repeated_without_times(stored_counted_run: Callable[..., Path]) -> None:
+    counted = commands.run(stored.read(stored_counted_run()).steps[0])
+    assert "--flows 40 --flows-after 5" in counted
+    assert not {"--bursts", "--duration", "--warm-up"} & set(counted.split())
+
+
+@pytest.mark.parametrize("about", [{}, {"pool": 5}])
+def test_a_run_that_is_repeated_has_the_load_that_was_stored(
+    stored_burst_run: Callable[..., Path], about: dict[str, int]
+) -> None:
+    run = stored.read(stored_burst_run(**about))
+    assert run.manifest.load is not None
+    assert run.manifest.load.entry() == run.steps[0].load
+    assert (run.manifest.load.duration_seconds, run.manifest.load.warm_up_seconds) == (3600, 0)

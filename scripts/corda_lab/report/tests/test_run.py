@@ -72,6 +72,46 @@ def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run
     assert "Failed requests: " in (run / "summary.md").read_text(encoding="utf-8")
 
 
+def test_bursts_have_a_table_with_three_clocks(stored_burst_run: Callable[..., Path]) -> None:
+    text = (stored_burst_run() / "report.html").read_text(encoding="utf-8")
+    page_text = without_scripts(text)
+    assert re.search(
+        r"4 bursts of 20 requests within 1 s, rest 5 s on PartyA with PartyB took \d\.\d\d s each and achieved [\d.]+",
+        page_text,
+    )
+    table = page_text.partition("<h2>Bursts</h2>")[2].partition("</table>")[0]
+    for clock in ("generator", "RPC client", "node"):
+        assert f">{clock}</th>" in table
+    assert re.findall(r"<tr[^>]*><td>(\w+)</td>", table) == ["1", "2", "3", "4", "mean"]
+    assert "–" not in table
+    charts = chart_data(text)["charts"]
+    assert [chart["id"] for chart in charts if not any(trace["x"] for trace in chart["traces"])] == []
+    assert "lag" in {chart["id"] for chart in charts}
+
+
+def test_bursts_without_stage_rows_have_a_report_too(stored_burst_run: Callable[..., Path]) -> None:
+    text = without_scripts((stored_burst_run(with_stages=False) / "report.html").read_text(encoding="utf-8"))
+    table = text.partition("<h2>Bursts</h2>")[2].partition("</table>")[0]
+    assert table.count("–") == 5 * 3
+
+
+def test_a_single_burst_of_a_second_has_a_report(stored_burst_run: Callable[..., Path]) -> None:
+    text = without_scripts((stored_burst_run(bursts=1) / "report.html").read_text(encoding="utf-8"))
+    assert "1 burst of 20 requests within 1 s on PartyA with PartyB took 1.00 s and achieved" in text
+
+
+def test_a_load_that_ends_after_a_number_of_flows_says_so(stored_counted_run: Callable[..., Path]) -> None:
+    text = without_scripts((stored_counted_run() / "report.html").read_text(encoding="utf-8"))
+    assert "5 flows first; measuring window 4 s, from the first start to the last end" in text
+    assert "closed, 1 user, pacing 0 s, 40 flows after 5, seed 1" in text
+    assert "flow, timed in the node" in text
+    assert "<h2>Bursts</h2>" not in text
+
+
+def test_a_load_without_bursts_has_no_table_of_them(stored_run: Callable[..., Path]) -> None:
+    assert "<h2>Bursts</h2>" not in (stored_run() / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_run_that_was_ended_because_all_failed_has_a_whole_report(failed_run: Path) -> None:
     text = without_scripts((failed_run / "report.html").read_text(encoding="utf-8"))
     assert "<b>Failed:</b> every request failed in the same way, so the load was ended after 11 s" in text

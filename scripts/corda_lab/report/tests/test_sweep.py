@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,21 @@ def test_curves_have_a_trace_per_group_with_an_interval_around_each_point(sweep:
             assert trace["x"] == [1, 4, 16]
             for low, middle, high in zip(trace["y_low"], trace["y"], trace["y_high"], strict=True):
                 assert low < middle < high
+
+
+def test_a_sweep_of_bursts_has_a_report(tmp_path: Path, stored_burst_run: Callable[..., Path]) -> None:
+    burst = stored.read(stored_burst_run()).steps[0]
+    folder = store_sweep(tmp_path / "sweep", SimulatedSweep(vary={"load.users": [2, 8]}))
+    content = folders.read_json(folder / "steps.json")
+    for step in content["steps"]:
+        step["load"] = burst.load.model_dump(mode="json") | {"users": step["load"]["users"]}
+        step["bursts"] = burst.model_dump(mode="json")["bursts"]
+        step["latency_intended_ms"] = step["latency_ms"]
+    folders.write_json(folder / "steps.json", content)
+    report.render(folder)
+    text = report_text(folder)
+    assert "8 users" in text
+    assert "--arrivals burst" in report_html(folder)
 
 
 def test_an_interval_that_is_wide_does_not_flatten_the_curve(tmp_path: Path) -> None:

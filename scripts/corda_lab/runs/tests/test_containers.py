@@ -255,3 +255,10 @@ def test_a_load_that_conditions_nodes_measures_nothing() -> None:
     options = LoadOptions("iou", 8, 60, 15)
     assert [containers.stage_of(options, at) for at in (10, 20)] == ["warm-up", "measuring"]
     assert {containers.stage_of(Conditioning(options).until_steady, at) for at in (10, 70, 200)} == {"conditioning"}
+
+
+def test_what_is_left_is_a_time_or_a_number_of_flows() -> None:
+    assert containers.left_of(LoadOptions("iou", 8, 60, 15), 20) == "55 s left"
+    assert containers.left_of(Conditioning(LoadOptions("iou", 8, 60, 15)).until_steady, 20) == "at most 220 s left"
+    assert containers.left_of(LoadOptions("iou", 8, 3600, 0, flows=400, flows_after=2), 20) == "402 flows in all"
+    assert containers.stage_of(LoadOptions("iou", 8, 3600, 0, arrivals="burst"), 0) == "measuring"

@@ -3,6 +3,7 @@
 import random
 from bisect import bisect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ def steady_rate(at: float) -> float:
 
 def test_a_load_of_which_nothing_was_seen_to_end_goes_on_to_its_limit() -> None:
     assert ended_after(options(precision=0.05), lambda at: 0.0) is None
+
+
+def test_a_load_that_ends_after_a_number_of_flows_is_never_ended_before() -> None:
+    counted = replace(options(precision=0.5, measure=(10, 240)), flows=100_000)
+    assert ended_after(replace(counted, flows=None), steady_rate) is not None
+    assert ended_after(counted, steady_rate) is None
 
 
 def test_a_load_of_fixed_times_is_never_ended() -> None:

@@ -1,5 +1,7 @@
 """What is checked before a run starts; the load itself is tested on the real lab."""
 
+from dataclasses import replace
+
 import pytest
 
 from corda_lab.errors import LabError
@@ -14,6 +16,9 @@ def test_says_in_a_line_what_will_run() -> None:
     assert title_of(plan.options) == "Load: 20 users for 15 s + 60 s"
     opened = LoadOptions("iou", 50, 60, 15, arrivals="poisson", rate=5, workers=2)
     assert title_of(opened) == "Load: poisson arrivals, 5 per second, pool of 50 on 2 workers for 15 s + 60 s"
+    burst = LoadOptions("iou", 70, arrivals="burst", bursts=10)
+    assert title_of(burst) == "Load: 10 bursts of 70 requests within 1 s, rest 5 s"
+    assert title_of(LoadOptions("iou", 1, flows=400, flows_after=2)) == "Load: 1 user, 400 flows after 2"
 
 
 def test_closed_load_with_more_users_than_the_bridge_admits_is_refused_with_the_variable() -> None:
@@ -21,6 +26,16 @@ def test_closed_load_with_more_users_than_the_bridge_admits_is_refused_with_the_
     with pytest.raises(LabError, match="--users: 201 is more than the 200 flows") as caught:
         check_admission(LoadOptions("iou", users=201), 200)
     assert "--outstanding 201 (BRIDGE_MAX_OUTSTANDING_FLOWS)" in caught.value.remedy
+
+
+def test_a_burst_that_the_bridge_would_reject_in_part_is_refused_with_a_pool_that_it_admits() -> None:
+    burst = LoadOptions("iou", users=201, arrivals="burst")
+    with pytest.raises(LabError, match="--users: 201 is more than the 200 flows") as caught:
+        check_admission(burst, 200)
+    assert caught.value.remedy.startswith("Add --pool 200. ")
+    check_admission(replace(burst, pool=200), 200)
+    with pytest.raises(LabError, match="--pool: 150 is more than the 128 flows"):
+        check_admission(replace(burst, pool=150), 128)
 
 
 def test_open_load_may_be_rejected_in_part_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,7 +119,7 @@ def observed(case: Case, folder: Path) -> command.CaseResult:
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
     )
-    observation = Observation(plan_of(command.options_of(case)), seen, None, ENVIRONMENT)
+    observation = Observation(plan_of(command.options_of(case)), seen, ENVIRONMENT)
     truth = command.truth_of(case, flows, observation)
     return command.CaseResult(
         case, truth, observation, checks_of(case, truth, build.build_step(observation.plan, seen))

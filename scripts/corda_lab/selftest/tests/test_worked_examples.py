@@ -14,7 +14,7 @@ from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import repeats_interval
 from corda_lab.stats.power import repeats_needed
-from corda_lab.steps import costs, counts, open_load, resolutions, rows, stages
+from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.sweeps.search import Search
@@ -151,6 +151,38 @@ def test_arrivals_of_an_open_load() -> None:
     intended = (timed["ended_at"] - timed["intended_at"]) * 1000
     assert rows.nearest_rank(intended, 0.5) == pytest.approx(1200)
     assert max(open_load.LATE_MS, open_load.GENERATOR_LAG_SHARE_MAX * 1200) == 60
+
+
+def test_bursts() -> None:
+    frame = pl.DataFrame(
+        {
+            "intended_at": [0.0, 0.25, 0.5, 0.75],
+            "started_at": [0.0, 0.25, 0.5, 0.75],
+            "ended_at": [1.0, 2.0, 3.0, 4.0],
+            "outcome": ["ok"] * 4,
+            "flow_id": ["a", "b", "c", "d"],
+        }
+    ).with_columns(
+        ((pl.col("ended_at") - pl.col("intended_at")) * 1000).alias("latency_ms"),
+        ((pl.col("ended_at") - pl.col("intended_at")) * 1000).alias("latency_intended_ms"),
+        ((pl.col("ended_at") - pl.col("intended_at")) * 1000 - 20).alias("bridge_flow_ms"),
+    )
+    burst = bursts.burst_values(frame, None)
+    assert (burst.total_seconds, burst.throughput_per_second, burst.latency_mean_ms) == (4, 1, 2125)
+    assert frame.height / burst.last_started_seconds == pytest.approx(5.3, abs=0.05)
+    assert burst.rpc_total_seconds == pytest.approx(3.98)
+    assert burst.node_total_seconds is None
+
+
+def test_loads_that_end_after_a_number_of_flows() -> None:
+    starts, ends = [0.0, 5.0, 7.0, 9.0], [5.0, 7.0, 9.0, 11.0]
+    frame = arrivals(starts, [(end - start) * 1000 for start, end in zip(starts, ends, strict=True)], ["ok"] * 4)
+    frame = frame.with_columns(pl.Series("request_id", [1, 2, 3, 4]), pl.lit(None, pl.Float64).alias("intended_at"))
+    own = rows.counted(frame, 1)
+    window = rows.span(own)
+    found = rows.request_values(own, window, {"Iou": None}, bridge_in_flight=None)
+    assert (window.started_at, window.ended_at) == (5, pytest.approx(11))
+    assert (found.latency_ms.mean, found.throughput_per_second) == (2000, pytest.approx(0.5))
 
 
 def test_stages_of_a_flow() -> None:

@@ -49,3 +49,17 @@ def test_open_load_lasts_as_long_as_it_may() -> None:
 def test_how_long_the_load_that_follows_lasts_does_not_matter() -> None:
     longer = until_steady(LoadOptions("iou", 8, 300, 60), 600)
     assert spans(Conditioning(longer)) == spans(Conditioning(CLOSED))
+
+
+@pytest.mark.parametrize(
+    ("options", "users"),
+    [
+        (LoadOptions("iou", 70, arrivals="burst", bursts=10, warm_up_seconds=0), 20),
+        (LoadOptions("iou", 70, arrivals="burst", pool=8, warm_up_seconds=0), 8),
+        (LoadOptions("iou", 2, flows=400, flows_after=2, warm_up_seconds=0), 2),
+    ],
+)
+def test_bursts_and_a_number_of_flows_follow_closed_load_until_it_is_steady(options: LoadOptions, users: int) -> None:
+    found = Conditioning(options).until_steady
+    assert (found.model, found.users, found.is_counted) == ("closed", users, False)
+    assert spans(Conditioning(options)) == spans(Conditioning(CLOSED))

@@ -15,14 +15,19 @@ from corda_lab.steps.entry import LoadEntry
 from corda_lab.steps.load import (
     LOAD_OPTIONS,
     LoadOptions,
+    burst_words,
     check_options,
+    flows_words,
     until_steady,
+    with_limit,
 )
 from corda_lab.testing.commands import PYTHONPATH
 from corda_lab.testing.runs import plan_of
 
 OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
 OPEN = replace(OPTIONS, arrivals="poisson", rate=5.0)
+BURST = with_limit(replace(OPTIONS, users=70, arrivals="burst", bursts=10, pool=8), ())
+COUNTED = with_limit(replace(OPTIONS, users=1, flows=400, flows_after=2), ())
 
 
 PARSE = """
@@ -63,6 +68,30 @@ def test_users_start_within_five_seconds_or_a_shorter_warm_up() -> None:
         ({"arrivals": "poisson", "rate": 1.0, "late_max_seconds": 61.0}, "--late-max"),
         ({"arrivals": "poisson", "rate": 1.0, "pacing_seconds": 1.0}, "--pacing"),
         ({"pacing_seconds": 3601.0}, "--pacing"),
+        ({"bursts": 2}, "--bursts"),
+        ({"within_seconds": 2.0}, "--within"),
+        ({"pool": 2}, "--pool"),
+        ({"rest_seconds": 2.0}, "--rest"),
+        ({"arrivals": "burst", "rate": 2.0}, "--rate"),
+        ({"arrivals": "burst", "pacing_seconds": 2.0}, "--pacing"),
+        ({"arrivals": "burst", "late_max_seconds": 2.0}, "--late-max"),
+        ({"arrivals": "burst", "flows": 2}, "--flows"),
+        ({"arrivals": "burst", "workers": 2}, "--workers"),
+        ({"arrivals": "burst"}, "--warm-up"),
+        ({"arrivals": "burst", "warm_up_seconds": 0.0, "users": 301}, "--users"),
+        ({"arrivals": "burst", "within_seconds": 0.0}, "--within"),
+        ({"arrivals": "burst", "within_seconds": 601.0}, "--within"),
+        ({"arrivals": "burst", "pool": 0}, "--pool"),
+        ({"arrivals": "burst", "bursts": 0}, "--bursts"),
+        ({"arrivals": "burst", "bursts": 1001}, "--bursts"),
+        ({"arrivals": "burst", "rest_seconds": -1.0}, "--rest"),
+        ({"arrivals": "poisson", "rate": 1.0, "flows": 2}, "--flows"),
+        ({"flows": 0}, "--flows"),
+        ({"flows": 100_001}, "--flows"),
+        ({"flows": 5, "flows_after": -1}, "--flows-after"),
+        ({"flows_after": 2}, "--flows-after"),
+        ({"flows": 5, "workers": 2}, "--workers"),
+        ({"flows": 5, "warm_up_seconds": 15.0}, "--warm-up"),
     ],
 )
 def test_names_the_option_that_is_wrong(change: dict[str, Any], option: str) -> None:
@@ -71,7 +100,7 @@ def test_names_the_option_that_is_wrong(change: dict[str, Any], option: str) -> 
 
 
 def test_sound_options_pass() -> None:
-    for options in (OPTIONS, OPEN, replace(OPEN, workers=2, late_max_seconds=0.0)):
+    for options in (OPTIONS, OPEN, replace(OPEN, workers=2, late_max_seconds=0.0), BURST, COUNTED):
         check_options(options)
 
 
@@ -87,7 +116,12 @@ def test_a_closed_load_is_told_its_pacing_and_an_open_one_its_rate() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [replace(OPTIONS, pacing_seconds=0.5, seed=7), replace(OPEN, late_max_seconds=2.5, counterparty="PartyB")],
+    [
+        replace(OPTIONS, pacing_seconds=0.5, seed=7),
+        replace(OPEN, late_max_seconds=2.5, counterparty="PartyB"),
+        replace(BURST, within_seconds=0.25, rest_seconds=7.5),
+        COUNTED,
+    ],
 )
 def test_the_generator_reads_every_option_as_it_was_given(options: LoadOptions) -> None:
     environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "LAB_WORKLOADS_DIR": str(WORKLOADS)}
@@ -98,11 +132,50 @@ def test_the_generator_reads_every_option_as_it_was_given(options: LoadOptions) 
     assert {name: read[name] for name in known} == known
 
 
+def test_the_places_of_a_burst_are_its_pool_or_all_its_requests() -> None:
+    assert (BURST.places, replace(BURST, pool=None).places, replace(BURST, pool=100).places) == (8, 70, 70)
+    arguments = plan_of(BURST).driver_arguments()
+    given = {word: arguments[place + 1] for place, word in enumerate(arguments[:-1]) if word.startswith("--")}
+    assert (given["--users"], given["--requests"], given["--bursts"]) == ("8", "70", "10")
+    assert "--flows" not in given
+    assert "--requests" not in plan_of(OPEN).driver_arguments()
+
+
+def test_a_load_of_a_number_of_flows_has_no_warm_up_and_a_longest_time() -> None:
+    for options, flows in ((BURST, 700), (COUNTED, 402)):
+        assert (options.is_counted, options.flows_max) == (True, flows)
+        assert (options.warm_up_seconds, options.duration_seconds) == (0, 3600)
+    given = with_limit(replace(OPTIONS, users=1, flows=4, duration_seconds=90, warm_up_seconds=0), ("duration",))
+    assert (given.duration_seconds, given.warm_up_seconds) == (90, 0)
+    assert with_limit(OPEN, ()) is OPEN
+    assert (OPEN.flows_max, OPTIONS.flows_max) == (None, None)
+
+
+def test_what_goes_on_in_place_of_a_number_of_flows_is_closed_load() -> None:
+    for options, users in ((BURST, 8), (replace(BURST, pool=None), 20), (replace(BURST, users=5), 5), (COUNTED, 1)):
+        endless = options.endless
+        assert (endless.model, endless.users, endless.is_counted) == ("closed", users, False)
+        check_options(replace(endless, warm_up_seconds=15.0))
+    assert OPEN.endless is OPEN
+
+
+def test_loads_of_a_number_of_flows_are_said_in_words() -> None:
+    assert burst_words(BURST.entry()) == "10 bursts of 70 requests within 1 s, at most 8 in flight, rest 5 s"
+    assert burst_words(replace(BURST, bursts=1, users=1, pool=None).entry()) == "1 burst of 1 request within 1 s"
+    assert flows_words(COUNTED.entry()) == "400 flows after 2"
+    assert flows_words(replace(COUNTED, flows_after=None).entry()) == "400 flows"
+
+
 def test_every_option_that_is_stored_is_stored_under_its_name() -> None:
     assert {option.stored for option in LOAD_OPTIONS.values()} - {""} < set(LoadEntry.model_fields)
     opened = replace(OPEN, workers=2).entry()
     assert (opened.rate_per_second, opened.late_max_seconds, opened.pacing_seconds, opened.workers) == (5, 1, None, 2)
+    burst, after = BURST.entry(), COUNTED.entry()
+    assert (burst.model, burst.arrivals, burst.within_seconds, burst.rest_seconds) == ("burst", "burst", 1, 5)
+    assert (burst.bursts, burst.users, burst.flows_max, burst.spawn_per_second) == (10, 70, 700, None)
+    assert (after.model, after.flows, after.flows_after, after.flows_max) == ("closed", 400, 2, 402)
     closed = OPTIONS.entry()
+    assert {closed.within_seconds, closed.bursts, closed.rest_seconds, closed.flows, closed.flows_after} == {None}
     assert (closed.rate_per_second, closed.late_max_seconds, closed.pacing_seconds, closed.users) == (None, None, 0, 20)
 
 
