@@ -11,7 +11,7 @@ pytestmark = pytest.mark.lab("standard")
 WORKLOADS = ROOT / "configs" / "workloads"
 PARTIES = 3
 """Parties of the standard lab. Workloads that require more are not run."""
-PREPARES_MUCH = {"attachment-send", "attachment-send-warm"}
+PREPARES_MUCH = {"attachment-send", "attachment-send-cached", "attachment-send-warm"}
 """These prepare 10 MB for every possible flow, so they run without a warm-up."""
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 
@@ -90,7 +90,7 @@ def test_workers_share_the_load_and_count_nothing_twice(lab: Lab) -> None:
 
 def test_prepared_states_that_cannot_last_are_refused(lab: Lab) -> None:
     before = lab.results()
-    done = lab.run("run", "settlement-4", "--users", "2", "--duration", "10s")
+    done = lab.run("run", "settlement", "--set", "participants=4", "--users", "2", "--duration", "10s")
 
     assert done.returncode == 2
     assert "parties" in done.stderr

@@ -81,14 +81,18 @@ class Values:
             raise TemplateError(f"pick({choices!r}): needs a list with at least one item")
         return self._random.choice(choices)
 
-    def _party(self, name: str) -> str:
+    def _party(self, name: str | list[str]) -> str | list[str]:
+        """Return the X.500 name of a party; for a list of parties, the list of theirs. Raises ``TemplateError``."""
+        return [self._x500_name(one) for one in name] if isinstance(name, list) else self._x500_name(name)
+
+    def _x500_name(self, name: str) -> str:
         found = name if name in self._parties else canonical(str(name), self._parties)
         if found is None:
             hint = did_you_mean(str(name), self._parties) or f"; choose from {', '.join(self._parties)}"
             raise TemplateError(f"party({name!r}): unknown party{hint}")
         return self._parties[found]
 
-    def _mine(self, step: str, item: str | None = None) -> Any:
+    def _mine(self, step: str, item: str | list[str] | None = None) -> Any:
         return self._prepared.mine(self._user, step, item)
 
 

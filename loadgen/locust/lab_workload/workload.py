@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from lab_workload import overrides as settings
+from lab_workload import parameters
 from lab_workload.field_problems import field_problem
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.problems import Location, Problem, TemplateError, WorkloadError, in_file_order
@@ -20,6 +21,7 @@ from lab_workload.schema import (
     Expect,
     FlowFields,
     OneFlow,
+    ParameterFields,
     Requires,
     SetupStepFields,
     SeveralFlows,
@@ -147,13 +149,15 @@ def load_workload(
         raise WorkloadError(f"unknown workload {name!r}{hint}")
     data, source = read_fields(directory / f"{name}.yaml")
     problems = settings.apply(data, overrides or {})
+    constants, found = parameters.evaluate(data, source)
+    problems += found
     model = SeveralFlows if "flows" in data else OneFlow
     try:
         fields: SeveralFlows | OneFlow | None = model.model_validate(data)
     except ValidationError as error:
         problems += [_schema_problem(detail, source, data) for detail in error.errors(include_url=False)]
         fields = None
-    reader = _Reader(data, source, node_names, problems)
+    reader = _Reader(data, source, node_names, problems, constants)
     if fields is None:
         reader.only_templates()
     else:
@@ -167,12 +171,18 @@ class _Reader:
     """Builds a ``Workload`` from fields of valid types, and records the conflicts between them."""
 
     def __init__(
-        self, data: Mapping[str, Any], source: Source, node_names: Collection[str], problems: list[Problem]
+        self,
+        data: Mapping[str, Any],
+        source: Source,
+        node_names: Collection[str],
+        problems: list[Problem],
+        constants: Mapping[str, Any],
     ) -> None:
         self._data = data
         self._source = source
         self._node_names = node_names
         self._problems = problems
+        self._constants = constants
         requires = data.get("requires")
         parties = requires.get("parties") if isinstance(requires, dict) else None
         if isinstance(parties, int) and parties > len(node_names):
@@ -187,7 +197,7 @@ class _Reader:
         flows: list[tuple[Location, FlowFields]] = [((), fields)] if isinstance(fields, OneFlow) else []
         if isinstance(fields, SeveralFlows):
             flows = [(("flows", index), entry) for index, entry in enumerate(fields.flows)]
-        parts = tuple(self._part(flow, location, step_names) for location, flow in flows)
+        parts = tuple(self._part(flow, location, step_names, fields.groups) for location, flow in flows)
         self._twice("flows", [part.name for part in parts])
         self._node(fields.node, ("node",))
         self._node(fields.counterparty, ("counterparty",))
@@ -219,23 +229,28 @@ class _Reader:
             self._arguments(entry.get("args"), ("flows", index, "args"), LOAD_NAMES, names)
         self._arguments(self._data.get("args"), ("args",), LOAD_NAMES, names)
 
-    def _part(self, fields: FlowFields, location: Location, step_names: list[str]) -> WorkloadPart:
+    def _part(
+        self, fields: FlowFields, location: Location, step_names: list[str], groups: Mapping[str, list[str]]
+    ) -> WorkloadPart:
         entry = fields if isinstance(fields, EntryFields) else None
         own_counterparty = entry.counterparty if entry else None
         if fields.state and fields.states:
             self._note((*location, "state"), "is the short form of states; use only one of them")
         for state, nodes in fields.states.items():
             for node in nodes:
-                self._node(node, (*location, "states", state, node), NODE_WORDS)
+                for one in groups.get(node, (node,)):
+                    self._node(one, (*location, "states", state, node), NODE_WORDS)
         self._node(own_counterparty, (*location, "counterparty"))
         changes: Changes = {}
         states_per_flow = None
         try:
             where: Location = (*location, "states")
-            changes = changes_of(fields)
+            changes = changes_of(fields, groups, self._constants)
             where = (*location, "states_per_flow")
             states_per_flow = (
-                None if fields.states_per_flow is None else whole_number(fields.states_per_flow, fields.args)
+                None
+                if fields.states_per_flow is None
+                else whole_number(fields.states_per_flow, fields.args, self._constants)
             )
         except TemplateError as error:
             self._note(where, f"template: {error}")
@@ -289,7 +304,7 @@ class _Reader:
 
     def _arguments(self, args: Any, location: Location, names: Collection[str], steps: Collection[str]) -> Arguments:
         try:
-            return Arguments(args if isinstance(args, dict) else {}, names, steps)
+            return Arguments(args if isinstance(args, dict) else {}, names, steps, self._constants)
         except TemplatesError as error:
             self._problems += [self._source.locate(problem, location) for problem in error.problems]
         return Arguments({})
@@ -329,6 +344,8 @@ def _known_fields(location: Location, data: Mapping[str, Any]) -> Collection[str
     match location:
         case ("requires",):
             model = Requires
+        case ("parameters", str()):
+            model = ParameterFields
         case ("flows", int()):
             model = EntryFields
         case ("setup", int()):

@@ -137,7 +137,8 @@ def test_repeats_have_seeds_of_their_own_and_share_them_between_points(tmp_path:
 
 def test_what_cannot_be_is_told_of_every_point_before_anything_starts(tmp_path: Path, settings: Settings) -> None:
     text = """\
-workload: settlement-4
+workload: settlement
+set: {participants: 4}
 vary:
   shape.parties: [3, 5]
   shape.notary: [simple, jpa]
