@@ -37,6 +37,8 @@ class Choice:
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Values that replace those in the workload file, by key."""
     recording: Recording = "rows"
+    nodes: tuple[str, ...] = ()
+    """Several nodes that start the flows in turn, in place of ``node``."""
 
     @property
     def is_open(self) -> bool:
@@ -63,10 +65,13 @@ class Extent:
 def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem]:
     """Return the problems of the options that do not depend on the workload or the network."""
     problems: list[Problem] = []
-    for label, name in (("node", choice.node), ("counterparty", choice.counterparty)):
+    named = [("node", choice.node), ("counterparty", choice.counterparty), *(("nodes", name) for name in choice.nodes)]
+    for label, name in named:
         if name and canonical(name, settings.party_names) is None:
             text = f"unknown node {name!r}; choose from {', '.join(settings.party_names)}"
             problems.append(Problem.of(label, text))
+    if choice.node and choice.nodes:
+        problems.append(Problem.of("nodes", "cannot be combined with node; leave out one of them"))
     if not math.isfinite(choice.pacing_seconds) or not 0 <= choice.pacing_seconds <= PACING_SECONDS_MAX:
         problems.append(
             Problem.of("pacing", f"must be 0 to {PACING_SECONDS_MAX:.0f} seconds, but is {choice.pacing_seconds:g}")

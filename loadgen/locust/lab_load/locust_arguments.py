@@ -8,7 +8,7 @@ from lab_load.choice import Choice, Extent
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_workload import overrides
 from lab_workload.load import ARRIVALS, LATE_MAX_SECONDS_DEFAULT, RECORDINGS, SEED_DEFAULT
-from lab_workload.names import canonical, did_you_mean
+from lab_workload.names import canonical, did_you_mean, names_in
 from lab_workload.problems import LoadError, Problem
 from lab_workload.workload import workload_names
 
@@ -50,6 +50,13 @@ def _add_subject(parser: Any, settings: GeneratorSettings) -> None:
         choices=nodes,
         default="",
         help="Node that starts the flows; empty: from the workload",
+    )
+    parser.add_argument(
+        "--nodes",
+        metavar="<names>",
+        default="",
+        include_in_web_ui=False,
+        help="Several nodes that start the flows in turn, in place of --node: PartyA,PartyB",
     )
     parser.add_argument(
         "--counterparty",
@@ -171,6 +178,7 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
         late_max_seconds=late_max_seconds,
         overrides=settings_of_file,
         recording=values["recording"],
+        nodes=names_in(values["nodes"]),
     )
 
 

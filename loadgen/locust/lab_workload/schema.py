@@ -137,7 +137,8 @@ class CommonFields(Fields):
     """The fields of a workload with either one flow or several."""
 
     description: Text
-    node: Text
+    node: Text | None = None
+    nodes: Annotated[list[Text], Field(min_length=1, max_length=PARTIES_MAX)] | None = None
     counterparty: Text | None = None
     parameters: dict[StepName, ParameterFields] = Field(default_factory=dict)
     groups: dict[StepName, list[Text]] = Field(default_factory=dict)

@@ -181,7 +181,11 @@ class Arguments:
 def expression(text: str, names: Mapping[str, Any]) -> Any:
     """Evaluate a single ``{{ … }}``. Raises ``TemplateError``."""
     try:
+        for name in sorted(meta.find_undeclared_variables(_ENVIRONMENT.parse(text)) - set(names)):
+            raise TemplateError(f"unknown name {name!r}{_which(name, list(names))}")
         value = _ENVIRONMENT.compile_expression(_inner(text), undefined_to_none=False)(names)
+    except TemplateError:
+        raise
     except Exception as error:  # as in Arguments.render
         raise TemplateError(f"{type(error).__name__}: {_message(error)}") from error
     if isinstance(value, Undefined):

@@ -5,8 +5,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from lab_workload.names import canonical, did_you_mean
-from lab_workload.prepared import Prepared
+from lab_workload.prepared import Prepared, Share
 from lab_workload.problems import TemplateError
+
+
+class Draws:
+    """The random numbers and the counter of one worker. Values for several nodes share them."""
+
+    def __init__(self, seed: int, share: Share) -> None:
+        self._random = random.Random(seed if share.count == 1 else f"{seed}/{share.worker}")
+        self._share = share
+        self._count = 0
+
+    def next_count(self) -> int:
+        """Return the next number; no number occurs in two workers."""
+        self._count += 1
+        return self._share.number(self._count)
+
+    def random_int(self, lowest: int, highest: int) -> int:
+        """Return a number between the bounds, inclusive. Raises ``TemplateError`` if they are not valid."""
+        if type(lowest) is not int or type(highest) is not int:
+            raise TemplateError(f"random_int({lowest!r}, {highest!r}): both bounds must be whole numbers")
+        if lowest > highest:
+            raise TemplateError(f"random_int({lowest}, {highest}): the first bound is above the second")
+        return self._random.randint(lowest, highest)
+
+    def pick(self, choices: list[Any]) -> Any:
+        """Return one item of a list. Raises ``TemplateError`` if there is none."""
+        if not isinstance(choices, (list, tuple)) or not choices:
+            raise TemplateError(f"pick({choices!r}): needs a list with at least one item")
+        return self._random.choice(choices)
 
 
 class Values:
@@ -14,7 +42,7 @@ class Values:
 
     ``node`` and ``counterparty`` are X.500 names; ``parties`` has the X.500 name of every party by its name. If
     ``counterparty`` is None, templates cannot use that name. Each worker has its own random sequence, and no number of
-    ``counter`` occurs in two workers.
+    ``counter`` occurs in two workers. ``draws`` has both, for values that share them; by default they are new.
     """
 
     def __init__(
@@ -28,17 +56,17 @@ class Values:
         needed: int | None = None,
         run_id: str = "",
         prepared: Prepared | None = None,
+        draws: Draws | None = None,
     ) -> None:
         self._prepared = prepared or Prepared()
         share = self._prepared.share
-        self._random = random.Random(seed if share.count == 1 else f"{seed}/{share.worker}")
-        self._count = 0
+        draws = draws or Draws(seed, share)
         self._user = 1
         self._parties = dict(parties or {})
         self.names: dict[str, Any] = {
-            "counter": self._next_count,
-            "pick": self._pick,
-            "random_int": self._random_int,
+            "counter": draws.next_count,
+            "pick": draws.pick,
+            "random_int": draws.random_int,
             "party": self._party,
             "parties": [name for name in self._parties.values() if name != node],
             "take": self._prepared.take,
@@ -64,22 +92,6 @@ class Values:
         self._user = ordinal
         self.names["user"] = self._prepared.share.number(ordinal)
         return self
-
-    def _next_count(self) -> int:
-        self._count += 1
-        return self._prepared.share.number(self._count)
-
-    def _random_int(self, lowest: int, highest: int) -> int:
-        if type(lowest) is not int or type(highest) is not int:
-            raise TemplateError(f"random_int({lowest!r}, {highest!r}): both bounds must be whole numbers")
-        if lowest > highest:
-            raise TemplateError(f"random_int({lowest}, {highest}): the first bound is above the second")
-        return self._random.randint(lowest, highest)
-
-    def _pick(self, choices: list[Any]) -> Any:
-        if not isinstance(choices, (list, tuple)) or not choices:
-            raise TemplateError(f"pick({choices!r}): needs a list with at least one item")
-        return self._random.choice(choices)
 
     def _party(self, name: str | list[str]) -> str | list[str]:
         """Return the X.500 name of a party; for a list of parties, the list of theirs. Raises ``TemplateError``."""

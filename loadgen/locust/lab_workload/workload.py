@@ -102,8 +102,8 @@ class Workload:
     """The file's name without its suffix."""
     description: str
     """One sentence, shown to the user."""
-    node: str
-    """Name of the node that starts the flows, unless the run chooses another."""
+    nodes: tuple[str, ...]
+    """Names of the nodes that start the flows in turn, unless the run chooses others. Most workloads have one."""
     counterparty: str | None
     """Name of the other party, unless a part or the run chooses another; None if the flows have none."""
     requires: Requires | None
@@ -117,6 +117,15 @@ class Workload:
     """In closed load, the requests per second for which items are prepared; None if the file does not say."""
     source: Source
     """The file, with the line of every field."""
+
+    @property
+    def node(self) -> str:
+        """Name of the first node that starts the flows."""
+        return self.nodes[0]
+
+    def node_location(self, index: int) -> Location:
+        """Return the place in the file of the node with this index."""
+        return ("nodes", index) if ("nodes",) in self.source.lines else ("node",)
 
     @property
     def takes(self) -> bool:
@@ -157,6 +166,7 @@ def load_workload(
     except ValidationError as error:
         problems += [_schema_problem(detail, source, data) for detail in error.errors(include_url=False)]
         fields = None
+    problems += _which_node_problems(data, source)
     reader = _Reader(data, source, node_names, problems, constants)
     if fields is None:
         reader.only_templates()
@@ -199,7 +209,9 @@ class _Reader:
             flows = [(("flows", index), entry) for index, entry in enumerate(fields.flows)]
         parts = tuple(self._part(flow, location, step_names, fields.groups) for location, flow in flows)
         self._twice("flows", [part.name for part in parts])
-        self._node(fields.node, ("node",))
+        nodes = tuple(fields.nodes or (fields.node or "",))
+        for index, node in enumerate(nodes):
+            self._node(node, ("nodes", index) if fields.nodes else ("node",))
         self._node(fields.counterparty, ("counterparty",))
         for step in fields.prepared:
             if step not in step_names:
@@ -209,7 +221,7 @@ class _Reader:
         return Workload(
             name=name,
             description=fields.description,
-            node=fields.node,
+            nodes=nodes,
             counterparty=fields.counterparty,
             requires=fields.requires,
             parts=parts,
@@ -321,6 +333,15 @@ class _Reader:
 
     def _note(self, location: Location, text: str) -> None:
         self._problems.append(self._source.problem(location, text))
+
+
+def _which_node_problems(data: Mapping[str, Any], source: Source) -> list[Problem]:
+    """Return a problem unless the file has exactly one of ``node`` and ``nodes``."""
+    if "node" not in data and "nodes" not in data:
+        return [source.problem(("node",), "is missing")]
+    if "node" in data and "nodes" in data:
+        return [source.problem(("nodes",), "names the nodes in place of node; use only one of them")]
+    return []
 
 
 def _mappings(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -76,9 +76,10 @@ def test_parties_are_the_workload_s_unless_the_run_asks_for_others(read: Read) -
     own = bound(read(IOU_WORKLOAD))
     asked = bound(read(IOU_WORKLOAD), Asked("PARTYB", "partya"))
 
-    assert (own.roles.node, own.roles.counterparty) == (PARTIES["PartyA"], PARTIES["PartyB"])
-    assert (asked.roles.node, asked.roles.counterparty) == (PARTIES["PartyB"], PARTIES["PartyA"])
-    assert [(part.flow, part.counterparty) for part in asked.parts] == [(IOU, PARTIES["PartyA"])]
+    assert [(one.roles.node, one.roles.counterparty) for one in own.nodes] == [(PARTIES["PartyA"], PARTIES["PartyB"])]
+    (node,) = asked.nodes
+    assert (node.roles.node, node.roles.counterparty) == (PARTIES["PartyB"], PARTIES["PartyA"])
+    assert [(part.flow, part.counterparty) for part in node.parts] == [(IOU, PARTIES["PartyA"])]
 
 
 @pytest.mark.parametrize(

@@ -88,14 +88,14 @@ def test_templates_use_parameters_and_groups(tmp_path: Path) -> None:
         ("{default: GBP}", "{default: [GBP]}", "5: parameters.currency.default: must be a single value, but is ['GBP']"),
         ("  pairs: {", "  node: {default: 1}\n  pairs: {", "4: parameters.node: 'node' has a meaning of its own in tem"),
         ("sellers: [", "pairs: [", "8: groups.pairs: 'pairs' is also a parameter; use a different name"),
-        ("[:pairs]", "[:pears]", "7: groups.payers: template: UndefinedError: 'pears' is undefined"),
+        ("[:pairs]", "[:pears]", "7: groups.payers: template: unknown name 'pears', did you mean 'pairs'?"),
         ("[PartyC]", "[]", "8: groups.sellers: must be a list of parties, but is []"),
         ("[PartyC]", "PartyC", "8: groups.sellers: template: "),
         ("1 + 2 * pairs", "1 / 0", "9: requires.parties: template: ZeroDivisionError"),
         ("1 + 2 * pairs", "90 * pairs", f"9: requires.parties: must be less than or equal to {PARTIES_MAX}, but is 90"),
-        ("10 / pairs", "pairs - 1", "21: rate_max: must be greater than 0, but is 0"),
+        ("10 / pairs", "pairs - 1", "22: rate_max: must be greater than 0, but is 0"),
         ("take('coins', payers)", "take('coins', node)", "14: args.coins: template: take(…) needs constant names"),
-        ("[PartyC]", "[PartyX]", "18: states.org.State.sellers: unknown node 'PartyX'; choose from"),
+        ("[PartyC]", "[PartyX]", "19: states.org.State.sellers: unknown node 'PartyX'; choose from"),
     ],
 )
 def test_a_mistake_is_told_with_its_line_and_field(tmp_path: Path, old: str, new: str, message: str) -> None:
