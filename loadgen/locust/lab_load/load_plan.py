@@ -59,6 +59,7 @@ class LoadPlan:
             seed=self.choice.seed,
             node=roles.node.x500_name,
             counterparty=roles.counterparty.x500_name if roles.counterparty else None,
+            notary=roles.notary,
             parties=roles.parties,
             users=self.extent.places,
             needed=self.needed,
@@ -94,7 +95,8 @@ def make_plan(choice: Choice, extent: Extent, settings: GeneratorSettings) -> Lo
     bridge = BridgeClient(choice.bridge_url)
     asked = Asked(choice.node or None, choice.counterparty or None, choice.nodes)
     node = canonical((asked.starters or workload.nodes)[0], settings.party_names) or workload.node
-    network = Network({party.name: party for party in bridge.parties(node)}, bridge.flows, bridge.platform_version)
+    parties = {party.name: party for party in bridge.parties(node)}
+    network = Network(parties, bridge.flows, bridge.platform_version, notary=bridge.notary(node))
     starters = tuple(node.roles for node in bind(workload, asked, network).nodes)
     plan = LoadPlan(
         choice=choice,

@@ -25,6 +25,8 @@ class Network:
     """Returns the platform version of a node, for its name."""
     notaries: Sequence[str] = ()
     """Names of the notaries, if they are known."""
+    notary: str | None = None
+    """X.500 name of the first notary that flows can use, if there is one."""
     startable: Sequence[str] = ()
     """Names of all parties that a larger network would have, in order."""
 
@@ -56,6 +58,8 @@ class Roles:
     """X.500 names of all parties by name."""
     starters: tuple[str, ...] = ()
     """Names of all nodes that start flows in the run, in turn, this one among them."""
+    notary: str | None = None
+    """X.500 name of the first notary that flows can use, if there is one."""
 
     def counterparty_of(self, part: WorkloadPart) -> Party | None:
         """Return the other party of ``part``: its own if it has one, else that of the run."""
@@ -115,6 +119,8 @@ def bind(workload: Workload, asked: Asked, network: Network) -> BoundWorkload:
     _refuse(_size_problems(workload, network))
     starters = _starters(workload, asked, network)
     flows_of = cache(network.flows)
+    # If the CorDapp is missing, only report that, and not each missing flow.
+    _refuse([problem for roles in starters for problem in _cordapp_problems(workload, roles.node.name, flows_of)])
     problems = [*_same_party_problems(workload, asked, starters)]
     for roles in starters:
         node = roles.node.name
@@ -174,6 +180,17 @@ def _platform_problems(workload: Workload, node: str, network: Network) -> list[
     return [workload.source.problem(("requires", "platform"), text, remedy)]
 
 
+def _cordapp_problems(
+    workload: Workload, node: str, flows_of: Callable[[str], Sequence[Flow]]
+) -> Iterator[Problem]:
+    wanted = workload.requires.cordapp if workload.requires else None
+    if wanted is None or all(named(part.flow, flows_of(node)) for part in workload.parts):
+        return
+    text = f"needs the CorDapp {wanted!r}, which {node} does not have"
+    remedy = f"Start the lab with `scripts/lab up --cordapp {wanted}`."
+    yield workload.source.problem(("requires", "cordapp"), text, remedy)
+
+
 def _starters(workload: Workload, asked: Asked, network: Network) -> tuple[Roles, ...]:
     """Return the parties for each node that starts flows. Raises ``WorkloadError`` if one does not exist."""
     problems = []
@@ -202,6 +219,7 @@ def _starters(workload: Workload, asked: Asked, network: Network) -> tuple[Roles
             counterparty=network.parties[partner_of(other, name, names)] if other else None,
             parties=parties,
             starters=tuple(names),
+            notary=network.notary,
         )
         for name in names
     )
@@ -246,6 +264,8 @@ def _party_problems(part: WorkloadPart, roles: Roles, network: Network) -> Itera
 
 def _template_problems(arguments: Arguments, counterparty: Party | None, network: Network) -> Iterator[Problem]:
     """Yield the parties that templates name and that do not exist."""
+    if "notary" in arguments.used_names and network.notary is None:
+        yield Problem("uses notary, but the network has none", ("args", *arguments.used_names["notary"]))
     where = arguments.used_names.get("counterparty")
     if where is not None and counterparty is None:
         text, remedy = "uses counterparty, but the run has none", "Set a counterparty, for example PartyB."

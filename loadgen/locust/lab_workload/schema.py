@@ -82,6 +82,8 @@ class Requires(Fields):
     """Minimum number of parties, without the notary."""
     platform: Annotated[int, Field(ge=1)] | None = None
     """Minimum platform version of the node."""
+    cordapp: Text | None = None
+    """The value of ``lab up --cordapp`` with which nodes have the flows."""
 
 
 class ParameterFields(Fields):

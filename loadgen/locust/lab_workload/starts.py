@@ -53,6 +53,7 @@ def sample_values(roles: Roles) -> Values:
         seed=1,
         node=roles.node.x500_name,
         counterparty=roles.counterparty.x500_name if roles.counterparty else None,
+        notary=roles.notary,
         parties=roles.parties,
         users=1,
         needed=1,

@@ -20,7 +20,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem, TemplateError
 
-COMMON_NAMES = ("counter", "pick", "random_int", "counterparty", "node", "parties", "party", "run_id", "setup", "users")
+COMMON_NAMES = (
+    *("counter", "pick", "random_int", "run_id", "setup", "users"),
+    *("counterparty", "node", "notary", "parties", "party"),
+)
 LOAD_NAMES = (*COMMON_NAMES, "mine", "needed", "take", "user")
 """Names that a template of a request can use. Parties are X.500 names as strings."""
 SETUP_NAMES = (*COMMON_NAMES, "item", "needed")

@@ -40,8 +40,8 @@ class Draws:
 class Values:
     """The values that templates can use in one run.
 
-    ``node`` and ``counterparty`` are X.500 names; ``parties`` has the X.500 name of every party by its name. If
-    ``counterparty`` is None, templates cannot use that name. Each worker has its own random sequence, and no number of
+    ``node``, ``counterparty`` and ``notary`` are X.500 names; ``parties`` has the X.500 name of every party by its
+    name. If ``counterparty`` or ``notary`` is None, templates cannot use that name. Each worker has its own random sequence, and no number of
     ``counter`` occurs in two workers. ``draws`` has both, for values that share them; by default they are new.
     """
 
@@ -51,6 +51,7 @@ class Values:
         seed: int,
         node: str,
         counterparty: str | None,
+        notary: str | None = None,
         parties: Mapping[str, str] | None = None,
         users: int = 1,
         needed: int | None = None,
@@ -79,6 +80,8 @@ class Values:
         }
         if counterparty is not None:
             self.names["counterparty"] = counterparty
+        if notary is not None:
+            self.names["notary"] = notary
         if needed is not None:
             self.names["needed"] = needed
 

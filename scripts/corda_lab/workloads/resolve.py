@@ -50,6 +50,7 @@ def network_of(bridge: Bridge, nodes: Mapping[str, Node]) -> Network:
         flows=bridge.flow_definitions,
         platform_version=lambda name: nodes[name].platform_version,
         notaries=[name for name, node in nodes.items() if node.is_notary],
+        notary=next((name for node in nodes.values() for name in node.notary_x500_names), None),
         startable=PARTIES,
     )
 

@@ -30,6 +30,7 @@ def test_the_defaults_are_possible() -> None:
         {"NOTARY": "bft", "LINKS": "notary4-partya=+5ms"},
         {"DATABASE": "postgres", "LINKS": "partya-partyb=+40ms partyc-postgres=+8ms,10mbit notary-postgres=2.5mbit"},
         {"NODE_CORES": "0.5", "NODE_CPUSET": "0-3,7"},
+        {"CORDAPP": "finance", "CORDA_VERSION": "4.0"},
         {"CORDA_VERSION": "3.3", "NOTARY": "validating", "DATABASE": "postgres"},
         {"NODE_PRESET": "no-compression", "CORDA_IMAGE": "example.org/corda-enterprise:4.10"},
     ],
