@@ -180,9 +180,7 @@ def _platform_problems(workload: Workload, node: str, network: Network) -> list[
     return [workload.source.problem(("requires", "platform"), text, remedy)]
 
 
-def _cordapp_problems(
-    workload: Workload, node: str, flows_of: Callable[[str], Sequence[Flow]]
-) -> Iterator[Problem]:
+def _cordapp_problems(workload: Workload, node: str, flows_of: Callable[[str], Sequence[Flow]]) -> Iterator[Problem]:
     wanted = workload.requires.cordapp if workload.requires else None
     if wanted is None or all(named(part.flow, flows_of(node)) for part in workload.parts):
         return

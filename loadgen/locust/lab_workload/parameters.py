@@ -53,7 +53,9 @@ def _name_problems(location: Location, constants: Mapping[str, Any], source: Sou
     name = location[-1]
     if name in _RESERVED:
         return [source.problem(location, f"{name!r} has a meaning of its own in templates; use a different name")]
-    return [source.problem(location, f"{name!r} is also a parameter; use a different name")] if name in constants else []
+    return (
+        [source.problem(location, f"{name!r} is also a parameter; use a different name")] if name in constants else []
+    )
 
 
 def _chosen(name: str, given: Mapping[str, Any], source: Source, problems: list[Problem]) -> Any:

@@ -41,8 +41,9 @@ class Values:
     """The values that templates can use in one run.
 
     ``node``, ``counterparty`` and ``notary`` are X.500 names; ``parties`` has the X.500 name of every party by its
-    name. If ``counterparty`` or ``notary`` is None, templates cannot use that name. Each worker has its own random sequence, and no number of
-    ``counter`` occurs in two workers. ``draws`` has both, for values that share them; by default they are new.
+    name. If ``counterparty`` or ``notary`` is None, templates cannot use that name. Each worker has its own random
+    sequence, and no number of ``counter`` occurs in two workers. ``draws`` has both, for values that share them; by
+    default they are new.
     """
 
     def __init__(

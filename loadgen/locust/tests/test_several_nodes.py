@@ -38,7 +38,9 @@ def test_each_user_of_a_closed_load_has_one_of_the_nodes(locust: Locust, bridge:
     assert by_user == {user: {NODES[(user - 1) % 3]} for user in range(1, 7)}
     sent = {start["clientId"]: (node_of(path), start["args"]["otherParty"]) for path, start in bridge.starts}
     for row in locust.rows():
-        assert sent[row["client_id"]] == (row["node"], X500_NAMES[RING[row["node"]]]), "each has the next as counterparty"
+        assert sent[row["client_id"]] == (row["node"], X500_NAMES[RING[row["node"]]]), (
+            "each has the next as counterparty"
+        )
 
 
 def test_arrivals_of_open_load_go_to_the_nodes_in_turn(locust: Locust) -> None:
@@ -62,7 +64,9 @@ def test_a_counterparty_that_starts_nothing_is_that_of_every_node(locust: Locust
 
 
 @pytest.mark.parametrize("arrivals", [(), ("--arrivals", "constant", "--rate", "20")])
-def test_every_node_takes_what_was_prepared_for_it(locust: Locust, bridge: StubBridge, arrivals: tuple[str, ...]) -> None:
+def test_every_node_takes_what_was_prepared_for_it(
+    locust: Locust, bridge: StubBridge, arrivals: tuple[str, ...]
+) -> None:
     locust.workload(PAY)
     arguments = ("--nodes", "PartyA,PartyB", "--counterparty", "PartyC", "--run-time", "2s", "--stop-timeout", "10")
     status, output = locust.run_headless(*arguments, *(arrivals or ("--pacing", "0.2")))
@@ -84,7 +88,9 @@ def test_every_node_takes_what_was_prepared_for_it(locust: Locust, bridge: StubB
     assert max(coins["PartyA"]) < min(coins["PartyB"]), "the set-up of PartyA came first"
 
 
-def test_a_workload_may_name_its_nodes_and_every_user_has_its_own_item_there(locust: Locust, bridge: StubBridge) -> None:
+def test_a_workload_may_name_its_nodes_and_every_user_has_its_own_item_there(
+    locust: Locust, bridge: StubBridge
+) -> None:
     locust.workload(OWN)
     status, output = locust.run_headless("--run-time", "2s", "--pacing", "0.2", "--stop-timeout", "10")
 
@@ -102,7 +108,10 @@ def test_a_workload_may_name_its_nodes_and_every_user_has_its_own_item_there(loc
     ("arguments", "message"),
     [
         (("--nodes", "PartyA,PartyX"), "nodes: unknown node 'PartyX'; choose from PartyA, PartyB, PartyC"),
-        (("--nodes", "PartyA,PartyB", "--node", "PartyA"), "nodes: cannot be combined with node; leave out one of them"),
+        (
+            ("--nodes", "PartyA,PartyB", "--node", "PartyA"),
+            "nodes: cannot be combined with node; leave out one of them",
+        ),
         (("--nodes", "PartyA,PartyA"), "nodes: PartyA is named twice. Name each node once."),
         (
             ("--nodes", "PartyA,PartyB", "--counterparty", "PartyB"),

@@ -155,8 +155,8 @@ KNOBS = (
         choices=CORDAPPS,
         default=LAB_CORDAPP,
         help=f"CorDapps of the nodes: {LAB_CORDAPP}, the lab's own, or {FINANCE_CORDAPP}, also R3's finance CorDapp.",
-        note="The finance CorDapp has the version of Corda, which must be 4.0 or newer; the workloads finance-… need it."
-        " CorDapps of your own are the jars in cordapps/extra/.",
+        note="The finance CorDapp has the version of Corda, which must be 4.0 or newer. The workloads finance-… need"
+        " it. CorDapps of your own are the jars in cordapps/extra/.",
         label=_cordapp_label,
     ),
     Knob(

@@ -146,8 +146,8 @@ def told_transactions(rows: pl.DataFrame, subject: Subject) -> dict[tuple[str, s
         pl.coalesce("tx_id", "resolved_tx_id").str.to_uppercase().alias("transaction")
     )
     told: dict[tuple[str, str], set[str]] = {}
-    for one, part in ((one, part) for one in subject.each for part in one.parts):
-        own = known.filter((pl.col("part") == part.name) & (pl.col("node") == one.node))
+    for starter, part in ((starter, part) for starter in subject.each for part in starter.parts):
+        own = known.filter((pl.col("part") == part.name) & (pl.col("node") == starter.node))
         ids = set(own["transaction"].drop_nulls())
         for state, nodes in part.changes.items():
             for node, change in nodes.items():
@@ -195,9 +195,7 @@ def difference(
         flows=tuple(
             FlowCount(
                 flow=flow,
-                generator=sum(
-                    succeeded.get(one.node, {}).get(part.name, 0) for part in one.parts if part.flow == flow
-                ),
+                generator=sum(succeeded.get(one.node, {}).get(part.name, 0) for part in one.parts if part.flow == flow),
                 bridge=None
                 if BRIDGE in restarted
                 else after.bridge_completed.get(one.node, {}).get(flow, 0)

@@ -255,7 +255,9 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
         yield Problem(text, remedy="Increase shape.parties.")
     cordapp = workload.requires.cordapp if workload.requires else None
     if cordapp and wanted["CORDAPP"] != cordapp:
-        yield Problem(f"the workload {workload.name} needs the CorDapp {cordapp}", remedy=f"Set shape.cordapp: {cordapp}.")
+        yield Problem(
+            f"the workload {workload.name} needs the CorDapp {cordapp}", remedy=f"Set shape.cordapp: {cordapp}."
+        )
 
 
 def _check_conditioning(step: PlannedStep) -> None:

@@ -58,7 +58,7 @@ def network_of(bridge: Bridge, nodes: Mapping[str, Node]) -> Network:
 def resolve_subject(
     options: LoadOptions, workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]
 ) -> steps_plan.Subject:
-    """Resolve the nodes, counterparties and flows of a workload. Raises LabError with everything that does not exist."""
+    """Resolve the nodes, counterparties and flows of a workload. Raises LabError with all that does not exist."""
     try:
         asked = Asked(options.node, options.counterparty, options.nodes or ())
         bound = bind(workload, asked, network_of(bridge, nodes))

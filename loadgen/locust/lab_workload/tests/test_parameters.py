@@ -85,8 +85,16 @@ def test_templates_use_parameters_and_groups(tmp_path: Path) -> None:
     [
         ("default: 1, c", "default: 3, c", "4: parameters.pairs: must be 1 or 2, but is 3"),
         ("default: 1, c", "defualt: 1, c", "4: parameters.pairs.defualt: unknown field, did you mean 'default'?"),
-        ("{default: GBP}", "{default: [GBP]}", "5: parameters.currency.default: must be a single value, but is ['GBP']"),
-        ("  pairs: {", "  node: {default: 1}\n  pairs: {", "4: parameters.node: 'node' has a meaning of its own in tem"),
+        (
+            "{default: GBP}",
+            "{default: [GBP]}",
+            "5: parameters.currency.default: must be a single value, but is ['GBP']",
+        ),
+        (
+            "  pairs: {",
+            "  node: {default: 1}\n  pairs: {",
+            "4: parameters.node: 'node' has a meaning of its own in tem",
+        ),
         ("sellers: [", "pairs: [", "8: groups.pairs: 'pairs' is also a parameter; use a different name"),
         ("[:pairs]", "[:pears]", "7: groups.payers: template: unknown name 'pears', did you mean 'pairs'?"),
         ("[PartyC]", "[]", "8: groups.sellers: must be a list of parties, but is []"),

@@ -62,6 +62,11 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
             {"NOTARY": "bft", "CORDA_VERSION": "3.3"},
             "NOTARY: bft is not supported with Corda 3.3. Use Corda 4.0 or newer",
         ),
+        (
+            {"CORDAPP": "finance", "CORDA_VERSION": "3.3"},
+            "CORDAPP: finance is not supported with Corda 3.3. Use Corda 4.0 or newer",
+        ),
+        ({"CORDAPP": "accounts"}, "CORDAPP: unknown cordapp 'accounts'; choose from lab, finance"),
         ({"NODE_CORES": "9"}, "NODE_CORES: 9 cores are too many; this machine has 8"),
         ({"NODE_CORES": "all"}, "NODE_CORES: 'all' is not a number of cores"),
         (

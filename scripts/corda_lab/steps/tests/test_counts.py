@@ -26,7 +26,9 @@ IOU_PART = LoadPart("iou", IOU, "Iou", "PartyB", changes={IOU_STATE: {"PartyA": 
 PAY_PART = LoadPart("pay", PAY, "CashRepeatedPay", "PartyC", changes={CASH: {"PartyA": 0, "PartyC": 10}})
 SUBJECT = Subject("PartyA", (IOU_PART,))
 MIXED = Subject("PartyA", (IOU_PART, PAY_PART))
-BEFORE = Snapshot({"PartyA": {IOU: 5}}, {"PartyA": {IOU: 7}, "Notary": {}}, {(IOU_STATE, "PartyA"): 7, (IOU_STATE, "PartyB"): 9})
+BEFORE = Snapshot(
+    {"PartyA": {IOU: 5}}, {"PartyA": {IOU: 7}, "Notary": {}}, {(IOU_STATE, "PartyA"): 7, (IOU_STATE, "PartyB"): 9}
+)
 
 
 def flow_count(flow: str, count: int) -> FlowCount:
@@ -192,7 +194,9 @@ def test_several_nodes_are_counted_one_by_one_and_together() -> None:
     ]
     assert (counted.entry().generator, counted.entry().bridge, counted.entry().node) == (9, 9, 9)
     # The same total, but a flow counted at another node.
-    wrong = difference(before, seen, subject, succeeded={"PartyA": {"iou": 4}, "PartyB": {"iou": 4}, "PartyC": {"iou": 1}})
+    wrong = difference(
+        before, seen, subject, succeeded={"PartyA": {"iou": 4}, "PartyB": {"iou": 4}, "PartyC": {"iou": 1}}
+    )
     assert sentences(wrong.disagreements)[:2] == [
         "the counts differ: the bridge counted 5 Iou, the generator 4",
         "the counts differ: the node PartyA counted 5 Iou, the generator 4",

@@ -151,6 +151,25 @@ vary:
     assert ["Add --database postgres." in line for line in lines] == [False, True, False, True]
 
 
+def test_a_workload_of_another_cordapp_needs_a_shape_that_has_it(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: finance-issue\nvary: {shape.cordapp: [lab, finance]}\n"
+    with pytest.raises(LabError) as caught:
+        steps_of(sweep_of(tmp_path, text), settings)
+    (problem,) = caught.value.problems
+    assert "needs the CorDapp finance. Set shape.cordapp: finance." in str(problem)
+    (step,) = steps_of(sweep_of(tmp_path, text.replace("[lab, finance]", "[finance]")), settings)
+    assert (step.label, step.variables["CORDAPP"]) == ("with R3's finance CorDapp", "finance")
+
+
+@pytest.mark.parametrize("nodes", ["[PartyA, PartyB]", "'PartyA,PartyB'"])
+def test_flows_of_several_nodes_are_a_load_and_can_vary(tmp_path: Path, settings: Settings, nodes: str) -> None:
+    first, second = steps_of(sweep_of(tmp_path, f"workload: iou\nvary: {{load.nodes: [PartyA, {nodes}]}}\n"), settings)
+    assert (first.options("x").nodes, second.options("x").nodes) == (("PartyA",), ("PartyA", "PartyB"))
+    assert (first.label, second.label) == ("flows of PartyA", "flows of PartyA and PartyB")
+    fixed = steps_of(sweep_of(tmp_path, f"workload: iou\nload: {{nodes: {nodes}}}\n"), settings)
+    assert fixed[0].options("x").nodes == ("PartyA", "PartyB")
+
+
 def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:
     (step,) = steps_of(sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5}\n"), settings)
     assert plan.PlannedStep.model_validate_json(step.model_dump_json()) == step
