@@ -146,8 +146,8 @@ def told_transactions(rows: pl.DataFrame, subject: Subject) -> dict[tuple[str, s
         pl.coalesce("tx_id", "resolved_tx_id").str.to_uppercase().alias("transaction")
     )
     told: dict[tuple[str, str], set[str]] = {}
-    for starter, part in ((starter, part) for starter in subject.each for part in starter.parts):
-        own = known.filter((pl.col("part") == part.name) & (pl.col("node") == starter.node))
+    for starter, part in subject.starts:
+        own = known.filter((pl.col("part") == part.name) & (pl.col("node") == starter))
         ids = set(own["transaction"].drop_nulls())
         for state, nodes in part.changes.items():
             for node, change in nodes.items():

@@ -47,39 +47,38 @@ class Subject:
         return tuple(one.node for one in self.each)
 
     @property
+    def starts(self) -> tuple[tuple[str, LoadPart], ...]:
+        """Every part with the name of the node that starts it."""
+        return tuple((one.node, part) for one in self.each for part in one.parts)
+
+    @property
     def flows(self) -> dict[str, str]:
         """The short name of every flow class that is started, by its full name."""
-        return {part.flow: part.flow_short for one in self.each for part in one.parts}
+        return {part.flow: part.flow_short for _, part in self.starts}
 
     @property
     def vault_places(self) -> tuple[tuple[str, str], ...]:
         """Every (class of state, node) that a part lists in its ``changes``, each once."""
-        places = {
-            (state, node): None
-            for one in self.each
-            for part in one.parts
-            for state, nodes in part.changes.items()
-            for node in nodes
-        }
+        changes = (part.changes for _, part in self.starts)
+        places = {(state, node): None for own in changes for state, nodes in own.items() for node in nodes}
         return tuple(places)
 
     @property
     def counterparties(self) -> tuple[str, ...]:
         """The counterparties of all parts, each once."""
-        return tuple(dict.fromkeys(part.counterparty for one in self.each for part in one.parts if part.counterparty))
+        return tuple(dict.fromkeys(part.counterparty for _, part in self.starts if part.counterparty))
 
     def counterparties_of(self, name: str) -> tuple[str, ...]:
         """The counterparties of the part with this name, each once. Each node may have another one."""
-        own = (part.counterparty for one in self.each for part in one.parts if part.name == name)
+        own = (part.counterparty for _, part in self.starts if part.name == name)
         return tuple(dict.fromkeys(filter(None, own)))
 
     def vault_expected(self, succeeded: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str], int]:
         """The expected change at each (class of state, node), from the successes by node and name of the part."""
         return {
             (state, node): sum(
-                succeeded.get(one.node, {}).get(part.name, 0) * part.changes.get(state, {}).get(node, 0)
-                for one in self.each
-                for part in one.parts
+                succeeded.get(starter, {}).get(part.name, 0) * part.changes.get(state, {}).get(node, 0)
+                for starter, part in self.starts
             )
             for state, node in self.vault_places
         }
