@@ -170,6 +170,14 @@ def test_flows_of_several_nodes_are_a_load_and_can_vary(tmp_path: Path, settings
     assert fixed[0].options("x").nodes == ("PartyA", "PartyB")
 
 
+def test_nodes_that_the_shape_does_not_have_cannot_start_flows(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: iou\nload: {nodes: [PartyA, PartyD]}\nvary: {shape.parties: [3, 4]}\n"
+    with pytest.raises(LabError) as caught:
+        steps_of(sweep_of(tmp_path, text), settings)
+    (problem,) = caught.value.problems
+    assert "load.nodes names PartyD, but the parties are PartyA, PartyB, PartyC" in str(problem)
+
+
 def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:
     (step,) = steps_of(sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5}\n"), settings)
     assert plan.PlannedStep.model_validate_json(step.model_dump_json()) == step
