@@ -202,7 +202,7 @@ class LoadOptions:
         LoadOption(
             kind=Kind.WORDS,
             help="Several nodes that start the flows in turn, instead of --node: PartyA,PartyB.",
-            label=lambda nodes: f"flows of {listed(names_in(nodes))}",
+            label=lambda nodes: f"flows of {listed(list(names_in(nodes)))}",
         ),
     ] = None
     counterparty: Annotated[
@@ -357,8 +357,10 @@ def check_options(options: LoadOptions) -> None:
         )
     if options.node is not None and options.nodes is not None:
         raise LabError("--nodes: cannot be combined with --node", "Leave out one of them.")
-    if options.nodes is not None and len(options.nodes) > PARTIES_MAX:
-        raise LabError(f"--nodes: names more than {PARTIES_MAX} nodes", "Name each node once.")
+    if options.nodes is not None and not 1 <= len(options.nodes) <= PARTIES_MAX:
+        raise LabError(
+            f"--nodes: {len(options.nodes)} nodes are out of range", f"Name 1 to {PARTIES_MAX}: PartyA,PartyB."
+        )
     if options.is_open and options.rate is None:
         raise LabError(f"--rate: is missing; {options.arrivals} arrivals need it", "For example: --rate 20")
 
