@@ -61,7 +61,6 @@ class FlowUser(FastHttpUser):
         super().__init__(environment)
         self._user = self._run.next_user()
         self._place = Place(self._run.pool) if self._run.pool else None
-        self._path = f"/v1/nodes/{plan.roles.node.name}/flows"
         if plan.choice.pacing_seconds:
             self._pace = constant_pacing(plan.choice.pacing_seconds)
 
@@ -99,7 +98,11 @@ class FlowUser(FastHttpUser):
         answer, ended = no_answer("cut off when the run stopped"), None
         try:
             with self.client.post(
-                self._path, data=request.body, headers=HEADERS, name=request.part.name, catch_response=True
+                f"/v1/nodes/{request.node}/flows",
+                data=request.body,
+                headers=HEADERS,
+                name=request.part.name,
+                catch_response=True,
             ) as response:
                 ended = time.monotonic()
                 answer = _read(response)

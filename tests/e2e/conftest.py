@@ -21,6 +21,7 @@ LABS = (
     "none",  # no lab: pages of simulated runs
     "standard",  # the lab that `scripts/lab test` has started: three parties on H2
     "own-cordapp",  # the same ledger, on nodes that were restarted with another CorDapp
+    "finance",  # two parties with R3's finance CorDapp
     "postgres",  # an older version of Corda on PostgreSQL
     "more-parties",  # two parties, and three that join later
     "own-image",  # nodes on an image that the lab has not built

@@ -17,6 +17,8 @@ def joined(lab: Lab) -> Lab:
 
 
 def test_parties_that_joined_settle(joined: Lab) -> None:
-    step = joined.measure("settlement-4", "--users", "2", "--duration", "12s", "--warm-up", "4s")
+    step = joined.measure(
+        "settlement", "--set", "participants=4", "--users", "2", "--duration", "12s", "--warm-up", "4s"
+    )
     assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
     assert step["counts"]["agree"], step["counts"]["disagreements"]

@@ -11,15 +11,15 @@ pytestmark = pytest.mark.lab("standard")
 WORKLOADS = ROOT / "configs" / "workloads"
 PARTIES = 3
 """Parties of the standard lab. Workloads that require more are not run."""
-PREPARES_MUCH = {"attachment-send", "attachment-send-warm"}
+PREPARES_MUCH = {"attachment-send", "attachment-send-cached", "attachment-send-warm"}
 """These prepare 10 MB for every possible flow, so they run without a warm-up."""
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 
 
 def fits(name: str) -> bool:
-    """Return whether the standard lab has enough parties for a workload."""
+    """Return whether the standard lab has what a workload requires."""
     requires = read_workload(name).requires
-    return requires is None or (requires.parties or 0) <= PARTIES
+    return requires is None or ((requires.parties or 0) <= PARTIES and requires.cordapp is None)
 
 
 NAMES = sorted(path.stem for path in WORKLOADS.glob("*.yaml") if fits(path.stem))
@@ -78,6 +78,21 @@ def test_open_load_keeps_to_its_schedule(lab: Lab) -> None:
     assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
 
 
+def test_several_nodes_start_flows_and_every_count_agrees(lab: Lab) -> None:
+    step = lab.measure(
+        *("iou", "--nodes", "PartyA,PartyB,PartyC", "--users", "6"),
+        *("--duration", "8s", "--warm-up", "2s", "--name", "e2e-nodes"),
+    )
+
+    assert step["counts"]["agree"], step["counts"]["disagreements"]
+    assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
+    assert [one["node"] for one in step["by_node"]] == ["PartyA", "PartyB", "PartyC"]
+    total = sum(one["throughput_per_second"] for one in step["by_node"])
+    assert total == pytest.approx(step["throughput_per_second"])
+    assert [flow["started_by"] for flow in step["counts"]["flows"]] == ["PartyA", "PartyB", "PartyC"]
+    assert min(flow["generator"] for flow in step["counts"]["flows"]) > 0
+
+
 def test_workers_share_the_load_and_count_nothing_twice(lab: Lab) -> None:
     step = lab.measure(
         *("cash-repeated-pay", "--workers", "2", "--users", "4"),
@@ -90,7 +105,7 @@ def test_workers_share_the_load_and_count_nothing_twice(lab: Lab) -> None:
 
 def test_prepared_states_that_cannot_last_are_refused(lab: Lab) -> None:
     before = lab.results()
-    done = lab.run("run", "settlement-4", "--users", "2", "--duration", "10s")
+    done = lab.run("run", "settlement", "--set", "participants=4", "--users", "2", "--duration", "10s")
 
     assert done.returncode == 2
     assert "parties" in done.stderr

@@ -44,6 +44,15 @@ class BridgeClient:
         except (KeyError, TypeError, ValueError, StopIteration) as error:
             raise self._unreadable("nodes", error) from error
 
+    def notary(self, node: str) -> str | None:
+        """Return the X.500 name of the first notary that ``node`` knows; None if none. Raises ``BridgeError``."""
+        body = self._get("/v1/nodes")
+        try:
+            entry = next(entry for entry in body["nodes"] if entry["name"] == node)
+            return next(map(str, entry.get("notaries") or ()), None)
+        except (KeyError, TypeError, AttributeError, StopIteration) as error:
+            raise self._unreadable("nodes", error) from error
+
     def flows(self, node: str) -> list[Flow]:
         """Return the flows that ``node`` can start. Raises ``BridgeError``."""
         body = self._get(f"/v1/nodes/{quote(node)}/flows")

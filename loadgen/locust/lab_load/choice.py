@@ -56,6 +56,8 @@ class Choice:
     """Closed load: the load ends after this many requests, those of ``flows_after`` not counted; 0: after its time."""
     flows_after: int = 0
     """Closed load that ends after ``flows``: so many requests more come first, as a warm-up."""
+    nodes: tuple[str, ...] = ()
+    """Several nodes that start the flows in turn, in place of ``node``."""
 
     @property
     def is_open(self) -> bool:
@@ -97,10 +99,13 @@ class Extent:
 def choice_problems(choice: Choice, settings: GeneratorSettings) -> list[Problem]:
     """Return the problems of the options that do not depend on the workload or the network."""
     problems: list[Problem] = []
-    for label, name in (("node", choice.node), ("counterparty", choice.counterparty)):
+    named = [("node", choice.node), ("counterparty", choice.counterparty), *(("nodes", name) for name in choice.nodes)]
+    for label, name in named:
         if name and canonical(name, settings.party_names) is None:
             text = f"unknown node {name!r}; choose from {', '.join(settings.party_names)}"
             problems.append(Problem.of(label, text))
+    if choice.node and choice.nodes:
+        problems.append(Problem.of("nodes", "cannot be combined with node; leave out one of them"))
     problems += _range("pacing", choice.pacing_seconds, 0, PACING_SECONDS_MAX, " seconds")
     if not RUN_ID.fullmatch(choice.run_id):
         problems.append(

@@ -210,7 +210,7 @@ class Generator:
         except LoadError as error:
             self._exit_code = EXIT_UNUSABLE
             raise StopTest(error.message) from error
-        metrics.show_run(plan.workload.name, plan.roles.node.name, plan.load)
+        metrics.show_run(plan.workload.name, plan.node_names, plan.load)
         self._exit_code = 0
         self._ended.clear()
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from lab_load.bridge_client import BridgeClient
@@ -14,7 +15,7 @@ from lab_workload.network import Asked, Network, Roles, bind
 from lab_workload.prepared import ALONE, Prepared, Results, Share
 from lab_workload.problems import LoadError, Location, Problem, SetupError, WorkloadError
 from lab_workload.starts import part_starts
-from lab_workload.values import Values
+from lab_workload.values import Draws, Values
 from lab_workload.workload import SetupStep, Workload, load_workload
 
 OPEN_MARGIN = 1.1
@@ -30,12 +31,13 @@ class LoadPlan:
     choice: Choice
     extent: Extent
     workload: Workload
-    roles: Roles
+    starters: tuple[Roles, ...]
+    """The nodes that start the flows, in turn, each with its parties."""
     needed: int | None
-    """Maximum number of requests in the run; None if it is unknown."""
+    """Maximum number of requests that one node starts in the run; None if it is unknown."""
     answer_timeout_seconds: float
-    results: Mapping[str, Results] = field(default_factory=dict)
-    """The items that the set-up has prepared, by step."""
+    results: Mapping[str, Mapping[str, Results]] = field(default_factory=dict)
+    """The items that the set-up has prepared: name of the node whose flows use them → step → items."""
 
     @property
     def load(self) -> str:
@@ -50,17 +52,28 @@ class LoadPlan:
         """The number of requests after which the load ends; None if it ends after a time."""
         return counted(self.choice, self.extent)
 
-    def values(self, share: Share = ALONE) -> Values:
-        """Return new template values. With the same plan and share, their sequence is always the same."""
+    @property
+    def node_names(self) -> str:
+        """The names of the nodes that start the flows, in words: ``PartyA, PartyB``."""
+        return ", ".join(roles.node.name for roles in self.starters)
+
+    def values(self, roles: Roles, share: Share = ALONE, draws: Draws | None = None) -> Values:
+        """Return new template values for the flows of one node.
+
+        With the same plan and share, their sequence is always the same. Nodes that share ``draws`` share the sequence.
+        """
+        results = self.results.get(roles.node.name, {})
         return Values(
             seed=self.choice.seed,
-            node=self.roles.node.x500_name,
-            counterparty=self.roles.counterparty.x500_name if self.roles.counterparty else None,
-            parties=self.roles.parties,
+            node=roles.node.x500_name,
+            counterparty=roles.counterparty.x500_name if roles.counterparty else None,
+            notary=roles.notary,
+            parties=roles.parties,
             users=self.extent.places,
             needed=self.needed,
             run_id=self.choice.run_id,
-            prepared=Prepared(self.results, share, self.workload.rate_max if self._is_sized_by_rate else None),
+            prepared=Prepared(results, share, self.workload.rate_max if self._is_sized_by_rate else None),
+            draws=draws,
         )
 
     @property
@@ -68,18 +81,19 @@ class LoadPlan:
         """Whether the set-up is sized by ``rate_max``."""
         return not self.choice.is_open and not self.choice.is_counted
 
-    def node_of(self, step: SetupStep, item: object = None) -> str:
+    def node_of(self, roles: Roles, step: SetupStep, item: object = None) -> str:
         """Return the name of the node on which ``step`` runs. Raises ``LoadError`` if there is no such node."""
-        name = self.roles.node_of(step, item)
-        found = canonical(name, self.roles.parties)
+        name = roles.node_of(step, item)
+        found = canonical(name, roles.parties)
         if found is None:
-            remedy = f"The parties are {', '.join(self.roles.parties)}."
+            remedy = f"The parties are {', '.join(roles.parties)}."
             raise LoadError(self.workload.source.problem((*step.location, "node"), f"unknown party {name!r}", remedy))
         return found
 
     def check_templates(self) -> None:
         """Render the arguments of every part once, if the items that they use are prepared. Raises ``LoadError``."""
-        part_starts(self.workload, self.roles, self.values)
+        for roles in self.starters:
+            part_starts(self.workload, roles, partial(self.values, roles))
 
 
 def make_plan(choice: Choice, extent: Extent, settings: GeneratorSettings) -> LoadPlan:
@@ -92,14 +106,17 @@ def make_plan(choice: Choice, extent: Extent, settings: GeneratorSettings) -> Lo
     if problems:
         raise LoadError(problems)
     bridge = BridgeClient(choice.bridge_url)
-    node = canonical(choice.node or workload.node, settings.party_names) or workload.node
-    network = Network({party.name: party for party in bridge.parties(node)}, bridge.flows, bridge.platform_version)
+    asked = Asked(choice.node or None, choice.counterparty or None, choice.nodes)
+    node = canonical((asked.starters or workload.nodes)[0], settings.party_names) or workload.node
+    parties = {party.name: party for party in bridge.parties(node)}
+    network = Network(parties, bridge.flows, bridge.platform_version, notary=bridge.notary(node))
+    starters = tuple(node.roles for node in bind(workload, asked, network).nodes)
     plan = LoadPlan(
         choice=choice,
         extent=extent,
         workload=workload,
-        roles=bind(workload, Asked(choice.node or None, choice.counterparty or None), network).roles,
-        needed=_needed(choice, extent, workload),
+        starters=starters,
+        needed=_needed(choice, extent, workload, len(starters)),
         answer_timeout_seconds=settings.flow_timeout_seconds + ANSWER_MARGIN_SECONDS,
     )
     _check_needed(plan)
@@ -128,10 +145,16 @@ def _extent_problems(choice: Choice, extent: Extent) -> list[Problem]:
 
 def check_prepared(plan: LoadPlan) -> None:
     """Check that enough items are prepared. Raises ``SetupError`` if they cannot last."""
+    for roles in plan.starters:
+        _check_prepared_for(plan, plan.results[roles.node.name])
+
+
+def _check_prepared_for(plan: LoadPlan, results: Mapping[str, Results]) -> None:
+    """Check the items for the flows of one node. Raises ``SetupError`` if they cannot last."""
     source = plan.workload.source
     for step, taken in plan.workload.prepared.items():
         wanted = taken * (plan.needed or 0)
-        for name, items in _lists(step, plan.results[step]):
+        for name, items in _lists(step, results[step]):
             if len(items) < wanted:
                 text = f"{len(items)} items of {name} are prepared, but the load may take {wanted}"
                 remedy = (
@@ -140,7 +163,7 @@ def check_prepared(plan: LoadPlan) -> None:
                 )
                 raise SetupError(source.problem(_location(plan.workload, step), text, remedy))
     for step in plan.workload.own_steps:
-        for name, items in _lists(step, plan.results[step]):
+        for name, items in _lists(step, results[step]):
             if len(items) < plan.extent.places:
                 text = f"{len(items)} items of {name} are prepared, but each of {plan.extent.places} users needs one"
                 remedy = "Set the step's count to users."
@@ -157,14 +180,18 @@ def _location(workload: Workload, step: str) -> Location:
     return next(found.location for found in workload.setup if found.name == step)
 
 
-def _needed(choice: Choice, extent: Extent, workload: Workload) -> int | None:
-    """Return the maximum number of requests of a load; None if it is unknown."""
-    if choice.is_counted:
-        return counted(choice, extent)
+def _needed(choice: Choice, extent: Extent, workload: Workload, nodes: int) -> int | None:
+    """Return the maximum number of requests that one of the ``nodes`` of a load starts; None if it is unknown.
+
+    In closed load, ``rate_max`` is that of a node. The arrivals of open load are assigned to the nodes in turn, and so
+    are the requests of a load that ends after a number of them.
+    """
+    if (requests := counted(choice, extent)) is not None:
+        return math.ceil(requests / nodes)
     if extent.seconds is None:
         return None
     if choice.is_open:
-        return math.ceil(choice.rate * extent.seconds * OPEN_MARGIN) + extent.users
+        return math.ceil(choice.rate / nodes * extent.seconds * OPEN_MARGIN) + extent.users
     return None if workload.rate_max is None else math.ceil(workload.rate_max * extent.seconds) + extent.users
 
 

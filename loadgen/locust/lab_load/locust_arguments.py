@@ -15,7 +15,7 @@ from lab_workload.load import (
     SEED_DEFAULT,
     WITHIN_SECONDS_DEFAULT,
 )
-from lab_workload.names import canonical, did_you_mean
+from lab_workload.names import canonical, did_you_mean, names_in
 from lab_workload.problems import LoadError, Problem
 from lab_workload.workload import workload_names
 
@@ -58,6 +58,13 @@ def _add_subject(parser: Any, settings: GeneratorSettings) -> None:
         choices=nodes,
         default="",
         help="Node that starts the flows; empty: from the workload",
+    )
+    parser.add_argument(
+        "--nodes",
+        metavar="<names>",
+        default="",
+        include_in_web_ui=False,
+        help="Several nodes that start the flows in turn, in place of --node: PartyA,PartyB",
     )
     parser.add_argument(
         "--counterparty",
@@ -232,6 +239,7 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
         within_seconds=within_seconds,
         rest_seconds=rest_seconds,
         **counts,
+        nodes=names_in(values["nodes"]),
     )
 
 

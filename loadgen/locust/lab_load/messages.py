@@ -33,10 +33,10 @@ class PlanMessage:
 
     choice: Choice
     extent: Extent
-    roles: Roles
+    starters: tuple[Roles, ...]
     needed: int | None
     answer_timeout_seconds: float
-    results: Mapping[str, Results]
+    results: Mapping[str, Mapping[str, Results]]
     share: Share
 
     @classmethod
@@ -45,7 +45,7 @@ class PlanMessage:
         return cls(
             choice=plan.choice,
             extent=plan.extent,
-            roles=plan.roles,
+            starters=plan.starters,
             needed=plan.needed,
             answer_timeout_seconds=plan.answer_timeout_seconds,
             results=plan.results,
@@ -58,7 +58,7 @@ class PlanMessage:
             choice=self.choice,
             extent=self.extent,
             workload=workload,
-            roles=self.roles,
+            starters=self.starters,
             needed=self.needed,
             answer_timeout_seconds=self.answer_timeout_seconds,
             results=self.results,

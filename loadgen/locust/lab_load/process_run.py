@@ -21,9 +21,11 @@ from lab_load.row_writer import NoRows, RowsError, RowWriter
 from lab_load.same_failure import SameFailure
 from lab_load.schedule import Schedule, arrival_offsets, burst_offsets
 from lab_workload.load import OUTCOMES, UNWANTED, Outcome
+from lab_workload.network import Roles
 from lab_workload.prepared import ALONE, Share
 from lab_workload.problems import LoadError, TemplateError
 from lab_workload.row import Drop, Row
+from lab_workload.values import Draws
 from lab_workload.workload import WorkloadPart
 
 ERROR_LABELS_MAX = 50
@@ -47,10 +49,30 @@ class Request:
     """Its number among the requests of this process, from 1."""
     user_id: int
     part: WorkloadPart
+    node: str
+    """Name of the node that starts the flow."""
     client_id: str
     body: bytes
     intended: float | None
     started: float = field(default_factory=time.monotonic)
+
+
+class _Starter:
+    """A node that starts flows: its template values, the other party of each part, and its metrics."""
+
+    def __init__(self, plan: LoadPlan, roles: Roles, share: Share, draws: Draws) -> None:
+        self.node = roles.node.name
+        self.values = plan.values(roles, share, draws)
+        self.metrics = RequestMetrics(plan.workload.name, self.node)
+        parties = ((part.name, roles.counterparty_of(part)) for part in plan.workload.parts)
+        self._counterparties = {name: party.x500_name for name, party in parties if party}
+
+    def render(self, part: WorkloadPart, user: int) -> dict[str, Any]:
+        """Render the arguments of the next request of a user. Raises ``TemplateError``."""
+        values = self.values.for_user(user)
+        if part.name in self._counterparties:
+            values.names["counterparty"] = self._counterparties[part.name]
+        return part.arguments.render(values)
 
 
 class ProcessRun:
@@ -70,13 +92,12 @@ class ProcessRun:
             self.pool = self._bursts = _burst_pool(plan)
         self._requests_max = math.inf if plan.requests_max is None else plan.requests_max
         self._writer = writer
-        self._values = plan.values(share)
+        draws = Draws(choice.seed, share)
+        self._starters = tuple(_Starter(plan, roles, share, draws) for roles in plan.starters)
+        self._metrics = {starter.node: starter.metrics for starter in self._starters}
         self._parts = plan.workload.parts
         self._weights = list(accumulate(part.weight for part in self._parts))
         self._part_random = random.Random(f"parts/{choice.seed}/{share.worker}")
-        counterparties = ((part.name, plan.roles.counterparty_of(part)) for part in self._parts)
-        self._counterparties = {name: party.x500_name for name, party in counterparties if party}
-        self._metrics = RequestMetrics(plan.workload.name, plan.roles.node.name)
         # A run id may be reused after its rows were deleted. A client id must not: Corda would return the old result.
         self._client_id_prefix = f"{choice.run_id}-{uuid4().hex[:8]}"
         self._in_flight: dict[int, Request] = {}
@@ -103,14 +124,16 @@ class ProcessRun:
         ``intended`` is its intended start in open load and in a burst, on the monotonic clock.
         """
         part = self._next_part()
-        args = self._args_of(part, user)
+        starter = self._starter_of(user, intended)
+        args = self._args_of(part, starter, user)
         self._requests += 1
         request_id = self.share.number(self._requests)
         client_id = f"{self._client_id_prefix}-{request_id}"
         body = json.dumps({"flow": part.flow, "args": args, "clientId": client_id}).encode()
-        request = Request(request_id, self._requests, self.share.number(user), part, client_id, body, intended)
+        user_id = self.share.number(user)
+        request = Request(request_id, self._requests, user_id, part, starter.node, client_id, body, intended)
         self._in_flight[request_id] = request
-        self._metrics.started()
+        starter.metrics.started()
         if intended is not None and self.pool is not None:
             self.pool.schedule.note_start(intended, request.started)
         return request
@@ -131,7 +154,7 @@ class ProcessRun:
         duration_seconds = ended - request.started
         outcome = self.outcome_of(request.part, answer)
         self._outcomes[outcome] += 1
-        self._metrics.ended(outcome, duration_seconds)
+        self._metrics[request.node].ended(outcome, duration_seconds)
         self._same_failure.note(request.ordinal, answer if outcome in UNWANTED else None)
         if self._writer.is_recording:
             self._writer.append(self._row_of(request, answer, ended, outcome))
@@ -219,7 +242,7 @@ class ProcessRun:
             user_id=request.user_id,
             workload=self.plan.workload.name,
             part=request.part.name,
-            node=self.plan.roles.node.name,
+            node=request.node,
             flow=request.part.flow,
             worker=self.share.worker,
             intended_at=None if intended is None else wall_seconds(intended),
@@ -242,12 +265,17 @@ class ProcessRun:
             for intended in self.pool.schedule.take_drops():
                 self._writer.append_drop(Drop(worker=self.share.worker, intended_at=wall_seconds(intended)))
 
-    def _args_of(self, part: WorkloadPart, user: int) -> dict[str, Any]:
-        values = self._values.for_user(user)
-        if part.name in self._counterparties:
-            values.names["counterparty"] = self._counterparties[part.name]
+    def _starter_of(self, user: int, intended: float | None) -> _Starter:
+        """Return the node that starts the next request: each user has one in closed load, each arrival in open load.
+
+        Both are assigned in turn. Workers begin with different nodes, so that few users are spread over all of them.
+        """
+        turn = user - 1 if intended is None else self._requests
+        return self._starters[(turn + self.share.offset) % len(self._starters)]
+
+    def _args_of(self, part: WorkloadPart, starter: _Starter, user: int) -> dict[str, Any]:
         try:
-            return part.arguments.render(values)
+            return starter.render(part, user)
         except TemplateError as error:
             location = (*part.location, "args")
             raise LoadError(self.plan.workload.source.problem(location, f"template: {error}")) from error

@@ -13,6 +13,7 @@ from gevent.pool import Pool
 from lab_load.attachment import make_attachment
 from lab_load.bridge_client import BridgeClient, BridgeError
 from lab_load.load_plan import LoadPlan, check_prepared
+from lab_workload.network import Roles
 from lab_workload.prepared import Results, count_items
 from lab_workload.problems import LoadError, SetupError, TemplateError
 from lab_workload.run_end import PreparedStep
@@ -37,18 +38,21 @@ class _Start:
 
 
 def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
-    """Run all steps in order. Returns the plan with their results, and a summary of every step.
+    """Run all steps in order, for each node that starts flows. Returns the plan with their results, and a summary.
 
     Raises ``LoadError``; it is a ``SetupError`` if a step failed, was too slow or prepared too few items.
     """
     done = []
-    for step in plan.workload.setup:
-        started = time.monotonic()
-        results = _Runner(plan, step).run()
-        plan = replace(plan, results={**plan.results, step.name: results})
-        seconds = round(time.monotonic() - started, 3)
-        done.append(PreparedStep(step.name, count_items(results), seconds))
-        logger.info("Set-up: %s: %d items in %.1f s", step.name, done[-1].items, done[-1].seconds)
+    for roles in plan.starters:
+        node = roles.node.name
+        for step in plan.workload.setup:
+            started = time.monotonic()
+            results = _Runner(plan, roles, step).run()
+            plan = replace(plan, results={**plan.results, node: {**plan.results.get(node, {}), step.name: results}})
+            seconds = round(time.monotonic() - started, 3)
+            name = step.name if len(plan.starters) == 1 else f"{step.name} for {node}"
+            done.append(PreparedStep(name, count_items(results), seconds))
+            logger.info("Set-up: %s: %d items in %.1f s", name, done[-1].items, done[-1].seconds)
     if done:
         check_prepared(plan)
         plan.check_templates()
@@ -56,12 +60,13 @@ def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
 
 
 class _Runner:
-    """Runs one step of the set-up."""
+    """Runs one step of the set-up for the flows of one node."""
 
-    def __init__(self, plan: LoadPlan, step: SetupStep) -> None:
+    def __init__(self, plan: LoadPlan, roles: Roles, step: SetupStep) -> None:
         self._plan = plan
+        self._roles = roles
         self._step = step
-        self._values = plan.values()
+        self._values = plan.values(roles)
         self._bridge = BridgeClient(plan.choice.bridge_url)
         # A run id may be reused. A client id must not: Corda would return the old result.
         self._client_id_prefix = f"{plan.choice.run_id}-setup-{uuid4().hex[:8]}"
@@ -99,7 +104,7 @@ class _Runner:
         """Yield the flow starts or uploads for one item. Raises ``TemplateError`` and ``LoadError``."""
         step, values = self._step, self._values
         values.names["item"] = item
-        node = self._plan.node_of(step, item)
+        node = self._plan.node_of(self._roles, step, item)
         count = step.count.render(values)["count"]
         if type(count) is not int or count < 0:
             raise TemplateError(f"count: evaluates to {count!r}, not to a whole number from 0")

@@ -25,21 +25,30 @@ class Network:
     """Returns the platform version of a node, for its name."""
     notaries: Sequence[str] = ()
     """Names of the notaries, if they are known."""
+    notary: str | None = None
+    """X.500 name of the first notary that flows can use, if there is one."""
     startable: Sequence[str] = ()
     """Names of all parties that a larger network would have, in order."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The parties that a run chooses, by name; None if the workload chooses."""
+    """The parties that a run chooses, by name; None, or no nodes, if the workload chooses."""
 
     node: str | None = None
     counterparty: str | None = None
+    nodes: tuple[str, ...] = ()
+    """Several nodes, in place of ``node``."""
+
+    @property
+    def starters(self) -> tuple[str, ...]:
+        """The nodes that start the flows in turn; none if the workload chooses."""
+        return self.nodes or ((self.node,) if self.node else ())
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The parties of a run."""
+    """The parties of the flows that one node starts."""
 
     node: Party
     """The party that starts the flows."""
@@ -47,17 +56,35 @@ class Roles:
     """The other party; None if neither the run nor the workload chooses one."""
     parties: Mapping[str, str]
     """X.500 names of all parties by name."""
+    starters: tuple[str, ...] = ()
+    """Names of all nodes that start flows in the run, in turn, this one among them."""
+    notary: str | None = None
+    """X.500 name of the first notary that flows can use, if there is one."""
 
     def counterparty_of(self, part: WorkloadPart) -> Party | None:
         """Return the other party of ``part``: its own if it has one, else that of the run."""
         name = canonical(part.own_counterparty, self.parties) if part.own_counterparty else None
-        return Party(name, self.parties[name]) if name else self.counterparty
+        if name is None:
+            return self.counterparty
+        name = partner_of(name, self.node.name, self.starters)
+        return Party(name, self.parties[name])
 
     def node_of(self, step: SetupStep, item: object = None) -> str:
         """Return the name of the node on which ``step`` runs for ``item``. There may be no party with this name."""
         counterparty = self.counterparty.name if self.counterparty else ""
         words = {"node": self.node.name, "counterparty": counterparty, "item": item}
         return str(words.get(step.node, step.node))
+
+
+def partner_of(counterparty: str, node: str, starters: Sequence[str]) -> str:
+    """Return the other party of the flows that ``node`` starts.
+
+    If the counterparty is itself one of several ``starters``, the nodes form a ring: each has the next one as its
+    counterparty, and the last has the first.
+    """
+    if len(starters) < 2 or counterparty not in starters:
+        return counterparty
+    return starters[(starters.index(node) + 1) % len(starters)]
 
 
 @dataclass(frozen=True)
@@ -70,33 +97,48 @@ class BoundPart:
 
 
 @dataclass(frozen=True)
+class BoundNode:
+    """A node that starts flows, with the parties and flows of its requests."""
+
+    roles: Roles
+    parts: tuple[BoundPart, ...]
+
+
+@dataclass(frozen=True)
 class BoundWorkload:
     """A workload that this network can run."""
 
     workload: Workload
-    roles: Roles
-    parts: tuple[BoundPart, ...]
+    nodes: tuple[BoundNode, ...]
+    """The nodes that start the flows, in turn."""
 
 
 def bind(workload: Workload, asked: Asked, network: Network) -> BoundWorkload:
     """Find the parties and flows. Raises ``WorkloadError`` with everything that the network does not have."""
     # If the network is too small, only report that, and not each missing party.
     _refuse(_size_problems(workload, network))
-    roles = _roles(workload, asked, network)
+    starters = _starters(workload, asked, network)
     flows_of = cache(network.flows)
-    node = roles.node.name
-    problems = [*_platform_problems(workload, node, network), *_same_party_problems(workload, asked, roles)]
-    for part in workload.parts:
-        found = [*_party_problems(part, roles, network), *flow_problems(node, part.flow, part.args, flows_of(node))]
-        problems += [workload.source.locate(problem, part.location) for problem in found]
-    for step in workload.setup:
-        found = list(_step_problems(step, roles, network, flows_of))
-        problems += [workload.source.locate(problem, step.location) for problem in found]
+    # If the CorDapp is missing, only report that, and not each missing flow.
+    _refuse([problem for roles in starters for problem in _cordapp_problems(workload, roles.node.name, flows_of)])
+    problems = [*_same_party_problems(workload, asked, starters)]
+    for roles in starters:
+        node = roles.node.name
+        problems += _platform_problems(workload, node, network)
+        for part in workload.parts:
+            found = [*_party_problems(part, roles, network), *flow_problems(node, part.flow, part.args, flows_of(node))]
+            problems += [workload.source.locate(problem, part.location) for problem in found]
+        for step in workload.setup:
+            found = list(_step_problems(step, roles, network, flows_of))
+            problems += [workload.source.locate(problem, step.location) for problem in found]
     _refuse(problems)
-    parts = (
-        BoundPart(part, named(part.flow, flows_of(node))[0], roles.counterparty_of(part)) for part in workload.parts
-    )
-    return BoundWorkload(workload, roles, tuple(parts))
+    return BoundWorkload(workload, tuple(_bound_node(workload, roles, flows_of) for roles in starters))
+
+
+def _bound_node(workload: Workload, roles: Roles, flows_of: Callable[[str], Sequence[Flow]]) -> BoundNode:
+    flows = flows_of(roles.node.name)
+    parts = (BoundPart(part, named(part.flow, flows)[0], roles.counterparty_of(part)) for part in workload.parts)
+    return BoundNode(roles, tuple(parts))
 
 
 def unknown_party(name: str, network: Network) -> Problem | None:
@@ -138,21 +180,47 @@ def _platform_problems(workload: Workload, node: str, network: Network) -> list[
     return [workload.source.problem(("requires", "platform"), text, remedy)]
 
 
-def _roles(workload: Workload, asked: Asked, network: Network) -> Roles:
-    """Return the parties of the run. Raises ``WorkloadError`` if one does not exist."""
-    node, counterparty = asked.node or workload.node, asked.counterparty or workload.counterparty
+def _cordapp_problems(workload: Workload, node: str, flows_of: Callable[[str], Sequence[Flow]]) -> Iterator[Problem]:
+    wanted = workload.requires.cordapp if workload.requires else None
+    if wanted is None or all(named(part.flow, flows_of(node)) for part in workload.parts):
+        return
+    text = f"needs the CorDapp {wanted!r}, which {node} does not have"
+    remedy = f"Start the lab with `scripts/lab up --cordapp {wanted}`."
+    yield workload.source.problem(("requires", "cordapp"), text, remedy)
+
+
+def _starters(workload: Workload, asked: Asked, network: Network) -> tuple[Roles, ...]:
+    """Return the parties for each node that starts flows. Raises ``WorkloadError`` if one does not exist."""
     problems = []
-    for field, name, chosen in (("node", node, asked.node), ("counterparty", counterparty, asked.counterparty)):
-        problem = unknown_party(name, network) if name else None
-        if problem is not None:
-            problems.append(_of_run_or_file(field, problem, chosen, workload))
+    names: list[str] = []
+    for index, wanted in enumerate(asked.starters or workload.nodes):
+        location = workload.node_location(index)
+        problem = unknown_party(wanted, network)
+        name = canonical(wanted, network.parties)
+        if name is not None and name in names:
+            problem = Problem(f"{name} is named twice", remedy="Name each node once.")
+        if problem is not None and asked.starters:
+            problems.append(replace(problem, location=("nodes" if asked.nodes else "node",)))
+        elif problem is not None:
+            problems.append(workload.source.locate(problem, location))
+        names.append(str(name))
+    counterparty = asked.counterparty or workload.counterparty
+    problem = unknown_party(counterparty, network) if counterparty else None
+    if problem is not None:
+        problems.append(_of_run_or_file("counterparty", problem, asked.counterparty, workload))
     _refuse(problems)
-
-    def party(name: str) -> Party:
-        return network.parties[str(canonical(name, network.parties))]
-
-    names = {name: one.x500_name for name, one in network.parties.items()}
-    return Roles(party(node), party(counterparty) if counterparty else None, names)
+    other = canonical(counterparty, network.parties) if counterparty else None
+    parties = {name: one.x500_name for name, one in network.parties.items()}
+    return tuple(
+        Roles(
+            node=network.parties[name],
+            counterparty=network.parties[partner_of(other, name, names)] if other else None,
+            parties=parties,
+            starters=tuple(names),
+            notary=network.notary,
+        )
+        for name in names
+    )
 
 
 def _of_run_or_file(field: str, problem: Problem, chosen: str | None, workload: Workload) -> Problem:
@@ -160,7 +228,15 @@ def _of_run_or_file(field: str, problem: Problem, chosen: str | None, workload: 
     return replace(problem, location=(field,)) if chosen else workload.source.locate(problem, (field,))
 
 
-def _same_party_problems(workload: Workload, asked: Asked, roles: Roles) -> Iterator[Problem]:
+def _same_party_problems(workload: Workload, asked: Asked, starters: Sequence[Roles]) -> Iterator[Problem]:
+    if len(starters) > 1:
+        # A counterparty of the workload gives way to the ring. One that the run asks for cannot.
+        name = canonical(asked.counterparty, starters[0].starters) if asked.counterparty else None
+        if name is not None:
+            remedy = "Choose a party that starts none, or leave it out: then each node's counterparty is the next node."
+            yield Problem(f"{name} is also one of the nodes that start the flows", ("counterparty",), remedy)
+        return
+    (roles,) = starters
     message = f"{roles.node.name} is also the node that starts the flows"
     problem = Problem(message, remedy="Choose two different parties.")
     for part in workload.parts:
@@ -186,6 +262,8 @@ def _party_problems(part: WorkloadPart, roles: Roles, network: Network) -> Itera
 
 def _template_problems(arguments: Arguments, counterparty: Party | None, network: Network) -> Iterator[Problem]:
     """Yield the parties that templates name and that do not exist."""
+    if "notary" in arguments.used_names and network.notary is None:
+        yield Problem("uses notary, but the network has none", ("args", *arguments.used_names["notary"]))
     where = arguments.used_names.get("counterparty")
     if where is not None and counterparty is None:
         text, remedy = "uses counterparty, but the run has none", "Set a counterparty, for example PartyB."

@@ -15,8 +15,8 @@ _OPTION = "--set"
 def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[Problem]:
     """Replace values in ``data``, the content of a workload file. Returns a problem for every unknown key.
 
-    A key is the name of an argument (in every flow and step that has it), ``megabytes`` or ``rate_max``. With the name
-    of a flow or step and a dot as prefix, the value is replaced only there.
+    A key is the name of a parameter, of an argument (in every flow and step that has it), ``megabytes`` or
+    ``rate_max``. With the name of a flow or step and a dot as prefix, the value is replaced only there.
     """
     places = list(_places(data))
     problems = []
@@ -50,6 +50,10 @@ def parse(settings: Sequence[str]) -> tuple[dict[str, str], list[Problem]]:
 def _places(data: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Place]]:
     """Yield every value that can be replaced, with the keys that refer to it."""
     yield ("rate_max",), (data, "rate_max")
+    parameters = data.get("parameters")
+    for name, parameter in parameters.items() if isinstance(parameters, dict) else ():
+        if isinstance(parameter, dict):
+            yield (name,), (parameter, "default")
     flows, steps = data.get("flows"), data.get("setup")
     owners: list[tuple[dict[str, Any], str | None]] = [(data, None)] if flows is None else []
     for owner in flows if isinstance(flows, list) else []:

@@ -45,8 +45,13 @@ class Prepared:
     _taken: dict[tuple[str, str | None], int] = field(default_factory=dict)
     _shares: dict[tuple[str, str | None], list[Any]] = field(default_factory=dict)
 
-    def take(self, step: str, item: str | None = None) -> Any:
-        """Return the next item of ``step`` that has not been taken yet. Raises ``TemplateError`` if none is left."""
+    def take(self, step: str, item: str | Sequence[str] | None = None) -> Any:
+        """Return the next item of ``step`` that has not been taken yet. Raises ``TemplateError`` if none is left.
+
+        For several items of a step with ``each``, return a list with the next one of each.
+        """
+        if item is not None and not isinstance(item, str):
+            return [self.take(step, one) for one in item]
         items = self._share_of("take", step, item)
         taken = self._taken.get((step, item), 0)
         if taken >= len(items):
@@ -54,8 +59,13 @@ class Prepared:
         self._taken[step, item] = taken + 1
         return items[taken]
 
-    def mine(self, ordinal: int, step: str, item: str | None = None) -> Any:
-        """Return the item of this worker's user ``ordinal``, from 1. Raises ``TemplateError`` if there is none."""
+    def mine(self, ordinal: int, step: str, item: str | Sequence[str] | None = None) -> Any:
+        """Return the item of this worker's user ``ordinal``, from 1. Raises ``TemplateError`` if there is none.
+
+        For several items of a step with ``each``, return a list with the user's own one of each.
+        """
+        if item is not None and not isinstance(item, str):
+            return [self.mine(ordinal, step, one) for one in item]
         items = self._share_of("mine", step, item)
         if ordinal > len(items):
             named = _named(step, item)

@@ -40,6 +40,13 @@ def _items(value: Any) -> list[Any] | str:
     raise PydanticCustomError("items", "must be a list, or one expression in {{ }} that evaluates to one")
 
 
+def _scalar(value: Any) -> int | float | bool | str:
+    if isinstance(value, (int, float, bool, str)):
+        return value
+    raise PydanticCustomError("scalar", "must be a single value")
+
+
+Scalar = Annotated[int | float | bool | str, PlainValidator(_scalar)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 JavaName = Annotated[str, StringConstraints(pattern=_JAVA_NAME)]
 StepName = Annotated[str, StringConstraints(pattern=_STEP_NAME)]
@@ -75,6 +82,16 @@ class Requires(Fields):
     """Minimum number of parties, without the notary."""
     platform: Annotated[int, Field(ge=1)] | None = None
     """Minimum platform version of the node."""
+    cordapp: Text | None = None
+    """The value of ``lab up --cordapp`` with which nodes have the flows."""
+
+
+class ParameterFields(Fields):
+    """A named value that templates use, and that ``--set`` changes."""
+
+    default: Scalar
+    choices: Annotated[list[Scalar], Field(min_length=1)] | None = None
+    """All values that it may have; None for any."""
 
 
 class FlowFields(Fields):
@@ -122,8 +139,12 @@ class CommonFields(Fields):
     """The fields of a workload with either one flow or several."""
 
     description: Text
-    node: Text
+    node: Text | None = None
+    nodes: Annotated[list[Text], Field(min_length=1, max_length=PARTIES_MAX)] | None = None
     counterparty: Text | None = None
+    parameters: dict[StepName, ParameterFields] = Field(default_factory=dict)
+    groups: dict[StepName, list[Text]] = Field(default_factory=dict)
+    """Names of parties by the name of their group. Expressions are evaluated before the file is checked."""
     requires: Requires | None = None
     setup: Annotated[list[SetupStepFields], Field(max_length=STEPS_MAX)] = Field(default_factory=list)
     prepared: dict[StepName, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)

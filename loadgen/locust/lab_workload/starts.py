@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lab_workload.network import BoundWorkload, Roles
@@ -28,15 +29,14 @@ class FlowStart:
 def flow_starts(bound: BoundWorkload) -> list[FlowStart]:
     """Return one start of every step of the set-up and of every part, as in a run with one user and one request.
 
-    Steps and parts that use results of the set-up are left out, because these are not known in advance. Raises
-    ``WorkloadError`` with every template whose value cannot be sent.
+    If several nodes start the flows, each has its own. Steps and parts that use results of the set-up are left out,
+    because these are not known in advance. Raises ``WorkloadError`` with every template whose value cannot be sent.
     """
-
-    def values() -> Values:
-        return sample_values(bound.roles)
-
-    workload, roles = bound.workload, bound.roles
-    return _all([*_setup_starts(workload, roles, values), *_part_starts(workload, roles, values)])
+    made: list[FlowStart | Problem] = []
+    for roles in (node.roles for node in bound.nodes):
+        values = partial(sample_values, roles)
+        made += [*_setup_starts(bound.workload, roles, values), *_part_starts(bound.workload, roles, values)]
+    return _all(made)
 
 
 def part_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> list[FlowStart]:
@@ -53,6 +53,7 @@ def sample_values(roles: Roles) -> Values:
         seed=1,
         node=roles.node.x500_name,
         counterparty=roles.counterparty.x500_name if roles.counterparty else None,
+        notary=roles.notary,
         parties=roles.parties,
         users=1,
         needed=1,
@@ -98,7 +99,7 @@ def _setup_starts(workload: Workload, roles: Roles, values: Callable[[], Values]
 
 def _all(made: Iterable[FlowStart | Problem]) -> list[FlowStart]:
     found = list(made)
-    problems = [one for one in found if isinstance(one, Problem)]
+    problems = list(dict.fromkeys(one for one in found if isinstance(one, Problem)))
     if problems:
         raise WorkloadError(problems)
     return [one for one in found if isinstance(one, FlowStart)]

@@ -1,6 +1,6 @@
 """The states that one success of a flow adds to the vaults or consumes, as declared in a workload."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab_workload.problems import TemplateError
@@ -14,25 +14,35 @@ Changes = Mapping[str, Mapping[str, int]]
 """State class → name of a node, or one of NODE_WORDS → change of the number of unconsumed states."""
 
 
-def whole_number(value: int | str, args: Mapping[str, Any]) -> int:
-    """Return ``value``, or evaluate its expression with the constants in ``args``. Raises ``TemplateError``."""
+def whole_number(value: int | str, args: Mapping[str, Any], constants: Mapping[str, Any]) -> int:
+    """Return ``value``, or evaluate its expression. Raises ``TemplateError``.
+
+    The expression may use the parameters and groups in ``constants``, and those of ``args`` that are no templates.
+    """
     if isinstance(value, int):
         return value
-    constants = {name: given for name, given in args.items() if not is_template(given)}
-    number = expression(value, {"args": constants})
+    known = {name: given for name, given in args.items() if not is_template(given)}
+    number = expression(value, {**constants, "args": known})
     if type(number) is not int:
         raise TemplateError(f"{value}: evaluates to {number!r}, not to a whole number")
     return number
 
 
-def changes_of(fields: FlowFields) -> Changes:
-    """Return the changes with all expressions evaluated. Raises ``TemplateError``."""
+def changes_of(fields: FlowFields, groups: Mapping[str, Sequence[str]], constants: Mapping[str, Any]) -> Changes:
+    """Return the changes with all expressions evaluated, and with the parties of a group in its place.
+
+    A change of a group is the change at each of its parties. Raises ``TemplateError``.
+    """
     if fields.state is not None:
         return {fields.state: dict.fromkeys(NODE_WORDS, 1)}
-    return {
-        state: {node: whole_number(change, fields.args) for node, change in nodes.items()}
-        for state, nodes in fields.states.items()
-    }
+    changes: dict[str, dict[str, int]] = {}
+    for state, nodes in fields.states.items():
+        at = changes.setdefault(state, {})
+        for node, change in nodes.items():
+            number = whole_number(change, fields.args, constants)
+            for one in groups.get(node, (node,)):
+                at[one] = at.get(one, 0) + number
+    return changes
 
 
 def by_node(changes: Changes, node: str, counterparty: str | None) -> dict[str, dict[str, int]]:

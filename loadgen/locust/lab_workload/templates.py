@@ -9,7 +9,8 @@ have no access to random values that do not follow from the seed.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from jinja2 import StrictUndefined, Undefined, meta, nodes
@@ -19,7 +20,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem, TemplateError
 
-COMMON_NAMES = ("counter", "pick", "random_int", "counterparty", "node", "parties", "party", "run_id", "setup", "users")
+COMMON_NAMES = (
+    *("counter", "pick", "random_int", "run_id", "setup", "users"),
+    *("counterparty", "node", "notary", "parties", "party"),
+)
 LOAD_NAMES = (*COMMON_NAMES, "mine", "needed", "take", "user")
 """Names that a template of a request can use. Parties are X.500 names as strings."""
 SETUP_NAMES = (*COMMON_NAMES, "item", "needed")
@@ -48,11 +52,16 @@ class Arguments:
     """The arguments of a flow, with compiled templates."""
 
     def __init__(
-        self, args: Mapping[str, Any], names: Collection[str] = LOAD_NAMES, steps: Collection[str] = ()
+        self,
+        args: Mapping[str, Any],
+        names: Collection[str] = LOAD_NAMES,
+        steps: Collection[str] = (),
+        constants: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """Compile ``args``. Their templates may use ``names``, and the results of ``steps`` of the set-up.
+        """Compile ``args``. Their templates may use ``names``, the results of ``steps`` of the set-up, and constants.
 
-        Raises ``TemplatesError`` with all invalid templates.
+        ``constants`` has the values of the workload's parameters and groups by name. Raises ``TemplatesError`` with all
+        invalid templates.
         """
         self.used_names: dict[str, Location] = {}
         """The names that the templates use → location of the first use."""
@@ -62,8 +71,9 @@ class Arguments:
         """The arguments of ``party`` in the templates → location of the first use."""
         self.mine_steps: set[str] = set()
         """Names of the steps of which every user has its own item."""
-        self._names = names
+        self._names = (*names, *constants)
         self._steps = steps
+        self._constants = constants
         problems: list[Problem] = []
         self._renderer = self._compile(dict(args), (), problems)
         if problems:
@@ -77,7 +87,7 @@ class Arguments:
     def render(self, values: HasNames) -> dict[str, Any]:
         """Render the arguments of the next request. Raises ``TemplateError``."""
         try:
-            return self._renderer(values.names)  # type: ignore[no-any-return]
+            return self._renderer({**values.names, **self._constants})  # type: ignore[no-any-return]
         except TemplateError:
             raise
         except Exception as error:  # an expression in a workload file may raise any exception
@@ -140,20 +150,30 @@ class Arguments:
         for call in tree.find_all(nodes.Call):
             function = _name_of(call.node)
             if function == "party" and call.args:
-                name = _constant(call.args[0])
-                if name is not None:
+                for name in self._texts(call.args[0]) or ():
                     self.named_parties.setdefault(name, where)
-            if function not in ("take", "mine") or not call.args:
-                continue
-            step, *rest = map(_constant, call.args)
-            if step is None or (rest and rest[0] is None):
-                raise TemplateError(f"{function}(…) needs constant names as arguments, such as {function}('coins')")
-            self._check_step(step)
-            if function == "mine":
-                self.mine_steps.add(step)
-            else:
-                key = (step, rest[0] if rest else None)
-                self.takes[key] = self.takes.get(key, 0) + 1
+            if function in ("take", "mine") and call.args:
+                self._note_taken(function, call.args)
+
+    def _note_taken(self, function: str, given: Sequence[nodes.Node]) -> None:
+        """Check a call of ``take`` or ``mine``, and record which items it uses."""
+        step = _constant(given[0])
+        items: Sequence[str | None] | None = self._texts(given[1]) if len(given) > 1 else (None,)
+        if step is None or items is None:
+            raise TemplateError(f"{function}(…) needs constant names as arguments, such as {function}('coins')")
+        self._check_step(step)
+        if function == "mine":
+            self.mine_steps.add(step)
+            return
+        for item in items:
+            self.takes[step, item] = self.takes.get((step, item), 0) + 1
+
+    def _texts(self, node: nodes.Node) -> list[str] | None:
+        """Return the texts of a constant in a template: of a text, or of a parameter or group; None for the rest."""
+        value = self._constants.get(node.name) if isinstance(node, nodes.Name) else _constant(node)
+        if isinstance(value, str):
+            return [value]
+        return value if isinstance(value, list) and all(isinstance(one, str) for one in value) else None
 
     def _check_step(self, step: str) -> None:
         if step not in self._steps:
@@ -164,7 +184,11 @@ class Arguments:
 def expression(text: str, names: Mapping[str, Any]) -> Any:
     """Evaluate a single ``{{ … }}``. Raises ``TemplateError``."""
     try:
+        for name in sorted(meta.find_undeclared_variables(_ENVIRONMENT.parse(text)) - set(names)):
+            raise TemplateError(f"unknown name {name!r}{_which(name, list(names))}")
         value = _ENVIRONMENT.compile_expression(_inner(text), undefined_to_none=False)(names)
+    except TemplateError:
+        raise
     except Exception as error:  # as in Arguments.render
         raise TemplateError(f"{type(error).__name__}: {_message(error)}") from error
     if isinstance(value, Undefined):

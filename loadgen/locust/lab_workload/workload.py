@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from lab_workload import overrides as settings
+from lab_workload import parameters
 from lab_workload.field_problems import field_problem
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.problems import Location, Problem, TemplateError, WorkloadError, in_file_order
@@ -20,6 +21,7 @@ from lab_workload.schema import (
     Expect,
     FlowFields,
     OneFlow,
+    ParameterFields,
     Requires,
     SetupStepFields,
     SeveralFlows,
@@ -100,8 +102,8 @@ class Workload:
     """The file's name without its suffix."""
     description: str
     """One sentence, shown to the user."""
-    node: str
-    """Name of the node that starts the flows, unless the run chooses another."""
+    nodes: tuple[str, ...]
+    """Names of the nodes that start the flows in turn, unless the run chooses others. Most workloads have one."""
     counterparty: str | None
     """Name of the other party, unless a part or the run chooses another; None if the flows have none."""
     requires: Requires | None
@@ -115,6 +117,15 @@ class Workload:
     """In closed load, the requests per second for which items are prepared; None if the file does not say."""
     source: Source
     """The file, with the line of every field."""
+
+    @property
+    def node(self) -> str:
+        """Name of the first node that starts the flows."""
+        return self.nodes[0]
+
+    def node_location(self, index: int) -> Location:
+        """Return the place in the file of the node with this index."""
+        return ("nodes", index) if ("nodes",) in self.source.lines else ("node",)
 
     @property
     def takes(self) -> bool:
@@ -147,13 +158,16 @@ def load_workload(
         raise WorkloadError(f"unknown workload {name!r}{hint}")
     data, source = read_fields(directory / f"{name}.yaml")
     problems = settings.apply(data, overrides or {})
+    constants, found = parameters.evaluate(data, source)
+    problems += found
     model = SeveralFlows if "flows" in data else OneFlow
     try:
         fields: SeveralFlows | OneFlow | None = model.model_validate(data)
     except ValidationError as error:
         problems += [_schema_problem(detail, source, data) for detail in error.errors(include_url=False)]
         fields = None
-    reader = _Reader(data, source, node_names, problems)
+    problems += _which_node_problems(data, source)
+    reader = _Reader(data, source, node_names, problems, constants)
     if fields is None:
         reader.only_templates()
     else:
@@ -167,12 +181,18 @@ class _Reader:
     """Builds a ``Workload`` from fields of valid types, and records the conflicts between them."""
 
     def __init__(
-        self, data: Mapping[str, Any], source: Source, node_names: Collection[str], problems: list[Problem]
+        self,
+        data: Mapping[str, Any],
+        source: Source,
+        node_names: Collection[str],
+        problems: list[Problem],
+        constants: Mapping[str, Any],
     ) -> None:
         self._data = data
         self._source = source
         self._node_names = node_names
         self._problems = problems
+        self._constants = constants
         requires = data.get("requires")
         parties = requires.get("parties") if isinstance(requires, dict) else None
         if isinstance(parties, int) and parties > len(node_names):
@@ -187,9 +207,11 @@ class _Reader:
         flows: list[tuple[Location, FlowFields]] = [((), fields)] if isinstance(fields, OneFlow) else []
         if isinstance(fields, SeveralFlows):
             flows = [(("flows", index), entry) for index, entry in enumerate(fields.flows)]
-        parts = tuple(self._part(flow, location, step_names) for location, flow in flows)
+        parts = tuple(self._part(flow, location, step_names, fields.groups) for location, flow in flows)
         self._twice("flows", [part.name for part in parts])
-        self._node(fields.node, ("node",))
+        nodes = tuple(fields.nodes or (fields.node or "",))
+        for index, node in enumerate(nodes):
+            self._node(node, ("nodes", index) if fields.nodes else ("node",))
         self._node(fields.counterparty, ("counterparty",))
         for step in fields.prepared:
             if step not in step_names:
@@ -199,7 +221,7 @@ class _Reader:
         return Workload(
             name=name,
             description=fields.description,
-            node=fields.node,
+            nodes=nodes,
             counterparty=fields.counterparty,
             requires=fields.requires,
             parts=parts,
@@ -219,23 +241,28 @@ class _Reader:
             self._arguments(entry.get("args"), ("flows", index, "args"), LOAD_NAMES, names)
         self._arguments(self._data.get("args"), ("args",), LOAD_NAMES, names)
 
-    def _part(self, fields: FlowFields, location: Location, step_names: list[str]) -> WorkloadPart:
+    def _part(
+        self, fields: FlowFields, location: Location, step_names: list[str], groups: Mapping[str, list[str]]
+    ) -> WorkloadPart:
         entry = fields if isinstance(fields, EntryFields) else None
         own_counterparty = entry.counterparty if entry else None
         if fields.state and fields.states:
             self._note((*location, "state"), "is the short form of states; use only one of them")
         for state, nodes in fields.states.items():
             for node in nodes:
-                self._node(node, (*location, "states", state, node), NODE_WORDS)
+                for one in groups.get(node, (node,)):
+                    self._node(one, (*location, "states", state, node), NODE_WORDS)
         self._node(own_counterparty, (*location, "counterparty"))
         changes: Changes = {}
         states_per_flow = None
         try:
             where: Location = (*location, "states")
-            changes = changes_of(fields)
+            changes = changes_of(fields, groups, self._constants)
             where = (*location, "states_per_flow")
             states_per_flow = (
-                None if fields.states_per_flow is None else whole_number(fields.states_per_flow, fields.args)
+                None
+                if fields.states_per_flow is None
+                else whole_number(fields.states_per_flow, fields.args, self._constants)
             )
         except TemplateError as error:
             self._note(where, f"template: {error}")
@@ -289,7 +316,7 @@ class _Reader:
 
     def _arguments(self, args: Any, location: Location, names: Collection[str], steps: Collection[str]) -> Arguments:
         try:
-            return Arguments(args if isinstance(args, dict) else {}, names, steps)
+            return Arguments(args if isinstance(args, dict) else {}, names, steps, self._constants)
         except TemplatesError as error:
             self._problems += [self._source.locate(problem, location) for problem in error.problems]
         return Arguments({})
@@ -306,6 +333,15 @@ class _Reader:
 
     def _note(self, location: Location, text: str) -> None:
         self._problems.append(self._source.problem(location, text))
+
+
+def _which_node_problems(data: Mapping[str, Any], source: Source) -> list[Problem]:
+    """Return a problem unless the file has exactly one of ``node`` and ``nodes``."""
+    if "node" not in data and "nodes" not in data:
+        return [source.problem(("node",), "is missing")]
+    if "node" in data and "nodes" in data:
+        return [source.problem(("nodes",), "names the nodes in place of node; use only one of them")]
+    return []
 
 
 def _mappings(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -329,6 +365,8 @@ def _known_fields(location: Location, data: Mapping[str, Any]) -> Collection[str
     match location:
         case ("requires",):
             model = Requires
+        case ("parameters", str()):
+            model = ParameterFields
         case ("flows", int()):
             model = EntryFields
         case ("setup", int()):

@@ -73,6 +73,18 @@ def all_rows(locust: Locust, workers: int = 2) -> list[dict[str, Any]]:
     return [row for index in range(1, workers + 1) for row in locust.rows(f"test.{index}")]
 
 
+def test_every_worker_spreads_its_users_over_the_nodes(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:
+    locust.workload(PAY)
+    cluster.start(*LOAD, "--nodes", "PartyA,PartyB", "--counterparty", "PartyC", "--users", "4")
+
+    status, output = locust.finish(60)
+
+    assert status == 0, output + cluster.logs()
+    served = {(row["worker"], row["node"]) for row in all_rows(locust)}
+    assert served == {(worker, node) for worker in (1, 2) for node in ("PartyA", "PartyB")}
+    assert len(paid(bridge)) == len(set(paid(bridge))), "no coin is taken twice"
+
+
 def test_workers_share_users_requests_and_prepared_items(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:
     locust.workload(PAY)
     cluster.start(*LOAD)

@@ -98,6 +98,8 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
         line("warm-up", warm_up_words(step.warm_up))
     for part in step.parts if len(step.parts) > 1 else []:
         line("", f"{part.name} {part.throughput_per_second:.2f} flows/s, p50 {_ms(part.latency_ms.p50)}")
+    for own in step.by_node:
+        line("", f"{own.node} {own.throughput_per_second:.2f} flows/s, p50 {_ms(own.latency_ms.p50)}")
     line("latency", ", ".join(f"{name} {_ms(latency.quantile(name))}" for name in ("p50", "p95", "p99", "max")))
     if step.has_intended_starts:
         intended = step.latency_intended_ms

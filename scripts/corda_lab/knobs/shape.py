@@ -17,6 +17,10 @@ from lab_workload.load import PARTIES_MAX
 CORDA_VERSIONS = ("3.3", "4.0", "4.1", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9", "4.10")
 """Supported versions. Maven Central has the complete node of each."""
 PARTIES_MIN = 2
+LAB_CORDAPP = "lab"
+FINANCE_CORDAPP = "finance"
+CORDAPPS = (LAB_CORDAPP, FINANCE_CORDAPP)
+"""CorDapps that nodes can have: the lab's own alone, or also R3's finance CorDapp."""
 LAB_IMAGES = "corda-lab/node:"
 """Name prefix of the node images that the lab builds."""
 BRIDGE = "bridge"
@@ -102,6 +106,8 @@ def _bridge_heap_label(heap: str) -> str:
 
 def _rpc_label(rpc: str) -> str:
     return "an RPC connection left open by every flow start" if rpc == LEFT_OPEN else ""
+def _cordapp_label(name: str) -> str:
+    return "with R3's finance CorDapp" if name == FINANCE_CORDAPP else ""
 
 
 def _no_label(_: str) -> str:
@@ -173,6 +179,17 @@ KNOBS = (
         " that cost time.",
         is_kept=True,
         label=_mode_label,
+    ),
+    Knob(
+        variable="CORDAPP",
+        name="cordapp",
+        kind=Kind.TEXT,
+        choices=CORDAPPS,
+        default=LAB_CORDAPP,
+        help=f"CorDapps of the nodes: {LAB_CORDAPP}, the lab's own, or {FINANCE_CORDAPP}, also R3's finance CorDapp.",
+        note="The finance CorDapp has the version of Corda, which must be 4.0 or newer. The workloads finance-… need"
+        " it. CorDapps of your own are the jars in cordapps/extra/.",
+        label=_cordapp_label,
     ),
     Knob(
         variable="NODE_PRESET",

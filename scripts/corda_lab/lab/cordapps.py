@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.errors import LabError
+from corda_lab.knobs.shape import FINANCE_CORDAPP
 from corda_lab.lab.class_files import contract_classes
 from corda_lab.paths import CORDAPPS, EXTRA_CORDAPPS, ROOT
 from lab_workload.problems import Problem
@@ -35,6 +36,12 @@ PLATFORM_VERSIONS = {
     "4.10": 12,
 }
 """Platform version by Corda version. A third number, as in 4.8.11, does not change it."""
+
+FINANCE_CONTRACTS = dict.fromkeys(
+    ("net/corda/finance/contracts/asset/Cash", "net/corda/finance/contracts/asset/Obligation"),
+    "R3's finance, with --cordapp finance",
+)
+"""Contract classes of R3's finance CorDapp, and where they come from."""
 
 CORDAPP_NAMES = ("Cordapp-Contract-Name", "Cordapp-Workflow-Name")
 """Manifest entries of a CorDapp. An old CorDapp has ``Name`` and ``Target-Platform-Version`` instead."""
@@ -157,7 +164,7 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
         for name in sorted(jar.contracts):
             where, is_lab = owners.setdefault(name, (path.name, False))
             if where != path.name:
-                other = f"the lab's own CorDapp ({where})" if is_lab else where
+                other = f"a CorDapp that the lab installs ({where})" if is_lab else where
                 problems.append(
                     _problem(
                         path,
@@ -195,10 +202,18 @@ def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
         )
 
 
-def require_sound(corda_version: str) -> int:
-    """Check all jars in ``cordapps/extra/``, and return their number. Raises LabError with all problems."""
+def installed_contracts(cordapp: str) -> dict[str, str]:
+    """Return the contract classes that every node has with this value of CORDAPP: class → where they come from."""
+    return lab_contract_classes() | (FINANCE_CONTRACTS if cordapp == FINANCE_CORDAPP else {})
+
+
+def require_sound(corda_version: str, cordapp: str) -> int:
+    """Check all jars in ``cordapps/extra/``, and return their number. Raises LabError with all problems.
+
+    ``cordapp`` is the value of CORDAPP.
+    """
     paths = extra_jars()
-    problems = find_problems(paths, corda_version, lab_contract_classes())
+    problems = find_problems(paths, corda_version, installed_contracts(cordapp))
     if problems:
         raise LabError(problems=problems)
     return len(paths)

@@ -188,7 +188,7 @@ def print_urls(settings: Settings) -> None:
 
 def check_extra_cordapps(settings: Settings) -> None:
     """Check the jars in ``cordapps/extra/`` before anything is built or started. Raises LabError with all problems."""
-    count = cordapps.require_sound(settings["CORDA_VERSION"])
+    count = cordapps.require_sound(settings["CORDA_VERSION"], settings["CORDAPP"])
     if count:
         ui.note(f"extra CorDapps: {count} in cordapps/extra/")
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from corda_lab.errors import LabError
 from corda_lab.knobs import checks
-from corda_lab.knobs.shape import CORDA_VERSIONS, KNOBS, LEFT_OPEN, SIZES
+from corda_lab.knobs.shape import CORDA_VERSIONS, FINANCE_CORDAPP, KNOBS, LEFT_OPEN, SIZES
 from corda_lab.lab.compose import run_docker
 from corda_lab.lab.cordapps import platform_version
 from corda_lab.lab.settings import Settings, parse_size
@@ -133,6 +133,9 @@ def problems(settings: Settings, *, cores: int | None = None) -> list[Problem]:
                 "Choose another preset, or set CORDA_IMAGE to an Enterprise image.",
             )
         )
+    if settings["CORDAPP"] == FINANCE_CORDAPP and (platform_version(settings["CORDA_VERSION"]) or 4) < 4:
+        text = f"{FINANCE_CORDAPP} is not supported with Corda {settings['CORDA_VERSION']}"
+        found.append(Problem.of("CORDAPP", text, "Use Corda 4.0 or newer."))
     found += _notary_problems(settings)
     found += _postgres_problems(settings)
     found += _bridge_problems(settings)

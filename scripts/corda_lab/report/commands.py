@@ -28,8 +28,9 @@ def run(step: StepEntry) -> str:
     values = {
         **({} if step.load.is_counted else times),
         "arrivals": step.load.arrivals,
-        "node": step.node,
-        # The counterparties of a mix are those of its parts.
+        "node": None if step.by_node else step.node,
+        "nodes": tuple(one.node for one in step.by_node) or None,
+        # The counterparties of a mix are those of its parts, and of several nodes those of the ring that they form.
         "counterparty": step.counterparty if "," not in (step.counterparty or "") else None,
     }
     words = ["scripts/lab", "run", step.workload]

@@ -183,17 +183,17 @@ def count_rows(step: StepEntry) -> list[dict[str, str]]:
 
     entries = []
     for flow in step.counts.flows:
-        name, generator = short(flow.flow), f"{flow.generator:,}"
+        name, generator, node = short(flow.flow), f"{flow.generator:,}", flow.started_by or step.node
         entries += [
             {
                 "name": "generator",
-                "what": f"{name}: successful requests",
+                "what": f"{name}: successful requests" + (f" to {flow.started_by}" if flow.started_by else ""),
                 "count": generator,
                 "expected": "",
                 "state": "",
             },
-            compared("bridge", f"{name}: completions on {step.node}", count_words(flow.bridge), generator),
-            compared("node", f"{name}: JMX counter of {step.node}", count_words(flow.node), generator),
+            compared("bridge", f"{name}: completions on {node}", count_words(flow.bridge), generator),
+            compared("node", f"{name}: JMX counter of {node}", count_words(flow.node), generator),
         ]
     for vault in step.counts.vault_states:
         what = f"{short(vault.state)}: change in unconsumed states"

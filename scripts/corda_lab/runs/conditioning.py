@@ -82,14 +82,15 @@ def condition(
 
 
 def await_rest(lab: RunningLab, subject: Subject, identity: str, collected: Collected) -> None:
-    """Wait until no flow is in flight any more, and let the node forget the outcomes. Raises LabError if it lasts."""
+    """Wait until no flow is in flight any more, and let the nodes forget the outcomes. Raises LabError if it lasts."""
     if not counters.await_rest(lab.bridge, lab.prometheus, since=collected.end.ended_at):
         raise LabError(
             f"Flows are still in flight {counters.REST_SECONDS_MAX:g} s after the nodes were conditioned",
             "Condition them with fewer users, or check `docker compose logs bridge`.",
             exit_code=1,
         )
-    unknown.forget(lab.bridge, subject.node, identity)
+    for node in subject.nodes:
+        unknown.forget(lab.bridge, node, identity)
 
 
 def entry_of(run: PreparedRun, collected: Collected, decided: WarmUp | None) -> ConditioningEntry:
@@ -130,6 +131,6 @@ def completed_flows(prometheus: Prometheus, node: str) -> int:
 
 def cold_nodes(prometheus: Prometheus, subject: Subject) -> list[Reason]:
     """The warning that a node has completed too few flows to be warm. Of several nodes, the coldest is named."""
-    nodes = dict.fromkeys([subject.node, *subject.counterparties])
+    nodes = dict.fromkeys([*subject.nodes, *subject.counterparties])
     flows, node = min((completed_flows(prometheus, node), node) for node in nodes)
     return [reason("node_cold", node=node, flows=flows, enough=COLD_FLOWS)] if flows < COLD_FLOWS else []

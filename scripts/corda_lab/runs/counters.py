@@ -20,17 +20,18 @@ POLL_SECONDS = 0.5
 
 def snapshot(bridge: Bridge, prometheus: Prometheus, subject: Subject) -> Snapshot:
     """Read the counters of bridge, nodes and vaults now."""
-    completed = dict.fromkeys(subject.flows, 0)
+    completed = {one.node: dict.fromkeys(one.flows, 0) for one in subject.each}
     started_at = {
         value.labels["node"]: value.value for value in prometheus.latest('process_start_time_seconds{job="corda"}')
     }
     for sample in bridge.metrics():
         if sample.name == "process_start_time_seconds":
             started_at[counts.BRIDGE] = sample.value
-        if sample.name == "bridge_flows_completed_total" and sample.labels.get("node") == subject.node:
-            for flow, short in subject.flows.items():
-                if sample.labels.get("flow") in {flow, short}:
-                    completed[flow] += int(sample.value)
+        if sample.name == "bridge_flows_completed_total":
+            at_node = completed.get(sample.labels.get("node", ""), {})
+            for flow in at_node:
+                if sample.labels.get("flow") in {flow, subject.flows[flow]}:
+                    at_node[flow] += int(sample.value)
     node_success: dict[str, dict[str, int]] = {}
     for value in prometheus.latest('corda_flow_duration_seconds_count{outcome="success"}'):
         node_success.setdefault(value.labels["node"], {})[value.labels["flow"]] = int(value.value)
@@ -81,7 +82,7 @@ def count_run(
     subject: Subject,
     before: Snapshot,
     *,
-    succeeded: Mapping[str, int],
+    succeeded: Mapping[str, Mapping[str, int]],
     ended_at: float,
 ) -> Counts:
     """Wait until the lab is at rest, then compare the four counts.

@@ -119,7 +119,7 @@ def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording:
             collected = collect(lab.compose, plan, names, recording.rows)
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
-        requests = with_resolutions(requests, unknown.resolve(lab.bridge, plan.subject.node, requests))
+        requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
         counted = observer.count(requests, end.ended_at)
         stage_rows = observer.stage_rows(recording.rows)
         seen = Observed(
@@ -135,7 +135,8 @@ def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording:
             readings=observer.readings(),
             stage_rows=stage_rows,
         )
-        unknown.forget(lab.bridge, plan.subject.node, plan.identity)
+        for node in plan.subject.nodes:
+            unknown.forget(lab.bridge, node, plan.identity)
     return Observation(plan, seen, environment)
 
 

@@ -29,7 +29,7 @@ class LiveRate:
     def _read(self) -> tuple[float, float, float]:
         totals = {"bridge_flows_completed_total": 0.0, "bridge_flows_failed_total": 0.0, "bridge_flows_in_flight": 0.0}
         for sample in self._bridge.metrics():
-            if sample.name in totals and sample.labels.get("node") == self._subject.node:
+            if sample.name in totals and sample.labels.get("node") in self._subject.nodes:
                 totals[sample.name] += sample.value
             elif sample.name == "bridge_flows_rejected_total":
                 totals["bridge_flows_failed_total"] += sample.value

@@ -112,18 +112,19 @@ def plan_on(
     check_attachments(workload, settings)
     subject = resolve_subject(options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
-    check_admission(options, bridge.outstanding_max(subject.node))
+    check_admission(options, min(bridge.outstanding_max(node) for node in subject.nodes), len(subject.nodes))
     return RunPlan(run.identity, options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
 
 
-def check_admission(options: LoadOptions, limit: int) -> None:
+def check_admission(options: LoadOptions, limit: int, nodes: int = 1) -> None:
     """Raise LabError if the bridge would reject a part of closed load or of a burst; warn if it may of open load.
 
-    ``limit`` is the number of outstanding flows that the bridge admits on the node.
+    ``limit`` is the number of outstanding flows that the bridge admits on each of the ``nodes`` that start flows in
+    turn.
     """
-    if problem := admission_problem(options, limit):
+    if problem := admission_problem(options, limit * nodes):
         raise LabError(problems=[problem])
-    if options.users > limit:
+    if options.users > limit * nodes:
         ui.warn(f"the bridge admits {limit} outstanding flows ({OUTSTANDING_MAX}), and rejects further starts (429)")
 
 
@@ -155,7 +156,7 @@ def describe(plan: RunPlan) -> str:
     """Describe in one line which flows a run starts, and where."""
     subject = plan.subject
     to = f" → {', '.join(subject.counterparties)}" if subject.counterparties else ""
-    return f"{plan.workload.name}: {', '.join(subject.flows.values())}, {subject.node}{to}"
+    return f"{plan.workload.name}: {', '.join(subject.flows.values())}, {', '.join(subject.nodes)}{to}"
 
 
 def title_of(options: LoadOptions) -> str:

@@ -1,7 +1,7 @@
 """Asks a node what became of the requests with an unknown outcome, and lets it forget the outcomes of a run."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -58,6 +58,17 @@ def resolve(
                 pause(POLL_SECONDS)
     now = time.time()
     return {one.client_id: one.found or Resolution("unknown", now) for one in asked}
+
+
+def resolve_all(bridge: Bridge, nodes: Sequence[str], requests: pl.DataFrame) -> dict[str, Resolution]:
+    """Return what became of every request with an unknown outcome, by client id. Each is asked of the node it was for.
+
+    Every node has the time limit of ``resolve``.
+    """
+    found: dict[str, Resolution] = {}
+    for node in nodes:
+        found |= resolve(bridge, node, requests.filter(pl.col("node") == node))
+    return found
 
 
 def _keeps_client_ids(bridge: Bridge, node: str, deadline: float, pause: Callable[[float], None]) -> bool:

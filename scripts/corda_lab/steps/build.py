@@ -1,6 +1,6 @@
 """Builds the entry of a step from its measurements: all values, the warnings, the validity and the verdict."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -8,6 +8,7 @@ import polars as pl
 from corda_lab.errors import LabError
 from corda_lab.stats import intervals, steady
 from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages
+from corda_lab.steps.by_node import node_values
 from corda_lab.steps.entry import (
     PASSED,
     CalibrationEntry,
@@ -203,6 +204,12 @@ def mean_in_window(metrics: pl.DataFrame, name: str, window: Window) -> dict[str
     return {str(node): float(value) for node, value in means.iter_rows()}
 
 
+def bridge_in_flight(metrics: pl.DataFrame, window: Window, nodes: Sequence[str]) -> float | None:
+    """The mean number of flows in flight at the bridge on all ``nodes``; None if one of them has no samples."""
+    means = mean_in_window(metrics, "bridge_flows_in_flight", window)
+    return sum(means[node] for node in nodes) if set(nodes) <= set(means) else None
+
+
 def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, throughput: float) -> float | None:
     """The cores of the machine that processes outside the lab used; None if this is not known."""
     busy, stolen, cores = resources.host_busy_percent, resources.host_stolen_percent, resources.host_cores
@@ -225,7 +232,7 @@ def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ..
         PartEntry(
             **own.fields(),
             flow=part.flow,
-            counterparty=part.counterparty,
+            counterparty=", ".join(subject.counterparties_of(part.name)) or None,
             weight=part.weight,
             unit=part.unit,
             states_per_flow=part.states_per_flow,
@@ -285,7 +292,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     options, subject = plan.options, plan.subject
     measured = measured_part(options, seen)
     window = measured.window
-    in_flight = mean_in_window(seen.metrics, "bridge_flows_in_flight", window).get(subject.node)
+    in_flight = bridge_in_flight(seen.metrics, window, subject.nodes)
     states = {part.name: part.states_per_flow for part in subject.parts}
     values = rows.request_values(measured.requests, window, states, bridge_in_flight=in_flight, drops=seen.drops)
     if measured.requests is not seen.requests:
@@ -306,13 +313,14 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         name=plan.workload.name,
         workload=plan.workload.name,
         flow=" + ".join(subject.flows),
-        node=subject.node,
+        node=", ".join(subject.nodes),
         counterparty=", ".join(subject.counterparties) or None,
         load=options.entry(),
         setup=[SetupEntry(**vars(one)) for one in seen.end.setup],
         window=window_entry(seen.end, window, measured.warm_up),
         warm_up=measured.warm_up,
         precision=precision_of(options, measured.requests, window, seen.end),
+        by_node=node_values(measured.requests, window, subject.nodes),
         open_load=arrivals,
         bursts=found,
         total_seconds=None if options.flows is None else window.seconds,

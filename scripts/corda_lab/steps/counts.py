@@ -18,13 +18,13 @@ from corda_lab.text.words import short
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Counters at one moment: completions in the bridge by flow class, successes by node and flow class, and unconsumed
-    states by (class of state, node).
+    """Counters at one moment: completions in the bridge and successes in the nodes, both by node and flow class, and
+    unconsumed states by (class of state, node).
 
     ``started_at`` has the start of the bridge's process and of each node's, in unix seconds, where it is known.
     """
 
-    bridge_completed: dict[str, int]
+    bridge_completed: dict[str, dict[str, int]]
     node_success: dict[str, dict[str, int]]
     vault_unconsumed: dict[tuple[str, str], int]
     started_at: dict[str, float] = field(default_factory=dict)
@@ -59,7 +59,13 @@ class Counts:
     def disagreements(self) -> list[Reason]:
         """A reason for every count that differs from that of the generator, and one if rest was not reached."""
         found = [
-            reason("count_differs", observer=name, count=count, flow=short(flow.flow), generator=flow.generator)
+            reason(
+                "count_differs",
+                observer=f"{name} {flow.started_by}" if flow.started_by and name == "node" else name,
+                count=count,
+                flow=short(flow.flow),
+                generator=flow.generator,
+            )
             for flow in self.flows
             for name, count in (("bridge", flow.bridge), ("node", flow.node))
             if count is not None and count != flow.generator
@@ -119,10 +125,12 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     return None if None in known else sum(count for count in known if count is not None)
 
 
-def succeeded_by_part(rows: pl.DataFrame) -> dict[str, int]:
-    """The number of flows of every part that succeeded. Nodes and vaults do not count expected failures."""
-    counts = rows.filter(has_succeeded()).group_by("part").len()
-    return {str(part): int(count) for part, count in counts.iter_rows()}
+def succeeded_by_part(rows: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """The number of flows that succeeded, by node and part. Nodes and vaults do not count expected failures."""
+    found: dict[str, dict[str, int]] = {}
+    for node, part, count in rows.filter(has_succeeded()).group_by("node", "part").len().iter_rows():
+        found.setdefault(str(node), {})[str(part)] = int(count)
+    return found
 
 
 MISSING_SHOWN_MAX = 10
@@ -138,8 +146,9 @@ def told_transactions(rows: pl.DataFrame, subject: Subject) -> dict[tuple[str, s
         pl.coalesce("tx_id", "resolved_tx_id").str.to_uppercase().alias("transaction")
     )
     told: dict[tuple[str, str], set[str]] = {}
-    for part in subject.parts:
-        ids = set(known.filter(pl.col("part") == part.name)["transaction"].drop_nulls())
+    for starter, part in subject.starts:
+        own = known.filter((pl.col("part") == part.name) & (pl.col("node") == starter))
+        ids = set(own["transaction"].drop_nulls())
         for state, nodes in part.changes.items():
             for node, change in nodes.items():
                 if change > 0:
@@ -164,8 +173,10 @@ def check_transactions(
     )
 
 
-def difference(before: Snapshot, after: Snapshot, subject: Subject, *, succeeded: Mapping[str, int]) -> Counts:
-    """The counts between two snapshots. ``succeeded`` has the successes of every part at the generator, by name.
+def difference(
+    before: Snapshot, after: Snapshot, subject: Subject, *, succeeded: Mapping[str, Mapping[str, int]]
+) -> Counts:
+    """The counts between two snapshots. ``succeeded`` has the successes at the generator by node and name of the part.
 
     A counter that began again at 0 in between counts nothing: the bridge and the node then have None.
     """
@@ -184,13 +195,16 @@ def difference(before: Snapshot, after: Snapshot, subject: Subject, *, succeeded
         flows=tuple(
             FlowCount(
                 flow=flow,
-                generator=sum(succeeded.get(part.name, 0) for part in subject.parts if part.flow == flow),
+                generator=sum(succeeded.get(one.node, {}).get(part.name, 0) for part in one.parts if part.flow == flow),
                 bridge=None
                 if BRIDGE in restarted
-                else after.bridge_completed.get(flow, 0) - before.bridge_completed.get(flow, 0),
-                node=None if subject.node in restarted else node_flows.get(subject.node, {}).get(flow, 0),
+                else after.bridge_completed.get(one.node, {}).get(flow, 0)
+                - before.bridge_completed.get(one.node, {}).get(flow, 0),
+                node=None if one.node in restarted else node_flows.get(one.node, {}).get(flow, 0),
+                started_by=one.node if subject.others else None,
             )
-            for flow in subject.flows
+            for one in subject.each
+            for flow in one.flows
         ),
         vaults=tuple(
             VaultCount(

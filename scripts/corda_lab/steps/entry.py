@@ -253,6 +253,14 @@ class RequestValues(OutcomeValues):
     steadiness: Steadiness
 
 
+class NodeValues(Entry):
+    """The values of the flows that one of several nodes started, over the measuring window."""
+
+    node: str
+    throughput_per_second: float
+    latency_ms: Distribution
+
+
 class ResolvedEntry(Entry):
     """What became of the requests with an unknown outcome, as the node said after the load. See ``resolutions``.
 
@@ -388,6 +396,8 @@ class FlowCount(Entry):
     generator: int
     bridge: int | None
     node: int | None
+    started_by: str | None = None
+    """The node that started these flows, if several nodes did; None if the step has one."""
 
 
 class VaultCount(Entry):
@@ -536,6 +546,7 @@ class StepEntry(RequestValues):
     workload: str
     flow: str
     node: str
+    """The node that started the flows; ``PartyA, PartyB`` if several did, in turn."""
     counterparty: str | None
     load: LoadEntry
     setup: list[SetupEntry]
@@ -545,6 +556,8 @@ class StepEntry(RequestValues):
     warm_up: WarmUpEntry
     precision: PrecisionEntry
     parts: tuple[PartEntry, ...]
+    by_node: tuple[NodeValues, ...] = ()
+    """The values of every node that started flows, if there were several."""
     open_load: OpenLoadEntry | None
     bursts: BurstsEntry | None = None
     """None unless the requests start in bursts."""

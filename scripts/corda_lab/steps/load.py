@@ -18,6 +18,7 @@ from lab_workload.load import (
     LATE_MAX_SECONDS_DEFAULT,
     LATE_MAX_SECONDS_LIMIT,
     PACING_SECONDS_MAX,
+    PARTIES_MAX,
     RATE_MAX,
     REST_SECONDS_DEFAULT,
     REST_SECONDS_MAX,
@@ -26,6 +27,7 @@ from lab_workload.load import (
     WITHIN_SECONDS_MAX,
     Arrivals,
 )
+from lab_workload.names import names_in
 
 USERS_MAX = 10_000
 WORKERS_MAX = 16
@@ -296,6 +298,14 @@ class LoadOptions:
         str | None,
         LoadOption(kind=Kind.TEXT, help="Node that starts the flows. Default: from the workload."),
     ] = None
+    nodes: Annotated[
+        tuple[str, ...] | None,
+        LoadOption(
+            kind=Kind.WORDS,
+            help="Several nodes that start the flows in turn, instead of --node: PartyA,PartyB.",
+            label=lambda nodes: f"flows of {listed(list(names_in(nodes)))}",
+        ),
+    ] = None
     counterparty: Annotated[
         str | None,
         LoadOption(kind=Kind.TEXT, help="The other party. Default: from the workload.", is_generators=True),
@@ -459,7 +469,11 @@ def until_steady(options: LoadOptions, warm_up_seconds_max: float) -> LoadOption
 
 def attributes_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of ``LoadOptions`` for the given options. None means that an option is not given."""
-    return {LOAD_OPTIONS[name].attribute: value for name, value in given.items() if value is not None}
+    return {
+        option.attribute: names_in(value) if option.kind is Kind.WORDS else value
+        for option, value in ((LOAD_OPTIONS[name], value) for name, value in given.items())
+        if value is not None
+    }
 
 
 def with_limit(options: LoadOptions, given: Collection[str]) -> LoadOptions:
@@ -507,6 +521,12 @@ def check_options(options: LoadOptions) -> None:
         _check_counted(options)
     elif options.flows_after is not None:
         raise LabError("--flows-after: needs --flows, the number of flows that follow", "For example: --flows 100")
+    if options.node is not None and options.nodes is not None:
+        raise LabError("--nodes: cannot be combined with --node", "Leave out one of them.")
+    if options.nodes is not None and not 1 <= len(options.nodes) <= PARTIES_MAX:
+        raise LabError(
+            f"--nodes: {len(options.nodes)} nodes are out of range", f"Name 1 to {PARTIES_MAX}: PartyA,PartyB."
+        )
     if options.is_open and options.rate is None:
         raise LabError(f"--rate: is missing; {options.arrivals} arrivals need it", "For example: --rate 20")
 

@@ -20,6 +20,10 @@ def value_words(parameter: str, value: ParameterValue) -> str:
         return labels.option_label(name, value)
     option = LOAD_OPTIONS.get(name) if group == "load" else None
     # A sweep file may give a number as text, which a label cannot format.
-    if option and option.label and isinstance(value, str) == (option.kind is Kind.CHOICE):
+    if (
+        option
+        and option.label
+        and (option.kind is Kind.WORDS or isinstance(value, str) == (option.kind is Kind.CHOICE))
+    ):
         return option.label(value)
     return f"{name}={str(value).lower() if isinstance(value, bool) else value}"

@@ -27,6 +27,7 @@ from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields
 from corda_lab.text.durations import parse_duration
 from corda_lab.workloads.resolve import check_uploads, read_workload
+from lab_workload.names import canonical
 from lab_workload.problems import Problem
 
 POOL_DEFAULT = 200
@@ -259,6 +260,27 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
     if parties and wanted.party_count < parties:
         text = f"the workload {workload.name} needs {parties} parties, but the shape has {wanted.party_count}"
         yield Problem(text, remedy="Increase shape.parties.")
+    yield from _node_problems(step.options("x"), wanted)
+    cordapp = workload.requires.cordapp if workload.requires else None
+    if cordapp and wanted["CORDAPP"] != cordapp:
+        yield Problem(
+            f"the workload {workload.name} needs the CorDapp {cordapp}", remedy=f"Set shape.cordapp: {cordapp}."
+        )
+
+
+def _node_problems(options: LoadOptions, wanted: Settings) -> Iterator[Problem]:
+    """Yield a problem if some of several nodes that start flows are no parties of the shape."""
+    if options.nodes is None:
+        return
+    try:
+        parties = wanted.parties
+    except LabError:
+        # An invalid number of parties is reported separately.
+        return
+    missing = [name for name in options.nodes if canonical(name, parties) is None]
+    if missing:
+        text = f"load.nodes names {', '.join(missing)}, but the parties are {', '.join(parties)}"
+        yield Problem(text, remedy="Increase shape.parties, or name other nodes.")
 
 
 def _check_conditioning(step: PlannedStep) -> None:

@@ -68,6 +68,7 @@ def network_of(bridge: Bridge, nodes: Mapping[str, Node]) -> Network:
         flows=bridge.flow_definitions,
         platform_version=lambda name: nodes[name].platform_version,
         notaries=[name for name, node in nodes.items() if node.is_notary],
+        notary=next((name for node in nodes.values() for name in node.notary_x500_names), None),
         startable=PARTIES,
     )
 
@@ -75,13 +76,17 @@ def network_of(bridge: Bridge, nodes: Mapping[str, Node]) -> Network:
 def resolve_subject(
     options: LoadOptions, workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]
 ) -> steps_plan.Subject:
-    """Resolve the node, counterparties and flows of a workload. Raises LabError with everything that does not exist."""
+    """Resolve the nodes, counterparties and flows of a workload. Raises LabError with all that does not exist."""
     try:
-        bound = bind(workload, Asked(options.node, options.counterparty), network_of(bridge, nodes))
+        asked = Asked(options.node, options.counterparty, options.nodes or ())
+        bound = bind(workload, asked, network_of(bridge, nodes))
     except WorkloadError as error:
         raise FinalError(problems=[_as_option(problem) for problem in error.problems]) from None
-    node = bound.roles.node.name
-    return steps_plan.Subject(node, tuple(_part_of(one, node) for one in bound.parts))
+    first, *others = (
+        steps_plan.Subject(name, tuple(_part_of(one, name) for one in node.parts))
+        for name, node in ((node.roles.node.name, node) for node in bound.nodes)
+    )
+    return replace(first, others=tuple(others))
 
 
 def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:

@@ -49,7 +49,7 @@ def plan(tmp_path: Path) -> LoadPlan:
     (tmp_path / "empty.yaml").write_text("description: x\nnode: PartyA\nflow: Empty\n")
     choice = Choice("empty", "", "", 0.0, "run", 1, "http://bridge", "constant", 20.0)
     roles = Roles(Party("PartyA", "O=A"), None, {"PartyA": "O=A"})
-    return LoadPlan(choice, Extent(6, 10.0, 2), load_workload(tmp_path, "empty"), roles, None, 330.0)
+    return LoadPlan(choice, Extent(6, 10.0, 2), load_workload(tmp_path, "empty"), (roles,), None, 330.0)
 
 
 def test_values_of_the_processes_are_put_together(plan: LoadPlan) -> None:

@@ -1,5 +1,6 @@
 """What master and workers send each other arrives as it was sent, through Locust's own encoding."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgpack
@@ -18,9 +19,13 @@ def sent(data: Any) -> Any:
 
 def test_a_plan_arrives_whole() -> None:
     choice = Choice("iou", "", "", 0.5, "run", 7, "http://bridge", "poisson", 20.0, overrides={"iouValue": "{{ 1 }}"})
-    roles = Roles(Party("PartyA", "O=A"), None, {"PartyA": "O=A", "PartyB": "O=B"})
-    results: dict[str, Results] = {"coins": ["a", "b"], "cash": {"PartyB": [{"ref": 1}]}}
-    message = PlanMessage(choice, Extent(5, None, 2), roles, None, 330.0, results, Share(2, 2))
+    choice = replace(choice, nodes=("PartyA", "PartyB"))
+    parties = {"PartyA": "O=A", "PartyB": "O=B"}
+    first, second = Party("PartyA", "O=A"), Party("PartyB", "O=B")
+    starters = (Roles(first, second, parties, choice.nodes), Roles(second, first, parties, choice.nodes))
+    items: dict[str, Results] = {"coins": ["a", "b"], "cash": {"PartyB": [{"ref": 1}]}}
+    results = {"PartyA": items, "PartyB": {"coins": ["c"]}}
+    message = PlanMessage(choice, Extent(5, None, 2), starters, None, 330.0, results, Share(2, 2))
 
     assert read_plan(sent(plan_data(message))) == message
 

@@ -76,9 +76,10 @@ def test_parties_are_the_workload_s_unless_the_run_asks_for_others(read: Read) -
     own = bound(read(IOU_WORKLOAD))
     asked = bound(read(IOU_WORKLOAD), Asked("PARTYB", "partya"))
 
-    assert (own.roles.node, own.roles.counterparty) == (PARTIES["PartyA"], PARTIES["PartyB"])
-    assert (asked.roles.node, asked.roles.counterparty) == (PARTIES["PartyB"], PARTIES["PartyA"])
-    assert [(part.flow, part.counterparty) for part in asked.parts] == [(IOU, PARTIES["PartyA"])]
+    assert [(one.roles.node, one.roles.counterparty) for one in own.nodes] == [(PARTIES["PartyA"], PARTIES["PartyB"])]
+    (node,) = asked.nodes
+    assert (node.roles.node, node.roles.counterparty) == (PARTIES["PartyB"], PARTIES["PartyA"])
+    assert [(part.flow, part.counterparty) for part in node.parts] == [(IOU, PARTIES["PartyA"])]
 
 
 @pytest.mark.parametrize(
@@ -130,6 +131,85 @@ def test_what_a_workload_requires_is_compared_with_the_network(read: Read, requi
 
     assert problem.startswith("own.yaml:4: requires")
     assert words in problem
+
+
+def test_a_cordapp_that_the_nodes_lack_is_one_problem_with_the_option_that_installs_it(read: Read) -> None:
+    text = EMPTY_WORKLOAD.replace("flow: Empty", "flow: net.corda.finance.flows.CashIssueFlow")
+    (problem,) = problems(read(f"{text}requires: {{cordapp: finance}}\n"))
+    assert problem == (
+        "own.yaml:4: requires.cordapp: needs the CorDapp 'finance', which PartyA does not have."
+        " Start the lab with `scripts/lab up --cordapp finance`."
+    )
+    assert bound(read(f"{EMPTY_WORKLOAD}requires: {{cordapp: finance}}\n")).nodes, "the nodes have its flow"
+
+
+def test_templates_can_name_the_notary(read: Read) -> None:
+    workload = read(EMPTY_WORKLOAD.replace("flow: Empty", "flow: Pay\nargs: {coin: '{{ notary }}'}"))
+    (problem,) = problems(workload)
+    assert problem == "own.yaml:4: args.coin: uses notary, but the network has none"
+    (start,) = flow_starts(bind(workload, Asked(), replace(NETWORK, notary="O=Notary,L=London,C=GB")))
+    assert start.args == {"coin": "O=Notary,L=London,C=GB"}
+
+
+def parties_of(workload: BoundWorkload) -> list[tuple[str, str | None]]:
+    """The node and the counterparty of every node that starts flows."""
+    return [
+        (node.roles.node.name, node.roles.counterparty.name if node.roles.counterparty else None)
+        for node in workload.nodes
+    ]
+
+
+def test_several_nodes_form_a_ring_if_the_counterparty_is_one_of_them(read: Read) -> None:
+    network = replace(NETWORK, flows=lambda node: [IOU, EMPTY])
+    text = IOU_WORKLOAD.replace("node: PartyA", "nodes: [PartyA, partyb]")
+    iou = read(text)
+    assert parties_of(bind(iou, Asked(), network)) == [("PartyA", "PartyB"), ("PartyB", "PartyA")]
+    asked = Asked(nodes=("PartyC", "PartyA", "PartyB"))
+    assert parties_of(bind(iou, asked, network)) == [("PartyC", "PartyA"), ("PartyA", "PartyB"), ("PartyB", "PartyC")]
+    outside = Asked(counterparty="PartyC")
+    assert parties_of(bind(iou, outside, network)) == [("PartyA", "PartyC"), ("PartyB", "PartyC")]
+    assert parties_of(bind(iou, Asked("PartyC"), network)) == [("PartyC", "PartyB")], "a node in place of all of them"
+    none = read(EMPTY_WORKLOAD.replace("node: PartyA", "nodes: [PartyA, PartyB]"))
+    assert parties_of(bind(none, Asked(), network)) == [("PartyA", None), ("PartyB", None)]
+    starts = flow_starts(bind(iou, Asked(), network))
+    assert [(start.node, start.args["otherParty"]) for start in starts] == [
+        ("PartyA", PARTIES["PartyB"].x500_name),
+        ("PartyB", PARTIES["PartyA"].x500_name),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "asked", "words"),
+    [
+        ("[PartyA, PartyE]", Asked(), "own.yaml:2: nodes[1]: unknown party 'PartyE'. The parties are"),
+        ("[PartyA, partya]", Asked(), "own.yaml:2: nodes[1]: PartyA is named twice. Name each node once."),
+        ("[PartyA]", Asked(nodes=("PartyB", "Notary")), "nodes: Notary is a notary. The parties are"),
+        (
+            "[PartyA, PartyB]",
+            Asked(counterparty="partyb"),
+            "counterparty: PartyB is also one of the nodes that start the flows. Choose a party that starts none",
+        ),
+        ("[PartyA, PartyC]", Asked(), "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab flows PartyC` lists"),
+    ],
+)
+def test_nodes_that_cannot_be_are_named_with_who_chose_them(read: Read, nodes: str, asked: Asked, words: str) -> None:
+    (problem,) = problems(read(IOU_WORKLOAD.replace("node: PartyA", f"nodes: {nodes}")), asked)
+
+    assert problem.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("node: PartyA\nnodes: [PartyA]", "own.yaml:3: nodes: names the nodes in place of node; use only one of them"),
+        ("", "own.yaml:1: node: is missing"),
+    ],
+)
+def test_a_file_names_either_a_node_or_nodes(read: Read, line: str, problem: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        read(EMPTY_WORKLOAD.replace("node: PartyA", line))
+
+    assert [str(one).partition("/own")[2] for one in caught.value.problems] == [problem.removeprefix("own")]
 
 
 def test_problems_of_all_parts_and_steps_are_found_at_once(read: Read) -> None:

@@ -61,7 +61,7 @@ def test_every_shipped_workload_gives_arguments_that_can_be_sent(name: str) -> N
 
     def values() -> Values:
         prepared = Prepared(results)
-        known = {"node": parties["PartyA"], "counterparty": parties["PartyB"], "parties": parties}
+        known = {"node": parties["PartyA"], "counterparty": parties["PartyB"], "parties": parties, "notary": "O=N"}
         return Values(seed=1, users=4, needed=10, run_id="run", prepared=prepared, **known)  # type: ignore[arg-type]
 
     for step in workload.setup:

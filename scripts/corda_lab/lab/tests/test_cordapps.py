@@ -104,7 +104,18 @@ def test_a_contract_of_the_lab_itself_is_refused(tmp_path: Path) -> None:
         name = "org/cordalab/contracts/IouContract"
         archive.writestr(f"{name}.class", class_file(name, "java/lang/Object", CONTRACT))
     (found,) = findings(copy, lab=own)
-    assert "which is also in the lab's own CorDapp" in found
+    assert "which is also in a CorDapp that the lab installs (cordapps/contracts/" in found
+
+
+def test_a_copy_of_the_finance_cordapp_is_refused_only_where_the_lab_installs_it(tmp_path: Path) -> None:
+    copy = tmp_path / "corda-finance-contracts-4.9.jar"
+    with zipfile.ZipFile(copy, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", CORDAPP.format(4))
+        name = "net/corda/finance/contracts/asset/Cash"
+        archive.writestr(f"{name}.class", class_file(name, "java/lang/Object", CONTRACT))
+    (found,) = findings(copy, lab=cordapps.installed_contracts("finance"))
+    assert found.endswith("which is also in a CorDapp that the lab installs (R3's finance, with --cordapp finance)")
+    assert findings(copy, lab=cordapps.installed_contracts("lab")) == []
 
 
 def test_the_same_file_twice_is_refused_once(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def test_the_defaults_are_possible() -> None:
         {"NOTARY": "bft", "LINKS": "notary4-partya=+5ms"},
         {"DATABASE": "postgres", "LINKS": "partya-partyb=+40ms partyc-postgres=+8ms,10mbit notary-postgres=2.5mbit"},
         {"NODE_CORES": "0.5", "NODE_CPUSET": "0-3,7"},
+        {"CORDAPP": "finance", "CORDA_VERSION": "4.0"},
         {"CORDA_VERSION": "3.3", "NOTARY": "validating", "DATABASE": "postgres"},
         {"NODE_PRESET": "no-compression", "CORDA_IMAGE": "example.org/corda-enterprise:4.10"},
         {"DATABASE": "postgres", "POSTGRES_CORES": "0.25"},
@@ -72,6 +73,11 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
             {"NOTARY": "bft", "CORDA_VERSION": "3.3"},
             "NOTARY: bft is not supported with Corda 3.3. Use Corda 4.0 or newer",
         ),
+        (
+            {"CORDAPP": "finance", "CORDA_VERSION": "3.3"},
+            "CORDAPP: finance is not supported with Corda 3.3. Use Corda 4.0 or newer",
+        ),
+        ({"CORDAPP": "accounts"}, "CORDAPP: unknown cordapp 'accounts'; choose from lab, finance"),
         ({"NODE_CORES": "9"}, "NODE_CORES: 9 cores are too many; this machine has 8"),
         ({"NODE_CORES": "all"}, "NODE_CORES: 'all' is not a number of cores"),
         (

@@ -7,10 +7,11 @@ import pytest
 
 from corda_lab.report import commands
 from corda_lab.results import stored
+from corda_lab.steps.entry import NodeValues
 from corda_lab.steps.load import COUNTED_OPTIONS, LOAD_OPTIONS
 
-NOT_PRINTED = {"name", "warm_up_max"}
-"""A repeated run has a name of its own, and the warm-up that the step really had."""
+NOT_PRINTED = {"name", "warm_up_max", "nodes"}
+"""A repeated run has a name of its own, and the warm-up that the step really had. It has either a node or nodes."""
 
 
 def test_every_option_of_the_load_is_repeated(stored_run: Callable[..., Path]) -> None:
@@ -50,3 +51,13 @@ def test_a_run_that_is_repeated_has_the_load_that_was_stored(
     assert run.manifest.load is not None
     assert run.manifest.load.entry() == run.steps[0].load
     assert (run.manifest.load.duration_seconds, run.manifest.load.warm_up_seconds) == (3600, 0)
+def test_several_nodes_take_the_place_of_one(stored_run: Callable[..., Path]) -> None:
+    step = stored.read(stored_run()).steps[0]
+    by_node = [
+        NodeValues(node=node, throughput_per_second=1.0, latency_ms=step.latency_ms) for node in ("PartyA", "PartyB")
+    ]
+    changed = step.updated(node="PartyA, PartyB", counterparty="PartyB, PartyA", by_node=by_node)
+    printed = commands.run(changed)
+    assert "--nodes PartyA --nodes PartyB" in printed
+    assert "--node " not in printed
+    assert "--counterparty" not in printed, "it is the ring again"

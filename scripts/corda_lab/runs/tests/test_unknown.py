@@ -93,7 +93,7 @@ def test_every_unknown_outcome_is_asked_for_until_it_is_known(
 
     resolved = resolutions.with_resolutions(requests, found)
     assert resolved["resolved"].to_list() == [None, "ok", "failed", "not_started", "unknown"]
-    assert succeeded_by_part(resolved) == {"Iou": 2}
+    assert succeeded_by_part(resolved) == {"PartyA": {"Iou": 2}}
     summary = resolutions.summary(resolved, load_ended_at=found["client-2"].at)
     assert (summary.ok, summary.failed, summary.not_started, summary.unknown) == (1, 1, 1, 1)
     assert summary.seconds > 0

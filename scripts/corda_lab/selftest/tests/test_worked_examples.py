@@ -220,14 +220,14 @@ def test_consensus_latency() -> None:
 def test_four_counts() -> None:
     part = LoadPart("iou", "Iou", "Iou", changes={"IouState": {"PartyA": 1, "PartyB": 1}})
     before = counts.Snapshot(
-        {"Iou": 40}, {"PartyA": {"Iou": 40}}, {("IouState", node): 7 for node in ("PartyA", "PartyB")}
+        {"PartyA": {"Iou": 40}}, {"PartyA": {"Iou": 40}}, {("IouState", node): 7 for node in ("PartyA", "PartyB")}
     )
     agreeing = counts.Snapshot(
-        {"Iou": 140}, {"PartyA": {"Iou": 140}}, {("IouState", node): 107 for node in ("PartyA", "PartyB")}
+        {"PartyA": {"Iou": 140}}, {"PartyA": {"Iou": 140}}, {("IouState", node): 107 for node in ("PartyA", "PartyB")}
     )
-    subject, succeeded = Subject("PartyA", (part,)), {"iou": 100}
+    subject, succeeded = Subject("PartyA", (part,)), {"PartyA": {"iou": 100}}
     assert not counts.difference(before, agreeing, subject, succeeded=succeeded).disagreements
-    one_more = counts.Snapshot({"Iou": 141}, agreeing.node_success, agreeing.vault_unconsumed)
+    one_more = counts.Snapshot({"PartyA": {"Iou": 141}}, agreeing.node_success, agreeing.vault_unconsumed)
     assert len(counts.difference(before, one_more, subject, succeeded=succeeded).disagreements) == 1
 
 

@@ -26,7 +26,9 @@ IOU_PART = LoadPart("iou", IOU, "Iou", "PartyB", changes={IOU_STATE: {"PartyA": 
 PAY_PART = LoadPart("pay", PAY, "CashRepeatedPay", "PartyC", changes={CASH: {"PartyA": 0, "PartyC": 10}})
 SUBJECT = Subject("PartyA", (IOU_PART,))
 MIXED = Subject("PartyA", (IOU_PART, PAY_PART))
-BEFORE = Snapshot({IOU: 5}, {"PartyA": {IOU: 7}, "Notary": {}}, {(IOU_STATE, "PartyA"): 7, (IOU_STATE, "PartyB"): 9})
+BEFORE = Snapshot(
+    {"PartyA": {IOU: 5}}, {"PartyA": {IOU: 7}, "Notary": {}}, {(IOU_STATE, "PartyA"): 7, (IOU_STATE, "PartyB"): 9}
+)
 
 
 def flow_count(flow: str, count: int) -> FlowCount:
@@ -36,14 +38,14 @@ def flow_count(flow: str, count: int) -> FlowCount:
 
 def after(bridge: int, node: int, at_a: int, at_b: int) -> Snapshot:
     return Snapshot(
-        {IOU: bridge},
+        {"PartyA": {IOU: bridge}},
         {"PartyA": {IOU: node}, "PartyB": {"org.cordalab.flows.IouResponder": 100}, "Notary": {}},
         {(IOU_STATE, "PartyA"): at_a, (IOU_STATE, "PartyB"): at_b},
     )
 
 
 def test_differences_over_a_run_agree() -> None:
-    counted = difference(BEFORE, after(105, 107, 107, 109), SUBJECT, succeeded={"iou": 100})
+    counted = difference(BEFORE, after(105, 107, 107, 109), SUBJECT, succeeded={"PartyA": {"iou": 100}})
     assert counted.flows == (flow_count(IOU, 100),)
     assert counted.node_flows == {"PartyA": {IOU: 100}, "PartyB": {"org.cordalab.flows.IouResponder": 100}}
     entry = counted.entry()
@@ -55,7 +57,7 @@ def test_no_counter_is_subtracted_across_a_restart() -> None:
     # The bridge of the example: 378 requests, of which the new process counted 150.
     before = replace(BEFORE, started_at={"bridge": 100.0, "PartyA": 50.25})
     killed = replace(after(150, 107, 107, 109), started_at={"bridge": 160.0, "PartyA": 50.26})
-    counted = difference(before, killed, SUBJECT, succeeded={"iou": 100})
+    counted = difference(before, killed, SUBJECT, succeeded={"PartyA": {"iou": 100}})
     assert counted.flows == (FlowCount(flow=IOU, generator=100, bridge=None, node=100),)
     assert counted.restarted == {"bridge"}
     assert not counted.disagreements
@@ -63,14 +65,14 @@ def test_no_counter_is_subtracted_across_a_restart() -> None:
     assert (entry.bridge, entry.node, entry.restarted) == (None, 100, ["bridge"])
 
     both = replace(after(105, 4, 107, 109), started_at={"bridge": 100.0, "PartyA": 99.0})
-    counted = difference(before, both, SUBJECT, succeeded={"iou": 100})
+    counted = difference(before, both, SUBJECT, succeeded={"PartyA": {"iou": 100}})
     assert (counted.flows[0].bridge, counted.flows[0].node) == (100, None)
     assert "PartyA" not in counted.node_flows
 
 
 def test_a_counter_that_did_not_exist_before_starts_at_zero() -> None:
     first = Snapshot({}, {}, {(IOU_STATE, "PartyA"): 0, (IOU_STATE, "PartyB"): 0})
-    assert not difference(first, after(3, 3, 3, 3), SUBJECT, succeeded={"iou": 3}).disagreements
+    assert not difference(first, after(3, 3, 3, 3), SUBJECT, succeeded={"PartyA": {"iou": 3}}).disagreements
 
 
 @pytest.mark.parametrize(
@@ -82,20 +84,20 @@ def test_a_counter_that_did_not_exist_before_starts_at_zero() -> None:
     ],
 )
 def test_says_which_count_differs(seen: Snapshot, expected: Reason) -> None:
-    assert difference(BEFORE, seen, SUBJECT, succeeded={"iou": 10}).disagreements == [expected]
+    assert difference(BEFORE, seen, SUBJECT, succeeded={"PartyA": {"iou": 10}}).disagreements == [expected]
 
 
 def test_a_mix_is_counted_by_flow_class_and_by_state_and_node() -> None:
     before = Snapshot({}, {}, dict.fromkeys(MIXED.vault_places, 0))
     seen = Snapshot(
-        {IOU: 4, PAY: 2},
+        {"PartyA": {IOU: 4, PAY: 2}},
         {"PartyA": {IOU: 4, PAY: 2}},
         {(IOU_STATE, "PartyA"): 4, (IOU_STATE, "PartyB"): 4, (CASH, "PartyA"): 0, (CASH, "PartyC"): 20},
     )
-    counted = difference(before, seen, MIXED, succeeded={"iou": 4, "pay": 2})
+    counted = difference(before, seen, MIXED, succeeded={"PartyA": {"iou": 4, "pay": 2}})
     assert counted.disagreements == []
     assert counted.entry().generator == 6
-    lost = difference(before, seen, MIXED, succeeded={"iou": 4, "pay": 3})
+    lost = difference(before, seen, MIXED, succeeded={"PartyA": {"iou": 4, "pay": 3}})
     assert sentences(lost.disagreements) == [
         "the counts differ: the bridge counted 2 CashRepeatedPay, the generator 3",
         "the counts differ: the node counted 2 CashRepeatedPay, the generator 3",
@@ -108,11 +110,11 @@ def test_parts_that_start_the_same_flow_are_counted_together() -> None:
     subject = Subject("PartyA", (IOU_PART, other))
     before = Snapshot({}, {}, dict.fromkeys(subject.vault_places, 0))
     seen = Snapshot(
-        {IOU: 5},
+        {"PartyA": {IOU: 5}},
         {"PartyA": {IOU: 5}},
         {(IOU_STATE, "PartyA"): 5, (IOU_STATE, "PartyB"): 3, (IOU_STATE, "PartyC"): 2},
     )
-    counted = difference(before, seen, subject, succeeded={"iou": 3, "iou to PartyC": 2})
+    counted = difference(before, seen, subject, succeeded={"PartyA": {"iou": 3, "iou to PartyC": 2}})
     assert counted.disagreements == []
     assert counted.flows == (flow_count(IOU, 5),)
 
@@ -120,23 +122,23 @@ def test_parts_that_start_the_same_flow_are_counted_together() -> None:
 def test_states_that_a_flow_consumes_count_down() -> None:
     spend = LoadPart("spend", IOU, "Iou", changes={IOU_STATE: {"PartyA": -1}})
     subject = Subject("PartyA", (spend,))
-    before = Snapshot({IOU: 0}, {}, {(IOU_STATE, "PartyA"): 50})
-    seen = Snapshot({IOU: 20}, {"PartyA": {IOU: 20}}, {(IOU_STATE, "PartyA"): 30})
-    assert difference(before, seen, subject, succeeded={"spend": 20}).disagreements == []
+    before = Snapshot({"PartyA": {IOU: 0}}, {}, {(IOU_STATE, "PartyA"): 50})
+    seen = Snapshot({"PartyA": {IOU: 20}}, {"PartyA": {IOU: 20}}, {(IOU_STATE, "PartyA"): 30})
+    assert difference(before, seen, subject, succeeded={"PartyA": {"spend": 20}}).disagreements == []
 
 
 def test_a_flow_without_a_state_has_nothing_to_count_in_vaults() -> None:
     empty = "org.cordalab.flows.Empty"
     subject = Subject("PartyA", (LoadPart("empty", empty, "Empty"),))
     assert subject.vault_places == ()
-    seen = Snapshot({empty: 2}, {"PartyA": {empty: 2}}, {})
-    assert difference(Snapshot({}, {}, {}), seen, subject, succeeded={"empty": 2}).entry().agree
+    seen = Snapshot({"PartyA": {empty: 2}}, {"PartyA": {empty: 2}}, {})
+    assert difference(Snapshot({}, {}, {}), seen, subject, succeeded={"PartyA": {"empty": 2}}).entry().agree
 
 
 def test_expected_failures_are_no_successes(tmp_path: Path) -> None:
     content = simulation.closed_rows(2, 10, simulation.fixed(0.5), error_every=4, failure="expected")
     frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
-    assert succeeded_by_part(frame) == {"Iou": len(content) - len(content) // 4}
+    assert succeeded_by_part(frame) == {"PartyA": {"Iou": len(content) - len(content) // 4}}
 
 
 def test_counts_read_before_rest_do_not_agree() -> None:
@@ -171,3 +173,44 @@ def test_the_transaction_of_a_resolved_flow_is_looked_for_too(tmp_path: Path) ->
     found = {"client-1": Resolution("ok", 2.0, "ab"), "client-2": Resolution("unknown", 2.0)}
     told = told_transactions(with_resolutions(read, found), SUBJECT)
     assert told[IOU_STATE, "PartyB"] == {"AB", f"{2:064X}"}
+
+
+def test_several_nodes_are_counted_one_by_one_and_together() -> None:
+    def at(node: str, other: str) -> Subject:
+        return Subject(node, (LoadPart("iou", IOU, "Iou", other, changes={IOU_STATE: {node: 1, other: 1}}),))
+
+    subject = replace(at("PartyA", "PartyB"), others=(at("PartyB", "PartyC"), at("PartyC", "PartyA")))
+    assert (subject.nodes, subject.counterparties) == (("PartyA", "PartyB", "PartyC"), ("PartyB", "PartyC", "PartyA"))
+    before = Snapshot({}, {}, dict.fromkeys(subject.vault_places, 0))
+    flows = {"PartyA": {IOU: 5}, "PartyB": {IOU: 3}, "PartyC": {IOU: 1}}
+    seen = Snapshot(flows, flows, {(IOU_STATE, "PartyA"): 6, (IOU_STATE, "PartyB"): 8, (IOU_STATE, "PartyC"): 4})
+    counted = difference(before, seen, subject, succeeded={node: {"iou": own[IOU]} for node, own in flows.items()})
+
+    assert counted.disagreements == []
+    assert [(one.started_by, one.generator, one.bridge, one.node) for one in counted.flows] == [
+        ("PartyA", 5, 5, 5),
+        ("PartyB", 3, 3, 3),
+        ("PartyC", 1, 1, 1),
+    ]
+    assert (counted.entry().generator, counted.entry().bridge, counted.entry().node) == (9, 9, 9)
+    # The same total, but a flow counted at another node.
+    wrong = difference(
+        before, seen, subject, succeeded={"PartyA": {"iou": 4}, "PartyB": {"iou": 4}, "PartyC": {"iou": 1}}
+    )
+    assert sentences(wrong.disagreements)[:2] == [
+        "the counts differ: the bridge counted 5 Iou, the generator 4",
+        "the counts differ: the node PartyA counted 5 Iou, the generator 4",
+    ]
+
+
+def test_transactions_are_looked_for_where_the_node_that_started_them_leaves_states(tmp_path: Path) -> None:
+    other = Subject("PartyB", (LoadPart("iou", IOU, "Iou", "PartyC", changes={IOU_STATE: {"PartyB": 1, "PartyC": 1}}),))
+    content = [simulation.row(1, 0, 1, part="iou"), {**simulation.row(2, 0, 1, part="iou"), "node": "PartyB"}]
+    read = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+
+    first, second = (f"{number:064X}" for number in (1, 2))
+    assert told_transactions(read, replace(SUBJECT, others=(other,))) == {
+        (IOU_STATE, "PartyA"): {first},
+        (IOU_STATE, "PartyB"): {first, second},
+        (IOU_STATE, "PartyC"): {second},
+    }

@@ -137,7 +137,8 @@ def test_repeats_have_seeds_of_their_own_and_share_them_between_points(tmp_path:
 
 def test_what_cannot_be_is_told_of_every_point_before_anything_starts(tmp_path: Path, settings: Settings) -> None:
     text = """\
-workload: settlement-4
+workload: settlement
+set: {participants: 4}
 vary:
   shape.parties: [3, 5]
   shape.notary: [simple, jpa]
@@ -148,6 +149,33 @@ vary:
     assert ["3 parties, simple notary" in line for line in lines] == [True, False, False, False]
     assert "needs 5 parties, but the shape has 3" in lines[0]
     assert ["Add --database postgres." in line for line in lines] == [False, True, False, True]
+
+
+def test_a_workload_of_another_cordapp_needs_a_shape_that_has_it(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: finance-issue\nvary: {shape.cordapp: [lab, finance]}\n"
+    with pytest.raises(LabError) as caught:
+        steps_of(sweep_of(tmp_path, text), settings)
+    (problem,) = caught.value.problems
+    assert "needs the CorDapp finance. Set shape.cordapp: finance." in str(problem)
+    (step,) = steps_of(sweep_of(tmp_path, text.replace("[lab, finance]", "[finance]")), settings)
+    assert (step.label, step.variables["CORDAPP"]) == ("with R3's finance CorDapp", "finance")
+
+
+@pytest.mark.parametrize("nodes", ["[PartyA, PartyB]", "'PartyA,PartyB'"])
+def test_flows_of_several_nodes_are_a_load_and_can_vary(tmp_path: Path, settings: Settings, nodes: str) -> None:
+    first, second = steps_of(sweep_of(tmp_path, f"workload: iou\nvary: {{load.nodes: [PartyA, {nodes}]}}\n"), settings)
+    assert (first.options("x").nodes, second.options("x").nodes) == (("PartyA",), ("PartyA", "PartyB"))
+    assert (first.label, second.label) == ("flows of PartyA", "flows of PartyA and PartyB")
+    fixed = steps_of(sweep_of(tmp_path, f"workload: iou\nload: {{nodes: {nodes}}}\n"), settings)
+    assert fixed[0].options("x").nodes == ("PartyA", "PartyB")
+
+
+def test_nodes_that_the_shape_does_not_have_cannot_start_flows(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: iou\nload: {nodes: [PartyA, PartyD]}\nvary: {shape.parties: [3, 4]}\n"
+    with pytest.raises(LabError) as caught:
+        steps_of(sweep_of(tmp_path, text), settings)
+    (problem,) = caught.value.problems
+    assert "load.nodes names PartyD, but the parties are PartyA, PartyB, PartyC" in str(problem)
 
 
 def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:

@@ -1,6 +1,7 @@
 """What of a workload's file and of the running network reaches a run's plan, and how mistakes are reported."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,50 @@ def test_what_a_workload_requires_is_compared_with_the_network(tmp_path: Path, r
     assert "own.yaml:3: requires" in problem.finding
 
 
+def test_several_nodes_form_a_ring_unless_the_counterparty_is_none_of_them(tmp_path: Path) -> None:
+    text = """\
+description: Two kinds of requests.
+nodes: [PartyA, PartyB]
+counterparty: PartyB
+flows:
+  - {name: ring, flow: org.cordalab.flows.Empty, states: {com.example.S: {node: 1, counterparty: 1}}}
+  - {name: own, flow: org.cordalab.flows.Empty, counterparty: PartyC, states: {com.example.S: {counterparty: 2}}}
+"""
+    workload = workload_of(tmp_path, text)
+    options = LoadOptions(workload.name)
+    subject = resolve_subject(options, workload, KnownBridge(FLOWS), nodes())
+    assert subject.nodes == ("PartyA", "PartyB")
+    assert [[part.counterparty for part in one.parts] for one in subject.each] == [
+        ["PartyB", "PartyC"],
+        ["PartyA", "PartyC"],
+    ]
+    assert subject.counterparties_of("ring") == ("PartyB", "PartyA")
+    assert subject.vault_expected({"PartyA": {"ring": 1}, "PartyB": {"ring": 10, "own": 100}}) == {
+        ("com.example.S", "PartyA"): 11,
+        ("com.example.S", "PartyB"): 11,
+        ("com.example.S", "PartyC"): 200,
+    }
+    workload = workload_of(tmp_path, text.replace("PartyC", "PartyA"))
+    one = resolve_subject(replace(options, node="PartyC"), workload, KnownBridge(FLOWS), nodes())
+    assert one.nodes == ("PartyC",), "--node takes the place of nodes in the file"
+
+
+def test_nodes_that_cannot_start_flows_are_named_with_the_option(tmp_path: Path) -> None:
+    workload = read_workload("iou")
+
+    def refused(*names: str, counterparty: str | None = None) -> str:
+        options = LoadOptions("iou", nodes=names, counterparty=counterparty)
+        with pytest.raises(FinalError) as caught:
+            resolve_subject(options, workload, KnownBridge(FLOWS), nodes())
+        return caught.value.message
+
+    assert refused("PartyA", "PartyX").startswith("--nodes: unknown party 'PartyX'")
+    assert refused("PartyA", "partya").startswith("--nodes: PartyA is named twice")
+    assert refused("PartyA", "PartyB", counterparty="PartyB").startswith(
+        "--counterparty: PartyB is also one of the nodes that start the flows"
+    )
+
+
 def test_a_part_s_own_counterparty_comes_before_the_run_s(tmp_path: Path) -> None:
     text = """\
 description: Two parties.
@@ -200,7 +245,7 @@ flows:
     subject = subject_of(workload_of(tmp_path, text))
     assert [part.counterparty for part in subject.parts] == ["PartyC", "PartyB"]
     assert subject.parts[0].changes == {"com.example.S": {"PartyC": 2}}
-    expected = subject.vault_expected({"own": 10, "usual": 3})
+    expected = subject.vault_expected({"PartyA": {"own": 10, "usual": 3}})
     assert expected == {
         ("com.example.S", "PartyC"): 20,
         ("com.example.S", "PartyA"): 3,

@@ -77,6 +77,25 @@ class SettlementIT {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
+    void everyPartyLacksTheHistoriesOfAllOtherPairs(boolean parallel) throws Exception {
+        int backchainSize = 3;
+        List<String> states = prepareEach(backchainSize);
+        int history = backchainSize + 1;
+        assertEquals(0, transactionsOf(exchange));
+        for (StartedMockNode node : nodes) {
+            assertEquals(2 * history, transactionsOf(node));
+        }
+
+        run(exchange, settlement(parallel, parties(), states));
+
+        for (StartedMockNode node : nodes) {
+            assertEquals(4 * history + 1, transactionsOf(node));
+        }
+        assertEquals(4 * history + 1, transactionsOf(exchange));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
     void anAssetWhoseSettlementFailedIsFreeAgain(boolean parallel) throws Exception {
         run(nodes.get(0), new AssetPrepare("cash", party(nodes.get(1)), 0, 1));
         List<Party> pair = asList(party(nodes.get(0)), party(nodes.get(2)));
@@ -117,12 +136,13 @@ class SettlementIT {
         assertRefused("backchainSize must be 0 to 10000, but it is -1.", new AssetPrepare("cash", first, -1, 1));
     }
 
+    /** Prepares one asset of each party. Its history is within the party's own pair: a payer and its seller. */
     private List<String> prepareEach(int backchainSize) throws Exception {
         List<String> states = new ArrayList<>();
         for (int index = 0; index < 4; index++) {
-            Party neighbour = party(nodes.get(index ^ 1));
+            Party partner = party(nodes.get((index + 2) % 4));
             String asset = index < 2 ? "cash" : "stock";
-            states.addAll(run(nodes.get(index), new AssetPrepare(asset, neighbour, backchainSize, 1)));
+            states.addAll(run(nodes.get(index), new AssetPrepare(asset, partner, backchainSize, 1)));
         }
         return states;
     }
@@ -144,6 +164,15 @@ class SettlementIT {
 
     private List<Party> parties() {
         return nodes.stream().map(SettlementIT::party).collect(Collectors.toList());
+    }
+
+    /** Returns the number of transactions that a node has stored. */
+    private static int transactionsOf(StartedMockNode node) {
+        return node.transaction(() -> node.getServices()
+                .getValidatedTransactions()
+                .track()
+                .getSnapshot()
+                .size());
     }
 
     /** Returns the length of a state's backchain, including its own transaction. No transaction has two inputs. */

@@ -1,0 +1,84 @@
+"""The parameters of a workload and its groups of parties: constants of a run, known as soon as the file is read.
+
+Templates use both by name. The fields in ``PARAMETER_FIELDS`` may be expressions over them, so that one file describes
+a family of workloads: a settlement between two, four or ten parties.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lab_workload.problems import Location, Problem, TemplateError
+from lab_workload.templates import LOAD_NAMES, SETUP_NAMES, expression, is_template
+from lab_workload.yaml_source import Source
+
+PARAMETER_FIELDS: tuple[Location, ...] = (("requires", "parties"), ("requires", "platform"), ("rate_max",))
+"""Numbers that may be an expression over the parameters."""
+
+_RESERVED = frozenset({*LOAD_NAMES, *SETUP_NAMES, "args"})
+
+
+def evaluate(data: dict[str, Any], source: Source) -> tuple[dict[str, Any], list[Problem]]:
+    """Return the values of the parameters and groups in ``data``, the content of a workload file, and the problems.
+
+    Groups, and the fields of ``PARAMETER_FIELDS``, are replaced by their values in ``data``. What has the wrong form is
+    left to the check of the whole file.
+    """
+    problems: list[Problem] = []
+    constants: dict[str, Any] = {}
+    for name, given in _entries(data, "parameters"):
+        problems += _name_problems(("parameters", name), constants, source)
+        if isinstance(given, dict) and "default" in given:
+            constants[name] = _chosen(name, given, source, problems)
+    for name, given in _entries(data, "groups"):
+        problems += _name_problems(("groups", name), constants, source)
+        constants[name] = data["groups"][name] = _members(given, ("groups", name), constants, source, problems)
+    for location in PARAMETER_FIELDS:
+        *where, field = location
+        holder = data.get(str(where[0])) if where else data
+        if isinstance(holder, dict) and is_template(holder.get(field)):
+            try:
+                holder[str(field)] = expression(str(holder[field]), constants)
+            except TemplateError as error:
+                problems.append(source.problem(location, f"template: {error}"))
+                holder[str(field)] = 1
+    return constants, problems
+
+
+def _entries(data: Mapping[str, Any], field: str) -> Iterator[tuple[str, Any]]:
+    entries = data.get(field)
+    yield from list(entries.items()) if isinstance(entries, dict) else ()
+
+
+def _name_problems(location: Location, constants: Mapping[str, Any], source: Source) -> list[Problem]:
+    name = location[-1]
+    if name in _RESERVED:
+        return [source.problem(location, f"{name!r} has a meaning of its own in templates; use a different name")]
+    return (
+        [source.problem(location, f"{name!r} is also a parameter; use a different name")] if name in constants else []
+    )
+
+
+def _chosen(name: str, given: Mapping[str, Any], source: Source, problems: list[Problem]) -> Any:
+    """Return the value of a parameter: the first of its choices if it has an invalid one, which is a problem."""
+    value, choices = given["default"], given.get("choices")
+    if not isinstance(choices, list) or not choices or value in choices:
+        return value
+    *others, last = map(str, choices)
+    known = f"{', '.join(others)} or {last}" if others else last
+    problems.append(source.problem(("parameters", name), f"must be {known}, but is {value!r}"))
+    return choices[0]
+
+
+def _members(
+    given: Any, location: Location, constants: Mapping[str, Any], source: Source, problems: list[Problem]
+) -> list[str]:
+    """Return the names of the parties in a group: none if they have no value, which is a problem."""
+    try:
+        members = expression(given, constants) if isinstance(given, str) else given
+    except TemplateError as error:
+        problems.append(source.problem(location, f"template: {error}"))
+        return []
+    if isinstance(members, list) and members and all(isinstance(one, str) for one in members):
+        return members
+    problems.append(source.problem(location, f"must be a list of parties, but is {members!r}"))
+    return []

@@ -1,0 +1,127 @@
+"""Flows that several nodes start in turn, in a real Locust process against a real HTTP server."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from testkit import PAY, X500_NAMES, Locust, StubBridge, paid
+
+NODES = ("PartyA", "PartyB", "PartyC")
+RING = {"PartyA": "PartyB", "PartyB": "PartyC", "PartyC": "PartyA"}
+ARGUMENTS = ("--nodes", "PartyA,PartyB,PartyC", "--run-time", "2s", "--stop-timeout", "10")
+OWN = """\
+description: Every user has a coin of its own.
+nodes: [PartyA, PartyB]
+flow: org.cordalab.flows.Pay
+args:
+  coin: "{{ mine('coins') }}"
+setup:
+  - name: coins
+    flow: org.cordalab.flows.CashPrepare
+    args: {count: 1}
+    count: "{{ users }}"
+"""
+
+
+def node_of(path: str) -> str:
+    return path.split("/")[3]
+
+
+def test_each_user_of_a_closed_load_has_one_of_the_nodes(locust: Locust, bridge: StubBridge) -> None:
+    status, output = locust.run_headless(*ARGUMENTS, "--users", "6", "--pacing", "0.2")
+
+    assert status == 0, output
+    by_user: dict[int, set[str]] = {}
+    for row in locust.rows():
+        by_user.setdefault(row["user_id"], set()).add(row["node"])
+    assert by_user == {user: {NODES[(user - 1) % 3]} for user in range(1, 7)}
+    sent = {start["clientId"]: (node_of(path), start["args"]["otherParty"]) for path, start in bridge.starts}
+    for row in locust.rows():
+        assert sent[row["client_id"]] == (row["node"], X500_NAMES[RING[row["node"]]]), (
+            "each has the next as counterparty"
+        )
+
+
+def test_arrivals_of_open_load_go_to_the_nodes_in_turn(locust: Locust) -> None:
+    status, output = locust.run_headless(*ARGUMENTS, "--arrivals", "constant", "--rate", "30", "--users", "20")
+
+    assert status == 0, output
+    rows = sorted(locust.rows(), key=lambda row: row["request_id"])
+    assert len(rows) > 20
+    assert [row["node"] for row in rows[:7]] == ["PartyA", "PartyB", "PartyC", "PartyA", "PartyB", "PartyC", "PartyA"]
+    counts = Counter(row["node"] for row in rows)
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_a_counterparty_that_starts_nothing_is_that_of_every_node(locust: Locust, bridge: StubBridge) -> None:
+    arguments = ("--nodes", "PartyA,PartyB", "--counterparty", "PartyC", "--run-time", "2s", "--pacing", "0.2")
+    status, output = locust.run_headless(*arguments, "--stop-timeout", "10")
+
+    assert status == 0, output
+    assert {node_of(path) for path, _ in bridge.starts} == {"PartyA", "PartyB"}
+    assert {start["args"]["otherParty"] for _, start in bridge.starts} == {X500_NAMES["PartyC"]}
+
+
+@pytest.mark.parametrize("arrivals", [(), ("--arrivals", "constant", "--rate", "20")])
+def test_every_node_takes_what_was_prepared_for_it(
+    locust: Locust, bridge: StubBridge, arrivals: tuple[str, ...]
+) -> None:
+    locust.workload(PAY)
+    arguments = ("--nodes", "PartyA,PartyB", "--counterparty", "PartyC", "--run-time", "2s", "--stop-timeout", "10")
+    status, output = locust.run_headless(*arguments, *(arrivals or ("--pacing", "0.2")))
+
+    assert status == 0, output
+    prepared = [node_of(path) for path, start in bridge.starts if start["flow"].endswith("CashPrepare")]
+    assert prepared == ["PartyA", "PartyB"]
+    counts = [start["args"]["count"] for _, start in bridge.starts if start["flow"].endswith("CashPrepare")]
+    # Closed: rate_max is that of a node. Open: half of 20 per second for two seconds, with a margin of a tenth.
+    assert counts == ([25, 25] if arrivals else [2003, 2003])
+    end = locust.end()
+    assert end is not None
+    assert [step["name"] for step in end["setup"]] == ["coins for PartyA", "coins for PartyB"]
+    assert len(paid(bridge)) == len(set(paid(bridge))) > 3
+    coins: dict[str, list[int]] = {"PartyA": [], "PartyB": []}
+    for path, start in bridge.starts:
+        if start["flow"].endswith("Pay"):
+            coins[node_of(path)].append(int(start["args"]["coin"].removeprefix("coin-")))
+    assert max(coins["PartyA"]) < min(coins["PartyB"]), "the set-up of PartyA came first"
+
+
+def test_a_workload_may_name_its_nodes_and_every_user_has_its_own_item_there(
+    locust: Locust, bridge: StubBridge
+) -> None:
+    locust.workload(OWN)
+    status, output = locust.run_headless("--run-time", "2s", "--pacing", "0.2", "--stop-timeout", "10")
+
+    assert status == 0, output
+    by_client = {start["clientId"]: start["args"].get("coin") for _, start in bridge.starts}
+    coins: dict[tuple[int, str], set[Any]] = {}
+    for row in locust.rows():
+        coins.setdefault((row["user_id"], row["node"]), set()).add(by_client[row["client_id"]])
+    assert sorted(coins) == [(1, "PartyA"), (2, "PartyB"), (3, "PartyA")]
+    assert all(len(own) == 1 for own in coins.values())
+    assert len(set.union(*coins.values())) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--nodes", "PartyA,PartyX"), "nodes: unknown node 'PartyX'; choose from PartyA, PartyB, PartyC"),
+        (
+            ("--nodes", "PartyA,PartyB", "--node", "PartyA"),
+            "nodes: cannot be combined with node; leave out one of them",
+        ),
+        (("--nodes", "PartyA,PartyA"), "nodes: PartyA is named twice. Name each node once."),
+        (
+            ("--nodes", "PartyA,PartyB", "--counterparty", "PartyB"),
+            "counterparty: PartyB is also one of the nodes that start the flows",
+        ),
+    ],
+)
+def test_nodes_that_cannot_be_are_one_message(locust: Locust, arguments: tuple[str, ...], message: str) -> None:
+    status, output = locust.run_headless("--run-time", "2s", *arguments)
+
+    assert status == 2
+    assert f"locust: error: {message}" in output
+    assert locust.files() == []
