@@ -84,7 +84,8 @@ def _trace(curve: Curve, place: int, *, name: str = "", dash: str = "") -> Trace
         look["colour"],
         [dot.x for dot in dots],
         [_rounded(dot.y) for dot in dots],
-        kind="points",
+        # Between categories, there is nothing for a line to pass.
+        kind="points" if curve.has_numbers else "intervals",
         dash=dash or "solid",
         symbol=look["symbol"],
         y_low=[_rounded(dot.low) for dot in dots],

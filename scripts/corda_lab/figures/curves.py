@@ -202,7 +202,7 @@ def normalised(figure: Figure, repeats: Sequence[Repeat]) -> Normalised:
     ours = _measured(figure, repeats, lambda points: _anchor_of(points, chart.x, chart.y, wanted))
     theirs = [_divided(curve, wanted) for one in published_charts(figure)[:1] for curve in one.curves]
     curves = [*theirs, *ours]
-    is_by_peak = chart.x in LOADS and all(curve.peak and curve.has_numbers for curve in curves)
+    is_by_peak = bool(curves) and chart.x in LOADS and all(curve.peak and curve.has_numbers for curve in curves)
     return Normalised(tuple(_by_peak(curve) if is_by_peak else curve for curve in curves), is_by_peak)
 
 
