@@ -60,7 +60,7 @@ def draw(found: Sequence[Judged], places: Places) -> list[Path]:
 
 def picture_of(one: Judged) -> Chart:
     """Return the chart that is the picture of a figure: both curves in one, or ours if none is published."""
-    has_published = any(charts.published(one))
+    has_published = bool(charts.published(one))
     chart = charts.both(one) if has_published else charts.here(one)
     return replace(chart, id=one.name, width="")
 

@@ -56,6 +56,8 @@ def both(judged: Judged) -> Chart:
     found = normalised(judged.figure, judged.repeats)
     at = ", ".join(f"{parameter_name(name)} {value}" for name, value in chart.anchor.items())
     x = parameter_name(chart.x)
+    has_published = any(curve.origin == "published" for curve in found.curves)
+    missing = "" if has_published else " The published values are of another kind, or have other x."
     by_peak = f" {x.capitalize()} are divided by the highest throughput of the same curve." if found.is_by_peak else ""
     traces = [
         _trace(curve, number, name=f"{curve.origin}: {curve.name}", dash="dash" if curve.origin == "published" else "")
@@ -65,7 +67,8 @@ def both(judged: Judged) -> Chart:
         Chart(
             "both",
             "Both, each divided by its value at the anchor",
-            f"Every curve is 1 at {at}, or at its first point if it has none there; ours within each repeat.{by_peak}",
+            f"Every curve is 1 at {at}, ours within each repeat; without a value there, it is divided by the anchor of "
+            f"another curve or by its own first value.{by_peak}{missing}",
             "× the value at the anchor",
             traces,
             x_title=f"{x} ÷ own peak in flows/s" if found.is_by_peak else x,
@@ -84,7 +87,8 @@ def _trace(curve: Curve, place: int, *, name: str = "", dash: str = "") -> Trace
         look["colour"],
         [dot.x for dot in dots],
         [_rounded(dot.y) for dot in dots],
-        kind="points",
+        # Between categories, there is nothing for a line to pass.
+        kind="points" if curve.has_numbers else "intervals",
         dash=dash or "solid",
         symbol=look["symbol"],
         y_low=[_rounded(dot.low) for dot in dots],

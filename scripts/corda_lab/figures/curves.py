@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from corda_lab.figures.file import Figure
+from corda_lab.figures.file import Figure, is_named
 from corda_lab.figures.metrics import unit_of
 from corda_lab.figures.published import PublishedRow, read_published
 from corda_lab.figures.repeat import Repeat, RepeatPoint
-from corda_lab.figures.schema import BEST, LAST, PublishedFields
+from corda_lab.figures.schema import BEST, FIRST, LAST, PublishedFields
 from corda_lab.figures.sweep import AT, STEP
 from corda_lab.figures.verdict import interval_of
 from corda_lab.steps.entry import ParameterValue
@@ -67,10 +67,9 @@ def published_charts(figure: Figure) -> list[PublishedChart]:
     grouped: dict[tuple[str, str, str], dict[str, list[PublishedRow]]] = {}
     for entry in figure.fields.published:
         for row in rows:
-            if (row.id, row.x_name, row.metric) != (entry.id, entry.x or "", entry.y) or row.value is None:
-                continue
-            curves = grouped.setdefault((entry.x or "", entry.y, row.unit), {})
-            curves.setdefault(_name_of(row, entry), []).append(row)
+            if row.value is not None and is_named(row, entry):
+                curves = grouped.setdefault((entry.x or "", entry.y, row.unit), {})
+                curves.setdefault(_name_of(row, entry), []).append(row)
     return [
         PublishedChart(
             x,
@@ -88,7 +87,13 @@ def _name_of(row: PublishedRow, entry: PublishedFields) -> str:
 
 
 def _published_curve(name: str, rows: Sequence[PublishedRow]) -> Curve:
-    dots = [Dot(row.x if row.x != "" else row.workload, row.value) for row in rows if row.value is not None]
+    # Where nothing is on the x axis, the rows of a curve differ in their edition or in their workload.
+    others = [row.edition if row.workload == name else row.workload for row in rows]
+    dots = [
+        Dot(other if row.x == "" else row.x, row.value)
+        for row, other in zip(rows, others, strict=True)
+        if row.value is not None
+    ]
     return Curve(name, "published", _in_order(dots), rows[0].unit, _published_peak(rows[0]))
 
 
@@ -113,21 +118,22 @@ def _in_order(dots: Iterable[Dot]) -> tuple[Dot, ...]:
     return tuple(given)
 
 
+Divisor = Callable[[Sequence[RepeatPoint], Repeat], float | None]
+"""What the values of a curve are divided by, from its points in a repeat."""
+
+
 def measured(figure: Figure, repeats: Sequence[Repeat]) -> list[Curve]:
     """Return the measured curves: a value for each x, with its interval over the repeats."""
-    return _measured(figure, repeats, lambda points: 1.0)
+    return _measured(figure, repeats, lambda points, repeat: 1.0)
 
 
-def _measured(
-    figure: Figure, repeats: Sequence[Repeat], divisor: Callable[[Sequence[RepeatPoint]], float | None]
-) -> list[Curve]:
-    """Return the curves of the repeats, each value divided by what ``divisor`` finds for its curve in its repeat."""
+def _measured(figure: Figure, repeats: Sequence[Repeat], divisor: Divisor) -> list[Curve]:
     chart = figure.fields.chart
     samples: dict[str, dict[float | str, list[float]]] = {}
     peaks: dict[str, list[float]] = {}
     for repeat in repeats:
-        for name, points in _by_curve(figure, repeat).items():
-            by = divisor(points)
+        for name, points in by_curve(figure, repeat).items():
+            by = divisor(points, repeat)
             for point in points:
                 places = samples.setdefault(name, {}).setdefault(_x_of(point, chart.x), [])
                 value = point.metrics.get(chart.y)
@@ -143,27 +149,38 @@ def _measured(
     return curves
 
 
-def _by_curve(figure: Figure, repeat: Repeat) -> dict[str, list[RepeatPoint]]:
-    """Return the points of a repeat by the name of their curve: what varies besides x, ``by`` first."""
+def by_curve(figure: Figure, repeat: Repeat) -> dict[str, list[RepeatPoint]]:
+    """Return the points of a repeat by the name of their curve: what varies besides x, ``by`` first.
+
+    Points without an x are on no curve. Of two points with the same x, the second has a curve of its own.
+    """
     chart = figure.fields.chart
     found: dict[str, list[RepeatPoint]] = {}
     for point in repeat.points:
-        others = {name: value for name, value in point.values.items() if name not in _of_x(chart.x)}
-        names = sorted(others, key=lambda name: name != chart.by)
-        found.setdefault(", ".join(value_words(name, others[name]) for name in names), []).append(point)
+        if point.values.get(chart.x) is None:
+            continue
+        name = _curve_name(point, chart.x, chart.by)
+        if any(_x_of(other, chart.x) == _x_of(point, chart.x) for other in found.get(name, ())):
+            name = ", ".join(filter(None, (name, str(point.values.get(STEP, "again")))))
+        found.setdefault(name, []).append(point)
     return found
 
 
-def _of_x(x: str) -> tuple[str, ...]:
-    # A named step and its number are the same thing.
-    return (x, AT) if x == STEP else (x, STEP) if x == AT else (x, AT)
+def _curve_name(point: RepeatPoint, x: str, by: str | None) -> str:
+    # A named step and its number are the same thing, unless the figure has a curve for each step.
+    taken = {x, AT} if by == STEP else {x, AT, STEP} if x in (AT, STEP) else {x, AT}
+    others = [name for name in point.values if name not in taken]
+    words = {name: value_words(name, point.values[name]) for name in sorted(others, key=lambda name: name != by)}
+    place = point.values.get(AT)
+    if x == AT and by == STEP and isinstance(place, int | float):
+        # ``issue 16`` and ``issue 64``, which are at 16 and 64, are on one curve.
+        words[STEP] = " ".join(word for word in words[STEP].split() if word != f"{place:g}")
+    return ", ".join(filter(None, words.values()))
 
 
 def _x_of(point: RepeatPoint, x: str) -> float | str:
     value: ParameterValue = point.values.get(x)
-    if isinstance(value, bool | list) or value is None:
-        return value_words(x, value)
-    return value
+    return value_words(x, value) if isinstance(value, bool | list) or value is None else value
 
 
 def _peak_of(points: Sequence[RepeatPoint]) -> list[float]:
@@ -194,21 +211,46 @@ class Normalised:
 def normalised(figure: Figure, repeats: Sequence[Repeat]) -> Normalised:
     """Return all curves divided by their value at the anchor, ours within each repeat.
 
-    Where x is a load, it is divided by the peak of the curve, if every curve has one. A curve without a value at the
-    anchor is divided by its first value. Published curves of another metric than the first are left out.
+    A curve without a value at the anchor is divided by the anchor itself, which is on another curve, or else by its own
+    first value. Where x is a load, it is divided by the peak of the curve, if every curve has one. Published curves of
+    another quantity, or with another kind of x, are left out.
     """
     chart = figure.fields.chart
-    wanted = figure.fields.chart.anchor.get(chart.x)
-    ours = _measured(figure, repeats, lambda points: _anchor_of(points, chart.x, chart.y, wanted))
-    theirs = [_divided(curve, wanted) for one in published_charts(figure)[:1] for curve in one.curves]
+    ours = _measured(figure, repeats, lambda points, repeat: _divisor(figure, points, repeat))
+    theirs = [
+        _divided(curve, chart.anchor.get(chart.x))
+        for one in published_charts(figure)[:1]
+        for curve in one.curves
+        if kind_of(one.unit) == kind_of(unit_of(chart.y)) and (not ours or curve.has_numbers == ours[0].has_numbers)
+    ]
     curves = [*theirs, *ours]
-    is_by_peak = chart.x in LOADS and all(curve.peak and curve.has_numbers for curve in curves)
+    is_by_peak = bool(curves) and chart.x in LOADS and all(curve.peak and curve.has_numbers for curve in curves)
     return Normalised(tuple(_by_peak(curve) if is_by_peak else curve for curve in curves), is_by_peak)
 
 
-def _anchor_of(points: Sequence[RepeatPoint], x: str, y: str, wanted: object) -> float | None:
-    known = [(_x_of(point, x), value) for point in points if (value := point.metrics.get(y)) is not None]
-    return _value_at(known, wanted)
+def kind_of(unit: str) -> str:
+    """Return what kind of quantity a unit is of: a time, a size, a rate, or a share. Values of one kind are compared."""
+    if unit in ("ms", "s", "min"):
+        return "time"
+    if unit in ("bytes", "B", "KB", "MB", "GB"):
+        return "size"
+    if unit.endswith("/s"):
+        return "rate"
+    return "share" if unit.startswith("%") else unit
+
+
+def _divisor(figure: Figure, points: Sequence[RepeatPoint], repeat: Repeat) -> float | None:
+    """Return what a curve of ours is divided by in a repeat; None if it has no value."""
+    chart = figure.fields.chart
+    known = [(_x_of(point, chart.x), value) for point in points if (value := point.metrics.get(chart.y)) is not None]
+    anchors = [
+        point
+        for point in repeat.points
+        if all(point.values.get(name) == value for name, value in chart.anchor.items())
+    ]
+    wanted: object = next((point.values.get(chart.x) for point in anchors), chart.anchor.get(chart.x))
+    elsewhere = next((value for point in anchors if (value := point.metrics.get(chart.y)) is not None), None)
+    return _value_at(known, wanted, elsewhere)
 
 
 def _divided(curve: Curve, wanted: object) -> Curve:
@@ -216,15 +258,19 @@ def _divided(curve: Curve, wanted: object) -> Curve:
     return replace(curve, dots=tuple(replace(dot, y=dot.y / by) for dot in curve.dots) if by else (), unit="")
 
 
-def _value_at(known: Sequence[tuple[float | str, float]], wanted: object) -> float | None:
-    """Return the value at the anchor; the first if the curve has none there."""
+def _value_at(
+    known: Sequence[tuple[float | str, float]], wanted: object, elsewhere: float | None = None
+) -> float | None:
+    """Return the value at the anchor. If the curve has none there: that of the anchor on another curve, or its first."""
     if not known:
         return None
     if wanted == BEST:
         return max(value for _, value in known)
     if wanted == LAST:
         return known[-1][1]
-    return next((value for x, value in known if x == wanted), known[0][1])
+    if wanted == FIRST:
+        return known[0][1]
+    return next((value for x, value in known if x == wanted), elsewhere or known[0][1])
 
 
 def _by_peak(curve: Curve) -> Curve:

@@ -7,13 +7,17 @@ from pathlib import Path
 from corda_lab import atomic
 from corda_lab.figures import charts, summary
 from corda_lab.figures.curves import Curve, measured, published_charts
+from corda_lab.figures.forms import FULL, in_form
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.judged import Judged
 from corda_lab.figures.metrics import unit_of
 from corda_lab.figures.schema import DeviationFields
+from corda_lab.figures.sweep import names_of
 from corda_lab.figures.verdict import NOT_TESTABLE
 from corda_lab.figures.words import asked_words, here_words, next_words, published_words
-from corda_lab.report import page
+from corda_lab.report import page, plan_facts
+from corda_lab.steps.parameters import value_words
+from corda_lab.sweeps.execute import sweep_manifest
 from corda_lab.text.words import plural
 
 
@@ -172,6 +176,7 @@ def here_facts(judged: Judged) -> list[tuple[str, str]]:
     facts = [
         ("Sweep", f"{sweep.name}: {sweep.fields.description}"),
         ("Values", f"{fields.chart.y} in {unit_of(fields.chart.y)}"),
+        ("Conditions", conditions(judged)),
     ]
     if not repeats:
         return facts
@@ -183,6 +188,23 @@ def here_facts(judged: Judged) -> list[tuple[str, str]]:
         ("Images of the nodes", images_words([one.images for one in repeats])),
         *left_out_facts(judged),
     ]
+
+
+def conditions(judged: Judged) -> str:
+    """Return what does not vary, how long every point is measured, and what happens before."""
+    sweep = in_form(judged.figure.sweep, judged.form or FULL)
+    planned = sweep_manifest(sweep, None)
+    given = names_of(sweep.fields).constants[""]
+    constants = ", ".join(filter(None, (value_words(name, value) for name, value in given.items())))
+    measured = plan_facts.until(planned.measure)
+    return "; ".join(
+        (
+            constants,
+            *([f"each point for {measured}"] if measured else []),
+            f"conditioned: {plan_facts.conditioning_plan(planned.condition)}",
+            f"labs: {plan_facts.LABS[planned.fresh]}",
+        )
+    )
 
 
 def left_out_facts(judged: Judged) -> list[tuple[str, str]]:

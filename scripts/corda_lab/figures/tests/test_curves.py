@@ -1,12 +1,14 @@
 """The curves of a figure: published in their own units, ours with intervals, and both divided at the anchor."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from corda_lab.figures import charts
-from corda_lab.figures.curves import measured, normalised, published_charts
+from corda_lab.figures.curves import by_curve, measured, normalised, published_charts
 from corda_lab.figures.file import Figure
 from corda_lab.figures.judged import judged
 from corda_lab.figures.repeat import Repeat
@@ -105,6 +107,72 @@ def test_a_curve_without_the_anchor_is_divided_by_its_first_value(tmp_path: Path
         if curve.origin == "here"
     ]
     assert [dot.y for dot in ours.dots] == [1, 10]
+
+
+STEPS = [
+    {"step": "issue 1", "at": 1},
+    {"step": "issue 16", "at": 16},
+    {"step": "pay 16", "at": 16},
+    {"step": "told apart by words", "at": 16},
+    {"step": "without a number"},
+]
+
+
+def named_steps(tmp_path: Path, by: str) -> Figure:
+    """A figure over the numbers of named steps. Their sweep has one point, because only repeats are looked at."""
+    figure = figure_of(tmp_path, CLAIM)
+    chart = figure.fields.chart.model_copy(update={"x": "at", "by": by, "anchor": {"step": "issue 16"}})
+    return replace(figure, fields=figure.fields.model_copy(update={"chart": chart}))
+
+
+def steps(point: Mapping[str, ParameterValue]) -> dict[str, float | None]:
+    return {"p50": 10.0 * len(str(point["step"]))}
+
+
+def test_named_steps_that_differ_in_their_number_are_on_one_curve(tmp_path: Path) -> None:
+    found = by_curve(named_steps(tmp_path, "step"), repeat_of(1, steps, points=STEPS))
+    assert {name: [point.values["at"] for point in points] for name, points in found.items()} == {
+        "issue": [1, 16],
+        "pay": [16],
+        "told apart by words": [16],
+    }
+
+
+def test_of_two_points_at_one_place_the_second_has_a_curve_of_its_own(tmp_path: Path) -> None:
+    found = by_curve(named_steps(tmp_path, "load.users"), repeat_of(1, steps, points=STEPS))
+    assert {name: [point.values["step"] for point in points] for name, points in found.items()} == {
+        "": ["issue 1", "issue 16"],
+        "pay 16": ["pay 16"],
+        "told apart by words": ["told apart by words"],
+    }
+
+
+def test_a_curve_that_lacks_the_anchor_is_divided_by_that_of_another(tmp_path: Path) -> None:
+    points = [*STEPS[:2], {"step": "pay 64", "at": 64}]
+    found = normalised(named_steps(tmp_path, "step"), [repeat_of(1, steps, points=points)])
+    ours = {curve.name: [dot.y for dot in curve.dots] for curve in found.curves if curve.origin == "here"}
+    assert ours == {"issue": [pytest.approx(70 / 80), 1], "pay": [pytest.approx(60 / 80)]}
+
+
+@pytest.mark.parametrize("published", ["{id: IIT-3.4, x: requests in 1s, y: throughput}", "{id: R3-txt, y: heap that suffices}"])
+def test_published_values_of_another_kind_are_in_no_common_chart(tmp_path: Path, published: str) -> None:
+    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
+    figure = figure_of(tmp_path, CLAIM, head=head)
+    found = judged(figure, repeats(1))
+    assert {curve.origin for curve in normalised(figure, found.repeats).curves} == {"here"}
+    assert "The published values are of another kind" in charts.both(found).caption
+    assert len(charts.published(found)[0].traces) == 1
+
+
+def test_published_values_without_x_are_told_apart_by_what_differs(tmp_path: Path) -> None:
+    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace(
+        "published:\n", "published:\n  - {id: R3-F1, y: throughput, by: workload}\n"
+    )
+    (chart,) = published_charts(figure_of(tmp_path, CLAIM, head=head))
+    assert {curve.name: [dot.x for dot in curve.dots] for curve in chart.curves} == {
+        "Issue": ["CE 4.0", "CE 3.3"],
+        "Issue+RepeatedPay": ["CE 4.0", "CE 3.3"],
+    }
 
 
 def test_a_point_that_broke_is_not_on_the_curve(figure: Figure) -> None:

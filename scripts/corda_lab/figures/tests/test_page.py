@@ -80,7 +80,7 @@ def test_each_deviation_names_the_claims_that_it_touches(text: str) -> None:
 
 
 def test_what_cannot_be_tested_has_its_command(text: str) -> None:
-    assert "firewall needs Corda Enterprise : CORDA_IMAGE=&lt;your image&gt; ./scripts/lab reproduce one" in text
+    assert "firewall needs Corda Enterprise: CORDA_IMAGE=&lt;your image&gt; ./scripts/lab reproduce one" in text
 
 
 def test_it_links_the_report_and_says_how_to_repeat_it(html: str, text: str) -> None:
