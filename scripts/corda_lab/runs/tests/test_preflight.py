@@ -23,6 +23,12 @@ def test_closed_load_with_more_users_than_the_bridge_admits_is_refused_with_the_
     assert "BRIDGE_MAX_OUTSTANDING_FLOWS=201" in caught.value.remedy
 
 
+def test_every_node_that_starts_flows_admits_as_many() -> None:
+    check_admission(LoadOptions("iou", users=600), 200, nodes=3)
+    with pytest.raises(LabError, match="--users: 601 is more than the 600 flows"):
+        check_admission(LoadOptions("iou", users=601), 200, nodes=3)
+
+
 def test_open_load_may_be_rejected_in_part_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     opened = LoadOptions("iou", users=200, arrivals="poisson", rate=5)
     check_admission(opened, 200)
