@@ -209,7 +209,7 @@ class _Reader:
             flows = [(("flows", index), entry) for index, entry in enumerate(fields.flows)]
         parts = tuple(self._part(flow, location, step_names, fields.groups) for location, flow in flows)
         self._twice("flows", [part.name for part in parts])
-        nodes = tuple(fields.nodes or (fields.node or "",))
+        nodes = tuple(fields.nodes or filter(None, [fields.node]))
         for index, node in enumerate(nodes):
             self._node(node, ("nodes", index) if fields.nodes else ("node",))
         self._node(fields.counterparty, ("counterparty",))

@@ -55,10 +55,10 @@ def read_users(text: str, *, option: str = "--users") -> tuple[int, ...]:
 def fixed_arguments(plan: RunPlan, nodes: dict[str, Node]) -> dict[str, object]:
     """Render the arguments of the workload's flow once, for the peers that repeat them. Raises LabError."""
     part = plan.workload.parts[0]
-    if len(plan.workload.parts) > 1 or plan.workload.setup:
+    if len(plan.workload.parts) > 1 or plan.subject.others or plan.workload.setup:
         raise LabError(
-            f"--workload: {plan.workload.name} has several flows or a set-up",
-            "Choose a workload with one flow and no set-up.",
+            f"--workload: {plan.workload.name} has several flows or nodes, or a set-up",
+            "Choose a workload with one flow on one node and no set-up.",
         )
     to = plan.subject.parts[0].counterparty
     values = Values(

@@ -90,7 +90,7 @@ def described(plan: RunPlan, repeats: int, settings: Settings) -> RepeatsBench:
         environment=environment.read_environment(settings),
         workload=plan.workload.name,
         flow=", ".join(plan.subject.flows),
-        node=plan.subject.node,
+        node=", ".join(plan.subject.nodes),
         load=options.entry(),
         warm_up_seconds=options.warm_up_seconds,
         duration_seconds=options.duration_seconds,

@@ -38,6 +38,12 @@ def test_a_burst_that_the_bridge_would_reject_in_part_is_refused_with_a_pool_tha
         check_admission(replace(burst, pool=150), 128)
 
 
+def test_every_node_that_starts_flows_admits_as_many() -> None:
+    check_admission(LoadOptions("iou", users=600), 200, nodes=3)
+    with pytest.raises(LabError, match="--users: 601 is more than the 600 flows"):
+        check_admission(LoadOptions("iou", users=601), 200, nodes=3)
+
+
 def test_open_load_may_be_rejected_in_part_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     opened = LoadOptions("iou", users=200, arrivals="poisson", rate=5)
     check_admission(opened, 200)

@@ -1,0 +1,87 @@
+"""A load whose flows several nodes start: what the generator is told, and the values of each node."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.report.run import count_rows
+from corda_lab.steps import rows
+from corda_lab.steps.by_node import node_values
+from corda_lab.steps.entry import FlowCount
+from corda_lab.steps.load import LoadOptions, attributes_of, check_options
+from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.testing import simulation
+from corda_lab.testing.runs import measured_of, part, plan_of
+
+OPTIONS = LoadOptions("iou", users=4, duration_seconds=60, warm_up_seconds=15)
+NODES = ("PartyA", "PartyB")
+
+
+def plan_for(*nodes: str) -> RunPlan:
+    first, *others = (Subject(node, (part("Iou"),)) for node in nodes)
+    return replace(plan_of(replace(OPTIONS, nodes=nodes)), subject=replace(first, others=tuple(others)))
+
+
+def rows_of_both(users: int = 4) -> list[dict[str, object]]:
+    """The rows of a load whose odd users are those of PartyA, and whose even users are those of PartyB."""
+    content = simulation.closed_rows(users, 75, simulation.fixed(0.5))
+    return [{**one, "node": NODES[int(one["user_id"]) % 2]} for one in content]
+
+
+def test_the_generator_is_told_all_nodes_or_the_only_one() -> None:
+    several = plan_for("PartyA", "PartyB", "PartyC").driver_arguments()
+    assert several[several.index("--nodes") + 1] == "PartyA,PartyB,PartyC"
+    assert "--node" not in several
+    one = plan_for("PartyB").driver_arguments()
+    assert one[one.index("--node") + 1] == "PartyB"
+    assert "--nodes" not in one
+
+
+@pytest.mark.parametrize("given", [["PartyA,PartyB"], ["PartyA", "PartyB"], "PartyA, PartyB", "PartyA PartyB"])
+def test_names_are_separated_by_commas_or_spaces_or_given_one_by_one(given: str | list[str]) -> None:
+    assert attributes_of({"nodes": given}) == {"nodes": NODES}
+
+
+@pytest.mark.parametrize("change", [{"node": "PartyA", "nodes": NODES}, {"nodes": ()}, {"nodes": NODES * 20}])
+def test_nodes_exclude_a_node_and_have_limits(change: dict[str, object]) -> None:
+    with pytest.raises(LabError, match=r"^--nodes: "):
+        check_options(replace(OPTIONS, **change))  # type: ignore[arg-type]
+
+
+def test_each_node_has_its_own_values_and_they_add_up(tmp_path: Path) -> None:
+    frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", rows_of_both())])
+    window = rows.Window(simulation.ORIGIN + 15, simulation.ORIGIN + 75)
+    first, second = node_values(frame, window, NODES)
+    assert (first.node, second.node) == NODES
+    total = rows.outcome_values(frame, window).throughput_per_second
+    assert first.throughput_per_second + second.throughput_per_second == pytest.approx(total)
+    assert min(first.throughput_per_second, second.throughput_per_second) > 0
+    assert first.latency_ms.count + second.latency_ms.count == rows.outcome_values(frame, window).latency_ms.count
+    assert node_values(frame, window, ("PartyA",)) == (), "the step itself has the values of the only node"
+
+
+def test_a_step_names_all_nodes(tmp_path: Path) -> None:
+    simulated = rows_of_both()
+    plan = plan_for(*NODES)
+    step = measured_of(tmp_path, plan, simulated, simulation.end_words(simulated, 4, 75)).step
+    assert step.node == "PartyA, PartyB"
+    assert tuple(one.node for one in step.by_node) == NODES
+    assert step.littles_law.bridge_in_flight_mean is None, "only one of the two nodes has samples"
+    assert type(step).model_validate_json(step.model_dump_json()).by_node == step.by_node
+
+
+def test_the_report_names_the_node_of_every_count(tmp_path: Path) -> None:
+    simulated = rows_of_both()
+    step = measured_of(tmp_path, plan_for(*NODES), simulated, simulation.end_words(simulated, 4, 75)).step
+    flows = [FlowCount(flow="x.Iou", generator=3, bridge=3, node=3, started_by=node) for node in NODES]
+    shown = count_rows(step.updated(counts=step.counts.model_copy(update={"flows": flows, "vault_states": []})))
+    assert [row["what"] for row in shown] == [
+        "Iou: successful requests to PartyA",
+        "Iou: completions on PartyA",
+        "Iou: JMX counter of PartyA",
+        "Iou: successful requests to PartyB",
+        "Iou: completions on PartyB",
+        "Iou: JMX counter of PartyB",
+    ]
