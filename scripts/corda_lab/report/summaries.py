@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 
 from corda_lab.analysis import conclusions, saturation
+from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.notes import Note
-from corda_lab.analysis.points import METRICS, Point, known_metrics, points
+from corda_lab.analysis.points import Point, known_metrics, points
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.knobs import labels
 from corda_lab.report import run as report_run

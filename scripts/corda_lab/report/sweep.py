@@ -7,7 +7,8 @@ import polars as pl
 
 from corda_lab.analysis import conclusions, notes, saturation, values, wording
 from corda_lab.analysis.conclusions import Conclusion
-from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
+from corda_lab.analysis.metrics import METRICS
+from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands

@@ -1,13 +1,13 @@
 """Builds the entry of a step from its measurements: all values, the warnings, the validity and the verdict."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.stats import intervals, steady
-from corda_lab.steps import costs, counts, open_load, resolutions, rows
+from corda_lab.steps import costs, counts, open_load, resolutions, rows, usage
 from corda_lab.steps.entry import (
     PASSED,
     CalibrationEntry,
@@ -71,6 +71,8 @@ class Observed:
     """The speed of the processor before and after the load; None if it was not measured."""
     readings: tuple[costs.Reading, costs.Reading]
     """The counters for the costs: before the load, and at rest after it."""
+    samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
+    """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
 
 
 def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: RunEnd, decided: steady.WarmUp | None) -> WarmUpEntry:
@@ -256,7 +258,16 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     states = {part.name: part.states_per_flow for part in subject.parts}
     values = rows.request_values(seen.requests, window, states, bridge_in_flight=in_flight, drops=seen.drops)
     resources = resources_entry(seen.metrics, window, seen.machine_use(window))
-    costs_entry = costs.cost_values(values, states, window, seen.metrics, *seen.readings)
+    counted = seen.counted.entry()
+    costs_entry = costs.cost_values(
+        values,
+        states,
+        window,
+        seen.metrics,
+        *seen.readings,
+        transactions=counted.transactions,
+        load_started_at=seen.end.started_at,
+    )
     others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
     arrivals = (
         open_load.open_load_values(seen.requests, seen.drops, window, seen.end, options.users)
@@ -278,7 +289,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         open_load=arrivals,
         resolved=resolutions.summary(seen.requests, seen.end.ended_at),
         stages=seen.stage_values(window),
-        counts=seen.counted.entry(),
+        counts=counted,
         generator=GeneratorEntry(
             cpu_percent_max=generator_cpu_percent(seen.end),
             exit_reason=seen.end.exit_reason,
@@ -286,6 +297,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         ),
         resources=resources.model_copy(update={"others_cpu_cores": others}),
         costs=costs_entry,
+        usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
         calibration=seen.calibration,
         flags=[],
         validity=ValidityEntry(valid=True, reasons=[], machine=[]),

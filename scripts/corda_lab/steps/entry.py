@@ -86,6 +86,8 @@ class LoadEntry(Entry):
     spawn_per_second: int | None
     seed: int
     overrides: dict[str, str]
+    idle_after_seconds: float = 0.0
+    database_size: Literal["file", "compacted"] = "file"
 
 
 class SetupEntry(Entry):
@@ -429,19 +431,103 @@ def slowdown(before: dict[int, float], after: dict[int, float]) -> float | None:
     return sum(after[core] for core in shared) / sum(before[core] for core in shared) if shared else None
 
 
+DatabaseRead = Literal["file", "compacted", "server"]
+"""How the size of a node's database was read: its H2 file, a compacted copy of that file, or PostgreSQL's tables and
+large objects."""
+
+
 class CostsEntry(Entry):
     """The cost of one flow, by node. See ``steps.costs``. Costs that could not be measured are empty."""
 
     cpu_seconds_per_flow: dict[str, float] = {}
     allocated_bytes_per_flow: dict[str, float] = {}
+    gc_seconds_per_flow: dict[str, float] = {}
     sent_bytes_per_flow: dict[str, float] = {}
+    received_bytes_per_flow: dict[str, float] = {}
+    disk_written_bytes_per_flow: dict[str, float] = {}
+    checkpoints_per_flow: dict[str, float] = {}
     database_bytes_per_flow: dict[str, float] = {}
     database_bytes_per_state: dict[str, float] = {}
+    database_bytes_per_transaction: dict[str, float] = {}
+    database_read: DatabaseRead | None = None
+    """None in runs that are older than the field, and if no size was read."""
 
     def of(self, name: str) -> dict[str, float]:
         """The cost with this name, by node."""
         value: dict[str, float] = getattr(self, name)
         return value
+
+
+class UsageEntry(Entry):
+    """What nodes and other parts of the lab used in the measuring window, by name. See ``steps.usage``.
+
+    What was not measured is empty.
+    """
+
+    cpu_percent: dict[str, float] = {}
+    """Mean, in % of one core."""
+    cpu_percent_max: dict[str, float] = {}
+    """The highest over one second, in % of one core."""
+    cpu_peaks: dict[str, int] = {}
+    """Separate peaks of the CPU, second by second."""
+    cpu_peaks_of_nodes: int | None = None
+    """Separate peaks of the CPU of all Corda nodes together."""
+    resident_bytes: dict[str, float] = {}
+    """Mean of the memory that the processes have allocated."""
+    resident_max_bytes: dict[str, float] = {}
+    resident_after_bytes: dict[str, float] = {}
+    """The same memory 60 seconds after the end of the load."""
+    heap_floor_bytes: dict[str, float] = {}
+    """The least heap that was left after a collection, in the second half of the window."""
+    heap_used_max_bytes: dict[str, float] = {}
+    gc_percent: dict[str, float] = {}
+    """Share of the time that was spent in garbage collection."""
+    rpc_connections: dict[str, float] = {}
+    """The most connections that were open at the RPC broker of a node."""
+    rpc_queue_depth: dict[str, float] = {}
+    """The most RPC requests that waited in the queue ``rpc.server``."""
+
+    def of(self, name: str) -> dict[str, float]:
+        """The value with this name, by node or part of the lab."""
+        value: dict[str, float] = getattr(self, name)
+        return value
+
+
+class BurstEntry(Entry):
+    """One burst: counts by outcome, its start (unix seconds), and its times at the generator, RPC client and node."""
+
+    started_at: float
+    ok: int
+    failed: int
+    unknown: int
+    last_started_seconds: float
+    total_seconds: float
+    throughput_per_second: float
+    latency_mean_ms: float | None
+    rpc_total_seconds: float | None
+    rpc_throughput_per_second: float | None
+    rpc_latency_mean_ms: float | None
+    node_total_seconds: float | None
+    node_throughput_per_second: float | None
+    node_latency_mean_ms: float | None
+
+
+class BurstsEntry(Entry):
+    """The bursts of a step: what was asked for, and what each came to."""
+
+    requests: int
+    within_seconds: float
+    pool: int
+    rest_seconds: float
+    bursts: tuple[BurstEntry, ...]
+
+
+class NodeValues(Entry):
+    """The values of the flows that started on one node, if a workload starts its flows on several."""
+
+    node: str
+    throughput_per_second: float
+    latency_ms: Distribution
 
 
 class ValidityEntry(Entry):
@@ -489,6 +575,13 @@ class StepEntry(RequestValues):
     generator: GeneratorEntry
     resources: ResourcesEntry
     costs: CostsEntry
+    usage: UsageEntry = UsageEntry()
+    bursts: BurstsEntry | None = None
+    total_seconds: float | None = None
+    """From the first counted start to the last counted end, for a step that ends by count."""
+    node_latency_ms: Distribution | None = None
+    """The time of the started flows in the node, created to ended; None without stage rows."""
+    by_node: tuple[NodeValues, ...] = ()
     calibration: CalibrationEntry | None = None
     """None in schemas 5 and 6."""
     flags: list[Reason]
