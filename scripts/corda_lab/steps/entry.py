@@ -73,6 +73,10 @@ class Distribution(Entry):
         return value
 
 
+DatabaseSize = Literal["file", "compacted"]
+"""How the size of an H2 database is read: that of its file, or of a compacted copy of it."""
+
+
 class LoadEntry(Entry):
     """The requested load. Fields that do not apply to its model are None."""
 
@@ -86,8 +90,8 @@ class LoadEntry(Entry):
     spawn_per_second: int | None
     seed: int
     overrides: dict[str, str]
-    idle_after_seconds: float = 0.0
-    database_size: Literal["file", "compacted"] = "file"
+    idle_after_seconds: float | None = None
+    database_size: DatabaseSize | None = None
 
 
 class SetupEntry(Entry):

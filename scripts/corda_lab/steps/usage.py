@@ -148,7 +148,7 @@ def memory_after(samples: pl.DataFrame, load_ended_at: float) -> dict[str, float
     """The memory of every container ``AFTER_SECONDS`` after the load; empty if the samples do not reach so far."""
     ends = load_ended_at + AFTER_SECONDS
     last = samples["time"].max()
-    if not isinstance(last, float) or last < ends - 1:
+    if not isinstance(last, float) or last < ends - 2:
         return {}
     late = samples.filter(pl.col("time").is_between(ends - AFTER_MEAN_SECONDS, ends))
     return _of(late, pl.col("memory_bytes").mean())
