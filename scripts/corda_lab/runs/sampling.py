@@ -21,6 +21,8 @@ SAMPLE_SECONDS = 1.0
 SAMPLES_MAX = 200_000
 """Most rows of a load: twelve containers over more than four hours. After that, no more samples are taken."""
 
+THREAD = "sampler"
+
 Row = tuple[str, float, float, int, int | None]
 """The values of ``SAMPLES_SCHEMA``."""
 
@@ -35,7 +37,7 @@ class Sampler:
 
     def start(self, watched: Mapping[str, Sequence[Meter]]) -> None:
         """Begin to sample. ``watched`` has the meters of each part of the lab; their values are added up."""
-        self._thread = threading.Thread(target=self._run, args=(watched,), daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(watched,), name=THREAD, daemon=True)
         self._thread.start()
 
     def wait_until(self, moment: float) -> None:
