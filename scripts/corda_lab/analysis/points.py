@@ -198,9 +198,11 @@ def known_metrics(all_points: Sequence[Point]) -> list[str]:
 
 
 def measured_metrics(all_points: Sequence[Point]) -> list[str]:
-    """All metrics that at least one valid step of the points has."""
-    steps = [step for point in all_points for step in point.valid]
-    return [name for name, one in METRICS.items() if any(one.of(step) is not None for step in steps)]
+    """The compared metrics of the points, and all others that at least one valid step of them has."""
+    steps, compared = [step for point in all_points for step in point.valid], known_metrics(all_points)
+    return [
+        name for name, one in METRICS.items() if name in compared or any(one.of(step) is not None for step in steps)
+    ]
 
 
 def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:

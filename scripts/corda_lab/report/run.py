@@ -6,9 +6,10 @@ import polars as pl
 
 from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
-from corda_lab.report import charts_run, commands, costs
+from corda_lab.report import charts_run, commands, costs, value_table
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import conditioning_facts, environment_facts, load_facts, machine, rerun_facts
+from corda_lab.results.files import SAMPLES_TABLE
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
@@ -304,7 +305,9 @@ def content(run: StoredRun) -> dict[str, Any]:
         "data": {"charts": drawn, "spans": [span]},
         "stage_meanings": STAGE_MEANINGS,
         "has_stage_rows": run.stage_rows() is not None,
+        "has_samples": (run.folder / SAMPLES_TABLE).is_file(),
         "has_conditioning": step.conditioning is not None,
         "up_command": commands.up(environment.shape),
+        "value_table": value_table.by_node(step),
         **limits_and_costs(run),
     }
