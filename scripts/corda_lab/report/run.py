@@ -9,7 +9,6 @@ from corda_lab.knobs import labels
 from corda_lab.report import charts_run, commands, costs, value_table
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import conditioning_facts, environment_facts, load_facts, machine, rerun_facts
-from corda_lab.results.files import SAMPLES_TABLE
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
@@ -275,7 +274,8 @@ def limits_and_costs(run: StoredRun) -> dict[str, Any]:
 def charts(run: StoredRun) -> list[Chart]:
     """All charts of the report, in order."""
     step, rows = run.steps[0], run.table("requests")
-    return charts_run.all_charts(rows, run.table("metrics"), step, consensus_latencies(rows, run.stage_rows(), step))
+    consensus = consensus_latencies(rows, run.stage_rows(), step)
+    return charts_run.all_charts(rows, run.table("metrics"), run.samples(), step, consensus)
 
 
 def content(run: StoredRun) -> dict[str, Any]:
@@ -305,7 +305,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "data": {"charts": drawn, "spans": [span]},
         "stage_meanings": STAGE_MEANINGS,
         "has_stage_rows": run.stage_rows() is not None,
-        "has_samples": (run.folder / SAMPLES_TABLE).is_file(),
+        "has_samples": not run.samples().is_empty(),
         "has_conditioning": step.conditioning is not None,
         "up_command": commands.up(environment.shape),
         "value_table": value_table.by_node(step),

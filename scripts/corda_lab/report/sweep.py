@@ -15,7 +15,6 @@ from corda_lab.report import charts_over_time, charts_sweep, commands, value_tab
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts
 from corda_lab.report.plan_facts import ends, plan_facts
-from corda_lab.results.files import SAMPLES_TABLE
 from corda_lab.results.manifest import Environment, MeasuredLink
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
@@ -331,7 +330,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "plan_facts": plan_facts(run),
         "has_conditioning": any(step.conditioning for step in run.steps),
         "has_stage_rows": (run.folder / "stages.parquet").is_file(),
-        "has_samples": (run.folder / SAMPLES_TABLE).is_file(),
+        "has_samples": (run.folder / "samples.parquet").is_file(),
         "is_open": any(step.open_load for step in run.steps),
         "busy": percent,
         "data": {"charts": [chart.as_dict() for chart in drawn], "spans": charts_over_time.spans(run), "steps": steps},

@@ -58,8 +58,8 @@ class Observation:
         text = workload.source.path.read_text(encoding="utf-8")
         step = build_step(self.plan, seen)
         tables = (seen.requests, seen.metrics, self.stage_rows)
-        more = {"drops": seen.drops, "samples": seen.samples}
-        return Measured(step, *tables, self.environment, workload.name, text, **more)
+        about = (self.environment, workload.name, text)
+        return Measured(step, *tables, *about, drops=seen.drops, samples=seen.samples)
 
 
 def check(
