@@ -125,6 +125,17 @@ def _goodput(step: StepEntry) -> float | None:
     return (offered.count - offered.unanswered) / step.window.seconds
 
 
+def _flows_waiting(step: StepEntry) -> float | None:
+    """The flows that wait for a flow thread, by Little's law: flows per second × mean of the stage ``wait``."""
+    tables = [] if step.stages.reason else step.stages.flows
+    rows = sum(table.rows for table in tables)
+    if not rows:
+        return None
+    waits = ((line.mean_ms or 0.0) * table.rows for table in tables for line in table.stages if line.stage == "wait")
+    rate = _in_bursts(lambda one: one.node_throughput_per_second, lambda one: one.throughput_per_second)(step)
+    return None if rate is None else rate * sum(waits) / rows / 1000
+
+
 def _resident_after_ratio(step: StepEntry) -> Mapping[str, float]:
     after, peak = step.usage.resident_after_bytes, step.usage.resident_max_bytes
     return {name: value / peak[name] for name, value in after.items() if peak.get(name)}
@@ -209,6 +220,7 @@ _ALL = (
     Metric(
         "flows_in_flight", "flows in flight", "flows", "flows", "slower", lambda step: step.littles_law.in_flight_mean
     ),
+    Metric("flows_waiting_stage", "flows waiting for a flow thread", "flows", "flows", "slower", _flows_waiting),
     _by_node("cpu_percent", "CPU", "%", _usage("cpu_percent")),
     _by_node("cpu_percent_max", "highest CPU in one second", "%", _usage("cpu_percent_max"), max),
     Metric(

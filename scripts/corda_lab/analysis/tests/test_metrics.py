@@ -107,6 +107,14 @@ def test_goodput_of_closed_load_leaves_out_what_failed_as_expected(step: StepEnt
     assert value(seen, "goodput") == pytest.approx(30 / step.window.seconds)
 
 
+def test_the_flows_that_wait_follow_from_their_rate_and_the_time_of_their_stage(step: StepEntry) -> None:
+    (table,) = step.stages.flows
+    (wait,) = (line.mean_ms for line in table.stages if line.stage == "wait")
+    assert wait is not None
+    assert value(step, "flows_waiting_stage") == pytest.approx(step.throughput_per_second * wait / 1000)
+    assert value(changed(step, {"stages.reason": "none", "stages.flows": []}), "flows_waiting_stage") is None
+
+
 def test_memory_after_the_load_is_compared_with_its_highest(step: StepEntry) -> None:
     after, highest = {"PartyA": 600.0, "PartyB": 100.0}, {"PartyA": 800.0, "PartyB": 200.0, "Notary": 900.0}
     seen = changed(step, {"usage.resident_after_bytes": after, "usage.resident_max_bytes": highest})
