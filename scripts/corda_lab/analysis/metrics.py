@@ -118,7 +118,9 @@ def _throughput_by_node(step: StepEntry) -> Mapping[str, float]:
 
 
 def _goodput(step: StepEntry) -> float | None:
-    """Requests that were meant for the window and were done, per second. Closed load and bursts: that ended in it."""
+    """Requests that were meant for the window and were done, per second. Closed load: that ended in it."""
+    if step.bursts is not None:
+        return _burst_mean(lambda one: one.throughput_per_second)(step)
     if step.open_load is None:
         return step.requests.window_ok / step.window.seconds
     offered = step.latency_intended_ms

@@ -275,6 +275,51 @@ class OpenLoadEntry(Entry):
     pool_was_full: bool
 
 
+class BurstEntry(Entry):
+    """One burst, on three clocks. See ``steps.bursts``. Times of a clock on which nothing is known are None.
+
+    ``started_at`` is its first intended start, in unix seconds. ``last_started_seconds`` is the time from it to the
+    last real start, ``total_seconds`` that to the last end, both at the generator.
+    """
+
+    started_at: float
+    ok: int
+    expected: int = 0
+    failed: int
+    unknown: int
+    last_started_seconds: float
+    total_seconds: float
+    throughput_per_second: float
+    latency_mean_ms: float | None
+    rpc_total_seconds: float | None
+    rpc_throughput_per_second: float | None
+    rpc_latency_mean_ms: float | None
+    node_total_seconds: float | None
+    node_throughput_per_second: float | None
+    node_latency_mean_ms: float | None
+
+
+class BurstsEntry(Entry):
+    """The bursts of a step, and the lag of the generator. See ``steps.bursts``.
+
+    ``requests`` of each burst were asked for, of which at most ``pool`` in flight.
+    """
+
+    requests: int
+    within_seconds: float
+    pool: int
+    rest_seconds: float
+    bursts: tuple[BurstEntry, ...]
+    lag_ms: Distribution
+    generator_late: int
+    generator_lag_ms_max: float
+
+    def mean(self, name: str) -> float | None:
+        """The mean of a value over the bursts that have it; None if none has it."""
+        known = [value for value in (getattr(one, name) for one in self.bursts) if value is not None]
+        return sum(known) / len(known) if known else None
+
+
 class StageLine(Entry):
     """The time of one stage over many flows."""
 
@@ -497,35 +542,6 @@ class UsageEntry(Entry):
         return value
 
 
-class BurstEntry(Entry):
-    """One burst: counts by outcome, its start (unix seconds), and its times at the generator, RPC client and node."""
-
-    started_at: float
-    ok: int
-    failed: int
-    unknown: int
-    last_started_seconds: float
-    total_seconds: float
-    throughput_per_second: float
-    latency_mean_ms: float | None
-    rpc_total_seconds: float | None
-    rpc_throughput_per_second: float | None
-    rpc_latency_mean_ms: float | None
-    node_total_seconds: float | None
-    node_throughput_per_second: float | None
-    node_latency_mean_ms: float | None
-
-
-class BurstsEntry(Entry):
-    """The bursts of a step: what was asked for, and what each came to."""
-
-    requests: int
-    within_seconds: float
-    pool: int
-    rest_seconds: float
-    bursts: tuple[BurstEntry, ...]
-
-
 class NodeValues(Entry):
     """The values of the flows that started on one node, if a workload starts its flows on several."""
 
@@ -573,6 +589,12 @@ class StepEntry(RequestValues):
     precision: PrecisionEntry
     parts: tuple[PartEntry, ...]
     open_load: OpenLoadEntry | None
+    bursts: BurstsEntry | None = None
+    """None unless the requests start in bursts."""
+    total_seconds: float | None = None
+    """From the first start to the last end of the flows that are measured; None unless the load has ``flows``."""
+    node_latency_ms: Distribution | None = None
+    """Time in the node of the flows in the window, from the creation to the end of each; None without stage rows."""
     resolved: ResolvedEntry = ResolvedEntry()
     stages: StagesEntry
     counts: CountsEntry
@@ -580,11 +602,6 @@ class StepEntry(RequestValues):
     resources: ResourcesEntry
     costs: CostsEntry
     usage: UsageEntry = UsageEntry()
-    bursts: BurstsEntry | None = None
-    total_seconds: float | None = None
-    """From the first counted start to the last counted end, for a step that ends by count."""
-    node_latency_ms: Distribution | None = None
-    """The time of the started flows in the node, created to ended; None without stage rows."""
     by_node: tuple[NodeValues, ...] = ()
     calibration: CalibrationEntry | None = None
     """None in schemas 5 and 6."""

@@ -75,7 +75,7 @@ def test_a_step_without_a_value_has_none(step: StepEntry) -> None:
 
 
 def burst(**about: Any) -> BurstEntry:
-    plain = dict.fromkeys(BurstEntry.model_fields, 0)
+    plain: dict[str, Any] = dict.fromkeys(BurstEntry.model_fields, 0)
     return BurstEntry.model_validate({**plain, "latency_mean_ms": None, "rpc_latency_mean_ms": None, **about})
 
 
@@ -85,11 +85,13 @@ def test_a_value_of_bursts_is_the_mean_over_them(step: StepEntry) -> None:
         burst(ok=10, total_seconds=2.0, last_started_seconds=0.5, throughput_per_second=5.0, latency_mean_ms=500.0),
         burst(failed=10, total_seconds=3.0),
     )
-    seen = step.updated(bursts=BurstsEntry(requests=10, within_seconds=1, pool=10, rest_seconds=5, bursts=bursts))
+    plain: dict[str, Any] = dict.fromkeys(BurstsEntry.model_fields, 1)
+    seen = step.updated(bursts=BurstsEntry.model_validate({**plain, "bursts": bursts, "lag_ms": step.latency_ms}))
     assert value(seen, "burst_total") == pytest.approx(3.0)
     assert value(seen, "burst_throughput") == pytest.approx(2.5)
     assert value(seen, "latency_mean") == pytest.approx(700.0), "a burst without an answer has no latency"
     assert value(seen, "burst_last_started_throughput") == pytest.approx(15.0)
+    assert value(seen, "goodput") == pytest.approx(2.5)
     assert value(seen, "rpc_latency_mean") is None
     assert value(step, "latency_mean") == step.latency_ms.mean
 
