@@ -241,6 +241,14 @@ class RequestValues(OutcomeValues):
     steadiness: Steadiness
 
 
+class NodeValues(Entry):
+    """The values of the flows that one of several nodes started, over the measuring window."""
+
+    node: str
+    throughput_per_second: float
+    latency_ms: Distribution
+
+
 class ResolvedEntry(Entry):
     """What became of the requests with an unknown outcome, as the node said after the load. See ``resolutions``.
 
@@ -542,14 +550,6 @@ class UsageEntry(Entry):
         return value
 
 
-class NodeValues(Entry):
-    """The values of the flows that started on one node, if a workload starts its flows on several."""
-
-    node: str
-    throughput_per_second: float
-    latency_ms: Distribution
-
-
 class ValidityEntry(Entry):
     """Whether a step is valid, and why not. ``machine`` has those of the reasons that are due to the host."""
 
@@ -588,6 +588,8 @@ class StepEntry(RequestValues):
     warm_up: WarmUpEntry
     precision: PrecisionEntry
     parts: tuple[PartEntry, ...]
+    by_node: tuple[NodeValues, ...] = ()
+    """The values of every node that started flows, if there were several."""
     open_load: OpenLoadEntry | None
     bursts: BurstsEntry | None = None
     """None unless the requests start in bursts."""
@@ -602,7 +604,7 @@ class StepEntry(RequestValues):
     resources: ResourcesEntry
     costs: CostsEntry
     usage: UsageEntry = UsageEntry()
-    by_node: tuple[NodeValues, ...] = ()
+    """Empty in runs that are older than the field."""
     calibration: CalibrationEntry | None = None
     """None in schemas 5 and 6."""
     flags: list[Reason]
