@@ -17,9 +17,11 @@ from labkit import Browser, Lab
 pytestmark = pytest.mark.lab("standard")
 
 FILES = {
-    *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "stages.parquet"),
+    *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "samples.parquet", "stages.parquet"),
     *("report.html", "summary.md", "summary.csv", "summary.json"),
 }
+
+NODES = {"Notary", "PartyA", "PartyB", "PartyC"}
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,34 @@ def test_every_request_is_a_row_of_its_own(run: Path) -> None:
     for column in ("request_id", "client_id", "flow_id", "tx_id"):
         assert rows[column].n_unique() == rows.height, column
     assert (rows["bridge_flow_ms"] <= rows["latency_ms"]).all()
+
+
+def test_every_node_has_every_value_that_needs_no_option(run: Path) -> None:
+    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    values = {**step["usage"], **step["costs"]}
+    asked_for = {"resident_after_bytes", "cpu_peaks_of_nodes", "database_read"}
+    of_nodes = {name: set(found) for name, found in values.items() if name not in asked_for}
+    assert {name: NODES - found for name, found in of_nodes.items() if not found >= NODES} == {}
+    assert values["database_read"] == "file"
+    assert 0 < values["cpu_percent"]["PartyA"] <= values["cpu_percent_max"]["PartyA"]
+    assert 0 < values["heap_floor_bytes"]["PartyA"] < values["heap_used_max_bytes"]["PartyA"]
+    assert values["checkpoints_per_flow"]["PartyA"] > 0
+    assert values["rpc_connections"]["PartyA"] >= 1
+    assert {"bridge", "locust", "prometheus"} < values["cpu_percent_max"].keys()
+    samples = polars.read_parquet(run / "samples.parquet")
+    seconds = samples.filter(polars.col("container") == "PartyA")["time"].diff().drop_nulls()
+    assert 0.9 < seconds.mean() < 1.5  # type: ignore[operator]
+
+
+def test_a_compacted_copy_shows_what_a_flow_stores(lab: Lab) -> None:
+    sizes = {node: lab.inside(node.lower(), "ls /tmp") for node in NODES}
+    options = ("--users", "4", "--duration", "10s", "--warm-up", "4s", "--database-size", "compacted")
+    step = lab.measure("iou", *options, "--name", "e2e-compacted")
+    assert step["costs"]["database_read"] == "compacted"
+    # An IOU is one transaction of some kilobytes at each of its parties.
+    assert 1_000 < step["costs"]["database_bytes_per_flow"]["PartyA"] < 200_000
+    assert step["counts"]["agree"], step["counts"]["disagreements"]
+    assert {node: lab.inside(node.lower(), "ls /tmp") for node in NODES} == sizes, "the copies are deleted"
 
 
 def test_every_signal_arrives_while_load_runs(lab: Lab, run: Path) -> None:

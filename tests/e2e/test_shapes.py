@@ -72,6 +72,10 @@ def test_the_counts_agree_on_postgresql(shaped: Lab) -> None:
     step = shaped.measure("iou", "--users", "4", "--duration", "8s", "--warm-up", "4s", "--name", "e2e-postgres")
     assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
     assert step["counts"]["agree"], step["counts"]["disagreements"]
+    assert step["costs"]["database_read"] == "server"
+    # With its transaction, which is a large object.
+    assert step["costs"]["database_bytes_per_flow"]["PartyA"] > 5_000
+    assert step["costs"]["disk_written_bytes_per_flow"]["PostgreSQL"] > 0
 
 
 def test_the_run_says_in_what_shape_it_was_made(shaped: Lab) -> None:

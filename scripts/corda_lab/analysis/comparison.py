@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.analysis.circumstances import EnvironmentDifference, environment_differences
-from corda_lab.analysis.points import METRICS, Point, SearchResult, known_metrics, points, searched
+from corda_lab.analysis.metrics import COMPARED, METRICS
+from corda_lab.analysis.points import Point, SearchResult, known_metrics, points, searched
 from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison, compare_all
 from corda_lab.analysis.wording import ratio_words
 from corda_lab.errors import LabError
@@ -108,7 +109,7 @@ def against_first(runs: Sequence[StoredRun]) -> list[RunComparison]:
     all_points = [points(run) for run in runs]
     pairs = [aligned(runs[0], all_points[0], run, own) for run, own in zip(runs[1:], all_points[1:], strict=True)]
     rates = [found_by_both(runs[0], all_points[0], run, own) for run, own in zip(runs[1:], all_points[1:], strict=True)]
-    metrics = [name for name in METRICS if all(name in known_metrics(own) for own in all_points)]
+    metrics = [name for name in COMPARED if all(name in known_metrics(own) for own in all_points)]
     # The points of a search are not compared, because each search chooses its own rates.
     judged = {
         metric: iter(compare_all([pair for found in pairs for pair in found], metric, paired=False))

@@ -10,8 +10,9 @@ from corda_lab.analysis import saturation
 from corda_lab.analysis.differences import differences
 from corda_lab.analysis.headline import headline
 from corda_lab.analysis.limits import failure_sentence, limits
+from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.notes import Note, notes
-from corda_lab.analysis.points import METRICS, Estimate, Point, known_metrics, searched
+from corda_lab.analysis.points import Estimate, Point, measured_metrics, searched
 from corda_lab.analysis.saturation import Utilisation
 from corda_lab.analysis.significance import MetricComparisons, judge
 from corda_lab.analysis.wording import joined, sentence, steps_words
@@ -116,7 +117,7 @@ def values_of(point: Point) -> dict[str, dict[str, object]]:
     ``steady`` is the same without the unsteady steps, if there are some.
     """
     found = {}
-    for name in known_metrics([point]):
+    for name in measured_metrics([point]):
         steady = point.steady_estimate(name)
         found[name] = {
             **_stored(point.estimate(name)),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from corda_lab.analysis.points import METRICS, Point, known_metrics, points, strata
+from corda_lab.analysis.metrics import METRICS
+from corda_lab.analysis.points import Point, known_metrics, points, strata
 from corda_lab.analysis.significance import is_paired
 from corda_lab.errors import LabError
 from corda_lab.results import folders, stored

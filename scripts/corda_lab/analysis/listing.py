@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from corda_lab.analysis import points, significance
-from corda_lab.analysis.points import METRICS
+from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun

@@ -6,10 +6,11 @@ points, because they are not measured in the same way.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from corda_lab.analysis.metrics import COMPARED, METRICS, metric
 from corda_lab.results.manifest import SearchOutcome
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats import intervals
@@ -20,46 +21,6 @@ from corda_lab.steps.parameters import value_words
 
 RATE = "load.rate"
 """The parameter that a search for the highest rate varies."""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A value of a step by which points are compared. ``of`` returns None if a step does not have it."""
-
-    name: str
-    title: str
-    unit: str
-    unit_words: str
-    """The unit in a sentence. A latency has none, because it is told in ms or in s."""
-    higher_is: Literal["faster", "slower"]
-    of: Callable[[StepEntry], float | None]
-
-    @property
-    def higher_is_better(self) -> bool:
-        return self.higher_is == "faster"
-
-
-def _latency(name: str) -> Callable[[StepEntry], float | None]:
-    def of(step: StepEntry) -> float | None:
-        return step.judged_latency.quantile(name)
-
-    return of
-
-
-def _throughput(step: StepEntry) -> float | None:
-    return float(step.throughput_per_second)
-
-
-def _states(step: StepEntry) -> float | None:
-    value: float | None = step.throughput_states_per_second
-    return value
-
-
-METRICS: dict[str, Metric] = {
-    "throughput": Metric("throughput", "throughput", "flows/s", "flows per second", "faster", _throughput),
-    "states": Metric("states", "throughput in states", "states/s", "states per second", "faster", _states),
-    **{name: Metric(name, f"latency {name}", "ms", "", "slower", _latency(name)) for name in ("p50", "p95", "p99")},
-}
 
 
 @dataclass(frozen=True)
@@ -113,19 +74,19 @@ class Point:
         """The values of the other varied parameters as text; empty if there are none."""
         return ", ".join(value_words(name, value) for name, value in self.group.items())
 
-    def samples(self, metric: str) -> list[float]:
+    def samples(self, name: str) -> list[float]:
         """The value of each valid step that has it, in order of the repeats."""
-        return _samples(self.valid, metric)
+        return _samples(self.valid, name)
 
-    def estimate(self, metric: str) -> Estimate:
+    def estimate(self, name: str) -> Estimate:
         """The value with its interval over the valid steps."""
-        return self._estimate(self.samples(metric))
+        return self._estimate(self.samples(name))
 
-    def steady_estimate(self, metric: str) -> Estimate | None:
+    def steady_estimate(self, name: str) -> Estimate | None:
         """The value without the unsteady steps; None if there are none, or if no step is left."""
         if len(self.steady) in (0, len(self.valid)):
             return None
-        return self._estimate(_samples(self.steady, metric))
+        return self._estimate(_samples(self.steady, name))
 
     def _estimate(self, values: list[float]) -> Estimate:
         if any(math.isinf(value) for value in values):
@@ -137,8 +98,9 @@ class Point:
         return Estimate(values[0] if values else None, None, None, len(values), None)
 
 
-def _samples(steps: Sequence[StepEntry], metric: str) -> list[float]:
-    found = (METRICS[metric].of(step) for step in sorted(steps, key=lambda step: int(step.repeat)))
+def _samples(steps: Sequence[StepEntry], name: str) -> list[float]:
+    of = metric(name).of
+    found = (of(step) for step in sorted(steps, key=lambda step: int(step.repeat)))
     return [value for value in found if value is not None]
 
 
@@ -230,9 +192,17 @@ def strata(all_points: Sequence[Point]) -> list[list[Point]]:
 
 
 def known_metrics(all_points: Sequence[Point]) -> list[str]:
-    """The metrics that the points have. ``states`` is one of them only if a workload defines states_per_flow."""
+    """The compared metrics of the points. ``states`` is one of them only if a workload defines states_per_flow."""
     knows_states = any(METRICS["states"].of(step) is not None for point in all_points for step in point.valid)
-    return [name for name in METRICS if name != "states" or knows_states]
+    return [name for name in COMPARED if name != "states" or knows_states]
+
+
+def measured_metrics(all_points: Sequence[Point]) -> list[str]:
+    """The compared metrics of the points, and all others that at least one valid step of them has."""
+    steps, compared = [step for point in all_points for step in point.valid], known_metrics(all_points)
+    return [
+        name for name, one in METRICS.items() if name in compared or any(one.of(step) is not None for step in steps)
+    ]
 
 
 def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
@@ -255,14 +225,14 @@ def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
     return "throughput"
 
 
-def best(all_points: Sequence[Point], metric: str = "throughput") -> Point | None:
+def best(all_points: Sequence[Point], judged: str = "throughput") -> Point | None:
     """The point with the best value, among the points with a valid step. In a search, only confirmed rates count."""
-    known = [point for point in all_points if point.estimate(metric).value is not None]
+    known = [point for point in all_points if point.estimate(judged).value is not None]
     known = [point for point in known if point.phase == "measure" or (point.phase == "confirm" and holds(point))]
     # A point at which some steps completed nothing is the best one only if this is true of every point.
     known = [point for point in known if not point.collapsed] or known
-    sign = 1 if METRICS[metric].higher_is_better else -1
-    return max(known, key=lambda point: sign * (point.estimate(metric).value or 0.0), default=None)
+    sign = 1 if metric(judged).higher_is_better else -1
+    return max(known, key=lambda point: sign * (point.estimate(judged).value or 0.0), default=None)
 
 
 def holds(point: Point) -> bool:

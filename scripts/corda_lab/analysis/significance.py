@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from corda_lab.analysis.points import METRICS, Point, best, judged_metric, strata, x_name
+from corda_lab.analysis.metrics import METRICS
+from corda_lab.analysis.points import Point, best, judged_metric, strata, x_name
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats import difference
 from corda_lab.stats.difference import Difference

@@ -2,22 +2,33 @@
 
 import math
 
-from corda_lab.analysis.points import METRICS, Estimate, Point
+from corda_lab.analysis import metrics
+from corda_lab.analysis.points import Estimate, Point
 from corda_lab.analysis.saturation import by_node as node_means
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import sentences
-from corda_lab.text.words import milliseconds, per_second, plural
+from corda_lab.text.words import amount, milliseconds, per_second, percent, plural, size
 
 
 def shown(value: float | None, metric: str) -> str:
-    """A value of a metric with its unit: ``12.30 flows/s``, ``45.6 ms``. None becomes a dash."""
-    unit = METRICS[metric].unit
-    return bare(value, metric) if unit == "ms" else f"{bare(value, metric)} {unit}"
+    """A value of a metric with its unit: ``12.30 flows/s``, ``45.6 ms``, ``1.5 MiB``. None becomes a dash."""
+    unit = metrics.metric(metric).unit
+    return f"{bare(value, metric)} {unit}" if unit.endswith("/s") else bare(value, metric)
 
 
 def bare(value: float | None, metric: str) -> str:
     """A value of a metric as ``shown``, but a rate without its unit."""
-    return milliseconds(value) if METRICS[metric].unit == "ms" else per_second(value)
+    match metrics.metric(metric).unit:
+        case "ms":
+            return milliseconds(value)
+        case "flows/s" | "states/s":
+            return per_second(value)
+        case "bytes":
+            return size(value)
+        case "%":
+            return percent(value)
+        case unit:
+            return amount(value) if value is None or not unit else f"{amount(value)} {unit}"
 
 
 def with_unit(value: float | None, metric: str) -> tuple[str, str]:

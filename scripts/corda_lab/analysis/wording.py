@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from corda_lab.analysis.points import METRICS, Point
+from corda_lab.analysis.metrics import METRICS
+from corda_lab.analysis.points import Point
 from corda_lab.analysis.significance import MetricComparisons, PointComparison
 from corda_lab.analysis.values import TOO_FEW_REPEATS, bare, interval_shown, interval_words
 from corda_lab.results.stored import StoredRun

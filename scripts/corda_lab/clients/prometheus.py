@@ -33,6 +33,14 @@ SERIES: dict[str, str] = {
     "node_resident_bytes": 'sum by (node) (process_resident_memory_bytes{job="corda"})',
     "node_heap_used_bytes": 'sum by (node) (jvm_memory_used_bytes{job="corda",area="heap"})',
     "node_heap_max_bytes": 'sum by (node) (jvm_memory_max_bytes{job="corda",area="heap"})',
+    # What a collection leaves is in these pools until the next one: new objects are made in Eden.
+    "node_heap_kept_bytes": 'sum by (node) (jvm_memory_pool_used_bytes{job="corda",'
+    'pool=~".*(Survivor Space|Old Gen|Tenured Gen)"})',
+    "node_gc_seconds_total": 'sum by (node) (jvm_gc_collection_seconds_sum{job="corda"})',
+    "node_checkpoints_total": "sum by (node) (corda_checkpoints_total)",
+    "node_rpc_connections": "sum by (node) (artemis_rpc_connections)",
+    # The node acknowledges requests by the megabyte, long after it has answered them, so those delivered do not wait.
+    "node_rpc_queue_messages": "sum by (node) (artemis_rpc_queue_messages - artemis_rpc_queue_messages_delivering)",
     "node_gc_share": f'sum by (node) (rate(jvm_gc_collection_seconds_sum{{job="corda"}}[{RATE_WINDOW}]))',
     "artemis_queue_messages": "sum by (node, broker, queue) (artemis_queue_messages)",
     "hikari_connections_active": "sum by (node) (hikari_connections_active)",

@@ -7,13 +7,19 @@ can follow the light or dark mode of the reader. Times are seconds since the loa
 import polars as pl
 
 from corda_lab.report.chart import MIB, Chart, Mark, Trace, bin_seconds, histogram, rounded
+from corda_lab.steps.costs import DATABASE
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import with_lag
 from corda_lab.steps.rows import QUANTILES, Window, counted, is_done, nearest_rank, timed_within
+from corda_lab.steps.usage import PARTS, cpu_rates
 
 LATENCY_BIN_SECONDS_MIN = 5
 DOT_COUNT_MAX = 4000
 STEP_COUNT_MAX = 400
+LONGEST = 86_400.0
+"""Seconds; more than any load lasts."""
+LAB_PARTS = tuple(part for part in PARTS if part != DATABASE)
+"""What is watched, but not under test."""
 
 
 def rate_trace(
@@ -282,6 +288,55 @@ def queues(metrics: pl.DataFrame, origin: float) -> Chart:
     )
 
 
+def each_second(samples: pl.DataFrame, column: str, step: StepEntry, *, scale: float) -> list[Trace]:
+    """One trace per node, and of PostgreSQL, of a column with ``container`` and ``time``, as means over bins."""
+    origin = step.window.load_started_at
+    width = bin_seconds(step.window.load_ended_at - origin)
+    tested = samples.filter(~pl.col("container").is_in(LAB_PARTS) & pl.col("time").is_between(origin, origin + LONGEST))
+    bins = (
+        tested.with_columns((((pl.col("time") - origin) / width).floor() * width).alias("bin"))
+        .group_by("container", "bin")
+        .agg(pl.col(column).mean().alias("value"))
+        .drop_nulls()
+        .sort("container", "bin")
+    )
+    return [
+        Trace(
+            str(part["container"][0]),
+            f"node-{part['container'][0].lower()}",
+            part["bin"].to_list(),
+            rounded(part["value"] * scale, 4),
+        )
+        for part in bins.partition_by("container", maintain_order=True)
+    ]
+
+
+def cpu(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> Chart:
+    """The CPU of every node: each second, or without samples as rates over 20 s."""
+    origin = step.window.load_started_at
+    rates = cpu_rates(samples, Window(origin - 1, origin + LONGEST))
+    traces = each_second(rates, "percent", step, scale=1 / 100) or by_node(metrics, "node_cpu_cores", origin)
+    return Chart(
+        "cpu",
+        "CPU",
+        "Cores that each node uses. If they add up to all cores of the machine, the CPU is the limit.",
+        "cores",
+        traces,
+    )
+
+
+def memory(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> list[Chart]:
+    """The memory of every node: each second, or without samples every 5 s. Empty if neither was stored."""
+    origin = step.window.load_started_at
+    traces = each_second(samples, "memory_bytes", step, scale=1 / MIB)
+    traces = traces or by_node(metrics, "node_resident_bytes", origin, scale=1 / MIB)
+    caption = (
+        "Memory that the processes of each node have allocated: the heap, and what the JVM needs besides. It rises "
+        "until the heap has its largest size, and a JVM hardly ever gives it back."
+    )
+    return [Chart("memory", "Memory", caption, "MiB", traces)] if traces else []
+
+
 def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
     """The CPU that bridge, generator and Prometheus use, in cores."""
     samples = (
@@ -310,7 +365,9 @@ def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
     )
 
 
-def all_charts(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry, consensus: pl.Series | None) -> list[Chart]:
+def all_charts(
+    rows: pl.DataFrame, metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry, consensus: pl.Series | None
+) -> list[Chart]:
     """All charts of the report, in order. ``consensus`` has the sorted consensus latencies in ms, or is None."""
     origin = step.window.load_started_at
     return [
@@ -321,13 +378,8 @@ def all_charts(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry, conse
         latency_ecdf(rows, step),
         *([consensus_histogram(consensus)] if consensus is not None else []),
         in_flight(rows, metrics, step),
-        Chart(
-            "cpu",
-            "CPU",
-            "Cores that each node uses. If they add up to all cores of the machine, the CPU is the limit.",
-            "cores",
-            by_node(metrics, "node_cpu_cores", origin),
-        ),
+        cpu(metrics, samples, step),
+        *memory(metrics, samples, step),
         Chart(
             "heap",
             "Heap",

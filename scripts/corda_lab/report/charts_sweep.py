@@ -8,7 +8,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from corda_lab.analysis.points import METRICS, Estimate, Point, grouped, judged_metric, x_name
+from corda_lab.analysis import metrics
+from corda_lab.analysis.points import Estimate, Point, grouped, judged_metric, x_name
 from corda_lab.analysis.values import costs_of, interval_shown, shown, stage_means, step_holds, why, with_interval
 from corda_lab.report.chart import (
     PATTERNS,
@@ -94,7 +95,7 @@ def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
 def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | None:
     """The values of single steps: valid ones as small dots, invalid ones as crosses. None if there are none."""
     steps = [
-        (point, step, METRICS[metric].of(step))
+        (point, step, metrics.metric(metric).of(step))
         for point in points
         for step in point.steps
         if step.validity.valid is valid
@@ -120,13 +121,13 @@ def metric_chart(
     curves = [point for point in points if point.phase == "measure"] or list(points)
     traces = [one for one in (repeats(curves, metric, valid=True),) if one]
     for number, (name, members) in enumerate(grouped(curves).items()):
-        traces.append(curve(members, metric, name or METRICS[metric].title, look_of(number)))
+        traces.append(curve(members, metric, name or metrics.metric(metric).title, look_of(number)))
     if invalid := repeats(points, metric, valid=False):
         traces.append(invalid)
     if is_rate(run) and metric == "throughput":
         rates = sorted({float(point.x) for point in points})
         traces.insert(0, Trace("offered rate", "faint", rates, list(rates), dash="dot"))
-    unit = METRICS[metric].unit
+    unit = metrics.metric(metric).unit
     chart = Chart(f"curve-{metric}", title, caption, unit, traces, is_over_time=False, width=width)
     return bounded(over_x(chart, run, points))
 

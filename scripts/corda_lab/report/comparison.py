@@ -9,7 +9,8 @@ from typing import Any
 from corda_lab import atomic
 from corda_lab.analysis.circumstances import fingerprint
 from corda_lab.analysis.comparison import Comparison, RateComparison, RunComparison
-from corda_lab.analysis.points import METRICS, SearchResult
+from corda_lab.analysis.metrics import METRICS
+from corda_lab.analysis.points import SearchResult
 from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison
 from corda_lab.analysis.values import interval_shown, shown, with_interval
 from corda_lab.analysis.wording import ratio_words

@@ -7,6 +7,7 @@ from corda_lab.analysis import values
 from corda_lab.analysis.points import Point
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import costs
+from corda_lab.steps.entry import StepEntry
 from corda_lab.text.words import (
     amount,
     size,
@@ -16,6 +17,9 @@ COSTS = (
     ("cpu_seconds_per_flow", "CPU per flow", lambda value: f"{amount(1000 * value)} ms"),
     ("allocated_bytes_per_flow", "allocated per flow", size),
     ("sent_bytes_per_flow", "sent per flow", size),
+    ("received_bytes_per_flow", "received per flow", size),
+    ("disk_written_bytes_per_flow", "to disk per flow", size),
+    ("checkpoints_per_flow", "checkpoints per flow", amount),
     ("database_bytes_per_flow", "database per flow", size),
     ("database_bytes_per_state", "database per state", size),
 )
@@ -49,11 +53,20 @@ def cost_rows(all_points: Sequence[Point]) -> list[dict[str, Any]]:
 
 
 def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
-    """A sentence on the CPU time of PostgreSQL: how it was measured, or that it was not. Empty if no point used it."""
+    """Sentences on what the values say about the databases. Empty if there is nothing to be said."""
     steps = [step for point in all_points for step in point.valid]
-    steps = [step for step in steps if run.environment(step).shape["DATABASE"] == "postgres"]
-    if not steps:
-        return ""
+    in_server = [step for step in steps if run.environment(step).shape["DATABASE"] == "postgres"]
+    hints = [_server_hint(in_server)] if in_server else []
+    if any(step.costs.database_read == "file" for step in steps):
+        hints.append(
+            "H2 lets its file grow in leaps, so its growth in a short run says little; "
+            "--database-size compacted measures compacted copies."
+        )
+    return " ".join(hints)
+
+
+def _server_hint(steps: Sequence[StepEntry]) -> str:
+    """A sentence on the CPU time of PostgreSQL in steps that used it: how it was measured, or that it was not."""
     if all(costs.DATABASE in step.costs.cpu_seconds_per_flow for step in steps):
         return "The CPU time of PostgreSQL is measured over the whole load too."
     return (

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from corda_lab.analysis import wording
-from corda_lab.analysis.points import METRICS, points
+from corda_lab.analysis.metrics import COMPARED
+from corda_lab.analysis.points import points
 from corda_lab.analysis.significance import is_paired
 from corda_lab.report.facts import rerun_facts
 from corda_lab.results.manifest import ConditionPlan, MeasureSpan, Span
@@ -88,7 +89,7 @@ def until(planned: MeasureSpan | None) -> str:
 
 def interval_method(run: StoredRun) -> str:
     """How the intervals were computed."""
-    methods = {point.estimate(name).method for point in points(run) for name in METRICS}
+    methods = {point.estimate(name).method for point in points(run) for name in COMPARED}
     known = sorted(method for method in methods if method)
     return (
         f"{wording.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if one is 0): "

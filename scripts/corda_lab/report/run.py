@@ -6,7 +6,7 @@ import polars as pl
 
 from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
-from corda_lab.report import bursts, charts_run, commands, costs
+from corda_lab.report import bursts, charts_run, commands, costs, value_table
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import conditioning_facts, environment_facts, load_facts, machine, rerun_facts
 from corda_lab.results.manifest import Environment, Manifest
@@ -290,7 +290,8 @@ def limits_and_costs(run: StoredRun) -> dict[str, Any]:
 def charts(run: StoredRun) -> list[Chart]:
     """All charts of the report, in order."""
     step, rows = run.steps[0], run.table("requests")
-    return charts_run.all_charts(rows, run.table("metrics"), step, consensus_latencies(rows, run.stage_rows(), step))
+    consensus = consensus_latencies(rows, run.stage_rows(), step)
+    return charts_run.all_charts(rows, run.table("metrics"), run.samples(), step, consensus)
 
 
 def content(run: StoredRun) -> dict[str, Any]:
@@ -322,7 +323,9 @@ def content(run: StoredRun) -> dict[str, Any]:
         "burst_table": [] if step.bursts is None else bursts.table(step.bursts),
         "stage_meanings": STAGE_MEANINGS,
         "has_stage_rows": run.stage_rows() is not None,
+        "has_samples": not run.samples().is_empty(),
         "has_conditioning": step.conditioning is not None,
         "up_command": commands.up(environment.shape),
+        "value_table": value_table.by_node(step),
         **limits_and_costs(run),
     }

@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 
 from corda_lab.analysis import conclusions, saturation
+from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.notes import Note
-from corda_lab.analysis.points import METRICS, Point, known_metrics, points
+from corda_lab.analysis.points import Point, known_metrics, measured_metrics, points
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.knobs import labels
 from corda_lab.report import run as report_run
@@ -89,7 +90,7 @@ def names(run: StoredRun) -> list[str]:
 def table(run: StoredRun) -> str:
     """The summary as CSV: one row per point, latencies in milliseconds, rates per second. Missing values are empty."""
     parameters = names(run)
-    units = {name: "ms" if METRICS[name].unit == "ms" else "per_second" for name in known_metrics(points(run))}
+    columns_of = {name: column_of(name) for name in measured_metrics(points(run))}
     columns = [
         "run",
         "workload",
@@ -102,13 +103,13 @@ def table(run: StoredRun) -> str:
         "failed",
         "unknown",
     ]
-    columns += [f"{name}_{unit}{part}" for name, unit in units.items() for part in ("", "_low", "_high")]
+    columns += [f"{column}{part}" for column in columns_of.values() for part in ("", "_low", "_high")]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([*columns, "confidence"])
     for point in points(run):
         estimates: list[Any] = []
-        for name in units:
+        for name in columns_of:
             found = point.estimate(name)
             estimates += [_cell_of(value) for value in (found.value, found.low, found.high)]
         values = [point.values.get(name, "") for name in parameters]
@@ -126,6 +127,15 @@ def table(run: StoredRun) -> str:
         ]
         writer.writerow([*row, *estimates, point.confidence])
     return buffer.getvalue()
+
+
+UNIT_SUFFIXES = {"ms": "_ms", "flows/s": "_per_second", "states/s": "_per_second", "s": "_seconds"}
+
+
+def column_of(name: str) -> str:
+    """The column of a metric in ``summary.csv``. It ends in the unit, unless its name has the unit already."""
+    suffix = UNIT_SUFFIXES.get(METRICS[name].unit, "")
+    return name if "seconds" in name else f"{name}{suffix}"
 
 
 def _cell_of(value: float | None) -> str:
@@ -162,5 +172,5 @@ def point_data(point: Point) -> dict[str, Any]:
         "steps_unsteady": [step.index for step in point.valid if step.unsteady],
         "confidence": point.confidence,
         "values": conclusions.values_of(point),
-        "shown": {name: shown(point.estimate(name).value, name) for name in known_metrics([point])},
+        "shown": {name: shown(point.estimate(name).value, name) for name in measured_metrics([point])},
     }

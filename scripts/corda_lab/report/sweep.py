@@ -7,10 +7,11 @@ import polars as pl
 
 from corda_lab.analysis import conclusions, notes, saturation, values, wording
 from corda_lab.analysis.conclusions import Conclusion
-from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
+from corda_lab.analysis.metrics import METRICS
+from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
-from corda_lab.report import charts_over_time, charts_sweep, commands
+from corda_lab.report import charts_over_time, charts_sweep, commands, value_table
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts
 from corda_lab.report.plan_facts import ends, plan_facts
@@ -310,6 +311,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "breakdown": [chart.as_dict() for chart in breakdown],
         "stage_meanings": STAGE_MEANINGS,
         "point_rows": point_rows(all_points, conclusion),
+        "value_table": value_table.by_point(all_points),
         "use_rows": use_rows(all_points, conclusion),
         "point_titles": [
             METRICS[name].unit if METRICS[name].unit != "ms" else name for name in known_metrics(all_points)
@@ -328,6 +330,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "plan_facts": plan_facts(run),
         "has_conditioning": any(step.conditioning for step in run.steps),
         "has_stage_rows": (run.folder / "stages.parquet").is_file(),
+        "has_samples": (run.folder / "samples.parquet").is_file(),
         "is_open": any(step.open_load for step in run.steps),
         "busy": percent,
         "data": {"charts": [chart.as_dict() for chart in drawn], "spans": charts_over_time.spans(run), "steps": steps},

@@ -18,10 +18,13 @@ from corda_lab.steps.entry import ConditioningEntry, StepEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason
 from corda_lab.steps.rows import NO_DROPS
+from corda_lab.steps.usage import NO_SAMPLES
 from corda_lab.text import ui
 
 CONDITIONING_TABLE = "conditioning.parquet"
 """The rows of the loads that conditioned the nodes, with the columns of ``requests.parquet``."""
+SAMPLES_TABLE = "samples.parquet"
+"""CPU and memory of the containers each second."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Measured:
     """The intended starts of the dropped arrivals of open load, in unix seconds."""
     conditioning: pl.DataFrame | None = None
     """The rows of the load that conditioned the nodes before this step, if there was one."""
+    samples: pl.DataFrame = field(default_factory=lambda: NO_SAMPLES)
+    """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
 
     def after(self, entry: ConditioningEntry, requests: pl.DataFrame) -> "Measured":
         """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
@@ -135,6 +140,9 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     before = [with_step(one.conditioning, one.step) for one in steps if one.conditioning is not None]
     if before:
         pl.concat(before).write_parquet(folder / CONDITIONING_TABLE)
+    samples = pl.concat([with_step(one.samples, one.step) for one in steps])
+    if samples.height:
+        samples.write_parquet(folder / SAMPLES_TABLE)
     entries = [
         one.step.updated(environment=run.environments.index(one.environment)).model_dump(mode="json") for one in steps
     ]
@@ -152,6 +160,8 @@ def write_step(folder: Path, measured: Measured) -> None:
         measured.drops.to_frame(NO_DROPS.name).write_parquet(folder / "drops.parquet")
     if measured.conditioning is not None:
         measured.conditioning.write_parquet(folder / CONDITIONING_TABLE)
+    if measured.samples.height:
+        measured.samples.write_parquet(folder / SAMPLES_TABLE)
     for name, content in (("step", measured.step), ("environment", measured.environment)):
         folders.write_json(folder / f"{name}.json", content.model_dump(mode="json"))
     folders.write_json(folder / "workload.json", {"name": measured.workload, "text": measured.workload_text})
@@ -160,12 +170,14 @@ def write_step(folder: Path, measured: Measured) -> None:
 def read_step(folder: Path) -> Measured:
     """Read a step that ``write_step`` wrote. Raises LabError if its files are damaged."""
     stage_file, drop_file, before = (folder / f"{name}.parquet" for name in ("stages", "drops", "conditioning"))
+    sampled = folder / SAMPLES_TABLE
     workload = folders.read_object(folder / "workload.json")
     try:
         requests, metrics = (pl.read_parquet(folder / f"{name}.parquet") for name in ("requests", "metrics"))
         stage_rows = pl.read_parquet(stage_file) if stage_file.is_file() else None
         drops = pl.read_parquet(drop_file)[NO_DROPS.name] if drop_file.is_file() else NO_DROPS
         conditioning = pl.read_parquet(before) if before.is_file() else None
+        samples = pl.read_parquet(sampled) if sampled.is_file() else NO_SAMPLES
     except (OSError, pl.exceptions.PolarsError) as error:
         raise LabError(
             f"{folder}: its tables cannot be read ({error})", "Delete this folder to measure it again."
@@ -180,6 +192,7 @@ def read_step(folder: Path) -> Measured:
         str(workload.get("text")),
         drops,
         conditioning,
+        samples,
     )
 
 

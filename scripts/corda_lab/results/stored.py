@@ -11,6 +11,7 @@ from corda_lab.results import older
 from corda_lab.results.folders import READABLE, SCHEMA, as_model, read_json
 from corda_lab.results.manifest import Environment, Manifest, SweepPlan
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.usage import NO_SAMPLES
 
 DAMAGED = "The run is damaged; choose another."
 NO_SWEEP = SweepPlan()
@@ -52,6 +53,10 @@ class StoredRun:
     def stage_rows(self) -> pl.DataFrame | None:
         """The stage rows; None if the run has none."""
         return self.table("stages") if (self.folder / "stages.parquet").is_file() else None
+
+    def samples(self) -> pl.DataFrame:
+        """The samples of containers each second; without rows if the run has none."""
+        return self.table("samples") if (self.folder / "samples.parquet").is_file() else NO_SAMPLES
 
 
 def read(folder: Path) -> StoredRun:

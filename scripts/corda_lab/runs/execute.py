@@ -14,7 +14,7 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
-from corda_lab.runs import conditioning, containers, unknown
+from corda_lab.runs import conditioning, containers, sampling, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
@@ -56,7 +56,8 @@ class Observation:
         text = workload.source.path.read_text(encoding="utf-8")
         step = build_step(self.plan, seen)
         tables = (seen.requests, seen.metrics, seen.stage_rows)
-        return Measured(step, *tables, self.environment, workload.name, text, drops=seen.drops)
+        about = (self.environment, workload.name, text)
+        return Measured(step, *tables, *about, drops=seen.drops, samples=seen.samples)
 
 
 def check(
@@ -105,14 +106,24 @@ def measure_cold(run: PreparedRun, settings: Settings, recording: Recording) -> 
 
 def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording) -> Observation:
     """Run a planned load, and read everything that its values are computed from. Raises LabError."""
+    with sampling.sampling() as sampler:
+        return _observe(lab, plan, environment, recording, sampler)
+
+
+def _observe(
+    lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording, sampler: sampling.Sampler
+) -> Observation:
     with containers.generating(lab.compose, plan) as names:
         with ui.phase("Running the set-up, reading the counters"):
             environment = containers.with_load_images(environment, names, lab.settings)
             recording.note("environment.json", Environment, environment)
             set_up(lab.compose, plan, names, recording)
-            observer = Observer(lab.compose, lab.bridge, lab.prometheus, plan.subject)
+            size = plan.options.database_size or "file"
+            observer = Observer(lab.compose, lab.bridge, lab.prometheus, plan.subject, size)
             recording.note("counters.json", Snapshot, observer.before)
+            watched = sampling.watched(lab.compose, names.all)
             before = calibrate()
+            sampler.start(watched)
         with ui.phase(title_of(plan.options)):
             containers.let_go(lab.compose, plan)
             load = containers.generate_load(lab.compose, plan, lab.bridge, names)
@@ -122,6 +133,9 @@ def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording:
         requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
         counted = observer.count(requests, end.ended_at)
         stage_rows = observer.stage_rows(recording.rows)
+        if plan.options.idle_after_seconds:
+            sampler.wait_until(end.ended_at + plan.options.idle_after_seconds + sampling.SAMPLE_SECONDS)
+        sampler.stop()
         seen = Observed(
             requests=requests,
             drops=collected.drops,
@@ -134,6 +148,7 @@ def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording:
             calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms),
             readings=observer.readings(),
             stage_rows=stage_rows,
+            samples=sampler.samples(),
         )
         for node in plan.subject.nodes:
             unknown.forget(lab.bridge, node, plan.identity)

@@ -13,7 +13,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.runs import counters, readings, stage_rows
 from corda_lab.steps import costs, counts, stages
-from corda_lab.steps.entry import StagesEntry
+from corda_lab.steps.entry import DatabaseSize, StagesEntry
 from corda_lab.steps.plan import Subject
 from corda_lab.steps.rows import Window
 
@@ -23,14 +23,23 @@ REST_BEFORE_SECONDS_MAX = 60.0
 class Observer:
     """Reads all counters when it is created, after the set-up, and again at rest after the load.
 
-    Raises LabError if the lab is not at rest after the set-up.
+    ``database_size`` says how to read the size of H2 databases. Raises LabError if the lab is not at rest after the
+    set-up.
     """
 
-    def __init__(self, compose: Compose, bridge: Bridge, prometheus: Prometheus, subject: Subject) -> None:
+    def __init__(
+        self,
+        compose: Compose,
+        bridge: Bridge,
+        prometheus: Prometheus,
+        subject: Subject,
+        database_size: DatabaseSize = "file",
+    ) -> None:
         self._compose = compose
         self._bridge = bridge
         self._prometheus = prometheus
         self._subject = subject
+        self._database_size = database_size
         # An earlier scrape may still contain a flow of the set-up.
         if not counters.await_rest(bridge, prometheus, since=time.time(), seconds_max=REST_BEFORE_SECONDS_MAX):
             raise LabError("The lab is not at rest", "Wait until `scripts/lab status` shows no outstanding flows.")
@@ -39,7 +48,7 @@ class Observer:
         self._before = counters.snapshot(bridge, prometheus, subject)
         self._stage_offsets = stage_rows.offsets(compose, list(self._nodes))
         self._dropped = stage_rows.dropped_rows(prometheus)
-        self._costs = readings.read(compose, prometheus, list(self._nodes))
+        self._costs = readings.read(compose, list(self._nodes), database_size)
 
     @property
     def before(self) -> counts.Snapshot:
@@ -79,4 +88,4 @@ class Observer:
 
     def readings(self) -> tuple[costs.Reading, costs.Reading]:
         """Return the readings from which costs are computed: before the load, and now."""
-        return self._costs, readings.read(self._compose, self._prometheus, list(self._nodes))
+        return self._costs, readings.read(self._compose, list(self._nodes), self._database_size)

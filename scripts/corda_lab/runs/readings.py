@@ -1,36 +1,67 @@
-"""Reads the costs of nodes and database: CPU time of the database, bytes sent, bytes stored."""
+"""Reads the counters behind the costs of nodes and database: bytes over the network, to disk and in the database."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab.compose import Compose
-from corda_lab.steps.costs import Reading
+from corda_lab.runs import databases
+from corda_lab.steps.costs import DATABASE, Reading
+from corda_lab.steps.entry import DatabaseSize
 
 CLOCK_TICKS_PER_SECOND = 100
 """Unit of the times in ``/proc`` (``getconf CLK_TCK``). It is 100 on every Linux that Docker supports."""
 
+# Files of processes that end meanwhile cannot be read. The command itself is one of them.
+WRITTEN_COMMAND = "cat /proc/[0-9]*/io 2>/dev/null"
 
-DATABASE_COMMAND = "cat /proc/[0-9]*/stat"
-
+DATABASE_COMMAND = f"cat /proc/[0-9]*/stat; {WRITTEN_COMMAND}"
 
 NODE_COMMAND = (
-    "cat /proc/net/dev; "
+    f"cat /proc/net/dev; {WRITTEN_COMMAND}; "
     "if [ -f /opt/corda/persistence/persistence.mv.db ]; then wc -c < /opt/corda/persistence/persistence.mv.db; fi"
 )
 
 
-def parse_node(text: str) -> tuple[int | None, int | None]:
-    """Return the bytes sent by all interfaces except loopback, and the size of the H2 file. Each is None if missing."""
+@dataclass(frozen=True)
+class NodeReading:
+    """Bytes that the container of a node has sent, received and written, and the size of its H2 file; None if missing.
+
+    The loopback interface is left out.
+    """
+
     sent: int | None = None
-    database: int | None = None
+    received: int | None = None
+    written: int | None = None
+    file: int | None = None
+
+
+def parse_node(text: str) -> NodeReading:
+    """Parse the output of ``NODE_COMMAND``."""
+    sent = received = file = None
     for line in text.splitlines():
         name, colon, rest = line.partition(":")
         fields = rest.split()
         if colon and len(fields) >= 9 and fields[8].isdecimal():
-            sent = (sent or 0) + (0 if name.strip() == "lo" else int(fields[8]))
+            is_counted = name.strip() != "lo"
+            received = (received or 0) + (int(fields[0]) if is_counted else 0)
+            sent = (sent or 0) + (int(fields[8]) if is_counted else 0)
         elif line.strip().isdecimal():
-            database = int(line)
-    return sent, database
+            file = int(line)
+    return NodeReading(sent, received, parse_written(text), file)
+
+
+def parse_written(text: str) -> int | None:
+    """Return the bytes that all processes of a container have caused to be written to disk; None if unknown.
+
+    ``text`` has the lines of ``/proc/<pid>/io``. A process counts what it changes in the page cache, and what children
+    that it waited for have changed, but not what was deleted before it reached the disk.
+    """
+    written: int | None = None
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name in ("write_bytes", "cancelled_write_bytes") and value.strip().isdecimal():
+            written = (written or 0) + (int(value) if name == "write_bytes" else -int(value))
+    return written
 
 
 def parse_processes(text: str) -> float | None:
@@ -48,21 +79,31 @@ def parse_processes(text: str) -> float | None:
     return ticks / CLOCK_TICKS_PER_SECOND if seen else None
 
 
-def read(compose: Compose, prometheus: Prometheus, nodes: Sequence[str]) -> Reading:
-    """Take a reading now. Nodes that do not answer are left out."""
-    sent: dict[str, int] = {}
-    database: dict[str, int] = {}
+def read(compose: Compose, nodes: Sequence[str], database_size: DatabaseSize) -> Reading:
+    """Take a reading now. What a node does not answer is left out. ``database_size`` matters with H2 only."""
+    seen: dict[str, NodeReading] = {}
     for node in nodes:
         done = compose.run("exec", "-T", node.lower(), "sh", "-c", NODE_COMMAND, check=False)
-        bytes_sent, bytes_stored = parse_node(done.stdout)
-        if bytes_sent is not None:
-            sent[node] = bytes_sent
-        if bytes_stored is not None:
-            database[node] = bytes_stored
+        seen[node] = parse_node(done.stdout)
+    written = {node: one.written for node, one in seen.items()}
     used: float | None = None
     if compose.settings.values.get("DATABASE") == "postgres":
         done = compose.run("exec", "-T", "postgres", "sh", "-c", DATABASE_COMMAND, check=False)
-        used = parse_processes(done.stdout)
-        by_schema = {value.labels.get("schema"): value.value for value in prometheus.latest("pg_schema_size_bytes")}
-        database = {node: int(by_schema[node.lower()]) for node in nodes if node.lower() in by_schema}
-    return Reading(sent, database, used)
+        used, written[DATABASE] = parse_processes(done.stdout), parse_written(done.stdout)
+        stored = databases.stored_in_postgres(compose, nodes)
+    elif database_size == "compacted":
+        stored = databases.compacted(compose, nodes)
+    else:
+        stored = databases.Stored(_known({node: one.file for node, one in seen.items()}), "file")
+    return Reading(
+        sent=_known({node: one.sent for node, one in seen.items()}),
+        received=_known({node: one.received for node, one in seen.items()}),
+        disk_written=_known(written),
+        database=stored.bytes,
+        database_read=stored.read,
+        database_cpu_seconds=used,
+    )
+
+
+def _known(values: dict[str, int | None]) -> dict[str, int]:
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,13 +1,13 @@
 """Builds the entry of a step from its measurements: all values, the warnings, the validity and the verdict."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.stats import intervals, steady
-from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages
+from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
 from corda_lab.steps.by_node import node_values
 from corda_lab.steps.entry import (
     PASSED,
@@ -74,6 +74,8 @@ class Observed:
     """The counters for the costs: before the load, and at rest after it."""
     stage_rows: pl.DataFrame | None = None
     """The stage rows of the nodes; None if there are none."""
+    samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
+    """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
 
 
 @dataclass(frozen=True)
@@ -298,7 +300,16 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     if measured.requests is not seen.requests:
         values = rows.of_whole_run(values, seen.requests)
     resources = resources_entry(seen.metrics, window, seen.machine_use(window))
-    costs_entry = costs.cost_values(values, states, window, seen.metrics, *seen.readings)
+    counted = seen.counted.entry()
+    costs_entry = costs.cost_values(
+        values,
+        states,
+        window,
+        seen.metrics,
+        *seen.readings,
+        transactions=counted.transactions,
+        load_started_at=seen.end.started_at,
+    )
     others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
     arrivals = (
         open_load.open_load_values(seen.requests, seen.drops, window, seen.end, options.users)
@@ -327,7 +338,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         node_latency_ms=stages.node_latency(measured.requests, seen.stage_rows, window),
         resolved=resolutions.summary(seen.requests, seen.end.ended_at),
         stages=seen.stage_values(window),
-        counts=seen.counted.entry(),
+        counts=counted,
         generator=GeneratorEntry(
             cpu_percent_max=generator_cpu_percent(seen.end),
             exit_reason=seen.end.exit_reason,
@@ -335,6 +346,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         ),
         resources=resources.model_copy(update={"others_cpu_cores": others}),
         costs=costs_entry,
+        usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
         calibration=seen.calibration,
         flags=[],
         validity=ValidityEntry(valid=True, reasons=[], machine=[]),

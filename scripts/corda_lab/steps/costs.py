@@ -1,14 +1,14 @@
-"""The cost of one flow: CPU, allocation, network and database, by node.
+"""The cost of one flow: CPU, allocation, collections, network, disk, checkpoints and database, by node.
 
 ``docs/methodology.md`` defines every value.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import polars as pl
 
-from corda_lab.steps.entry import CostsEntry, RequestValues
+from corda_lab.steps.entry import CostsEntry, DatabaseRead, RequestValues, TransactionCheck
 from corda_lab.steps.rows import Window
 
 DATABASE = "PostgreSQL"
@@ -19,12 +19,16 @@ DATABASE = "PostgreSQL"
 class Reading:
     """Counters at one moment: bytes by node, sent to other containers and stored in the database.
 
-    ``database_cpu_seconds`` is the CPU time that PostgreSQL has used; None if the nodes use H2.
+    ``database_cpu_seconds`` is the CPU time that PostgreSQL has used; None if the nodes use H2. ``received`` and
+    ``disk_written`` are bytes, the latter also of ``DATABASE``. ``database_read`` says how ``database`` was read.
     """
 
     sent: Mapping[str, int]
     database: Mapping[str, int]
     database_cpu_seconds: float | None = None
+    received: Mapping[str, int] = field(default_factory=dict)
+    disk_written: Mapping[str, int] = field(default_factory=dict)
+    database_read: DatabaseRead | None = None
 
 
 def counter_rise(metrics: pl.DataFrame, name: str, window: Window, *, label: str | None = None) -> dict[str, float]:
@@ -63,12 +67,16 @@ def cost_values(
     metrics: pl.DataFrame,
     before: Reading,
     after: Reading,
+    *,
+    transactions: Sequence[TransactionCheck] = (),
+    load_started_at: float = 0.0,
 ) -> CostsEntry:
     """The entry ``costs`` of a step.
 
-    CPU and allocation are rates over the measuring window ÷ its throughput. Sent bytes, database bytes and the CPU time
-    of PostgreSQL are differences from before the load to the rest after it, including the warm-up, ÷ all flows that
-    were completed. Bytes per state are known only if every part that had a success defines its states per flow.
+    CPU, allocation and collections are rates over the measuring window ÷ its throughput. Everything else is a
+    difference from before the load (``load_started_at``, unix seconds) to the rest after it, including the warm-up, ÷
+    all flows that were completed. Bytes per state are known only if every part that had a success defines its states
+    per flow; bytes per transaction only if the vaults were searched for the ``transactions``.
     """
     rate = values.throughput_per_second
     done = values.requests.ok + values.requests.expected
@@ -77,14 +85,42 @@ def cost_values(
     cpu = counter_rise(metrics, "node_cpu_seconds_total", window) | counter_rise(
         metrics, "lab_cpu_seconds_total", window, label="job"
     )
-    stored = _differences(before.database, after.database)
+    stored = _differences(before.database, after.database) if before.database_read == after.database_read else {}
     return CostsEntry(
         cpu_seconds_per_flow=_shares(cpu, rate) | _shares(_database_cpu(before, after), done),
         allocated_bytes_per_flow=_shares(counter_rise(metrics, "node_allocated_bytes_total", window), rate),
+        gc_seconds_per_flow=_shares(counter_rise(metrics, "node_gc_seconds_total", window), rate),
         sent_bytes_per_flow=_shares(_differences(before.sent, after.sent), done),
+        received_bytes_per_flow=_shares(_differences(before.received, after.received), done),
+        disk_written_bytes_per_flow=_shares(_differences(before.disk_written, after.disk_written), done),
+        checkpoints_per_flow=_shares(rise_since(metrics, "node_checkpoints_total", load_started_at), done),
         database_bytes_per_flow=_shares(stored, done),
         database_bytes_per_state=_shares(stored, states),
+        database_bytes_per_transaction=_shares(stored, recorded(transactions)),
+        database_read=after.database_read if stored else None,
     )
+
+
+def recorded(transactions: Sequence[TransactionCheck]) -> int:
+    """The transactions that the flows made: the most that any vault received. 0 if no vault was searched."""
+    return max((one.told - one.missing + one.others for one in transactions), default=0)
+
+
+def rise_since(metrics: pl.DataFrame, name: str, started_at: float) -> dict[str, float]:
+    """The increase of a counter by node, from its last scrape before a time (unix seconds) to its last scrape of all.
+
+    A node without a scrape before that time is left out: what it had counted by then is not known.
+    """
+    samples = metrics.filter((pl.col("name") == name) & pl.col("node").is_not_null()).sort("time")
+    first = samples.filter(pl.col("time") <= started_at).group_by("node").agg(pl.col("time").last().alias("first"))
+    rises = (
+        samples.join(first, on="node")
+        .filter(pl.col("time") >= pl.col("first"))
+        .sort("time")
+        .group_by("node")
+        .agg(rise_over_resets(pl.col("value")).alias("rise"))
+    )
+    return {str(node): float(rise) for node, rise in rises.sort("node").iter_rows()}
 
 
 def _database_cpu(before: Reading, after: Reading) -> dict[str, float]:

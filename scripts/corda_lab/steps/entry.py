@@ -73,6 +73,10 @@ class Distribution(Entry):
         return value
 
 
+DatabaseSize = Literal["file", "compacted"]
+"""How the size of an H2 database is read: that of its file, or of a compacted copy of it."""
+
+
 class LoadEntry(Entry):
     """The requested load. Fields that do not apply to its model are None."""
 
@@ -92,6 +96,8 @@ class LoadEntry(Entry):
     rest_seconds: float | None = None
     flows: int | None = None
     flows_after: int | None = None
+    idle_after_seconds: float | None = None
+    database_size: DatabaseSize | None = None
 
     @property
     def is_counted(self) -> bool:
@@ -502,17 +508,64 @@ def slowdown(before: dict[int, float], after: dict[int, float]) -> float | None:
     return sum(after[core] for core in shared) / sum(before[core] for core in shared) if shared else None
 
 
+DatabaseRead = Literal["file", "compacted", "server"]
+"""How the size of a node's database was read: its H2 file, a compacted copy of that file, or PostgreSQL's tables and
+large objects."""
+
+
 class CostsEntry(Entry):
     """The cost of one flow, by node. See ``steps.costs``. Costs that could not be measured are empty."""
 
     cpu_seconds_per_flow: dict[str, float] = {}
     allocated_bytes_per_flow: dict[str, float] = {}
+    gc_seconds_per_flow: dict[str, float] = {}
     sent_bytes_per_flow: dict[str, float] = {}
+    received_bytes_per_flow: dict[str, float] = {}
+    disk_written_bytes_per_flow: dict[str, float] = {}
+    checkpoints_per_flow: dict[str, float] = {}
     database_bytes_per_flow: dict[str, float] = {}
     database_bytes_per_state: dict[str, float] = {}
+    database_bytes_per_transaction: dict[str, float] = {}
+    database_read: DatabaseRead | None = None
+    """None in runs that are older than the field, and if no size was read."""
 
     def of(self, name: str) -> dict[str, float]:
         """The cost with this name, by node."""
+        value: dict[str, float] = getattr(self, name)
+        return value
+
+
+class UsageEntry(Entry):
+    """What nodes and other parts of the lab used in the measuring window, by name. See ``steps.usage``.
+
+    What was not measured is empty.
+    """
+
+    cpu_percent: dict[str, float] = {}
+    """Mean, in % of one core."""
+    cpu_percent_max: dict[str, float] = {}
+    """The highest over one second, in % of one core."""
+    cpu_peaks: dict[str, int] = {}
+    """Separate peaks of the CPU, second by second."""
+    cpu_peaks_of_nodes: int | None = None
+    """Separate peaks of the CPU of all Corda nodes together."""
+    resident_bytes: dict[str, float] = {}
+    """Mean of the memory that the processes have allocated."""
+    resident_max_bytes: dict[str, float] = {}
+    resident_after_bytes: dict[str, float] = {}
+    """The same memory 60 seconds after the end of the load."""
+    heap_floor_bytes: dict[str, float] = {}
+    """The least heap that was left after a collection, in the second half of the window."""
+    heap_used_max_bytes: dict[str, float] = {}
+    gc_percent: dict[str, float] = {}
+    """Share of the time that was spent in garbage collection."""
+    rpc_connections: dict[str, float] = {}
+    """The most connections that were open at the RPC broker of a node."""
+    rpc_queue_depth: dict[str, float] = {}
+    """The most RPC requests that waited in the queue ``rpc.server``."""
+
+    def of(self, name: str) -> dict[str, float]:
+        """The value with this name, by node or part of the lab."""
         value: dict[str, float] = getattr(self, name)
         return value
 
@@ -571,6 +624,8 @@ class StepEntry(RequestValues):
     generator: GeneratorEntry
     resources: ResourcesEntry
     costs: CostsEntry
+    usage: UsageEntry = UsageEntry()
+    """Empty in runs that are older than the field."""
     calibration: CalibrationEntry | None = None
     """None in schemas 5 and 6."""
     flags: list[Reason]

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.stats.intervals import CONFIDENCE
-from corda_lab.steps.entry import LoadEntry
+from corda_lab.steps.entry import DatabaseSize, LoadEntry
 from corda_lab.text.words import listed, plural
 from lab_workload.load import (
     ARRIVALS,
@@ -34,6 +34,7 @@ WORKERS_MAX = 16
 SEED_LIMIT = 2**63 - 1
 """The largest 64-bit integer."""
 SPAWN_SECONDS_MAX = 5
+IDLE_AFTER_SECONDS_MAX = 600
 
 COUNTED_SECONDS_MAX = 3600.0
 """The longest time of a load that ends after a number of flows, unless ``--duration`` gives another."""
@@ -326,6 +327,25 @@ class LoadOptions:
             is_generators=True,
         ),
     ] = SEED_DEFAULT
+    idle_after_seconds: Annotated[
+        float | None,
+        LoadOption(
+            kind=Kind.DURATION,
+            help="Watch the lab at rest for this long after the load; 60s shows whether memory is given back.",
+            at_least=0,
+            at_most=IDLE_AFTER_SECONDS_MAX,
+            stored="idle_after_seconds",
+        ),
+    ] = None
+    database_size: Annotated[
+        DatabaseSize | None,
+        LoadOption(
+            kind=Kind.CHOICE,
+            choices=get_args(DatabaseSize),
+            help="How the size of H2 databases is read: of their files (default), or of compacted copies of them.",
+            stored="database_size",
+        ),
+    ] = None
     overrides: Mapping[str, str] = field(default_factory=dict)
     stopping: Stopping | None = None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from corda_lab.analysis import detection
 from corda_lab.analysis.comparison import parse_share
-from corda_lab.analysis.points import METRICS
+from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
 from corda_lab.knobs import labels
 from corda_lab.lab import lifecycle, lock

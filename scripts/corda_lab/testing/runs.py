@@ -100,12 +100,21 @@ def measured_of(
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
         stage_rows=stage_frame,
+        samples=simulation.samples_frame(end),
     )
     entry = build.build_step(plan, seen)
     use = entry.resources.model_copy(update={"host_busy_percent": 97.3, "host_stolen_percent": 0.0})
     entry = entry.updated(resources=use)
     return files.Measured(
-        entry, frame, metrics, stage_frame, ENVIRONMENT, plan.workload.name, "workload: iou\n", seen.drops
+        entry,
+        frame,
+        metrics,
+        stage_frame,
+        ENVIRONMENT,
+        plan.workload.name,
+        "workload: iou\n",
+        seen.drops,
+        samples=seen.samples,
     )
 
 

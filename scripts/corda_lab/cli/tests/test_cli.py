@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab import __version__
-from corda_lab.analysis.points import METRICS
+from corda_lab.analysis.metrics import COMPARED
 from corda_lab.cli.app import app
 from corda_lab.cli.options import MetricName
 from corda_lab.lab.doctor import free_ports
@@ -246,4 +246,4 @@ def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
 
 
 def test_runs_can_be_compared_by_every_metric() -> None:
-    assert [metric.value for metric in MetricName] == list(METRICS)
+    assert [metric.value for metric in MetricName] == list(COMPARED)

@@ -14,7 +14,7 @@ from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import repeats_interval
 from corda_lab.stats.power import repeats_needed
-from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages
+from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.sweeps.search import Search
@@ -305,6 +305,11 @@ def test_highest_sustained_rate() -> None:
     assert offered == [1, 2, 4, 8, 16, 11.31, 9.512, 10.37, 9.932, 10.37, 9.932, 9.932]
     assert search.outcome is not None
     assert search.outcome.rate == 9.932
+
+
+def test_samples_of_each_second() -> None:
+    percent = [5, 5, 150, 150, 150, 150, 60, 60, 60, 150, 150, 150, 5, 5, 5, 5, 150, 150, 150, 5]
+    assert usage.peaks(percent) == 2
 
 
 def test_how_many_repeats() -> None:

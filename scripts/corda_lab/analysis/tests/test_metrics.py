@@ -1,0 +1,172 @@
+"""The named values of a step, their totals over nodes, and their table in the documentation."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corda_lab.analysis.metrics import COMPARED, METRICS, metric
+from corda_lab.analysis.points import measured_metrics, points
+from corda_lab.analysis.values import shown
+from corda_lab.errors import LabError
+from corda_lab.paths import ROOT
+from corda_lab.results import stored
+from corda_lab.steps.entry import BurstEntry, BurstsEntry, NodeValues, StepEntry, UsageEntry
+from corda_lab.testing.entries import changed
+
+BY_NODE = {"Notary": 10.0, "PartyA": 80.0, "PartyB": 40.0, "PostgreSQL": 70.0, "bridge": 30.0}
+
+
+@pytest.fixture
+def step(stored_run: Callable[..., Path]) -> StepEntry:
+    return stored.read(stored_run()).steps[0]
+
+
+def value(step: StepEntry, name: str) -> float | None:
+    return metric(name).of(step)
+
+
+def test_the_documentation_defines_every_value_in_this_order() -> None:
+    text = (ROOT / "docs" / "methodology.md").read_text(encoding="utf-8")
+    section = text.partition("\n## Values by name\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)`(, by node)? \| .+ \| (.*?) \|$", section, re.MULTILINE)
+    documented = [(name, bool(by_node), unit.strip()) for name, by_node, unit in rows]
+    assert documented == [(one.name, one.by_node is not None, one.unit) for one in METRICS.values()]
+
+
+def test_without_a_node_a_value_is_that_of_all_corda_nodes(step: StepEntry) -> None:
+    changes = {"usage.cpu_percent": BY_NODE, "usage.cpu_percent_max": BY_NODE, "usage.rpc_queue_depth": BY_NODE}
+    seen = changed(step, {**changes, "costs.cpu_seconds_per_flow": BY_NODE})
+    assert value(seen, "cpu_percent") == 130.0
+    assert value(seen, "cpu_seconds_per_flow") == 130.0
+    assert value(seen, "cpu_percent_max") == 80.0
+    assert value(seen, "rpc_queue_depth") == 80.0
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("PartyA", 80.0), ("partya", 80.0), ("notary", 10.0), ("postgresql", 70.0), ("bridge", 30.0), ("PartyJ", None)],
+)
+def test_a_value_of_one_part_of_the_lab_has_its_name(step: StepEntry, name: str, expected: float | None) -> None:
+    assert value(changed(step, {"usage.cpu_percent": BY_NODE}), f"cpu_percent.{name}") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("throughputs", "throughputs: there is no such value"),
+        ("p95.PartyA", "p95.PartyA: p95 has no values by node"),
+        ("cpu_percent.PartA", "cpu_percent.PartA: 'PartA' is no part of the lab"),
+        ("cpu_percent.", "cpu_percent.: '' is no part of the lab"),
+    ],
+)
+def test_names_a_value_that_does_not_exist(name: str, message: str) -> None:
+    with pytest.raises(LabError) as raised:
+        metric(name)
+    assert raised.value.message == message
+
+
+def test_a_step_without_a_value_has_none(step: StepEntry) -> None:
+    bare = step.updated(usage=UsageEntry())
+    names = ("cpu_percent", "cpu_peaks", "resident_after_ratio", "burst_total", "total_seconds", "node_latency_mean")
+    assert {name: value(bare, name) for name in names} == dict.fromkeys(names)
+
+
+def burst(**about: Any) -> BurstEntry:
+    plain: dict[str, Any] = dict.fromkeys(BurstEntry.model_fields, 0)
+    return BurstEntry.model_validate({**plain, "latency_mean_ms": None, "rpc_latency_mean_ms": None, **about})
+
+
+def test_a_value_of_bursts_is_the_mean_over_them(step: StepEntry) -> None:
+    bursts = (
+        burst(ok=10, total_seconds=4.0, last_started_seconds=1.0, throughput_per_second=2.5, latency_mean_ms=900.0),
+        burst(ok=10, total_seconds=2.0, last_started_seconds=0.5, throughput_per_second=5.0, latency_mean_ms=500.0),
+        burst(failed=10, total_seconds=3.0),
+    )
+    plain: dict[str, Any] = dict.fromkeys(BurstsEntry.model_fields, 1)
+    seen = step.updated(bursts=BurstsEntry.model_validate({**plain, "bursts": bursts, "lag_ms": step.latency_ms}))
+    assert value(seen, "burst_total") == pytest.approx(3.0)
+    assert value(seen, "burst_throughput") == pytest.approx(2.5)
+    assert value(seen, "latency_mean") == pytest.approx(700.0), "a burst without an answer has no latency"
+    assert value(seen, "burst_last_started_throughput") == pytest.approx(15.0)
+    assert value(seen, "goodput") == pytest.approx(2.5)
+    assert value(seen, "rpc_latency_mean") is None
+    assert value(step, "latency_mean") == step.latency_ms.mean
+
+
+def test_goodput_of_open_load_is_of_what_was_meant_for_the_window(stored_open_run: Callable[..., Path]) -> None:
+    step = stored.read(stored_open_run()).steps[0]
+    offered = step.latency_intended_ms.count
+    assert value(step, "goodput") == pytest.approx(offered / step.window.seconds)
+    lost = changed(step, {"latency_intended_ms.unanswered": offered // 2})
+    assert value(lost, "goodput") == pytest.approx((offered - offered // 2) / step.window.seconds)
+
+
+def test_goodput_of_closed_load_leaves_out_what_failed_as_expected(step: StepEntry) -> None:
+    seen = changed(step, {"requests.window_ok": 30, "requests.window_expected": 30})
+    assert value(seen, "goodput") == pytest.approx(30 / step.window.seconds)
+
+
+def test_the_flows_that_wait_follow_from_their_rate_and_the_time_of_their_stage(step: StepEntry) -> None:
+    (table,) = step.stages.flows
+    (wait,) = (line.mean_ms for line in table.stages if line.stage == "wait")
+    assert wait is not None
+    assert value(step, "flows_waiting_stage") == pytest.approx(step.throughput_per_second * wait / 1000)
+    assert value(changed(step, {"stages.reason": "none", "stages.flows": []}), "flows_waiting_stage") is None
+
+
+def test_memory_after_the_load_is_compared_with_its_highest(step: StepEntry) -> None:
+    after, highest = {"PartyA": 600.0, "PartyB": 100.0}, {"PartyA": 800.0, "PartyB": 200.0, "Notary": 900.0}
+    seen = changed(step, {"usage.resident_after_bytes": after, "usage.resident_max_bytes": highest})
+    assert value(seen, "resident_after_ratio") == pytest.approx(0.7)
+    assert value(seen, "resident_after_ratio.PartyA") == pytest.approx(0.75)
+    assert value(seen, "resident_max_bytes") == 900.0
+
+
+@pytest.mark.parametrize(("read", "expected"), [("compacted", 120.0), ("server", 120.0), ("file", None), (None, None)])
+def test_the_file_of_a_database_that_was_not_compacted_says_nothing(
+    step: StepEntry, read: str | None, expected: float | None
+) -> None:
+    stored_bytes = {"PartyA": 80.0, "PartyB": 40.0}
+    seen = changed(step, {"costs.database_bytes_per_flow": stored_bytes, "costs.database_read": read})
+    assert value(seen, "database_bytes_per_flow") == expected
+
+
+def test_the_throughput_of_a_node_is_that_of_the_flows_it_started(step: StepEntry) -> None:
+    assert value(step, "throughput.PartyA") == step.throughput_per_second
+    assert value(step, "throughput.PartyB") is None
+    several = (
+        NodeValues(node="PartyA", throughput_per_second=4.0, latency_ms=step.latency_ms),
+        NodeValues(node="PartyB", throughput_per_second=3.0, latency_ms=step.latency_ms),
+    )
+    assert value(step.updated(by_node=several), "throughput.PartyB") == 3.0
+
+
+def test_points_have_the_values_that_their_steps_have(stored_run: Callable[..., Path]) -> None:
+    run = stored.read(stored_run())
+    names = measured_metrics(points(run))
+    assert {"throughput", "latency_mean", "cpu_percent", "flows_in_flight"} <= set(names)
+    assert not {"states", "burst_total", "total_seconds"} & set(names)
+    assert set(COMPARED) < METRICS.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "text"),
+    [
+        ("throughput", 12.3, "12.30 flows/s"),
+        ("latency_mean", 45.6, "45.6 ms"),
+        ("burst_total", 14.34, "14.3 s"),
+        ("cpu_percent.PartyA", 141.0, "141 %"),
+        ("resident_bytes", 946.4 * 1024**2, "946 MiB"),
+        ("cpu_peaks", 4.0, "4"),
+        ("resident_after_ratio", 0.987, "0.987"),
+        ("checkpoints_per_flow", None, "–"),
+        ("sent_bytes_per_flow", None, "–"),
+        ("total_seconds", None, "–"),
+        ("throughput", None, "– flows/s"),
+    ],
+)
+def test_a_value_is_written_with_its_unit(name: str, number: float | None, text: str) -> None:
+    assert shown(number, name) == text

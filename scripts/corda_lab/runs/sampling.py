@@ -1,0 +1,105 @@
+"""Samples the CPU time, memory and disk writes of the lab's containers every second, from before a load to after it.
+
+The kernel's control groups are read on this machine: files of a few lines for each container, without Docker. If the
+engine runs in a virtual machine or on another host, they are not visible here, and there are no samples.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import polars as pl
+
+from corda_lab.host import control_groups
+from corda_lab.host.control_groups import Meter
+from corda_lab.lab.compose import Compose
+from corda_lab.steps.costs import DATABASE
+from corda_lab.steps.usage import SAMPLES_SCHEMA
+
+SAMPLE_SECONDS = 1.0
+SAMPLES_MAX = 200_000
+"""Most rows of a load: twelve containers over more than four hours. After that, no more samples are taken."""
+
+THREAD = "sampler"
+
+Row = tuple[str, float, float, int, int | None]
+"""The values of ``SAMPLES_SCHEMA``."""
+
+
+class Sampler:
+    """Takes a sample of every watched container each second, in a thread of its own, once it has been started."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+        self._done = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, watched: Mapping[str, Sequence[Meter]]) -> None:
+        """Begin to sample. ``watched`` has the meters of each part of the lab; their values are added up."""
+        self._thread = threading.Thread(target=self._run, args=(watched,), name=THREAD, daemon=True)
+        self._thread.start()
+
+    def wait_until(self, moment: float) -> None:
+        """Go on sampling until a time (unix seconds)."""
+        self._done.wait(max(0.0, moment - time.time()))
+
+    def stop(self) -> None:
+        """End the sampling."""
+        self._done.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def samples(self) -> pl.DataFrame:
+        """Return all samples taken so far, with the columns of ``SAMPLES_SCHEMA``."""
+        return pl.DataFrame(list(self._rows), schema=SAMPLES_SCHEMA, orient="row")
+
+    def _run(self, watched: Mapping[str, Sequence[Meter]]) -> None:
+        due = time.monotonic()
+        while not self._done.is_set() and len(self._rows) < SAMPLES_MAX:
+            self._rows += list(read(watched))
+            # A round that was missed, because the machine was busy, is not made up for.
+            due = max(due + SAMPLE_SECONDS, time.monotonic())
+            self._done.wait(due - time.monotonic())
+
+
+def read(watched: Mapping[str, Sequence[Meter]]) -> Iterator[Row]:
+    """Yield a row for each part of the lab now, all with the same time. Parts that have ended are left out."""
+    now = time.time()
+    for name, meters in watched.items():
+        try:
+            used = [meter.read() for meter in meters]
+            written = [meter.disk_written() for meter in meters]
+        except (OSError, ValueError):
+            continue
+        known = [each for each in written if each is not None]
+        disk = sum(known) if len(known) == len(written) else None
+        yield name, now, sum(cpu for cpu, _ in used), sum(memory for _, memory in used), disk
+
+
+@contextmanager
+def sampling() -> Iterator[Sampler]:
+    """Yield a sampler that ends with the block. It takes no samples before it is started."""
+    sampler = Sampler()
+    try:
+        yield sampler
+    finally:
+        sampler.stop()
+
+
+def watched(compose: Compose, generators: Sequence[str]) -> dict[str, list[Meter]]:
+    """Return the meters of the nodes, PostgreSQL, the bridge, the load generator and Prometheus.
+
+    ``generators`` are the names of the load containers. What is not visible on this machine is left out.
+    """
+    names = {node.lower(): node for node in compose.settings.nodes} | {
+        "postgres": DATABASE,
+        "bridge": "bridge",
+        "prometheus": "prometheus",
+    }
+    containers = {one.container: names[one.name] for one in compose.services() if one.name in names}
+    containers |= dict.fromkeys(generators, "locust")
+    found: dict[str, list[Meter]] = {}
+    for container, meter in control_groups.meters_by_name(list(containers)).items():
+        found.setdefault(containers[container], []).append(meter)
+    return found
