@@ -2,8 +2,9 @@
 
 from typing import Literal, get_args
 
-Arrivals = Literal["closed", "constant", "poisson"]
-"""When requests start. closed: after the user's previous one has ended. constant, poisson: open load, on a schedule."""
+Arrivals = Literal["closed", "constant", "poisson", "burst"]
+"""When requests start. closed: after the user's previous one has ended. constant, poisson: open load, on a schedule.
+burst: all within a short time, after a rest."""
 ARRIVALS: tuple[Arrivals, ...] = get_args(Arrivals)
 
 Recording = Literal["rows", "none"]

@@ -37,6 +37,10 @@ def notes(run: StoredRun) -> list[Note]:
     found = []
     if run.sweep.quick:
         found.append(Note("warning", quick_words(run.sweep)))
+    found += [
+        Note("warning", ended(f"{one.label} was left out, because this machine cannot have it: {one.reason}"))
+        for one in run.sweep.left_out
+    ]
     kinds: dict[Kind, Callable[[StepEntry], Sequence[Reason]]] = {
         "failed": failures,
         "invalid": lambda step: step.validity.reasons,

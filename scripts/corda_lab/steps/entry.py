@@ -76,7 +76,7 @@ class Distribution(Entry):
 class LoadEntry(Entry):
     """The requested load. Fields that do not apply to its model are None."""
 
-    model: Literal["open", "closed"]
+    model: Literal["open", "closed", "burst"]
     arrivals: Literal["constant", "poisson"] | None
     rate_per_second: float | None
     late_max_seconds: float | None

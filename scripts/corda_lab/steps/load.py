@@ -26,12 +26,14 @@ SEED_LIMIT = 2**63 - 1
 """The largest 64-bit integer."""
 SPAWN_SECONDS_MAX = 5
 
-LoadModel = Literal["open", "closed"]
-"""Open load: requests start at intended times. Closed load: a request starts when its user is free."""
+LoadModel = Literal["open", "closed", "burst"]
+"""Open load: requests start at intended times. Closed load: a request starts when its user is free. Burst: all requests
+start within a short time."""
 
 _MODEL_REMEDIES: Mapping[LoadModel, str] = {
     "open": "Add --arrivals constant or --arrivals poisson.",
     "closed": "Leave it out: --rate says how often requests start.",
+    "burst": "Add --arrivals burst.",
 }
 
 
@@ -139,7 +141,7 @@ class LoadOptions:
             choices=ARRIVALS,
             help="When requests start. closed: users wait for answers. constant, poisson: open load at --rate.",
             is_generators=True,
-            label=lambda arrivals: "closed load" if arrivals == "closed" else f"{arrivals} arrivals",
+            label=lambda arrivals: {"closed": "closed load", "burst": "bursts"}.get(arrivals, f"{arrivals} arrivals"),
         ),
     ] = "closed"
     rate: Annotated[
@@ -180,6 +182,40 @@ class LoadOptions:
             is_generators=True,
         ),
     ] = 0.0
+    within_seconds: Annotated[
+        float | None,
+        LoadOption(
+            kind=Kind.DURATION,
+            help="Burst: the time within which its requests start.",
+            default=1.0,
+            at_least=0,
+            model="burst",
+        ),
+    ] = None
+    pool: Annotated[
+        int | None,
+        LoadOption(
+            kind=Kind.COUNT, help="Burst: maximum number of requests in flight.", at_least=1, at_most=USERS_MAX, model="burst"
+        ),
+    ] = None
+    rest_seconds: Annotated[
+        float | None,
+        LoadOption(
+            kind=Kind.DURATION, help="Burst: shortest time between two bursts.", default=5.0, at_least=0, model="burst"
+        ),
+    ] = None
+    bursts: Annotated[
+        int | None,
+        LoadOption(kind=Kind.COUNT, help="Number of bursts.", default=1, at_least=1, model="burst", is_swept=False),
+    ] = None
+    flows: Annotated[
+        int | None,
+        LoadOption(kind=Kind.COUNT, help="Flows to measure; then the load ends.", at_least=1, is_swept=False),
+    ] = None
+    flows_after: Annotated[
+        int | None,
+        LoadOption(kind=Kind.COUNT, help="Flows before those that are measured.", at_least=0, is_swept=False),
+    ] = None
     workers: Annotated[
         int | None,
         LoadOption(
@@ -221,11 +257,13 @@ class LoadOptions:
     @property
     def is_open(self) -> bool:
         """Whether this is open load, in which requests start at intended times."""
-        return self.arrivals != "closed"
+        return self.arrivals not in ("closed", "burst")
 
     @property
     def model(self) -> LoadModel:
-        """The model of load: open or closed."""
+        """The model of load: open, closed or burst."""
+        if self.arrivals == "burst":
+            return "burst"
         return "open" if self.is_open else "closed"
 
     @property
@@ -252,7 +290,7 @@ class LoadOptions:
         """Return the load as stored in ``steps.json`` and ``run.json``. Options of the other model are None."""
         return LoadEntry(
             model=self.model,
-            arrivals=None if self.arrivals == "closed" else self.arrivals,
+            arrivals=None if self.arrivals in ("closed", "burst") else self.arrivals,
             spawn_per_second=None if self.is_open else self.spawn_per_second,
             overrides=dict(self.overrides),
             **{option.stored: option.value(self) for option in LOAD_OPTIONS.values() if option.stored},
