@@ -35,11 +35,14 @@ METRIC_NAMES = tuple(dict.fromkeys([*(panel.series for panel in charts_over_time
 def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
     """The tiles at the top of the report: name, value, unit, detail and state."""
     valid = sum(step.validity.valid for step in run.steps)
-    agree = sum(step.counts.agree for step in run.steps)
-    failed = sum(step.requests.failed for step in run.steps)
-    unknown = sum(step.requests.unknown for step in run.steps)
-    total = sum(step.requests.total for step in run.steps)
     count = len(run.steps)
+    # What failed in a step that broke is its result.
+    passed = [step for step in run.steps if step.outcome == "passed"]
+    agree = sum(step.counts.agree for step in passed)
+    failed = sum(step.requests.failed for step in passed)
+    unknown = sum(step.requests.unknown for step in passed)
+    total = sum(step.requests.total for step in passed)
+    broke = count - len(passed)
 
     def tile(name: str, value: str, unit: str, detail: str, state: str = "") -> dict[str, str]:
         return {"name": name, "value": value, "unit": unit, "detail": detail, "state": state}
@@ -51,7 +54,7 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
             "valid steps",
             f"{valid} / {count}",
             "",
-            "invalid steps are in no mean",
+            "invalid steps are in no mean" + (f"; {broke} broke, which is a result" if broke else ""),
             "good" if valid == count else "warning",
         ),
         tile(
@@ -63,10 +66,10 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
         ),
         tile(
             "four counts",
-            f"{agree} / {count}",
+            f"{agree} / {len(passed)}",
             "agree",
             "steps without lost flows",
-            "good" if agree == count else "bad",
+            "good" if agree == len(passed) else "bad",
         ),
     ]
 
@@ -118,10 +121,11 @@ def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict
                 for name in metrics
             ],
             "valid": len(point.valid),
+            "broke": len(point.broken),
             "total": len(point.steps),
             "unsteady": len(point.valid) - len(point.steady),
-            "failed": sum(step.requests.failed for step in point.steps),
-            "unknown": sum(step.requests.unknown for step in point.steps),
+            "failed": sum(step.requests.failed for step in point.steps if step.outcome == "passed"),
+            "unknown": sum(step.requests.unknown for step in point.steps if step.outcome == "passed"),
             "steps": [step.index for step in point.steps],
             "holds": holds(point),
         }
@@ -143,6 +147,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
     found = []
     for step in sorted(run.steps, key=lambda step: int(step.index)):
         latency, warm_up, law = step.judged_latency, step.warm_up, step.littles_law
+        has_values = step.outcome == "passed"
         found.append(
             {
                 "step": step,
@@ -155,8 +160,10 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "warm_up": f"{warm_up.cut_seconds:.0f} s" + ("" if warm_up.found else " (no end found)"),
                 "seconds": f"{step.window.seconds:.0f} s",
                 "precision": precision_words(step.precision),
-                "throughput": per_second(step.throughput_per_second),
-                "latencies": [milliseconds(latency.quantile(name)) for name in ("p50", "p95", "p99")],
+                "throughput": per_second(step.throughput_per_second if has_values else None),
+                "latencies": [
+                    milliseconds(latency.quantile(name) if has_values else None) for name in ("p50", "p95", "p99")
+                ],
                 "errors": grouped_errors([*step.failures, *step.unknown_outcomes]),
                 "is_valid": step.validity.valid,
                 "held": step.thresholds.passed,
@@ -179,10 +186,11 @@ def run_command(run: StoredRun, step: StepEntry) -> str:
 
 
 def reasons_of(step: StepEntry) -> list[tuple[str, str]]:
-    """Why a step failed, is invalid or misses a threshold: (title, sentence), each reason once."""
+    """Why a step broke, failed, is invalid or misses a threshold: (title, sentence), each reason once."""
     invalid, broken = step.validity.reasons, step.thresholds.reasons
     missed = "Threshold" if step.phase == "measure" else "Not sustained"
     return [
+        *([("Broke", step.broke)] if step.broke else []),
         *(("Failed", str(reason)) for reason in step.verdict.reasons),
         *(("Invalid", str(reason)) for reason in invalid if reason not in step.verdict.reasons),
         *((missed, str(reason)) for reason in broken if reason not in invalid),
@@ -280,6 +288,8 @@ def badge(run: StoredRun) -> tuple[str, str]:
     warned = sum(bool(step.flags) for step in valid)
     words = "every step is valid" if len(valid) == count else f"{len(valid)} of {plural(count, 'step')} are valid"
     is_good = len(valid) == count and not warned
+    broke = sum(step.outcome == "broke" for step in run.steps)
+    words += f", {broke} of them broke" if broke else ""
     return "good" if is_good else "warning", words + (f", {warned} with warnings" if warned else "")
 
 

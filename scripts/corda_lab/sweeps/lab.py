@@ -47,6 +47,13 @@ class Lab:
         """Make the next step start the lab again."""
         self._key = None
 
+    def environment_of(self, step: PlannedStep) -> tuple[Settings, Environment]:
+        """Return the settings and the environment of the lab of a step, even if its start failed. Raises LabError."""
+        wanted = plan.settings_of(step.variables, self.settings)
+        if self._environment is not None and self._key == step.lab_key(self._fresh):
+            return wanted, self._environment
+        return wanted, read_environment(shape.of_running(wanted))
+
     def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
         """Make sure that a lab with the shape of a step is running. Returns its settings and environment.
 
