@@ -25,6 +25,10 @@ LATE_MAX_SECONDS_LIMIT = 60.0
 LATE_SECONDS = 0.010
 """A request of open load is late if it starts more than this after its intended time."""
 
+BURSTS_MAX = 1000
+FLOWS_MAX = 100_000
+"""Maximum number of flows after which a load ends."""
+
 SAME_FAILURE_REQUESTS_MIN = 20
 """A run ends early if all requests have failed in the same way, among them the first this many of each process."""
 SAME_FAILURE_SECONDS_MIN = 10.0

@@ -7,14 +7,14 @@ import polars as pl
 
 from corda_lab.analysis import conclusions, notes, saturation, values, wording
 from corda_lab.analysis.conclusions import Conclusion
-from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
+from corda_lab.analysis.points import METRICS, STEP, Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts
 from corda_lab.report.plan_facts import ends, plan_facts
-from corda_lab.results.manifest import Environment, MeasuredLink
+from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
@@ -181,8 +181,16 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
 
 def run_command(run: StoredRun, step: StepEntry) -> str:
     """The command that runs the load of a step again, on nodes that are as warm as they were."""
-    is_conditioned = run.sweep.condition is not None and step.warm_up.seconds_max > 0
+    shows_warming = step.warm_up.seconds_max == 0 and is_timed(run, step)
+    is_conditioned = run.sweep.condition is not None and not shows_warming
     return commands.run(step) + (" --condition" if is_conditioned else "")
+
+
+def is_timed(run: StoredRun, step: StepEntry) -> bool:
+    """Whether a step was to be measured by time, and not by a number of bursts or flows."""
+    own = run.sweep.own_spans.get(str(step.point.get(STEP)))
+    planned = own.measure if own is not None and own.measure is not None else run.sweep.measure
+    return planned is None or isinstance(planned, MeasureSpan)
 
 
 def reasons_of(step: StepEntry) -> list[tuple[str, str]]:

@@ -12,6 +12,8 @@ from corda_lab.steps.entry import LoadEntry
 from corda_lab.text.words import listed, plural
 from lab_workload.load import (
     ARRIVALS,
+    BURSTS_MAX,
+    FLOWS_MAX,
     LATE_MAX_SECONDS_DEFAULT,
     LATE_MAX_SECONDS_LIMIT,
     PACING_SECONDS_MAX,
@@ -183,38 +185,55 @@ class LoadOptions:
         ),
     ] = 0.0
     within_seconds: Annotated[
-        float | None,
-        LoadOption(
-            kind=Kind.DURATION,
-            help="Burst: the time within which its requests start.",
-            default=1.0,
-            at_least=0,
-            model="burst",
-        ),
-    ] = None
+        float,
+        LoadOption(kind=Kind.DURATION, help="Burst: the time over which its requests start.", above=0, model="burst"),
+    ] = 1.0
     pool: Annotated[
         int | None,
         LoadOption(
-            kind=Kind.COUNT, help="Burst: maximum number of requests in flight.", at_least=1, at_most=USERS_MAX, model="burst"
-        ),
-    ] = None
-    rest_seconds: Annotated[
-        float | None,
-        LoadOption(
-            kind=Kind.DURATION, help="Burst: shortest time between two bursts.", default=5.0, at_least=0, model="burst"
+            kind=Kind.COUNT,
+            help="Burst: maximum number of requests in flight. Default: all of them.",
+            at_least=1,
+            model="burst",
+            label=lambda pool: f"pool of {pool}",
         ),
     ] = None
     bursts: Annotated[
-        int | None,
-        LoadOption(kind=Kind.COUNT, help="Number of bursts.", default=1, at_least=1, model="burst", is_swept=False),
-    ] = None
+        int,
+        LoadOption(
+            kind=Kind.COUNT,
+            help="Burst: number of bursts, after which the load ends.",
+            at_least=1,
+            at_most=BURSTS_MAX,
+            model="burst",
+            is_swept=False,
+        ),
+    ] = 1
+    rest_seconds: Annotated[
+        float,
+        LoadOption(kind=Kind.DURATION, help="Burst: shortest pause between two bursts.", at_least=0, model="burst"),
+    ] = 5.0
     flows: Annotated[
         int | None,
-        LoadOption(kind=Kind.COUNT, help="Flows to measure; then the load ends.", at_least=1, is_swept=False),
+        LoadOption(
+            kind=Kind.COUNT,
+            help="Closed load: the number of flows that are measured, after which the load ends.",
+            at_least=1,
+            at_most=FLOWS_MAX,
+            model="closed",
+            is_swept=False,
+        ),
     ] = None
     flows_after: Annotated[
         int | None,
-        LoadOption(kind=Kind.COUNT, help="Flows before those that are measured.", at_least=0, is_swept=False),
+        LoadOption(
+            kind=Kind.COUNT,
+            help="With --flows: so many flows come first and are not measured. Default: 0.",
+            at_least=0,
+            at_most=FLOWS_MAX,
+            model="closed",
+            is_swept=False,
+        ),
     ] = None
     workers: Annotated[
         int | None,
@@ -265,6 +284,11 @@ class LoadOptions:
         if self.arrivals == "burst":
             return "burst"
         return "open" if self.is_open else "closed"
+
+    @property
+    def places(self) -> int:
+        """The maximum number of requests in flight."""
+        return self.users if self.model != "burst" or self.pool is None else min(self.pool, self.users)
 
     @property
     def total_seconds(self) -> int:

@@ -76,8 +76,8 @@ def problem(detail: Any, source: Source) -> Problem:
         text = f"must be none or have the fields load, set and for, but is {detail['input']!r}"
         return source.problem(location, text)
     if detail["type"] == "extra_forbidden" and location[-2:-1] == ("measure",) and location[-1] in MEASURE_NAMES:
-        form = next(name for name, tag in zip(("min and max", "bursts", "flows"), MEASURE_TAGS, strict=True)
-                    if tag in detail["loc"])
+        forms = zip(("min and max", "bursts", "flows"), MEASURE_TAGS, strict=True)
+        form = next(name for name, tag in forms if tag in detail["loc"])
         return source.problem(location, f"does not go with {form}; {MEASURE_FORMS}")
     return field_problem({**detail, "loc": location}, source, _known_fields(location[:-1]))
 
@@ -401,7 +401,7 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
     flags: list[tuple[Location, bool | None]] = [((), fields.may_break)]
     flags += [(("steps", index), step.may_break) for index, step in enumerate(fields.steps or ())]
     problems += [
-        source.problem((*where, "may_break"), "must not be set for a search: a rate that breaks a node is not sustained")
+        source.problem((*where, "may_break"), "must not be set for a search: a rate that ends a node is not sustained")
         for where, may_break in flags
         if may_break
     ]

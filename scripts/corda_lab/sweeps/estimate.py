@@ -18,8 +18,9 @@ SHAPE_OVERHEAD_SECONDS = 25
 """Measured duration of stopping the previous lab and checking the images."""
 
 FLOWS_PER_SECOND = 8.0
-"""The throughput that is assumed for a step that ends by count: about that of IOUs on two cores. Flows that fetch a long
-history take many times as long, so the estimate of such a step is a lower bound."""
+"""The throughput that is assumed for a step that ends by count: about that of IOUs on two cores.
+
+Flows that fetch a long history take many times as long, so the estimate of such a step is a lower bound."""
 USERS_AT_HALF = 3.0
 """The number of users with whom half of that throughput is assumed."""
 
@@ -75,7 +76,7 @@ def counted_seconds(step: PlannedStep) -> float:
     if step.flows is not None:
         return (step.flows + step.flows_after) / flows_per_second(options.users)
     rest = option_seconds(options, "rest")
-    burst = option_seconds(options, "within") + options.users / flows_per_second(options.pool or options.users)
+    burst = option_seconds(options, "within") + options.users / flows_per_second(options.places)
     return (step.bursts or 1) * (burst + rest)
 
 

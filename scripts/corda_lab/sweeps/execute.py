@@ -206,7 +206,9 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
             ui.warn(f"step {step.key} is skipped for now; `scripts/lab sweep --resume` tries it again")
 
 
-def _search_all(runner: Runner, sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOutcome] | None:
+def _search_all(
+    runner: Runner, sweep: SweepFile, kept: store.Unfinished
+) -> dict[str, SearchOutcome] | None:
     """Search every point. Returns the outcomes by label; None if a search could not continue."""
     found = {}
     for number, point in enumerate(plan.without(plan.points_of(sweep), kept.plan.left_out)):

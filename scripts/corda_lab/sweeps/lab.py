@@ -12,7 +12,6 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import leftovers
 from corda_lab.runs.preflight import OUTSTANDING_MAX, OUTSTANDING_PER_CORE
-from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.plan import PlannedStep
@@ -97,12 +96,7 @@ def admitting(sweep: SweepFile, settings: Settings) -> Settings:
     steps = [plan.step_of(sweep, point, 1, 1) for point in plan.points_of(sweep)]
     conditioning = [step.conditioning() for step in steps]
     loads = [*(step.options("x") for step in steps), *(one.options for one in conditioning if one)]
-    users = max((in_flight_max(load) for load in loads if load.model != "open"), default=0)
+    users = max((load.places for load in loads if not load.is_open), default=0)
     limit = settings[OUTSTANDING_MAX]
     admitted = int(limit) if limit.isdecimal() else OUTSTANDING_PER_CORE * (machine.cores() or 1)
     return settings if users <= admitted else settings.with_values({OUTSTANDING_MAX: str(users)})
-
-
-def in_flight_max(load: LoadOptions) -> int:
-    """Return the highest number of requests that a closed load or a burst has in flight."""
-    return min(load.users, load.pool or load.users)

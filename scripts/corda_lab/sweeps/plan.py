@@ -595,7 +595,8 @@ def _impossible(point: SweepPoint, settings: Settings) -> str:
         parties = workload.requires.parties if workload.requires else None
         lacking = possible.lacking(wanted)
         if parties and wanted.party_count < parties:
-            lacking.append(f"the workload {workload.name} needs {parties} parties, and the shape has {wanted.party_count}")
+            has = f"the shape has {wanted.party_count}"
+            lacking.append(f"the workload {workload.name} needs {parties} parties, and {has}")
     except LabError:
         # A mistake, which is told with the others.
         return ""

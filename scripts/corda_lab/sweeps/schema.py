@@ -23,7 +23,7 @@ from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.text.durations import parse_duration
-from lab_workload.load import RATE_MAX
+from lab_workload.load import BURSTS_MAX, FLOWS_MAX, RATE_MAX
 from lab_workload.schema import Fields, Text
 
 STEPS_MAX = 1000
@@ -31,8 +31,6 @@ RETRIES_MAX = 10
 REPEATS_MAX = 100
 VALUES_MAX = 100
 SEARCH_STEPS_MAX = 40
-BURSTS_MAX = 1000
-FLOWS_MAX = 1_000_000
 QUICK_REPEATS_MIN = 3
 """The fewest repeats of a short form. With fewer, no comparison decides anything."""
 
@@ -180,7 +178,7 @@ class BurstsFields(Fields):
 
 
 class FlowsFields(Fields):
-    """A step that ends after some flows. The first ``after`` flows count for nothing; the next ``flows`` are measured."""
+    """A step that ends after some flows. The first ``after`` count for nothing; the next ``flows`` are measured."""
 
     flows: Annotated[int, Field(ge=1, le=FLOWS_MAX)]
     after: Annotated[int, Field(ge=0, le=FLOWS_MAX)] = 0

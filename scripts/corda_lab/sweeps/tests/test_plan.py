@@ -346,7 +346,7 @@ def test_closed_load_with_its_own_arguments_conditions_the_nodes_for_bursts(tmp_
     before = steps_of(written(tmp_path, BURSTS), settings)[0].conditioning()
     assert before is not None
     options = before.options
-    assert (options.users, options.arrivals, options.bursts, options.within_seconds) == (20, "closed", None, None)
+    assert (options.users, options.arrivals, options.bursts, options.within_seconds) == (20, "closed", 1, 1)
     assert options.overrides == {"iouValue": "3"}
     assert (before.seconds_min, before.seconds_max, before.until_steady.total_seconds) == (120, 120, 120)
 
