@@ -206,9 +206,7 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
             ui.warn(f"step {step.key} is skipped for now; `scripts/lab sweep --resume` tries it again")
 
 
-def _search_all(
-    runner: Runner, sweep: SweepFile, kept: store.Unfinished
-) -> dict[str, SearchOutcome] | None:
+def _search_all(runner: Runner, sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOutcome] | None:
     """Search every point. Returns the outcomes by label; None if a search could not continue."""
     found = {}
     for number, point in enumerate(plan.without(plan.points_of(sweep), kept.plan.left_out)):
@@ -225,7 +223,9 @@ def finish(
 ) -> Path:
     """Store the complete steps as a run with a report, and return its folder."""
     with ui.phase("Storing the run and its report"):
-        return kept.finish(sweep_manifest(sweep, search, kept.plan.left_out), dict(ui.phase_times.seconds), grafana=link)
+        return kept.finish(
+            sweep_manifest(sweep, search, kept.plan.left_out), dict(ui.phase_times.seconds), grafana=link
+        )
 
 
 def problems_of(run: StoredRun) -> list[str]:

@@ -171,9 +171,7 @@ def test_a_step_that_ends_a_node_is_a_result_and_the_next_one_gets_a_new_lab(
     assert len(loads.seen) == 5
 
 
-def test_the_report_shows_the_point_that_broke(
-    tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_report_shows_the_point_that_broke(tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
     text = BREAKING.replace("may_break: true", "repeats: 2")
     kept, sweep = begin(tmp_path, text.replace("users: 2}", "users: 2}, may_break: true"))
     runner = runner_of(kept, sweep)

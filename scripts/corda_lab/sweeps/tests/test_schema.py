@@ -261,9 +261,9 @@ steps:
   - {name: burst}
   - {name: closed, load: {arrivals: closed}, measure: {bursts: 2}}
 """
+    remedy = "set another load, such as condition: {load: {arrivals: closed, users: 8}}, or none"
     assert read(tmp_path, HEAD + text) == [
-        "own.yaml:1: condition: bursts do not condition nodes; set another load, such as "
-        "condition: {load: {arrivals: closed, users: 8}}, or none",
+        f"own.yaml:1: condition: bursts do not condition nodes; {remedy}",
         "own.yaml:4: measure: must be {bursts: N}, because load.arrivals is burst",
         "own.yaml:7: steps[1].measure.bursts: needs load.arrivals: burst",
     ]
