@@ -16,12 +16,8 @@ from corda_lab.stats import intervals
 from corda_lab.stats.intervals import Interval
 from corda_lab.steps.entry import ParameterValue, StepEntry
 from corda_lab.steps.open_load import arrival_problems
-from corda_lab.steps.parameters import value_words
+from corda_lab.steps.parameters import AT, STEP, value_words
 
-AT = "at"
-"""The number of a named step, as the parameter on the x axis."""
-STEP = "step"
-"""The name of a named step, as a parameter."""
 RATE = "load.rate"
 """The parameter that a search for the highest rate varies."""
 

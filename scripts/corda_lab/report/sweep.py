@@ -7,7 +7,7 @@ import polars as pl
 
 from corda_lab.analysis import conclusions, notes, saturation, values, wording
 from corda_lab.analysis.conclusions import Conclusion
-from corda_lab.analysis.points import METRICS, STEP, Point, holds, known_metrics, points, searched
+from corda_lab.analysis.points import METRICS, Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands
@@ -18,6 +18,7 @@ from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
+from corda_lab.steps.parameters import STEP
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     count_words,

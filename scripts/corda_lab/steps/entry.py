@@ -81,7 +81,7 @@ class LoadEntry(Entry):
     """The requested load. Fields that do not apply to its model are None."""
 
     model: Literal["open", "closed", "burst"]
-    arrivals: Literal["constant", "poisson"] | None
+    arrivals: Literal["constant", "poisson", "burst"] | None
     rate_per_second: float | None
     late_max_seconds: float | None
     users: int

@@ -314,7 +314,7 @@ class LoadOptions:
         """Return the load as stored in ``steps.json`` and ``run.json``. Options of the other model are None."""
         return LoadEntry(
             model=self.model,
-            arrivals=None if self.arrivals in ("closed", "burst") else self.arrivals,
+            arrivals=None if self.arrivals == "closed" else self.arrivals,
             spawn_per_second=None if self.is_open else self.spawn_per_second,
             overrides=dict(self.overrides),
             **{option.stored: option.value(self) for option in LOAD_OPTIONS.values() if option.stored},

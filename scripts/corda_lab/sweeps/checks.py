@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from corda_lab.steps.conditioning import SECONDS_LEAST
+from corda_lab.steps.parameters import AT
 from corda_lab.sweeps.schema import (
     CONDITION_TAGS,
     MEASURE_TAGS,
@@ -85,9 +86,6 @@ def problem(detail: Any, source: Source) -> Problem:
 MEASURE_NAMES = tuple(name for model in (MeasureFields, BurstsFields, FlowsFields) for name in model.model_fields)
 MEASURE_FORMS = "measure has either min and max, or bursts, or flows and after"
 
-
-AT = "at"
-"""The number of a named step, as a parameter: of its points, and of the x axis."""
 
 _VARIED: Mapping[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
 

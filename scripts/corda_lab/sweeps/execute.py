@@ -27,9 +27,9 @@ from corda_lab.results.manifest import (
 )
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.parameters import AT
 from corda_lab.steps.reasons import sentences
 from corda_lab.sweeps import plan, store
-from corda_lab.sweeps.checks import AT
 from corda_lab.sweeps.estimate import estimate
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.find_max import find_max

@@ -73,16 +73,16 @@ def quick(sweep: SweepFile) -> SweepFile:
     return replace(sweep, fields=fields.model_copy(update=changes), is_quick=True)
 
 
-def _shape(whole: ShapeFields, short: ShapeFields) -> ShapeFields:
-    """Return the shape of a short form: that of the whole sweep, with the fields that it sets."""
-    return whole.model_copy(update=short.model_dump(exclude_none=True))
-
-
 def _condition(whole: Condition, short: Condition) -> Condition:
     """Return what conditions the nodes in a short form: that of the whole sweep, with the fields that it sets."""
     if whole == "none" or short == "none":
         return short
     return whole.model_copy(update={name: getattr(short, name) for name in short.model_fields_set})
+
+
+def _shape(whole: ShapeFields, short: ShapeFields) -> ShapeFields:
+    """Return the shape of a short form: that of the whole sweep, with the fields that it sets."""
+    return whole.model_copy(update=short.model_dump(exclude_none=True))
 
 
 def _read(path: Path) -> SweepFile:

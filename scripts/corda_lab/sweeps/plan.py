@@ -21,8 +21,7 @@ from corda_lab.results.manifest import LeftOut, Rerun
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.load import LOAD_OPTIONS, LoadModel, LoadOptions, Stopping, attributes_of, check_options
-from corda_lab.steps.parameters import value_words
-from corda_lab.sweeps.checks import AT
+from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.schema import (
     STEPS_MAX,
@@ -197,7 +196,7 @@ class PlannedStep(BaseModel):
     def lab_key(self, fresh: Fresh) -> tuple[object, ...]:
         """Return a key that is equal for consecutive steps that share a lab."""
         own: dict[Fresh, tuple[int, ...]] = {"shape": (), "repeat": (self.repeat,), "step": (self.index,)}
-        return (*self.shape_key, *own[fresh])
+        return (*sorted(self.variables.items()), *own[fresh])
 
 
 class PlanFile(BaseModel):
