@@ -1,9 +1,11 @@
 """Finds out whether a node ended under a load, and gathers what is known of that load."""
 
+import math
 import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -36,14 +38,17 @@ class NodeState:
 
     node: str
     service: Service
+    finished_at: float
+    """When its container ended, in unix seconds; of no meaning if it is running."""
     was_killed_for_memory: bool
     memory_error: str | None
     """The first OutOfMemoryError in its log; None if there is none."""
 
-    @property
-    def words(self) -> str | None:
-        """How the node ended; None if it did not. A node without heap may hang instead of ending."""
+    def words(self, since: float) -> str | None:
+        """How the node ended since a time; None if it did not. A node without heap may hang instead of ending."""
         has_ended = self.service.state in _ENDED
+        if has_ended and self.finished_at < math.floor(since):
+            return None
         why = [
             *(["its container reached its memory limit"] if self.was_killed_for_memory else []),
             *([self.memory_error] if self.memory_error else []),
@@ -57,15 +62,26 @@ def why_broken(compose: Compose, since: float) -> str | None:
     """Return which nodes have ended since a time (unix seconds), and why; None if all are alive. Raises LabError."""
     services = {service.name: service for service in compose.services()}
     nodes = [(node, services[node.lower()]) for node in compose.settings.nodes if node.lower() in services]
-    found = [words for node, service in nodes if (words := _state(compose, node, service, since).words)]
+    found = [words for node, service in nodes if (words := _state(compose, node, service, since).words(since))]
     return listed(found) if found else None
 
 
 def _state(compose: Compose, node: str, service: Service, since: float) -> NodeState:
-    form = "{{.State.OOMKilled}}"
-    killed = run_docker(["container", "inspect", "--format", form, service.container]).stdout.strip() == "true"
+    form = "{{.State.OOMKilled}} {{.State.FinishedAt}}"
+    killed, _, finished = run_docker(["container", "inspect", "--format", form, service.container]).stdout.partition(
+        " "
+    )
     logs = compose.run("logs", "--no-color", "--no-log-prefix", "--since", iso(since), service.name, check=False)
-    return NodeState(node, service, killed, memory_error(logs.stdout + logs.stderr))
+    error = memory_error(logs.stdout + logs.stderr)
+    return NodeState(node, service, unix_seconds(finished), killed == "true", error)
+
+
+def unix_seconds(text: str) -> float:
+    """Return a time as Docker writes it, ``2026-01-02T03:04:05.123456789Z``, to the second; 0 if it is none."""
+    try:
+        return datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def memory_error(log: str) -> str | None:

@@ -20,7 +20,12 @@ def service(name: str, state: str = "running", exit_code: int = 0) -> str:
 
 
 def lab_with(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *services: str, log: str = "", killed: str = "false"
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *services: str,
+    log: str = "",
+    killed: str = "false",
+    ended_at: str = "2026-01-02T03:04:09.123456789Z",
 ) -> Compose:
     """The project of a lab with some containers. PartyB has the log, and was killed for its memory or not."""
     lines = "\n".join(services)
@@ -29,8 +34,8 @@ echo "$@" >> "${{0%/*}}/calls"
 case "$*" in
 *" ps --all --format json") echo '{lines}' ;;
 *" logs "*" partyb") printf '%b' '{log}' ;;
-*OOMKilled*" lab-partyb-1") echo {killed} ;;
-*OOMKilled*) echo false ;;
+*OOMKilled*" lab-partyb-1") echo {killed} {ended_at} ;;
+*OOMKilled*) echo false {ended_at} ;;
 esac
 exit 0"""
     docker_client(folder, monkeypatch, script)
@@ -75,6 +80,13 @@ def test_every_node_that_ended_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     assert broken.why_broken(compose, SINCE) == (
         "PartyA ended with exit status 1 and PartyB ended with exit status 137"
     )
+
+
+def test_a_node_that_ended_before_is_that_of_an_earlier_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = (service("notary"), service("partya", "exited", 134), service("partyb"))
+    compose = lab_with(tmp_path, monkeypatch, *nodes, ended_at="2026-01-02T03:04:04.999999999Z")
+    assert broken.why_broken(compose, SINCE) is None
+    assert broken.why_broken(compose, SINCE - 1) == "PartyA ended with exit status 134"
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def docker_with(folder: Path, monkeypatch: pytest.MonkeyPatch, *, state: str = "
 case "$*" in
 *" ps --all --format json") echo '{services(state, 134 if state == "exited" else 0)}' ;;
 *" logs "*" partya") echo '{log}' ;;
-*OOMKilled*) echo false ;;
+*OOMKilled*) echo false 2099-01-02T03:04:05.123456789Z ;;
 esac
 exit 0"""
     docker_client(folder / "bin", monkeypatch, script)
