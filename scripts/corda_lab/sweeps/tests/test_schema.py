@@ -8,7 +8,14 @@ from corda_lab.errors import LabError
 from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.sweeps.command import RENAMED, SWEEPS, find_file
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, BurstsFields, FlowsFields, MeasureFields, peak_factor
+from corda_lab.sweeps.schema import (
+    QUICK_REPEATS_MIN,
+    BurstsFields,
+    FlowsFields,
+    MeasureFields,
+    SpanFields,
+    peak_factor,
+)
 
 SOUND = """\
 description: A sweep.
@@ -363,8 +370,8 @@ quick:
     assert fields.vary == {"load.users": [1, 4], "shape.corda": ["4.9", "4.10"]}
     assert fields.steps is not None
     assert [step.name for step in fields.steps] == ["warm"]
-    assert (fields.warm_up.min, fields.warm_up.max) == (5, 10)
-    assert (fields.measure.min, fields.measure.max, fields.measure.precision) == (30, 30, None)
+    assert fields.warm_up == SpanFields(min=5, max=10)
+    assert fields.measure == MeasureFields(min=30, max=30)
     assert fields.condition != "none"
     assert (fields.condition.load.given("users"), fields.condition.duration.max) == (8, 60)
 
