@@ -186,7 +186,7 @@ def missing_points(
         if not before.valid or before.collapsed:
             continue
         if not now.valid:
-            found.append(MissingPoint(now.label, "no valid step"))
+            found.append(MissingPoint(now.label, "broke" if now.broken else "no valid step"))
         elif now.collapsed:
             count = f"{len(now.collapsed)} of {plural(len(now.valid), 'step')}"
             found.append(MissingPoint(now.label, f"completed nothing in {count}"))

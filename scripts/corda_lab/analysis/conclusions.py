@@ -94,13 +94,17 @@ def points_first_last(run: StoredRun) -> tuple[float, float]:
 def validity_words(run: StoredRun) -> str:
     """How many steps are valid, in how many the counts agree, how many requests failed, and which steps were rerun."""
     count = sum(step.validity.valid for step in run.steps)
-    agree = sum(step.counts.agree for step in run.steps)
-    errors = sum(step.requests.failed for step in run.steps)
-    unknown = sum(step.requests.unknown for step in run.steps)
+    # What failed in a step that broke is its result.
+    passed = [step for step in run.steps if step.outcome == "passed"]
+    agree = sum(step.counts.agree for step in passed)
+    errors = sum(step.requests.failed for step in passed)
+    unknown = sum(step.requests.unknown for step in passed)
     failed = "no request failed" if not errors else f"{plural(errors, 'request')} failed"
     failed += f", the outcome of {unknown:,} was unknown" if unknown else ""
     are = "is" if len(run.steps) == 1 else "are"
     found = [f"{count} of {plural(len(run.steps), 'step')} {are} valid", f"the four counts agree in {agree}", failed]
+    if broke := [str(step.index) for step in run.steps if step.outcome == "broke"]:
+        found.append(f"{steps_words(broke)} ended a node, which is a result without other values")
     if unsteady := [str(step.index) for step in run.steps if step.validity.valid and step.unsteady]:
         are = "is" if len(unsteady) == 1 else "are"
         found.append(f"{steps_words(unsteady)} {are} unsteady, and in every mean")

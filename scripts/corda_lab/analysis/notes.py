@@ -13,7 +13,7 @@ from corda_lab.steps.counts import BRIDGE
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 from corda_lab.steps.reasons import Reason
-from corda_lab.text.words import amount
+from corda_lab.text.words import amount, plural
 
 Kind = Literal["failed", "error", "invalid", "warning"]
 """Why a step failed, the errors of failed requests, why a step is invalid, and what a reader should know."""
@@ -37,6 +37,11 @@ def notes(run: StoredRun) -> list[Note]:
     found = []
     if run.sweep.quick:
         found.append(Note("warning", quick_words(run.sweep)))
+    found += [
+        Note("warning", ended(f"{one.label} was left out, because this machine cannot have it: {one.reason}"))
+        for one in run.sweep.left_out
+    ]
+    found += [Note("warning", ended(broke_words(point))) for point in points(run) if point.broken]
     kinds: dict[Kind, Callable[[StepEntry], Sequence[Reason]]] = {
         "failed": failures,
         "invalid": lambda step: step.validity.reasons,
@@ -59,6 +64,12 @@ def notes(run: StoredRun) -> list[Note]:
         ]
         found += error_notes(run) if kind == "failed" else []
     return found + speed_notes(points(run))
+
+
+def broke_words(point: Point) -> str:
+    """``10 MB broke in 2 of 3 repeats: PartyA ended with exit status 134``. The sweep allows it, so it is a result."""
+    why = dict.fromkeys(step.broke for step in point.broken if step.broke)
+    return f"{point.label} broke in {len(point.broken)} of {plural(len(point.steps), 'repeat')}: {'; '.join(why)}"
 
 
 def quick_words(sweep: SweepPlan) -> str:

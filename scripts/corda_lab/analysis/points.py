@@ -17,7 +17,7 @@ from corda_lab.stats import intervals
 from corda_lab.stats.intervals import Interval
 from corda_lab.steps.entry import ParameterValue, StepEntry
 from corda_lab.steps.open_load import arrival_problems
-from corda_lab.steps.parameters import value_words
+from corda_lab.steps.parameters import AT, STEP, value_words
 
 RATE = "load.rate"
 """The parameter that a search for the highest rate varies."""
@@ -57,7 +57,13 @@ class Point:
 
     @property
     def valid(self) -> list[StepEntry]:
-        return [step for step in self.steps if step.validity.valid]
+        """The valid steps with values. Those that broke are valid too, but have none."""
+        return [step for step in self.steps if step.validity.valid and step.outcome == "passed"]
+
+    @property
+    def broken(self) -> list[StepEntry]:
+        """The steps that ended a node."""
+        return [step for step in self.steps if step.outcome == "broke"]
 
     @property
     def steady(self) -> list[StepEntry]:
@@ -115,6 +121,7 @@ def x_name(run: StoredRun) -> str | None:
 def points(run: StoredRun) -> list[Point]:
     """The points of a run, in the order of the plan. Points that the plan does not list follow by their first step."""
     name = x_name(run)
+    named = _told_by_x(run, name)
     steps_of: dict[str, list[StepEntry]] = {}
     for step in sorted(run.steps, key=lambda step: int(step.index)):
         key = json.dumps([step.workload, step.phase, step.point, _probed_rate(run, step)], sort_keys=True)
@@ -126,7 +133,7 @@ def points(run: StoredRun) -> list[Point]:
         if run.sweep.find_max:
             values[RATE] = first.load.rate_per_second
         label = _label(run, first)
-        group = {key: value for key, value in values.items() if key != name}
+        group = {key: value for key, value in values.items() if key not in named}
         found.append(
             Point(
                 first.workload,
@@ -140,6 +147,18 @@ def points(run: StoredRun) -> list[Point]:
             )
         )
     return sorted(found, key=lambda point: _listed_place(run, point))
+
+
+def _told_by_x(run: StoredRun, name: str | None) -> set[str]:
+    """The parameters that the place on the x axis tells, so that they do not part one curve from another.
+
+    The number of a named step is told by its name. The name is told by the number only if no two steps share one.
+    """
+    told = {AT, *([name] if name else [])}
+    numbers = {(step.point.get(STEP), step.point.get(AT)) for step in run.steps}
+    if name == AT and len({number for _, number in numbers}) == len(numbers):
+        told.add(STEP)
+    return told
 
 
 def _label(run: StoredRun, step: StepEntry) -> str:

@@ -42,8 +42,10 @@ def with_unit(value: float | None, metric: str) -> tuple[str, str]:
 
 
 def without_value(point: Point) -> str:
-    """The text for a point without a value: it has no valid step, or (a dash) no latency because no flow ended."""
-    return "–" if point.valid else "no valid step"
+    """The text for a point without a value: it broke, has no valid step, or (a dash) no latency as no flow ended."""
+    if point.valid:
+        return "–"
+    return "broke" if point.broken else "no valid step"
 
 
 INTERVAL_FACTOR_MAX = 10.0

@@ -98,7 +98,7 @@ def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | Non
         (point, step, metrics.metric(metric).of(step))
         for point in points
         for step in point.steps
-        if step.validity.valid is valid
+        if step.validity.valid is valid and step.outcome == "passed"
     ]
     steps = [(point, step, value) for point, step, value in steps if is_drawn(value)]
     if not steps or (valid and all(len(point.steps) == 1 for point in points)):
@@ -114,6 +114,22 @@ def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | Non
     )
 
 
+def broken(points: Sequence[Point]) -> Trace | None:
+    """The steps that ended a node, as crosses at the foot of the chart. None if there are none."""
+    steps = [(point, step) for point in points for step in point.broken]
+    if not steps:
+        return None
+    return Trace(
+        "broke (no value)",
+        "bad",
+        x=[place_of(point) for point, _ in steps],
+        y=[0.0 for _ in steps],
+        labels=[f"step {step.index}, {point.label}: {step.broke}" for point, step in steps],
+        kind="marks",
+        symbol="cross",
+    )
+
+
 def metric_chart(
     run: StoredRun, points: Sequence[Point], metric: str, *, title: str, caption: str, width: str
 ) -> Chart:
@@ -124,6 +140,8 @@ def metric_chart(
         traces.append(curve(members, metric, name or metrics.metric(metric).title, look_of(number)))
     if invalid := repeats(points, metric, valid=False):
         traces.append(invalid)
+    if ended := broken(points):
+        traces.append(ended)
     if is_rate(run) and metric == "throughput":
         rates = sorted({float(point.x) for point in points})
         traces.insert(0, Trace("offered rate", "faint", rates, list(rates), dash="dot"))

@@ -7,7 +7,7 @@ from corda_lab.analysis.metrics import COMPARED
 from corda_lab.analysis.points import points
 from corda_lab.analysis.significance import is_paired
 from corda_lab.report.facts import rerun_facts
-from corda_lab.results.manifest import ConditionPlan, MeasureSpan, Span
+from corda_lab.results.manifest import BurstCount, ConditionPlan, FlowCountPlan, MeasurePlan, Span
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.parameters import value_words
@@ -31,7 +31,7 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
         ("Labs", LABS[sweep.fresh]),
         ("Conditioning", conditioning_plan(sweep.condition)),
         *(("Conditioned by", words) for words in conditionings(run.steps)),
-        ("Warm-up", f"{span(sweep.warm_up)} (method: {methods})"),
+        *([("Warm-up", f"{span(sweep.warm_up)} (method: {methods})")] if sweep.warm_up else []),
         ("Measuring window", until(sweep.measure)),
         *(
             (f"{heading}, {name}", words)
@@ -42,6 +42,7 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
         ("Intervals", interval_method(run)),
         ("Comparisons", "paired by repeat" if is_paired(run) else "unpaired, because repeats were not interleaved"),
     ]
+    found += [(f"Left out, {one.label}", one.reason) for one in sweep.left_out]
     if sweep.thresholds:
         found.append(("Thresholds", ", ".join(f"{name} {value}" for name, value in sweep.thresholds.items())))
     if sweep.find_max:
@@ -55,7 +56,8 @@ def conditioning_plan(planned: ConditionPlan | None) -> str:
     """What was to condition the nodes of every new lab."""
     if planned is None:
         return "none"
-    own = listed([value_words(f"load.{name}", value) for name, value in planned.load.items()])
+    given = {"load": planned.load, "set": planned.set}
+    own = listed([value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()])
     load = "the load of the first step on it" + (f" with {own}" if own else "")
     return f"every new lab, by {load}, until steady: {span(planned)}"
 
@@ -81,8 +83,13 @@ def span(planned: Span | None) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def until(planned: MeasureSpan | None) -> str:
-    """The planned measuring window, and the precision that ends it early. Empty if it was not planned."""
+def until(planned: MeasurePlan | None) -> str:
+    """What was to end a step: a time with the precision that ends it early, or a count. Empty if it was not planned."""
+    if isinstance(planned, BurstCount):
+        return plural(planned.bursts, "burst")
+    if isinstance(planned, FlowCountPlan):
+        before = f", after {planned.after} that do not count" if planned.after else ""
+        return plural(planned.flows, "flow") + before
     precision = planned.precision if planned else None
     return span(planned) + (f", ending early once throughput is known to ±{100 * precision:g} %" if precision else "")
 

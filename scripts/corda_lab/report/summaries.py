@@ -71,7 +71,8 @@ def markdown(run: StoredRun) -> str:
     lines += ["", f"| point | {titles} | valid steps |", f"|---|{'---|' * len(metrics)}---|"]
     for point in points(run):
         values = " | ".join(cell(with_interval(point, name)) for name in metrics)
-        lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)} |")
+        broke = f", {len(point.broken)} broke" if point.broken else ""
+        lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)}{broke} |")
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [
         "",
@@ -100,6 +101,7 @@ def table(run: StoredRun) -> str:
         "steps",
         "steps_valid",
         "steps_unsteady",
+        "steps_broke",
         "failed",
         "unknown",
     ]
@@ -122,6 +124,7 @@ def table(run: StoredRun) -> str:
             len(point.steps),
             len(point.valid),
             len(point.valid) - len(point.steady),
+            len(point.broken),
             sum(step.requests.failed for step in point.steps),
             sum(step.requests.unknown for step in point.steps),
         ]
@@ -169,6 +172,7 @@ def point_data(point: Point) -> dict[str, Any]:
         "point": point.values,
         "steps": [step.index for step in point.steps],
         "steps_valid": [step.index for step in point.valid],
+        "steps_broke": {str(step.index): step.broke for step in point.broken},
         "steps_unsteady": [step.index for step in point.valid if step.unsteady],
         "confidence": point.confidence,
         "values": conclusions.values_of(point),

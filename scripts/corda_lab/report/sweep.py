@@ -15,10 +15,11 @@ from corda_lab.report import charts_over_time, charts_sweep, commands, value_tab
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts
 from corda_lab.report.plan_facts import ends, plan_facts
-from corda_lab.results.manifest import Environment, MeasuredLink
+from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import PrecisionEntry, StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
+from corda_lab.steps.parameters import STEP
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     count_words,
@@ -36,11 +37,14 @@ METRIC_NAMES = tuple(dict.fromkeys([*(panel.series for panel in charts_over_time
 def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
     """The tiles at the top of the report: name, value, unit, detail and state."""
     valid = sum(step.validity.valid for step in run.steps)
-    agree = sum(step.counts.agree for step in run.steps)
-    failed = sum(step.requests.failed for step in run.steps)
-    unknown = sum(step.requests.unknown for step in run.steps)
-    total = sum(step.requests.total for step in run.steps)
     count = len(run.steps)
+    # What failed in a step that broke is its result.
+    passed = [step for step in run.steps if step.outcome == "passed"]
+    agree = sum(step.counts.agree for step in passed)
+    failed = sum(step.requests.failed for step in passed)
+    unknown = sum(step.requests.unknown for step in passed)
+    total = sum(step.requests.total for step in passed)
+    broke = count - len(passed)
 
     def tile(name: str, value: str, unit: str, detail: str, state: str = "") -> dict[str, str]:
         return {"name": name, "value": value, "unit": unit, "detail": detail, "state": state}
@@ -52,7 +56,7 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
             "valid steps",
             f"{valid} / {count}",
             "",
-            "invalid steps are in no mean",
+            "invalid steps are in no mean" + (f"; {broke} broke, which is a result" if broke else ""),
             "good" if valid == count else "warning",
         ),
         tile(
@@ -64,10 +68,10 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
         ),
         tile(
             "four counts",
-            f"{agree} / {count}",
+            f"{agree} / {len(passed)}",
             "agree",
             "steps without lost flows",
-            "good" if agree == count else "bad",
+            "good" if agree == len(passed) else "bad",
         ),
     ]
 
@@ -119,10 +123,11 @@ def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict
                 for name in metrics
             ],
             "valid": len(point.valid),
+            "broke": len(point.broken),
             "total": len(point.steps),
             "unsteady": len(point.valid) - len(point.steady),
-            "failed": sum(step.requests.failed for step in point.steps),
-            "unknown": sum(step.requests.unknown for step in point.steps),
+            "failed": sum(step.requests.failed for step in point.steps if step.outcome == "passed"),
+            "unknown": sum(step.requests.unknown for step in point.steps if step.outcome == "passed"),
             "steps": [step.index for step in point.steps],
             "holds": holds(point),
         }
@@ -144,6 +149,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
     found = []
     for step in sorted(run.steps, key=lambda step: int(step.index)):
         latency, warm_up, law = step.judged_latency, step.warm_up, step.littles_law
+        has_values = step.outcome == "passed"
         found.append(
             {
                 "step": step,
@@ -156,8 +162,10 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "warm_up": f"{warm_up.cut_seconds:.0f} s" + ("" if warm_up.found else " (no end found)"),
                 "seconds": f"{step.window.seconds:.0f} s",
                 "precision": precision_words(step.precision),
-                "throughput": per_second(step.throughput_per_second),
-                "latencies": [milliseconds(latency.quantile(name)) for name in ("p50", "p95", "p99")],
+                "throughput": per_second(step.throughput_per_second if has_values else None),
+                "latencies": [
+                    milliseconds(latency.quantile(name) if has_values else None) for name in ("p50", "p95", "p99")
+                ],
                 "errors": grouped_errors([*step.failures, *step.unknown_outcomes]),
                 "is_valid": step.validity.valid,
                 "held": step.thresholds.passed,
@@ -175,15 +183,24 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
 
 def run_command(run: StoredRun, step: StepEntry) -> str:
     """The command that runs the load of a step again, on nodes that are as warm as they were."""
-    is_conditioned = run.sweep.condition is not None and step.warm_up.seconds_max > 0
+    shows_warming = step.warm_up.seconds_max == 0 and is_timed(run, step)
+    is_conditioned = run.sweep.condition is not None and not shows_warming
     return commands.run(step) + (" --condition" if is_conditioned else "")
 
 
+def is_timed(run: StoredRun, step: StepEntry) -> bool:
+    """Whether a step was to be measured by time, and not by a number of bursts or flows."""
+    own = run.sweep.own_spans.get(str(step.point.get(STEP)))
+    planned = own.measure if own is not None and own.measure is not None else run.sweep.measure
+    return planned is None or isinstance(planned, MeasureSpan)
+
+
 def reasons_of(step: StepEntry) -> list[tuple[str, str]]:
-    """Why a step failed, is invalid or misses a threshold: (title, sentence), each reason once."""
+    """Why a step broke, failed, is invalid or misses a threshold: (title, sentence), each reason once."""
     invalid, broken = step.validity.reasons, step.thresholds.reasons
     missed = "Threshold" if step.phase == "measure" else "Not sustained"
     return [
+        *([("Broke", step.broke)] if step.broke else []),
         *(("Failed", str(reason)) for reason in step.verdict.reasons),
         *(("Invalid", str(reason)) for reason in invalid if reason not in step.verdict.reasons),
         *((missed, str(reason)) for reason in broken if reason not in invalid),
@@ -281,6 +298,8 @@ def badge(run: StoredRun) -> tuple[str, str]:
     warned = sum(bool(step.flags) for step in valid)
     words = "every step is valid" if len(valid) == count else f"{len(valid)} of {plural(count, 'step')} are valid"
     is_good = len(valid) == count and not warned
+    broke = sum(step.outcome == "broke" for step in run.steps)
+    words += f", {broke} of them broke" if broke else ""
     return "good" if is_good else "warning", words + (f", {warned} with warnings" if warned else "")
 
 

@@ -95,17 +95,43 @@ class MeasureSpan(Span):
     precision: float | None
 
 
+class BurstCount(ManifestPart):
+    """The number of bursts that end a step."""
+
+    bursts: int
+
+
+class FlowCountPlan(ManifestPart):
+    """The number of flows that end a step, without the first ``after``, which count for nothing."""
+
+    flows: int
+    after: int = 0
+
+
+MeasurePlan = MeasureSpan | BurstCount | FlowCountPlan
+"""What ends a step."""
+
+
 class ConditionPlan(Span):
-    """The duration of the load that conditions the nodes of a new lab, and the fields of ``load`` that are its own."""
+    """The duration of the load that conditions the nodes of a new lab, and the fields of ``load`` and ``set`` that are
+    its own."""
 
     load: dict[str, ParameterValue] = {}
+    set: dict[str, ParameterValue] = {}
 
 
 class OwnSpans(ManifestPart):
     """The own durations of a named step. None means that those of the sweep apply."""
 
     warm_up: Span | None = None
-    measure: MeasureSpan | None = None
+    measure: MeasurePlan | None = None
+
+
+class LeftOut(ManifestPart):
+    """A point of a sweep that the machine could not have, and why."""
+
+    label: str
+    reason: str
 
 
 class SearchAnswer(ManifestPart):
@@ -160,8 +186,10 @@ class SweepPlan(ManifestPart):
     condition: ConditionPlan | None = None
     """None if nothing conditioned the nodes."""
     warm_up: Span | None = None
-    measure: MeasureSpan | None = None
+    measure: MeasurePlan | None = None
     own_spans: dict[str, OwnSpans] = {}
+    left_out: list[LeftOut] = []
+    """The points that the machine could not have. The sweep says that they may be left out."""
     thresholds: Mapping[str, Any] = {}
     find_max: SearchPlan | None = None
 

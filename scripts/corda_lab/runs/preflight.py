@@ -82,6 +82,8 @@ class PreparedRun:
     """The id of the run: the name of its folder and of its containers, and the beginning of every ``client_id``."""
     options: LoadOptions
     workload: Workload
+    may_break: bool = False
+    """Whether it is a result if the load ends a node. Then no load is refused because it would."""
 
 
 def prepare(options: LoadOptions) -> PreparedRun:
@@ -109,7 +111,8 @@ def plan_on(
     """Make the checks of a run that need these nodes, and return the run's plan. Raises LabError."""
     options, workload = run.options, run.workload
     check_uploads(workload, settings)
-    check_attachments(workload, settings)
+    if not run.may_break:
+        check_attachments(workload, settings)
     subject = resolve_subject(options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
     check_admission(options, min(bridge.outstanding_max(node) for node in subject.nodes), len(subject.nodes))

@@ -19,6 +19,10 @@ Phase = Literal["measure", "probe", "confirm"]
 """The purpose of a step: a measurement, or in a search the probe or the confirmation of a rate."""
 
 
+StepOutcome = Literal["passed", "broke"]
+"""How a step ended. broke: a node ended, which the sweep allows. The step is valid, and has no value but this."""
+
+
 class Entry(BaseModel):
     """Base of all parts of an entry: immutable, and without unknown fields."""
 
@@ -642,6 +646,9 @@ class StepEntry(RequestValues):
     """The values of the parameters that the sweep varies, by name."""
     repeat: int = 1
     phase: Phase = "measure"
+    outcome: StepOutcome = "passed"
+    broke: str | None = None
+    """Which node ended under the load, and why, if the step broke."""
     thresholds: VerdictEntry = PASSED
     measured_again: list[Reason] = []
     """Why the host made earlier attempts invalid, at least one reason for each attempt. The step was then rerun."""

@@ -5,6 +5,11 @@ from corda_lab.knobs.options import Kind
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.load import LOAD_OPTIONS
 
+STEP = "step"
+"""The name of a named step of a sweep, as a parameter."""
+AT = "at"
+"""The number of a named step, as a parameter."""
+
 
 def value_words(parameter: str, value: ParameterValue) -> str:
     """Describe one value of a parameter: ``8 users``, ``PostgreSQL``, ``Corda 4.10``, ``pacing=100ms``, ``n=10``.

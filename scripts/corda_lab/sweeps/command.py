@@ -21,7 +21,7 @@ from corda_lab.sweeps import estimate, execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep, with_repeats
 from corda_lab.sweeps.lab import Lab, admitting
-from corda_lab.sweeps.plan import CheckedPlan, SweepPoint
+from corda_lab.sweeps.plan import CheckedPlan, PlannedStep, SweepPoint
 from corda_lab.sweeps.schema import SweepFields
 from corda_lab.text import tables, ui
 from corda_lab.text.durations import format_duration
@@ -204,17 +204,19 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
     ui.console.print(fields.description, markup=False)
     if fields.find_max is not None:
         show_search(sweep, checked.points)
+        show_left_out(checked)
         return
     steps = checked.steps
-    table = tables.table("", "step", "repeat", "workload", "lab")
+    table = tables.table("", "step", "repeat", "workload", "measured", "lab")
     last: object = None
     for step in steps:
         key = step.lab_key(fields.fresh)
         is_new, last = key != last, key
         wanted = plan.settings_of(step.variables, settings)
         described = labels.describe({**wanted.values, "CORDA_IMAGE": wanted.recorded_image}) if is_new else ""
-        table.add_row(str(step.index), step.label, str(step.repeat), step.workload, described)
+        table.add_row(str(step.index), step.label, str(step.repeat), step.workload, ending_words(step), described)
     tables.show(table)
+    show_left_out(checked)
     left = estimate.estimate(steps, settings, fresh=fields.fresh)
     least, most = minutes(left.seconds_min), minutes(left.seconds_max)
     between = most if least == most else f"{least} to {most}"
@@ -224,7 +226,31 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
         f"(until {until:%H:%M} at the latest), without image builds and set-ups",
         markup=False,
     )
+    if any(step.is_counted for step in steps):
+        ui.console.print(
+            f"Bursts, and steps that end by count, are estimated at {estimate.FLOWS_PER_SECOND:g} flows per second. "
+            "Flows that take long take longer.",
+            markup=False,
+        )
     ui.console.print(conditioning_words(fields, plural(left.conditionings, "start")), markup=False)
+
+
+def show_left_out(checked: CheckedPlan) -> None:
+    """Print the points that this machine cannot have, and why."""
+    for one in checked.left_out:
+        ui.console.print(f"Left out: {one.label}: {one.reason}", style="yellow", markup=False)
+
+
+def ending_words(step: PlannedStep) -> str:
+    """Describe what ends a step: ``60s to 180s``, ``10 bursts`` or ``8 flows after 2``, and whether it may break."""
+    if step.bursts is not None:
+        words = plural(step.bursts, "burst")
+    elif step.flows is not None:
+        words = plural(step.flows, "flow") + (f" after {step.flows_after}" if step.flows_after else "")
+    else:
+        least, most = (format_duration(seconds) for seconds in step.measure)
+        words = f"{least} to {most}" if step.precision else most
+    return words + (", may break" if step.may_break else "")
 
 
 def conditioning_words(fields: SweepFields, after: str = "every start") -> str:
@@ -232,9 +258,8 @@ def conditioning_words(fields: SweepFields, after: str = "every start") -> str:
     wanted = fields.condition
     if wanted == "none":
         return "Nothing conditions the nodes of a new lab."
-    own = listed(
-        [value_words(f"load.{name}", value) for name, value in wanted.load.model_dump(exclude_none=True).items()]
-    )
+    given = {"load": wanted.load.model_dump(exclude_none=True), "set": wanted.set}
+    own = listed([value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()])
     least, most = format_duration(wanted.duration.min), format_duration(wanted.duration.max)
     return (
         f"The nodes are conditioned after {after}, until they are steady, for "
@@ -248,7 +273,8 @@ def show_search(sweep: SweepFile, points: Sequence[SweepPoint]) -> None:
     """Print the limits of a search."""
     search = sweep.fields.find_max
     assert search is not None
-    probe_seconds = max(point.warm_up.max + point.measure.max for point in points) + estimate.STEP_OVERHEAD_SECONDS
+    probes = [plan.step_of(sweep, point, 1, 1, rate=search.rate_min) for point in points]
+    probe_seconds = max(estimate.span_seconds(probe)[1] for probe in probes) + estimate.STEP_OVERHEAD_SECONDS
     ui.console.print(
         f"{len(points)} search{'es' if len(points) > 1 else ''} from {search.rate_min:g}/s to {search.rate_max:g}/s: "
         f"{', '.join(point.label for point in points)}. At most {search.steps_max} steps each, "

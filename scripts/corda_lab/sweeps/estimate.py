@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corda_lab.lab.settings import Settings
+from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions
 from corda_lab.sweeps.plan import PlannedStep, settings_of
 from corda_lab.sweeps.schema import Fresh
 
@@ -15,6 +16,13 @@ NODE_START_SECONDS = 17
 """Measured duration of the lab's start on two cores, per node."""
 SHAPE_OVERHEAD_SECONDS = 25
 """Measured duration of stopping the previous lab and checking the images."""
+
+FLOWS_PER_SECOND = 8.0
+"""The throughput that is assumed for a step that ends by count: about that of IOUs on two cores.
+
+Flows that fetch a long history take many times as long, so the estimate of such a step is a lower bound."""
+USERS_AT_HALF = 3.0
+"""The number of users with whom half of that throughput is assumed."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +51,43 @@ def estimate(
     conditioned = [step.condition.seconds for step in first if step.condition is not None]
     fixed = sum(start_seconds(step, settings) for step in first)
     fixed += (len(steps) + len(conditioned)) * STEP_OVERHEAD_SECONDS
-    least = [step.warm_up[0] + (step.measure[0] if step.precision else step.measure[1]) for step in steps]
-    most = [step.warm_up[1] + step.measure[1] for step in steps]
+    spans = [span_seconds(step) for step in steps]
+    least, most = [shortest for shortest, _ in spans], [longest for _, longest in spans]
     return RunTime(
         fixed + sum(least) + sum(shortest for shortest, _ in conditioned),
         fixed + sum(most) + sum(longest for _, longest in conditioned),
         len(first),
         len(conditioned),
     )
+
+
+def span_seconds(step: PlannedStep) -> tuple[float, float]:
+    """Return the shortest and the longest duration of the load of a step, in seconds. Both are guessed for counts."""
+    if not step.is_counted:
+        shortest = step.measure[0] if step.precision else step.measure[1]
+        return step.warm_up[0] + shortest, step.warm_up[1] + step.measure[1]
+    seconds = counted_seconds(step)
+    return seconds, seconds
+
+
+def counted_seconds(step: PlannedStep) -> float:
+    """Guess how long a step lasts that ends after some bursts or flows, in seconds."""
+    options = step.at_peak(FLOWS_PER_SECOND).options("x")
+    if step.flows is not None:
+        return (step.flows + step.flows_after) / flows_per_second(options.users)
+    rest = option_seconds(options, "rest")
+    burst = option_seconds(options, "within") + options.users / flows_per_second(options.places)
+    return (step.bursts or 1) * (burst + rest)
+
+
+def flows_per_second(users: int) -> float:
+    """Guess the throughput with some users."""
+    return FLOWS_PER_SECOND * users / (users + USERS_AT_HALF)
+
+
+def option_seconds(options: LoadOptions, name: str) -> float:
+    """Return the effective value of a duration of a load, in seconds; 0 if the load does not have it."""
+    return float(LOAD_OPTIONS[name].value(options) or 0.0)
 
 
 def start_seconds(step: PlannedStep, settings: Settings) -> float:

@@ -1,7 +1,7 @@
 """Runs the steps of a sweep on a lab of the shape that each needs, and stores every step as soon as it ends."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,11 @@ from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results import files, folders, stored
 from corda_lab.results.manifest import (
+    BurstCount,
     ConditionPlan,
+    FlowCountPlan,
+    LeftOut,
+    MeasurePlan,
     MeasureSpan,
     OwnSpans,
     Rerun,
@@ -23,6 +27,7 @@ from corda_lab.results.manifest import (
 )
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.parameters import AT
 from corda_lab.steps.reasons import sentences
 from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.estimate import estimate
@@ -31,7 +36,7 @@ from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.plan import CheckedPlan
 from corda_lab.sweeps.runner import Runner, StepFailedError, SweepProgress
-from corda_lab.sweeps.schema import StepFields, SweepFields
+from corda_lab.sweeps.schema import BurstsFields, FlowsFields, StepFields, SweepFields
 from corda_lab.text import ui
 
 NO_IMAGES: Mapping[str, str] = {}
@@ -45,11 +50,15 @@ class SweepResult:
     problems: list[str]
 
 
-def sweep_manifest(sweep: SweepFile, search: dict[str, SearchOutcome] | None) -> SweepPlan:
-    """Return the entry ``sweep`` of ``run.json``."""
+def sweep_manifest(
+    sweep: SweepFile, search: dict[str, SearchOutcome] | None, left_out: Sequence[LeftOut] = ()
+) -> SweepPlan:
+    """Return the entry ``sweep`` of ``run.json``. ``left_out`` are the points that the machine could not have."""
     fields = sweep.fields
     stored_fields = fields.model_dump(mode="json", exclude_none=True)
     x = fields.x or next((key for key, values in fields.vary.items() if _is_numeric(values)), None)
+    if x is None and fields.steps and all(step.at is not None for step in fields.steps):
+        x = AT
     vary = dict(fields.vary) | ({"step": [step.name for step in fields.steps]} if fields.steps else {})
     return SweepPlan(
         file=_shown(sweep.source.path),
@@ -72,6 +81,7 @@ def sweep_manifest(sweep: SweepFile, search: dict[str, SearchOutcome] | None) ->
             for step in fields.steps or ()
             if step.warm_up or step.measure
         },
+        left_out=list(left_out),
         thresholds=stored_fields["thresholds"],
         find_max=None if fields.find_max is None else SearchPlan(**stored_fields["find_max"], outcomes=search or {}),
     )
@@ -83,7 +93,8 @@ def _conditioning(fields: SweepFields) -> ConditionPlan | None:
     if wanted == "none":
         return None
     load = wanted.load.model_dump(mode="json", exclude_none=True)
-    return ConditionPlan(load=load, seconds_min=wanted.duration.min, seconds_max=wanted.duration.max)
+    limits = wanted.duration
+    return ConditionPlan(load=load, set=dict(wanted.set), seconds_min=limits.min, seconds_max=limits.max)
 
 
 def _warm_up(fields: SweepFields | StepFields) -> Span | None:
@@ -92,10 +103,16 @@ def _warm_up(fields: SweepFields | StepFields) -> Span | None:
     return Span(seconds_min=span.min, seconds_max=span.max) if span else None
 
 
-def _measure(fields: SweepFields | StepFields) -> MeasureSpan | None:
-    """Return the measuring window of a sweep, or that of a named step if it has its own."""
-    span = fields.measure
-    return MeasureSpan(seconds_min=span.min, seconds_max=span.max, precision=span.precision) if span else None
+def _measure(fields: SweepFields | StepFields) -> MeasurePlan | None:
+    """Return what ends the steps of a sweep, or a named step if it has its own."""
+    ending = fields.measure
+    if isinstance(ending, BurstsFields):
+        return BurstCount(bursts=ending.bursts)
+    if isinstance(ending, FlowsFields):
+        return FlowCountPlan(flows=ending.flows, after=ending.after)
+    if ending is None:
+        return None
+    return MeasureSpan(seconds_min=ending.min, seconds_max=ending.max, precision=ending.precision)
 
 
 def _is_numeric(values: list[Any]) -> bool:
@@ -129,6 +146,7 @@ def begin(
             quick=sweep.is_quick,
             repeats=sweep.fields.repeats,
             steps=checked.steps,
+            left_out=checked.left_out,
             rerun=rerun,
             images=dict(images),
         ),
@@ -143,7 +161,7 @@ def _text_today(sweep: SweepFile) -> str:
 
 def require_unchanged(kept: store.Unfinished, sweep: SweepFile, settings: Settings) -> None:
     """Raise LabError if anything that the steps depend on has changed since the sweep began."""
-    workloads = [point.workload for point in plan.points_of(sweep)]
+    workloads = [point.workload for point in plan.without(plan.points_of(sweep), kept.plan.left_out)]
     changes = kept.changes(store.fingerprint(_text_today(sweep), workloads, settings))
     if changes:
         raise LabError(
@@ -162,7 +180,7 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
         _run_steps(runner, kept, settings, sweep)
         is_whole = all(kept.has(step) for step in kept.steps)
     else:
-        search = _search_all(runner, sweep)
+        search = _search_all(runner, sweep, kept)
         is_whole = search is not None
     if not is_whole:
         return SweepResult(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
@@ -189,10 +207,10 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
             ui.warn(f"step {step.key} is skipped for now; `scripts/lab sweep --resume` tries it again")
 
 
-def _search_all(runner: Runner, sweep: SweepFile) -> dict[str, SearchOutcome] | None:
+def _search_all(runner: Runner, sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOutcome] | None:
     """Search every point. Returns the outcomes by label; None if a search could not continue."""
     found = {}
-    for number, point in enumerate(plan.points_of(sweep)):
+    for number, point in enumerate(plan.without(plan.points_of(sweep), kept.plan.left_out)):
         try:
             found[point.label] = find_max(sweep, point, number, runner.answer)
         except StepFailedError:
@@ -206,7 +224,9 @@ def finish(
 ) -> Path:
     """Store the complete steps as a run with a report, and return its folder."""
     with ui.phase("Storing the run and its report"):
-        return kept.finish(sweep_manifest(sweep, search), dict(ui.phase_times.seconds), grafana=link)
+        return kept.finish(
+            sweep_manifest(sweep, search, kept.plan.left_out), dict(ui.phase_times.seconds), grafana=link
+        )
 
 
 def problems_of(run: StoredRun) -> list[str]:

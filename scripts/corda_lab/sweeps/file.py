@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from corda_lab.errors import LabError
 from corda_lab.sweeps.checks import problem, quick_problems, vary_problems, whole_problems
-from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, Condition, SweepFields
+from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, Condition, ShapeFields, SweepFields
 from lab_workload.problems import WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields
 
@@ -63,9 +63,11 @@ def quick(sweep: SweepFile) -> SweepFile:
     elif short.find_max is not None:
         given = {name: value for name, value in dict(short.find_max).items() if value is not None}
         changes["find_max"] = fields.find_max.model_copy(update=given)
-    for name in ("warm_up", "measure"):
+    for name in ("warm_up", "measure", "fresh"):
         if (value := getattr(short, name)) is not None:
             changes[name] = value
+    changes["set"] = {**fields.set, **short.set}
+    changes["shape"] = _shape(fields.shape, short.shape)
     if short.condition is not None:
         changes["condition"] = _condition(fields.condition, short.condition)
     return replace(sweep, fields=fields.model_copy(update=changes), is_quick=True)
@@ -82,6 +84,11 @@ def _condition(whole: Condition, short: Condition) -> Condition:
     if whole == "none" or short == "none":
         return short
     return whole.model_copy(update={name: getattr(short, name) for name in short.model_fields_set})
+
+
+def _shape(whole: ShapeFields, short: ShapeFields) -> ShapeFields:
+    """Return the shape of a short form: that of the whole sweep, with the fields that it sets."""
+    return whole.model_copy(update=short.model_dump(exclude_none=True))
 
 
 def _read(path: Path) -> SweepFile:

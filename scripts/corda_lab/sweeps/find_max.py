@@ -21,7 +21,8 @@ def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOu
     def answer(step: PlannedStep, heading: str) -> bool | None:
         return kept_answer(kept, step)
 
-    found = {point.label: find_max(sweep, point, number, answer) for number, point in enumerate(plan.points_of(sweep))}
+    points = plan.without(plan.points_of(sweep), kept.plan.left_out)
+    found = {point.label: find_max(sweep, point, number, answer) for number, point in enumerate(points)}
     return {label: outcome for label, outcome in found.items() if outcome.answers}
 
 

@@ -27,8 +27,11 @@ def _latency_problems(step: StepEntry, limits: dict[str, float | None]) -> list[
 
 
 def threshold_problems(step: StepEntry, limits: ThresholdFields) -> list[Reason]:
-    """Return the thresholds that a step misses. An invalid step shows nothing about the system, so it misses none."""
-    if not step.validity.valid:
+    """Return the thresholds that a step misses.
+
+    An invalid step shows nothing about the system, and a step that broke has no values, so neither misses any.
+    """
+    if not step.validity.valid or step.outcome == "broke":
         return []
     problems = _latency_problems(step, {"p50": limits.p50_max, "p95": limits.p95_max, "p99": limits.p99_max})
     least, rate = limits.throughput_min, step.throughput_per_second

@@ -49,6 +49,13 @@ class Lab:
         """Make the next step start the lab again."""
         self._key = None
 
+    def environment_of(self, step: PlannedStep) -> tuple[Settings, Environment]:
+        """Return the settings and the environment of the lab of a step, even if its start failed. Raises LabError."""
+        wanted = plan.settings_of(step.variables, self.settings)
+        if self._environment is not None and self._key == step.lab_key(self._fresh):
+            return wanted, self._environment
+        return wanted, read_environment(shape.of_running(wanted))
+
     def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
         """Make sure that a lab with the shape of a step is running. Returns its settings and environment.
 
@@ -96,14 +103,14 @@ def live_of(settings: Settings) -> dict[str, str]:
 
 
 def admitting(sweep: SweepFile, settings: Settings) -> Settings:
-    """Return settings with which the bridge admits every user of the closed load of a sweep and of its conditioning.
+    """Return settings with which the bridge admits all closed load and all bursts of a sweep and of its conditioning.
 
     A sweep starts its own lab, and its steps must not differ in this, so the largest step decides for all.
     """
     steps = [plan.step_of(sweep, point, 1, 1) for point in plan.points_of(sweep)]
     conditioning = [step.conditioning() for step in steps]
     loads = [*(step.options("x") for step in steps), *(one.options for one in conditioning if one)]
-    users = max((load.users for load in loads if not load.is_open), default=0)
+    users = max((load.places for load in loads if not load.is_open), default=0)
     limit = settings[OUTSTANDING_MAX]
     admitted = int(limit) if limit.isdecimal() else OUTSTANDING_PER_CORE * (machine.cores() or 1)
     return settings if users <= admitted else settings.with_values({OUTSTANDING_MAX: str(users)})

@@ -4,27 +4,38 @@ import hashlib
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import LIVE_VARIABLES, SIZE, variables_of
-from corda_lab.lab import shape
+from corda_lab.lab import possible, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
-from corda_lab.results.manifest import Rerun
+from corda_lab.results.manifest import LeftOut, Rerun
 from corda_lab.runs.preflight import OUTSTANDING_MAX, check_own_limit
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ParameterValue, Phase
-from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, Stopping, attributes_of, check_options
-from corda_lab.steps.parameters import value_words
+from corda_lab.steps.load import LOAD_OPTIONS, LoadModel, LoadOptions, Stopping, attributes_of, check_options
+from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.schema import STEPS_MAX, Fresh, MeasureFields, SpanFields
+from corda_lab.sweeps.schema import (
+    STEPS_MAX,
+    BurstsFields,
+    FlowsFields,
+    Fresh,
+    Measure,
+    MeasureFields,
+    SpanFields,
+    StepFields,
+    peak_factor,
+)
+from corda_lab.sweeps.search import RATE_DIGITS
 from corda_lab.text.durations import parse_duration
 from corda_lab.workloads.resolve import check_uploads, read_workload
 from lab_workload.names import canonical
@@ -39,6 +50,40 @@ KEY_LENGTH_MAX = 150
 """Maximum length of a step's key. The name of a step's folder contains it, and may have at most 255 characters."""
 SEARCHES_MAX = 99
 
+BURST_SECONDS_MAX = 600.0
+FLOW_SECONDS_MAX = 60.0
+COUNTED_SECONDS_MIN = 1800.0
+"""A step that ends by count may last ``BURST_SECONDS_MAX`` for every burst, or ``FLOW_SECONDS_MAX`` for every flow, and
+at least this long. A flow that hangs is ended by the bridge before."""
+COUNTED_SECONDS_MAX = 24 * 3600.0
+
+
+class Offered(Protocol):
+    """A point or a step, as far as it says whether its rate is a multiple of what others measure."""
+
+    @property
+    def workload(self) -> str: ...
+    @property
+    def is_peak(self) -> bool: ...
+    @property
+    def is_multiple(self) -> bool: ...
+    @property
+    def shape_key(self) -> tuple[tuple[str, str], ...]: ...
+
+
+AnyOffered = TypeVar("AnyOffered", bound=Offered)
+
+
+def peak_sources(one: Offered, others: Iterable[AnyOffered]) -> list[AnyOffered]:
+    """Return those of one repeat whose highest throughput is the peak for a rate that is a multiple of it.
+
+    They run the same workload at rates that are no multiples. Named steps with ``peak`` come before others, and those
+    on the same shape before those on other shapes.
+    """
+    known = [other for other in others if other.workload == one.workload and not other.is_multiple]
+    known = [other for other in known if other.is_peak] or known
+    return [other for other in known if other.shape_key == one.shape_key] or known
+
 
 class PlannedCondition(BaseModel):
     """The load that conditions the nodes if a step is the first on its lab. Times are in seconds."""
@@ -48,6 +93,8 @@ class PlannedCondition(BaseModel):
     load: dict[str, ParameterValue]
     """The fields of ``load``, those of the step included."""
     seconds: tuple[float, float]
+    overrides: dict[str, str] = {}
+    """The arguments of the workload, those of the step included."""
 
 
 class PlannedStep(BaseModel):
@@ -72,21 +119,71 @@ class PlannedStep(BaseModel):
     seed: int
     warm_up: tuple[float, float]
     measure: tuple[float, float]
+    """The shortest and the longest measuring window. Of a step that ends by count, only the longest is meant."""
+    bursts: int | None = None
+    """The number of bursts after which the step ends; None if it ends otherwise."""
+    flows: int | None = None
+    """The number of flows after which the step ends, without the ``flows_after`` before them; None if it ends
+    otherwise."""
+    flows_after: int = 0
     precision: float | None
     confidence: float
     condition: PlannedCondition | None = None
     """None if nothing conditions the nodes."""
+    may_break: bool = False
+    """Whether it is a result if the step ends a node."""
+    is_peak: bool = False
+    """Whether the peak is its throughput. If no step of a sweep says so, all whose rate is no multiple do."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the step ends after a number of bursts or flows, and not by time."""
+        return self.bursts is not None or self.flows is not None
+
+    @property
+    def shape_key(self) -> tuple[tuple[str, str], ...]:
+        """A key that is equal for steps on the same shape."""
+        return tuple(sorted(self.variables.items()))
+
+    @property
+    def is_multiple(self) -> bool:
+        """Whether its rate is a multiple of what was measured before."""
+        return self.peak_factor is not None
+
+    @property
+    def peak_factor(self) -> float | None:
+        """The multiple of the peak that is offered; None if the rate is a number, or if there is none."""
+        return peak_factor(self.load.get("rate"))
+
+    def at_peak(self, peak: float) -> "PlannedStep":
+        """Return the step with its rate in arrivals per second. ``peak`` is a throughput in flows per second."""
+        factor = self.peak_factor
+        if factor is None:
+            return self
+        rate = float(f"{factor * peak:.{RATE_DIGITS}g}")
+        before = self.condition
+        if before is not None and peak_factor(before.load.get("rate")) is not None:
+            before = before.model_copy(update={"load": {**before.load, "rate": rate}})
+        return self.model_copy(update={"load": {**self.load, "rate": rate}, "condition": before})
 
     def conditioning(self) -> Conditioning | None:
         """Return the load that conditions the nodes of a new lab for this step; None if nothing does."""
         if self.condition is None:
             return None
-        options = self.model_copy(update={"load": self.condition.load}).options(f"condition-{self.index:04d}")
+        own = {"load": self.condition.load, "overrides": self.condition.overrides, "bursts": None, "flows": None}
+        options = self.model_copy(update=own).options(f"condition-{self.index:04d}")
         return Conditioning(options, *self.condition.seconds)
 
     def options(self, name: str) -> LoadOptions:
         """Return the options of ``lab run`` for this step, with the conditions for ending early."""
-        given = ({"users": POOL_DEFAULT} if _is_open(self.load) else {}) | self.load
+        given: dict[str, Any] = ({"users": POOL_DEFAULT} if _model(self.load) == "open" else {}) | self.load
+        stopping: Stopping | None = None
+        if self.bursts is not None:
+            given["bursts"] = self.bursts
+        elif self.flows is not None:
+            given |= {"flows": self.flows, "flows_after": self.flows_after}
+        else:
+            stopping = Stopping(self.warm_up[0], self.measure[0], self.precision, self.confidence)
         return LoadOptions(
             workload=self.workload,
             duration_seconds=self.measure[1],
@@ -94,7 +191,7 @@ class PlannedStep(BaseModel):
             name=name,
             seed=self.seed,
             overrides=self.overrides,
-            stopping=Stopping(self.warm_up[0], self.measure[0], self.precision, self.confidence),
+            stopping=stopping,
             **attributes_of(given),
         )
 
@@ -123,6 +220,8 @@ class PlanFile(BaseModel):
     steps: list[PlannedStep]
     """Empty for a search, which plans one step at a time."""
     rerun: Rerun | None = None
+    left_out: list[LeftOut] = []
+    """The points that this machine cannot have, if the sweep leaves them out."""
     images: dict[str, str] = {}
     """The images that the steps must have, because the sweep repeats another: name → id."""
 
@@ -136,18 +235,36 @@ class SweepPoint:
     overrides: dict[str, str]
     load: dict[str, ParameterValue]
     variables: dict[str, str]
-    warm_up: SpanFields
-    measure: MeasureFields
+    warm_up: SpanFields | None
+    """None if the point is not measured by time."""
+    measure: Measure
+    may_break: bool
+    is_peak: bool
+
+    @property
+    def shape_key(self) -> tuple[tuple[str, str], ...]:
+        """A key that is equal for points of the same shape."""
+        return tuple(sorted(self.variables.items()))
+
+    @property
+    def is_multiple(self) -> bool:
+        """Whether its rate is a multiple of what was measured before."""
+        return peak_factor(self.load.get("rate")) is not None
+
+    @property
+    def _named(self) -> dict[str, ParameterValue]:
+        """The values that tell points apart. The number of a named step is left out: its name is among them."""
+        return {key: value for key, value in self.values.items() if key != AT}
 
     @property
     def label(self) -> str:
         """The values that vary, in words: ``8 users, PostgreSQL``; the workload's name if nothing varies."""
-        return ", ".join(value_words(key, value) for key, value in self.values.items()) or self.workload
+        return ", ".join(value_words(key, value) for key, value in self._named.items()) or self.workload
 
     @property
     def key(self) -> str:
         """The values that vary, for file names: ``users-8_database-h2``. A long key is cut, and ends with a hash."""
-        words = [f"{key.rpartition('.')[2]}-{_word(value)}" for key, value in self.values.items()]
+        words = [f"{key.rpartition('.')[2]}-{_word(value)}" for key, value in self._named.items()]
         whole = "_".join(words) or _word(self.workload)
         if len(whole) <= KEY_LENGTH_MAX:
             return whole
@@ -164,7 +281,7 @@ def points_of(sweep: SweepFile) -> list[SweepPoint]:
     """Return every combination of the values that vary, in the order of the file. Raises LabError if too many."""
     fields = sweep.fields
     given = {key: fields.model_dump(exclude_none=True)[key] for key in ("load", "shape", "set")}
-    entries: Sequence[Any] = fields.steps or (None,)
+    entries: Sequence[StepFields | None] = fields.steps or (None,)
     points = []
     if len(entries) * _size(fields.vary.values()) > STEPS_MAX:
         raise LabError(f"{sweep.source.path}: has more than {STEPS_MAX} steps", "Reduce the number of values in vary.")
@@ -183,16 +300,25 @@ def points_of(sweep: SweepFile) -> list[SweepPoint]:
             variables, size = variables_of(parts["shape"]), parts["shape"].get(SIZE.name)
             points.append(
                 SweepPoint(
-                    values={**({"step": entry.name} if entry else {}), **varied},
+                    values={**_entry_values(entry), **varied},
                     workload=workload or "",
                     overrides={name: _text(value) for name, value in parts["set"].items()},
                     load=parts["load"],
                     variables=variables | ({"SIZE": size} if size else {}),
                     warm_up=(entry and entry.warm_up) or fields.warm_up,
                     measure=(entry and entry.measure) or fields.measure,
+                    may_break=fields.may_break if entry is None or entry.may_break is None else entry.may_break,
+                    is_peak=entry is not None and entry.peak,
                 )
             )
     return points
+
+
+def _entry_values(entry: StepFields | None) -> dict[str, ParameterValue]:
+    """Return what a named step adds to the values of its points: its name, and its number if it has one."""
+    if entry is None:
+        return {}
+    return {"step": entry.name} | ({} if entry.at is None else {AT: entry.at})
 
 
 def _size(lists: Iterable[Sequence[Any]]) -> int:
@@ -232,7 +358,7 @@ def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Setti
         if point.key in seen:
             problems.append(Problem.of(where, f"has the same file name as {seen[point.key].label!r}"))
         seen[point.key] = point
-        found = _point_problems(sweep, point, settings)
+        found = [*_point_problems(sweep, point, settings), *_peak_problems(point, points)]
         problems += [Problem.of(where, problem.finding, problem.remedy) for problem in found]
     if problems:
         raise LabError(problems=list(dict.fromkeys(problems)))
@@ -246,7 +372,7 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
         yield from error.problems
         return
     search = sweep.fields.find_max
-    step = step_of(sweep, point, 1, 1, rate=search.rate_min if search else None)
+    step = step_of(sweep, point, 1, 1, rate=search.rate_min if search else None).at_peak(1.0)
     try:
         check_options(step.options("x"))
         _check_conditioning(step)
@@ -283,14 +409,27 @@ def _node_problems(options: LoadOptions, wanted: Settings) -> Iterator[Problem]:
         yield Problem(text, remedy="Increase shape.parties, or name other nodes.")
 
 
+def _peak_problems(point: SweepPoint, points: Sequence[SweepPoint]) -> Iterator[Problem]:
+    if point.is_multiple and not peak_sources(point, points):
+        rate = point.load["rate"]
+        yield Problem.of(
+            "load.rate",
+            f"{rate} needs a point of the workload {point.workload} whose rate is no multiple",
+            "Add one, for example a named step with peak: true and closed load.",
+        )
+
+
 def _check_conditioning(step: PlannedStep) -> None:
     """Check the load that conditions the nodes for a step. Raises LabError, which names the field."""
     before = step.conditioning()
+    if before is None:
+        return
     try:
-        if before is not None:
-            check_options(before.until_steady)
+        check_options(before.until_steady)
     except LabError as error:
         raise LabError(f"condition.load: {error.message}", error.remedy) from None
+    if before.options.overrides != step.overrides:
+        read_workload(step.workload, before.options.overrides)
 
 
 def step_of(
@@ -308,6 +447,7 @@ def step_of(
     """Return the step that measures a point once. Arguments that are None come from the sweep."""
     fields = sweep.fields
     load = point.load if rate is None else {**point.load, "rate": rate}
+    ending = point.measure
     return PlannedStep(
         index=index,
         key=key or f"{point.key}_r{repeat}",
@@ -320,33 +460,58 @@ def step_of(
         load=load,
         variables=point.variables,
         seed=fields.seed + repeat - 1 if seed is None else seed,
-        warm_up=_span(point.warm_up),
-        measure=measure or _span(point.measure),
-        precision=point.measure.precision,
+        warm_up=_warm_up(point),
+        measure=measure or _limits(ending),
+        bursts=ending.bursts if isinstance(ending, BurstsFields) else None,
+        flows=ending.flows if isinstance(ending, FlowsFields) else None,
+        flows_after=ending.after if isinstance(ending, FlowsFields) else 0,
+        precision=ending.precision if isinstance(ending, MeasureFields) else None,
         confidence=fields.confidence,
         condition=_condition(sweep, point, load),
+        may_break=point.may_break,
+        is_peak=point.is_peak,
     )
+
+
+def _warm_up(point: SweepPoint) -> tuple[float, float]:
+    """Return the shortest and the longest warm-up in seconds. Only steps that are measured by time have one."""
+    if point.warm_up is None or not isinstance(point.measure, MeasureFields):
+        return 0.0, 0.0
+    return point.warm_up.min, point.warm_up.max
+
+
+def _limits(ending: Measure) -> tuple[float, float]:
+    """Return the shortest and the longest measuring window in seconds."""
+    if isinstance(ending, MeasureFields):
+        return ending.min, ending.max
+    if isinstance(ending, BurstsFields):
+        most = BURST_SECONDS_MAX * ending.bursts
+    else:
+        most = FLOW_SECONDS_MAX * (ending.flows + ending.after)
+    return 1.0, min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
 
 
 def _condition(sweep: SweepFile, point: SweepPoint, load: Mapping[str, ParameterValue]) -> PlannedCondition | None:
     """Return the load that conditions the nodes. A step without a warm-up has none: it shows how nodes warm up."""
     wanted = sweep.fields.condition
-    if wanted == "none" or point.warm_up.max == 0:
+    is_cold = isinstance(point.measure, MeasureFields) and _warm_up(point)[1] == 0
+    if wanted == "none" or is_cold:
         return None
     given = wanted.load.model_dump(exclude_none=True)
     own = dict(load)
-    if _is_open({**own, **given}) != _is_open(own):
+    if _model({**own, **given}) != _model(own):
         # The options of the other model, and the users, who are another thing there, do not apply.
         own = {name: value for name, value in own.items() if name != "users" and LOAD_OPTIONS[name].model is None}
-    return PlannedCondition(load={**own, **given}, seconds=(wanted.duration.min, wanted.duration.max))
+    return PlannedCondition(
+        load={**own, **given},
+        overrides=point.overrides | {name: _text(value) for name, value in wanted.set.items()},
+        seconds=(wanted.duration.min, wanted.duration.max),
+    )
 
 
-def _is_open(load: Mapping[str, ParameterValue]) -> bool:
-    return load.get("arrivals", "closed") != "closed"
-
-
-def _span(fields: SpanFields) -> tuple[float, float]:
-    return fields.min, fields.max
+def _model(load: Mapping[str, Any]) -> LoadModel:
+    """Return the model of a load, by its fields in a sweep file."""
+    return LoadOptions("", arrivals=load.get("arrivals", "closed")).model
 
 
 def ordered(
@@ -360,28 +525,58 @@ def ordered(
     - ``randomised``: for every repeat, the shapes and the points of each shape are shuffled. With ``fresh: shape``, the
       shape that is running comes first, which saves a restart.
 
-    Points of the same shape run together where the order permits it.
+    Points of the same shape run together where the order permits it. A point whose rate is a multiple of what others
+    measure follows them in every repeat.
     """
     shapes: dict[tuple[tuple[str, str], ...], list[SweepPoint]] = {}
     for point in points:
-        shapes.setdefault(tuple(sorted(point.variables.items())), []).append(point)
+        shapes.setdefault(point.shape_key, []).append(point)
     groups = list(shapes.values())
     if order == "listed":
-        return [(point, repeat) for group in groups for point in group for repeat in range(1, repeats + 1)]
+        return [(point, repeat) for point in _peaks_first(groups) for repeat in range(1, repeats + 1)]
     source = random.Random(seed)
     steps: list[tuple[SweepPoint, int]] = []
     last: list[SweepPoint] | None = None
     for repeat in range(1, repeats + 1):
         if order == "interleaved":
-            turn = groups if repeat % 2 else groups[::-1]
-            steps += [(point, repeat) for group in turn for point in (group if repeat % 2 else group[::-1])]
+            turn = groups if repeat % 2 else [group[::-1] for group in groups[::-1]]
+            steps += [(point, repeat) for point in _peaks_first(turn)]
             continue
         turn = source.sample(groups, len(groups))
         if last is not None and fresh == "shape":
             turn.insert(0, turn.pop(turn.index(last)))
-        last = turn[-1]
-        steps += [(point, repeat) for group in turn for point in source.sample(group, len(group))]
+        shuffled = _peaks_first([source.sample(group, len(group)) for group in turn])
+        last = shapes[shuffled[-1].shape_key]
+        steps += [(point, repeat) for point in shuffled]
     return steps
+
+
+def _peaks_first(groups: Sequence[Sequence[SweepPoint]]) -> list[SweepPoint]:
+    """Return the points of a repeat in order, but each that is a multiple of what others measure after those.
+
+    ``groups`` are the points by shape. Shapes stay together unless each of two shapes needs a point of the other.
+    """
+    points = [point for group in groups for point in group]
+    if not any(point.is_multiple for point in points):
+        return points
+
+    def place(point: SweepPoint) -> int:
+        return 0 if point.is_peak else 2 if point.is_multiple else 1
+
+    def depends(group: Sequence[SweepPoint]) -> bool:
+        return any(
+            source.shape_key != point.shape_key
+            for point in group
+            if point.is_multiple
+            for source in peak_sources(point, points)
+        )
+
+    together = [point for group in sorted(groups, key=depends) for point in sorted(group, key=place)]
+    for number, point in enumerate(together):
+        needed = peak_sources(point, points) if point.is_multiple else []
+        if any(source not in together[:number] for source in needed):
+            return sorted(together, key=place)
+    return together
 
 
 @dataclass(frozen=True)
@@ -393,13 +588,52 @@ class CheckedPlan:
 
     points: list[SweepPoint]
     steps: list[PlannedStep]
+    left_out: list[LeftOut] = field(default_factory=list)
 
 
 def plan_sweep(sweep: SweepFile, settings: Settings) -> CheckedPlan:
-    """Check all points of a sweep, and plan its steps. Raises LabError with all problems of its points."""
+    """Check all points of a sweep, and plan its steps. Raises LabError with all problems of its points.
+
+    If the sweep says so, the points that this machine cannot have are left out before.
+    """
     points = points_of(sweep)
+    left_out = impossible_points(sweep, points, settings) if sweep.fields.impossible == "skip" else []
+    points = without(points, left_out)
     check_points(sweep, points, settings)
-    return CheckedPlan(points, _steps_of(sweep, points) if sweep.fields.find_max is None else [])
+    return CheckedPlan(points, _steps_of(sweep, points) if sweep.fields.find_max is None else [], left_out)
+
+
+def impossible_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> list[LeftOut]:
+    """Return the points that this machine cannot have. Raises LabError if there are no others."""
+    found = []
+    for point in points:
+        if reason := _impossible(point, settings):
+            found.append(LeftOut(label=point.label, reason=reason))
+    if len(found) == len(points):
+        raise LabError(problems=[Problem.of(f"{sweep.source.path} ({one.label})", one.reason) for one in found])
+    return found
+
+
+def _impossible(point: SweepPoint, settings: Settings) -> str:
+    """Return why this machine cannot have a point; empty if it can, or if the point has a mistake."""
+    try:
+        wanted = settings_of(point.variables, settings)
+        workload = read_workload(point.workload, point.overrides)
+        parties = workload.requires.parties if workload.requires else None
+        lacking = possible.lacking(wanted)
+        if parties and wanted.party_count < parties:
+            has = f"the shape has {wanted.party_count}"
+            lacking.append(f"the workload {workload.name} needs {parties} parties, and {has}")
+    except LabError:
+        # A mistake, which is told with the others.
+        return ""
+    return "; ".join(lacking)
+
+
+def without(points: Iterable[SweepPoint], left_out: Iterable[LeftOut]) -> list[SweepPoint]:
+    """Return the points that are not left out."""
+    labels = {one.label for one in left_out}
+    return [point for point in points if point.label not in labels]
 
 
 def _steps_of(sweep: SweepFile, points: Sequence[SweepPoint]) -> list[PlannedStep]:

@@ -2,7 +2,8 @@
 
 import contextlib
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.compose import Compose
@@ -11,11 +12,15 @@ from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.results.folders import read_model
 from corda_lab.results.manifest import Environment
-from corda_lab.runs import conditioning, execute, preflight, recording
+from corda_lab.runs import broken, conditioning, execute, preflight, recording
 from corda_lab.runs.conditioning import Conditioned
+from corda_lab.runs.preflight import PreparedRun
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps import validity
+from corda_lab.steps.broken import as_broken
 from corda_lab.steps.entry import StepEntry, VerdictEntry
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors, unwanted_words
+from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.file import SweepFile
@@ -23,7 +28,7 @@ from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.text import ui
 from corda_lab.text.durations import format_duration
-from corda_lab.text.words import milliseconds
+from corda_lab.text.words import listed, milliseconds, plural
 
 ATTEMPTS_MAX = 2
 """Attempts per step. After a failure, the step runs once more, on a fresh lab."""
@@ -69,28 +74,60 @@ class Runner:
         self._kept = kept
         self._lab = lab
         self._images = kept.image_ids()
+        self._conditioned: Conditioned | None = None
+        """The load that conditioned the nodes for the step in progress, if there was one."""
         self.failed: dict[str, str] = {}
 
     def measure(self, step: PlannedStep) -> Measured:
         """Measure a step on a lab of its shape. Raises LabError."""
+        began_at = time.time()
+        self._conditioned = None
         settings, environment = self._lab.prepare(step)
         self._require_same_images(environment)
-        conditioned = self._condition(step, settings, environment) if self._lab.is_new else None
-        run = preflight.prepare(step.options(f"{self._sweep.name}-{step.index:04d}"))
+        self._conditioned = self._condition(step, settings, environment) if self._lab.is_new else None
+        run = _prepared(self._options(step), step)
         with recording.recorded(self._kept.attempt_folder(step)) as recorded:
-            measured = execute.measure(run, settings, recorded, environment, conditioned)
+            measured = execute.measure(run, settings, recorded, environment, self._conditioned)
         # The image of the load generator is only known now.
         self._require_same_images(measured.environment)
+        if step.may_break and (why := broken.why_broken(Compose(settings), began_at)) is not None:
+            return measured.with_step(placed(as_broken(measured.step, why), step, []))
         problems = judge.failings(measured.step, self._sweep.fields)
         found = placed(measured.step, step, problems)
         return measured.with_step(found.updated(flags=[*found.flags, *self._slower_than_first(found)]))
+
+    def _options(self, step: PlannedStep) -> LoadOptions:
+        return step.options(f"{self._sweep.name}-{step.index:04d}")
+
+    def _broken(self, step: PlannedStep, began_at: float) -> Measured | None:
+        """Return a step that failed because it ended a node, if that is a result; otherwise None."""
+        if not step.may_break:
+            return None
+        try:
+            settings, environment = self._lab.environment_of(step)
+            lab = RunningLab.of(settings)
+            why = broken.why_broken(lab.compose, began_at)
+            if why is None:
+                return None
+            folder = self._kept.attempt_folder(step)
+            found = broken.measured(lab, broken.Attempt(self._options(step), folder, began_at, environment), why)
+        except LabError as error:
+            ui.warn(f"whether a node ended cannot be told: {error.message}")
+            return None
+        if self._conditioned is not None:
+            found = replace(
+                found,
+                step=found.step.updated(conditioning=self._conditioned.entry),
+                conditioning=self._conditioned.requests,
+            )
+        return found.with_step(placed(found.step, step, []))
 
     def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
         """Condition the nodes of a new lab for a step; None if nothing conditions them. Raises LabError."""
         wanted = step.conditioning()
         if wanted is None:
             return None
-        run = preflight.prepare(wanted.until_steady)
+        run = _prepared(wanted.until_steady, step)
         found = conditioning.condition(run, settings, self._kept.attempt_folder(step), environment)
         self._kept.drop_attempt(step)
         return found
@@ -119,15 +156,22 @@ class Runner:
             return self._kept.read(step)
         ui.console.print()
         ui.console.print(heading, style="bold cyan", markup=False)
+        step = self._at_peak(step)
         for attempt in range(1, ATTEMPTS_MAX + 1):
+            began_at = time.time()
             try:
                 measured = self._measure_with_reruns(step)
             except FinalError:
                 raise
             except LabError as error:
-                self._keep_failure(step, attempt, error)
-                self._lab.forget()
-                continue
+                found = self._broken(step, began_at)
+                if found is None:
+                    self._keep_failure(step, attempt, error)
+                    self._lab.forget()
+                    continue
+                measured = found
+            if measured.step.outcome == "broke":
+                self._keep_broken(step, measured.step)
             try:
                 self._kept.keep(step, measured)
             except OSError as error:
@@ -140,6 +184,28 @@ class Runner:
             self.tell(measured)
             return measured
         raise StepFailedError(step.key)
+
+    def _at_peak(self, step: PlannedStep) -> PlannedStep:
+        """Return a step with its rate, if it is a multiple of what was measured before in the same repeat.
+
+        The same steps decide whenever it is measured. Raises StepFailedError if one of them is missing, or none of them
+        shows a throughput.
+        """
+        if not step.is_multiple:
+            return step
+        sources = plan.peak_sources(step, [one for one in self._kept.steps if one.repeat == step.repeat])
+        entries = [self._kept.entry(one) for one in sources if self._kept.has(one)]
+        known = [one.throughput_per_second for one in entries if one.validity.valid and one.outcome == "passed"]
+        peak = max(known, default=0.0)
+        if len(entries) < len(sources) or not peak:
+            missing = [one.label for one in sources if not self._kept.has(one)]
+            why = f"{listed(missing)} not measured yet" if missing else "no valid step shows a throughput"
+            self.failed[step.key] = f"the peak of repeat {step.repeat} is not known: {why}"
+            ui.warn(f"step {step.key}: {self.failed[step.key]}")
+            raise StepFailedError(step.key)
+        found = step.at_peak(peak)
+        ui.note(f"{step.load['rate']}: {found.load['rate']:g} arrivals per second; the peak is {peak:.2f} flows/s")
+        return found
 
     def _measure_with_reruns(self, step: PlannedStep) -> Measured:
         """Measure a step, and rerun it on a fresh lab if the machine made it invalid. Raises LabError.
@@ -184,6 +250,15 @@ class Runner:
         self.failed[step.key] = error.message
         folder = self._kept.set_aside(step)
         (folder / "error.txt").write_text(f"{error.message}\n{error.remedy}\n", encoding="utf-8")
+        self._keep_logs(step, folder)
+
+    def _keep_broken(self, step: PlannedStep, entry: StepEntry) -> None:
+        """Store the evidence, the reason and the nodes' logs of a step that ended a node."""
+        folder = self._kept.set_aside(step, store.BROKE)
+        (folder / "reason.txt").write_text(f"{entry.broke}\n", encoding="utf-8")
+        self._keep_logs(step, folder)
+
+    def _keep_logs(self, step: PlannedStep, folder: Path) -> None:
         # If the engine does not answer, there are no logs.
         with contextlib.suppress(LabError):
             compose = Compose(plan.settings_of(step.variables, self._lab.settings))
@@ -193,6 +268,9 @@ class Runner:
     def tell(self, measured: Measured) -> None:
         """Print the values of a step in one line, then its warnings and most frequent errors."""
         step = measured.step
+        if step.outcome == "broke":
+            ui.note(f"broke, which is a result: {step.broke}; {plural(step.requests.ok, 'flow')} succeeded before")
+            return
         reached = step.precision.reached
         within = "" if reached is None else f" ± {100 * reached:.1f} %"
         window = step.window
@@ -209,6 +287,11 @@ class Runner:
             ui.warn(str(flag))
         for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:SHOWN_MAX]:
             ui.note(f"  {error_words(kind)}")
+
+
+def _prepared(options: LoadOptions, step: PlannedStep) -> PreparedRun:
+    """Prepare the run of a load for a step, which may be one that ends a node. Raises LabError."""
+    return replace(preflight.prepare(options), may_break=step.may_break)
 
 
 def is_sustained(measured: Measured) -> bool:

@@ -1,9 +1,19 @@
 """The fields of sweep files, ``configs/sweeps/<name>.yaml``. ``docs/sweeps.md`` describes them."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import Discriminator, Field, PlainValidator, Tag, create_model
+from pydantic import (
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from corda_lab.errors import LabError
@@ -13,7 +23,7 @@ from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.text.durations import parse_duration
-from lab_workload.load import RATE_MAX
+from lab_workload.load import BURSTS_MAX, FLOWS_MAX, RATE_MAX
 from lab_workload.schema import Fields, Text
 
 STEPS_MAX = 1000
@@ -48,6 +58,37 @@ def _percent(value: Any) -> float:
     raise PydanticCustomError("percent", "must be a percentage such as 5%")
 
 
+_PEAK = re.compile(r"(\d+(?:\.\d+)?) x peak")
+
+
+def peak_factor(rate: object) -> float | None:
+    """Return the factor of a rate such as ``4 x peak``; None if the rate is a number, or is not given."""
+    match = _PEAK.fullmatch(rate) if isinstance(rate, str) else None
+    return float(match[1]) if match else None
+
+
+_RATE: TypeAdapter[float] = TypeAdapter(Annotated[float, Field(gt=0, le=RATE_MAX)])
+
+
+def _rate(value: Any) -> float | str:
+    if peak_factor(value):
+        return str(value)
+    try:
+        return _RATE.validate_python(value, strict=True)
+    except ValidationError as error:
+        if isinstance(value, str):
+            raise PydanticCustomError(
+                "rate", "must be a number, or a multiple of the highest throughput such as 4 x peak"
+            ) from None
+        raise PydanticCustomError("rate", error.errors()[0]["msg"]) from None
+
+
+def _number(value: Any) -> int | float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    raise PydanticCustomError("number", "must be a number")
+
+
 def _scalar(value: Any) -> Scalar:
     if isinstance(value, (str, int, float, bool)):
         return value
@@ -59,6 +100,9 @@ Duration = Annotated[float, PlainValidator(_duration)]
 Percent = Annotated[float, PlainValidator(_percent)]
 """A share from 0 to 1, written as ``5%``."""
 Value = Annotated[Scalar, PlainValidator(_scalar)]
+Number = Annotated[int | float, PlainValidator(_number)]
+Rate = Annotated[float | str, PlainValidator(_rate)]
+"""Arrivals per second: a number, or a multiple of what was measured before in the same repeat, as ``4 x peak``."""
 
 
 _FIELD_TYPES: Mapping[Kind, Any] = {
@@ -80,6 +124,8 @@ def _optional_fields(options: Iterable[Option]) -> dict[str, Any]:
 
 
 def _field_type(option: Option) -> Any:
+    if option is LOAD_OPTIONS["rate"]:
+        return Rate
     if option.kind is Kind.CHOICE:
         return cast(Any, Literal)[option.choices]
     held = _FIELD_TYPES.get(option.kind, Text)
@@ -126,6 +172,39 @@ class MeasureFields(SpanFields):
     precision: Percent | None = None
 
 
+class BurstsFields(Fields):
+    """A step that ends after some bursts."""
+
+    bursts: Annotated[int, Field(ge=1, le=BURSTS_MAX)]
+
+
+class FlowsFields(Fields):
+    """A step that ends after some flows. The first ``after`` count for nothing; the next ``flows`` are measured."""
+
+    flows: Annotated[int, Field(ge=1, le=FLOWS_MAX)]
+    after: Annotated[int, Field(ge=0, le=FLOWS_MAX)] = 0
+
+
+MEASURE_TAGS = ("measure: time", "measure: bursts", "measure: flows")
+"""How pydantic names the forms of ``measure`` in the location of an error."""
+
+
+def _measure_tag(value: Any) -> str:
+    names = value if isinstance(value, dict) else getattr(value, "model_fields_set", ())
+    if "bursts" in names:
+        return MEASURE_TAGS[1]
+    return MEASURE_TAGS[2] if "flows" in names or "after" in names else MEASURE_TAGS[0]
+
+
+Measure = Annotated[
+    Annotated[MeasureFields, Tag(MEASURE_TAGS[0])]
+    | Annotated[BurstsFields, Tag(MEASURE_TAGS[1])]
+    | Annotated[FlowsFields, Tag(MEASURE_TAGS[2])],
+    Discriminator(_measure_tag),
+]
+"""What ends a step: a time, a number of bursts, or a number of flows."""
+
+
 class SubjectFields(Fields):
     """Workload, load and shape of a whole sweep, or of one entry of ``steps``."""
 
@@ -139,8 +218,13 @@ class StepFields(SubjectFields):
     """One entry of ``steps``. Its values override those of the whole sweep."""
 
     name: Text
+    at: Number | None = None
+    """Its place on the x axis, if that is ``at``."""
+    peak: bool = False
+    """Whether its throughput is the peak of which rates are multiples. It is then measured first in every repeat."""
+    may_break: bool | None = None
     warm_up: SpanFields | None = None
-    measure: MeasureFields | None = None
+    measure: Measure | None = None
 
 
 class ForFields(Fields):
@@ -149,10 +233,20 @@ class ForFields(Fields):
     min: Duration = SECONDS_MIN
     max: Duration = SECONDS_MAX
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one_duration(cls, value: Any) -> Any:
+        """Let ``for: 2m`` mean exactly that long."""
+        if isinstance(value, (dict, ForFields)):
+            return value
+        seconds = _duration(value)
+        return {"min": seconds, "max": seconds}
+
 
 class ConditionFields(Fields):
     """The load that conditions the nodes after every start, before the first step: that of the step, with changes."""
 
+    set: dict[str, Value] = Field(default_factory=dict)
     load: LoadFields = Field(default_factory=LoadFields)
     duration: ForFields = Field(default_factory=ForFields, alias="for")
 
@@ -172,6 +266,10 @@ Condition = Annotated[
 """The load that conditions the nodes; ``none`` if nothing does."""
 
 
+Fresh = Literal["repeat", "shape", "step"]
+"""When a sweep starts a new lab: for every shape in every repeat, once for every shape, or for every step."""
+
+
 class QuickSearchFields(Fields):
     """What the short form of a search has in place of the fields of ``find_max``."""
 
@@ -187,15 +285,14 @@ class QuickFields(Fields):
 
     vary: dict[str, Annotated[list[Any], Field(min_length=1, max_length=VALUES_MAX)]] = Field(default_factory=dict)
     steps: Annotated[list[Text], Field(min_length=1, max_length=STEPS_MAX)] | None = None
+    set: dict[str, Value] = Field(default_factory=dict)
+    shape: ShapeFields = Field(default_factory=ShapeFields)
     repeats: Annotated[int, Field(ge=QUICK_REPEATS_MIN, le=REPEATS_MAX)] | None = None
+    fresh: Fresh | None = None
     condition: Condition | None = None
     warm_up: SpanFields | None = None
-    measure: MeasureFields | None = None
+    measure: Measure | None = None
     find_max: QuickSearchFields | None = None
-
-
-Fresh = Literal["repeat", "shape", "step"]
-"""When a sweep starts a new lab: for every shape in every repeat, once for every shape, or for every step."""
 
 
 class ThresholdFields(Fields):
@@ -232,11 +329,16 @@ class SweepFields(SubjectFields):
     order: Literal["interleaved", "randomised", "listed"] = "interleaved"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
     fresh: Fresh = "repeat"
+    impossible: Literal["refuse", "skip"] = "refuse"
+    """What becomes of a point that this machine cannot have: the sweep is refused, or the point is left out."""
+    may_break: bool = False
+    """Whether a step that ends a node is a result, and not a failure."""
     retries: Annotated[int, Field(ge=0, le=RETRIES_MAX)] = 2
     """How often a step is rerun on a fresh lab if swapping or CPU steal of the machine made it invalid."""
     condition: Condition = Field(default_factory=ConditionFields)
-    warm_up: SpanFields
-    measure: MeasureFields
+    warm_up: SpanFields | None = None
+    """None if no step is measured by time."""
+    measure: Measure
     confidence: Percent = CONFIDENCE
     thresholds: ThresholdFields = Field(default_factory=ThresholdFields)
     find_max: FindMaxFields | None = None

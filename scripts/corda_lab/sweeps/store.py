@@ -20,6 +20,7 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import SweepPlan
+from corda_lab.steps.entry import StepEntry
 from corda_lab.sweeps.file import QUICK_SUFFIX
 from corda_lab.sweeps.plan import PlanFile, PlannedStep
 
@@ -28,6 +29,8 @@ SHAPE_FOLDERS = tuple(knob.folder for knob in KNOBS if knob.kind is Kind.FILE)
 
 FAILED = "failed"
 """Folder of failed attempts, each with its error and the nodes' logs."""
+BROKE = "broke"
+"""Folder of the steps that ended a node, each with the evidence of its load and the nodes' logs."""
 ATTEMPTS = "attempts"
 """Folder of the attempts in progress, each with the evidence of its load."""
 
@@ -89,6 +92,10 @@ class Unfinished:
         """Read a complete step."""
         return files.read_step(self._step_folder(step))
 
+    def entry(self, step: PlannedStep) -> StepEntry:
+        """Read the values of a complete step."""
+        return folders.read_model(self._step_folder(step) / "step.json", StepEntry)
+
     def attempt_folder(self, step: PlannedStep) -> Path:
         """Return the folder for the evidence of an attempt at a step."""
         return self.folder / ATTEMPTS / self._step_folder(step).name
@@ -105,15 +112,18 @@ class Unfinished:
             if (self.folder / "steps" / attempt.name).is_dir():
                 shutil.rmtree(attempt)
             else:
-                self._set_aside(attempt)
+                self._set_aside(attempt, FAILED)
 
-    def set_aside(self, step: PlannedStep) -> Path:
-        """Move the evidence of an attempt at a step to ``failed``. Returns its folder there, which may be empty."""
-        return self._set_aside(self.attempt_folder(step))
+    def set_aside(self, step: PlannedStep, kind: str = FAILED) -> Path:
+        """Move the evidence of an attempt at a step to ``failed`` or ``broke``. Returns its folder there.
 
-    def _set_aside(self, attempt: Path) -> Path:
+        The folder may be empty.
+        """
+        return self._set_aside(self.attempt_folder(step), kind)
+
+    def _set_aside(self, attempt: Path, kind: str) -> Path:
         number = 1
-        while (folder := self.folder / FAILED / f"{attempt.name}-{number}").exists():
+        while (folder := self.folder / kind / f"{attempt.name}-{number}").exists():
             number += 1
         folder.parent.mkdir(exist_ok=True)
         if attempt.exists():
@@ -183,8 +193,9 @@ class Unfinished:
                 )
                 files.write_run(folder, manifest, steps)
                 page.render(folder)
-                if (self.folder / FAILED).is_dir():
-                    shutil.copytree(self.folder / FAILED, folder / FAILED)
+                for kind in (FAILED, BROKE):
+                    if (self.folder / kind).is_dir():
+                        shutil.copytree(self.folder / kind, folder / kind)
         folders.remove_unfinished(self.folder)
         return final
 

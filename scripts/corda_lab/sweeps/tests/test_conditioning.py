@@ -148,7 +148,7 @@ def test_a_sweep_that_is_resumed_conditions_the_lab_that_it_starts(tmp_path: Pat
     steps = folders.read_json(run / "steps.json")["steps"]
     assert [step["index"] for step in steps if step["conditioning"]] == [1, 2, 3, 5]
     planned = folders.read_json(run / "run.json")["sweep"]["condition"]
-    assert planned == {"load": {"users": 5}, "seconds_min": 10.0, "seconds_max": 20.0}
+    assert planned == {"load": {"users": 5}, "set": {}, "seconds_min": 10.0, "seconds_max": 20.0}
     assert (run / files.CONDITIONING_TABLE).is_file()
 
 

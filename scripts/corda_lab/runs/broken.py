@@ -1,0 +1,159 @@
+"""Finds out whether a node ended under a load, and gathers what is known of that load."""
+
+import math
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+from pydantic import TypeAdapter
+
+from corda_lab.clients.prometheus import METRICS_SCHEMA, SCRAPE_SECONDS
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose, Service, run_docker
+from corda_lab.results import evidence, folders
+from corda_lab.results.evidence import LoadFile
+from corda_lab.results.files import Measured, iso
+from corda_lab.results.manifest import Environment
+from corda_lab.runs.running import RunningLab
+from corda_lab.steps import resolutions, rows
+from corda_lab.steps.broken import BrokenLoad, broken_step
+from corda_lab.steps.entry import SetupEntry
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import LoadPart, Subject
+from corda_lab.text.words import listed, short
+from corda_lab.workloads.resolve import read_workload
+from lab_workload.workload import Workload
+
+_OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\n\"]{0,100})?")
+_ENDED = ("exited", "dead")
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """A node's container, as far as it says whether the node ended, and why."""
+
+    node: str
+    service: Service
+    finished_at: float
+    """When its container ended, in unix seconds; of no meaning if it is running."""
+    was_killed_for_memory: bool
+    memory_error: str | None
+    """The first OutOfMemoryError in its log; None if there is none."""
+
+    def words(self, since: float) -> str | None:
+        """How the node ended since a time; None if it did not. A node without heap may hang instead of ending."""
+        has_ended = self.service.state in _ENDED
+        if has_ended and self.finished_at < math.floor(since):
+            return None
+        why = [
+            *(["its container reached its memory limit"] if self.was_killed_for_memory else []),
+            *([self.memory_error] if self.memory_error else []),
+        ]
+        if has_ended:
+            return f"{self.node} ended with exit status {self.service.exit_code}" + (f" ({listed(why)})" if why else "")
+        return f"{self.node} exhausted its heap ({listed(why)})" if why else None
+
+
+def why_broken(compose: Compose, since: float) -> str | None:
+    """Return which nodes have ended since a time (unix seconds), and why; None if all are alive. Raises LabError."""
+    services = {service.name: service for service in compose.services()}
+    nodes = [(node, services[node.lower()]) for node in compose.settings.nodes if node.lower() in services]
+    found = [words for node, service in nodes if (words := _state(compose, node, service, since).words(since))]
+    return listed(found) if found else None
+
+
+def _state(compose: Compose, node: str, service: Service, since: float) -> NodeState:
+    form = "{{.State.OOMKilled}} {{.State.FinishedAt}}"
+    killed, _, finished = run_docker(["container", "inspect", "--format", form, service.container]).stdout.partition(
+        " "
+    )
+    logs = compose.run("logs", "--no-color", "--no-log-prefix", "--since", iso(since), service.name, check=False)
+    error = memory_error(logs.stdout + logs.stderr)
+    return NodeState(node, service, unix_seconds(finished), killed == "true", error)
+
+
+def unix_seconds(text: str) -> float:
+    """Return a time as Docker writes it, ``2026-01-02T03:04:05.123456789Z``, to the second; 0 if it is none."""
+    try:
+        return datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def memory_error(log: str) -> str | None:
+    """Return the first OutOfMemoryError in a log, with its message; None if there is none."""
+    match = _OUT_OF_MEMORY.search(log)
+    return match[0].strip() if match else None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt at a load that ended with an error: its options, its evidence, and when it began (unix seconds)."""
+
+    options: LoadOptions
+    folder: Path
+    began_at: float
+    environment: Environment
+
+
+def measured(lab: RunningLab, attempt: Attempt, reason: str) -> Measured:
+    """Return the step of a load that a node did not survive, with the rows until then. Raises LabError."""
+    workload = read_workload(attempt.options.workload, attempt.options.overrides)
+    requests = _rows(attempt.folder)
+    ended_at = requests["ended_at"].max()
+    load = BrokenLoad(
+        options=attempt.options,
+        workload=workload.name,
+        subject=_subject(attempt, workload),
+        setup=_setup(attempt.folder),
+        requests=requests,
+        began_at=attempt.began_at,
+        ended_at=time.time() if ended_at is None else float(str(ended_at)),
+    )
+    text = workload.source.path.read_text(encoding="utf-8")
+    metrics = _metrics(lab, load.window.started_at)
+    step = broken_step(load, reason)
+    return Measured(step, requests, metrics, None, attempt.environment, workload.name, text)
+
+
+def _rows(folder: Path) -> pl.DataFrame:
+    """Return the rows that were written until the load ended. Empty if the load had not begun."""
+    if files := evidence.rows_files(folder):
+        return rows.read_rows(files)
+    return pl.DataFrame(schema={**rows.ROW_SCHEMA, **resolutions.COLUMNS})
+
+
+def _setup(folder: Path) -> list[SetupEntry]:
+    file = folder / "setup.json"
+    return TypeAdapter(list[SetupEntry]).validate_json(file.read_bytes()) if file.is_file() else []
+
+
+def _subject(attempt: Attempt, workload: Workload) -> Subject:
+    """Return what the load started: as resolved before it or, if a node ended earlier, as the workload file says."""
+    if (attempt.folder / evidence.LOAD).is_file():
+        load = folders.read_model(attempt.folder / evidence.LOAD, LoadFile)
+        return TypeAdapter(Subject).validate_python(load.subject)
+    parts = (
+        LoadPart(
+            part.name,
+            part.flow,
+            short(part.flow),
+            counterparty=part.own_counterparty or attempt.options.counterparty or workload.counterparty,
+            weight=part.weight,
+            unit=part.unit,
+            states_per_flow=part.states_per_flow,
+        )
+        for part in workload.parts
+    )
+    return Subject(attempt.options.node or workload.node, tuple(parts))
+
+
+def _metrics(lab: RunningLab, started_at: float) -> pl.DataFrame:
+    """Return the samples over the load. They are not needed, so there are none if Prometheus does not answer."""
+    with suppress(LabError):
+        return lab.prometheus.run_metrics(started_at=started_at - 3 * SCRAPE_SECONDS, ended_at=time.time())
+    return pl.DataFrame(schema=METRICS_SCHEMA)

@@ -1,0 +1,137 @@
+"""The entry of a step that ended a node. It is a result, so it is valid, and none of its values enters a point."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from corda_lab.steps import rows
+from corda_lab.steps.build import part_entries
+from corda_lab.steps.entry import (
+    PASSED,
+    CostsEntry,
+    CountsEntry,
+    GeneratorEntry,
+    PrecisionEntry,
+    ResourcesEntry,
+    SetupEntry,
+    StagesEntry,
+    StepEntry,
+    ValidityEntry,
+    WarmUpEntry,
+    WindowEntry,
+)
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import Subject
+from corda_lab.steps.rows import Window
+
+SECONDS_MIN = 1.0
+"""The shortest time over which the rows are counted. A node that ends in the set-up leaves none."""
+NO_STAGES = "A node ended, so its stage rows are not known."
+
+
+@dataclass(frozen=True)
+class BrokenLoad:
+    """What is known of a load that a node did not survive. Times are in unix seconds.
+
+    ``requests`` has the columns of ``rows.ROW_SCHEMA``, and is empty if the node ended before the load.
+    """
+
+    options: LoadOptions
+    workload: str
+    subject: Subject
+    setup: list[SetupEntry]
+    requests: pl.DataFrame
+    began_at: float
+    ended_at: float
+
+    @property
+    def window(self) -> Window:
+        """From the first start of a request until the end of the last, or of the attempt."""
+        started_at = self.requests["started_at"].min()
+        begin = self.began_at if started_at is None else float(str(started_at))
+        return Window(begin, max(self.ended_at, begin + SECONDS_MIN))
+
+
+def as_broken(step: StepEntry, reason: str) -> StepEntry:
+    """Return a step that ended a node: valid, with nothing to complain about, and on a lab that is not used again."""
+    return step.updated(
+        outcome="broke",
+        broke=reason,
+        flags=[],
+        unsteady=[],
+        counts=step.counts.model_copy(update={"at_rest": False}),
+        validity=ValidityEntry(valid=True, reasons=[], machine=[]),
+        verdict=PASSED,
+        thresholds=PASSED,
+    )
+
+
+def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
+    """Return the entry of a step whose load could not be measured, because a node ended. ``reason`` says which."""
+    options, subject, window = load.options, load.subject, load.window
+    states = {part.name: part.states_per_flow for part in subject.parts}
+    values = rows.request_values(load.requests, window, states, bridge_in_flight=None)
+    step = StepEntry(
+        **{**values.fields(), "parts": part_entries(values, subject)},
+        name=load.workload,
+        workload=load.workload,
+        flow=" + ".join(subject.flows),
+        node=subject.node,
+        counterparty=", ".join(subject.counterparties) or None,
+        load=options.entry(),
+        setup=load.setup,
+        window=WindowEntry(
+            load_started_at=window.started_at,
+            spawned_at=None,
+            started_at=window.started_at,
+            ended_at=window.ended_at,
+            load_ended_at=window.ended_at,
+            warm_up_seconds=0.0,
+            seconds=window.seconds,
+        ),
+        warm_up=WarmUpEntry(
+            method="fixed",
+            seconds_min=options.warm_up_seconds_min,
+            seconds_max=options.warm_up_seconds,
+            cut_seconds=0.0,
+            found=True,
+        ),
+        precision=PrecisionEntry(wanted=None, reached=None, ended_early=True),
+        open_load=None,
+        stages=StagesEntry(
+            reason=NO_STAGES,
+            rows_dropped={},
+            flows=[],
+            responders=[],
+            consensus_latency_ms=rows.distribution(pl.Series([], dtype=pl.Float64)),
+            consensus_left_out=0,
+        ),
+        counts=CountsEntry(
+            generator=values.requests.ok,
+            bridge=None,
+            node=None,
+            vaults={},
+            flows=[],
+            vault_states=[],
+            node_flows={},
+            at_rest=False,
+            rest_seconds=0.0,
+            agree=True,
+            disagreements=[],
+        ),
+        generator=GeneratorEntry(cpu_percent_max=None, exit_reason=None, workers=[]),
+        resources=ResourcesEntry(
+            host_busy_percent=None,
+            host_stolen_percent=None,
+            host_swapped_pages=None,
+            node_cpu_cores={},
+            node_heap_used_bytes={},
+            node_gc_share={},
+            lab_cpu_cores={},
+        ),
+        costs=CostsEntry(),
+        flags=[],
+        validity=ValidityEntry(valid=True, reasons=[], machine=[]),
+        verdict=PASSED,
+    )
+    return as_broken(step, reason)

@@ -1,0 +1,47 @@
+"""The entry of a step that ended a node: a result without values, with what its rows show until then."""
+
+from pathlib import Path
+
+import polars as pl
+
+from corda_lab.steps import resolutions, rows
+from corda_lab.steps.broken import BrokenLoad, as_broken, broken_step
+from corda_lab.steps.entry import SetupEntry, StepEntry
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.reasons import reason
+from corda_lab.testing import simulation
+from corda_lab.testing.entries import changed
+from corda_lab.testing.runs import measured_of, plan_of
+
+WHY = "PartyA ended with exit status 134"
+PLAN = plan_of(LoadOptions("iou", 2, 4, 1))
+SIMULATED = simulation.closed_rows(2, 5, simulation.fixed(0.05))
+
+
+def broken_load(requests: pl.DataFrame, ended_at: float) -> BrokenLoad:
+    setup = [SetupEntry(name="coins", items=3, seconds=1.5)]
+    return BrokenLoad(PLAN.options, "iou", PLAN.subject, setup, requests, simulation.ORIGIN, ended_at)
+
+
+def test_the_rows_until_a_node_ended_are_counted(tmp_path: Path) -> None:
+    requests = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", SIMULATED)])
+    found = broken_step(broken_load(requests, float(requests["ended_at"].sort()[-1])), WHY)
+    assert (found.outcome, found.broke) == ("broke", WHY)
+    assert (found.requests.total, found.requests.ok, found.setup[0].items) == (len(SIMULATED), len(SIMULATED), 3)
+    assert found.window.load_ended_at == requests["ended_at"].max()
+    assert StepEntry.model_validate_json(found.model_dump_json()) == found
+
+
+def test_a_load_that_never_began_has_no_request_and_no_latency() -> None:
+    nothing = pl.DataFrame(schema={**rows.ROW_SCHEMA, **resolutions.COLUMNS})
+    found = broken_step(broken_load(nothing, simulation.ORIGIN + 30), WHY)
+    assert (found.requests.total, found.latency_ms.p50, found.window.seconds) == (0, None, 30)
+
+
+def test_nothing_of_a_step_that_broke_is_held_against_it(tmp_path: Path) -> None:
+    step = measured_of(tmp_path, PLAN, SIMULATED, simulation.end_words(SIMULATED, 2, 5)).step
+    trouble = reason("swapped", pages=300)
+    invalid = {"validity": {"valid": False, "reasons": [trouble], "machine": [trouble]}, "flags": [trouble]}
+    found = as_broken(changed(step, invalid), WHY)
+    assert (found.validity.valid, found.validity.machine, found.flags) == (True, [], [])
+    assert (found.verdict.passed, found.thresholds.passed, found.counts.at_rest) == (True, True, False)
