@@ -122,13 +122,16 @@ _STATISTICS = tuple(_FIELDS_OF)
 def _claim_problems(claim: ClaimFields) -> _Found:
     """Return the problems that a claim shows on its own."""
     found: _Found = []
+    if claim.needs is not None and not claim.needs.model_fields_set:
+        found.append((("needs",), "needs one of enterprise, cores, platform and software"))
     given = [name for name in _STATISTICS if getattr(claim, name) is not None]
     if len(given) > 1:
-        return [((given[1],), f"a claim has one statistic, and this one has {given[0]} already")]
+        return [*found, ((given[1],), f"a claim has one statistic, and this one has {given[0]} already")]
+    if not given and claim.needs is None:
+        return [((), "needs one of ratio, exponent and level")]
     if not given:
-        if claim.needs is None:
-            return [((), "needs one of ratio, exponent and level")]
-        return [((name,), "is only for a claim with a statistic") for name in _set_fields(claim, ("ratio", "exponent"))]
+        own = (*dict.fromkeys(field for fields in _FIELDS_OF.values() for field in fields), "within", "on_published")
+        return [*found, *(((name,), "is only for a claim with a statistic") for name in _set_fields(claim, own))]
     statistic = given[0]
     others = {field for name in _STATISTICS for field in _FIELDS_OF[name]} - {*_FIELDS_OF[statistic]}
     found += [
@@ -138,8 +141,6 @@ def _claim_problems(claim: ClaimFields) -> _Found:
     found += _missing(claim, statistic)
     found += _within_problems(claim)
     found += [((statistic,), text) for name in claim.metrics if (text := metric_problem(name))]
-    if claim.needs is not None and not claim.needs.model_fields_set:
-        found.append((("needs",), "needs one of enterprise, cores, platform and software"))
     if claim.over is not None:
         try:
             parse(claim.over)

@@ -9,7 +9,7 @@ from corda_lab.figures.file import Figure
 from corda_lab.figures.on_published import PublishedVerdict
 from corda_lab.figures.repeat import Repeat
 from corda_lab.figures.schema import OUTCOME, ClaimFields, NeedsFields
-from corda_lab.figures.statistics import NoStatistic, Sample, Wanted, chosen
+from corda_lab.figures.statistics import NoPoint, NoStatistic, Sample, Wanted, chosen
 from corda_lab.figures.sweep import SweepNames, names_in, names_of
 from corda_lab.figures.verdict import (
     CANNOT_TELL,
@@ -135,8 +135,16 @@ def _value(claim: ClaimFields, figure: Figure, repeat: Repeat, names: SweepNames
         if claim.level == OUTCOME:
             return _outcome(repeat, chosen(points, place(claim.at or {}, OUTCOME, series)))
         return RepeatValue(repeat, statistic_of(claim, figure.fields, points, names))
+    except NoPoint as error:
+        return RepeatValue(repeat, None, f"{error}{_left_out(repeat)}")
     except NoStatistic as error:
         return RepeatValue(repeat, None, str(error), claim.broken is True and _has_broken(claim, points, series))
+
+
+def _left_out(repeat: Repeat) -> str:
+    """Return what this machine could not have, which may be the point that is missing."""
+    labels = [f"{one.label} ({one.reason})" for one in repeat.left_out]
+    return f"; this machine leaves out {', '.join(labels)}" if labels else ""
 
 
 def _outcome(repeat: Repeat, point: Sample) -> RepeatValue:

@@ -114,14 +114,11 @@ def honest(value: float, error: float, decimals_max: int | None = None) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     place = math.floor(math.log10(abs(value)))
-    seen = DIGITS_MAX if error <= 0 else place - math.floor(math.log10(error)) + 1
-    digits = max(DIGITS_MIN, min(DIGITS_MAX, seen))
-    rounded = float(f"{value:.{digits - 1}e}")
-    # Rounded first, because 9.96 with two digits becomes 10.
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    if decimals == 0:
-        return f"{rounded:.0f}"
-    return f"{value:.{decimals if decimals_max is None else min(decimals, decimals_max)}f}"
+    seen = DIGITS_MAX - 1 - place if error <= 0 else -math.floor(math.log10(error))
+    decimals = max(DIGITS_MIN - 1 - place, min(DIGITS_MAX - 1 - place, seen))
+    if decimals_max is not None:
+        decimals = min(decimals, decimals_max)
+    return f"{round(value, decimals):.{max(0, decimals)}f}"
 
 
 def _sample(row: PublishedRow, x: str, unit: str) -> Sample:

@@ -1,7 +1,7 @@
 """The fields of figure files, ``configs/figures/<name>.yaml``. ``docs/methodology.md`` says how claims are judged."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
@@ -28,6 +28,13 @@ OUTCOME = "outcome"
 
 Column = Literal["id", "source", "edition", "workload", "x", "metric", "unit", "hardware"]
 """The columns of ``published.csv`` by which rows are chosen."""
+COLUMNS: tuple[Column, ...] = get_args(Column)
+
+
+def _column(value: Any) -> str:
+    if value in COLUMNS:
+        return str(value)
+    raise PydanticCustomError("column", f"must be a column of published.csv: {', '.join(COLUMNS)}")
 
 
 def _finite(value: Any) -> float | None:
@@ -43,6 +50,12 @@ def _values(value: Any) -> Scalar | tuple[Scalar, ...]:
     if isinstance(value, list) and value and all(isinstance(one, (str, int, float, bool)) for one in value):
         return tuple(value)
     raise PydanticCustomError("values", "must be a single value or a list of them")
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
+        return str(value).strip()
+    raise PydanticCustomError("said", "must be text or a number")
 
 
 def _metrics(value: Any) -> str | tuple[str, str]:
@@ -66,12 +79,14 @@ def _from(value: Any) -> float | str:
     raise PydanticCustomError("from", "must be a number, or a number of peaks such as 3 x peak")
 
 
+Said = Annotated[str, PlainValidator(_said)]
+"""Text, or a number that stands for itself."""
 Bound = Annotated[float | None, PlainValidator(_finite)]
 Selection = Annotated[dict[Text, Value], Field(min_length=1)]
 """One point, by what varies: ``{load.users: 70}``. ``first``, ``last`` and ``best`` are values too."""
 Filter = dict[Text, Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
 """Several points, by what varies. A list stands for any of its values."""
-Rows = dict[Column, Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
+Rows = dict[Annotated[str, PlainValidator(_column)], Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
 """Rows of ``published.csv``, by its columns. A list stands for any of its values."""
 
 
@@ -184,8 +199,8 @@ class ClaimFields(Fields):
 class DeviationFields(Fields):
     """Where the lab does not do what the publication did."""
 
-    published: Text
-    here: Text
+    published: Said
+    here: Said
     because: Text
     touches: list[Text] | Literal["absolute"]
     """The names of the claims that it may change; ``absolute`` if it changes absolute values only."""

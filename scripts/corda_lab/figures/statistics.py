@@ -30,6 +30,10 @@ class NoStatistic(Exception):  # noqa: N818 - it is an answer, not an error
     """A repeat has no such value. The message says why."""
 
 
+class NoPoint(NoStatistic):
+    """A repeat does not have the point."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """One point: what varies, its values by metric, and why a value is missing."""
@@ -95,7 +99,7 @@ def exponent(
     """
     picked = [point for point in points if fits(point, where)]
     if not picked:
-        raise NoStatistic(f"no point has {words(where)}")
+        raise NoPoint(f"no point has {words(where)}")
     pairs = [(_x(point, over, constants(point)), point) for point in picked]
     if least is not None:
         start = _least(least, picked, metric)
@@ -132,7 +136,7 @@ def chosen(points: Sequence[Sample], place: Place) -> Sample:
     if found and BEST in place.wanted.values():
         found = [_best(found, place)]
     if not found:
-        raise NoStatistic(f"no point has {words(place.wanted)}")
+        raise NoPoint(f"no point has {words(place.wanted)}")
     if len(found) > 1:
         keys = sorted({key for point in found for key in point.values if key not in place.wanted})
         differ = [key for key in keys if len({str(point.values.get(key)) for point in found}) > 1]

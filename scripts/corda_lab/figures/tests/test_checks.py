@@ -54,6 +54,7 @@ name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_pu
     with pytest.raises(LabError) as caught:
         read_figure(path, tmp_path)
     columns = "'id', 'source', 'edition', 'workload', 'x', 'metric', 'unit' or 'hardware'"
+    names = "id, source, edition, workload, x, metric, unit, hardware"
     documents = "'iitb-2019', 'r3-results', 'r3-sizing', 'r3-blog-2020', 'r3-attachments-2020' or 'coconut'"
     verdicts = "'held', 'did not hold', 'cannot tell' or 'not testable here'"
     assert [line.removeprefix(f"{tmp_path}/") for line in caught.value.message.splitlines()] == [
@@ -73,7 +74,7 @@ name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_pu
         "fig.yaml:11: claims[1].broken: must be a valid boolean, but is 'maybe'",
         "fig.yaml:11: claims[1].within[0]: must be a number, or null for no end, but is 'low'",
         "fig.yaml:12: claims[2].at.n: must be a single value, but is [1, 2]",
-        f"fig.yaml:12: claims[2].on_published.where.a: must be {columns}, but is 'a'",
+        f"fig.yaml:12: claims[2].on_published.where.a: must be a column of published.csv: {names}, but is 'a'",
         f"fig.yaml:12: claims[2].on_published.verdict: must be {verdicts}, but is 'x'",
         "fig.yaml:12: claims[2].needs.enterprise: must be True, but is False",
         "fig.yaml:14: deviations[0].touches: must be a list of claims, or absolute, but is 'all'",
@@ -83,8 +84,8 @@ name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_pu
 def test_every_name_that_does_not_resolve_is_told_with_its_line(tmp_path: Path) -> None:
     head = (
         HEAD.replace("id: IIT-3.5", "id: IIT-3.55")
-        .replace("sweep:", "  - {id: COCO, x: offered tx/s, y: throughput, where: {workload: None}}\nsweep:")
         .replace("y: throughput,", "y: thoughput,")
+        .replace("sweep:", "  - {id: COCO, x: offered tx/s, y: throughput, where: {workload: None}}\nsweep:")
         .replace(
             "x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}",
             "x: load.user, y: p5, by: shape.core, anchor: {load.users: 11}",
@@ -154,7 +155,10 @@ BASE = "name: a, says: ours, "
             "level: p50, at: {load.users: 1}, broken: false, within: [1, 2]",
             ["broken: false is only for level: outcome"],
         ),
-        ("level: p51, at: {load.users: 1}, within: [1, 2]", ["level: there is no metric 'p51', did you mean 'p50'?"]),
+        (
+            "level: thoughput, at: {load.users: 1}, within: [1, 2]",
+            ["level: there is no metric 'thoughput', did you mean 'throughput'?"],
+        ),
         ("exponent: p50, over: users *, within: [1, 2]", ["over: ends where a number or a name is expected"]),
         ("exponent: p50, over: user, within: [1, 2]", ["over: user is neither in vary nor set by the sweep"]),
         (
@@ -227,6 +231,17 @@ BASE = "name: a, says: ours, "
 )
 def test_a_claim_that_means_nothing_says_why(tmp_path: Path, claim: str, problems: list[str]) -> None:
     assert of_claim(tmp_path, BASE + claim) == problems
+
+
+def test_a_deviation_may_be_a_number(tmp_path: Path) -> None:
+    path = write_figure(tmp_path, SOUND, deviations="[{published: 800, here: 16, because: two cores, touches: []}]")
+    (deviation,) = read_figure(path, tmp_path).fields.deviations
+    assert (deviation.published, deviation.here) == ("800", "16")
+    bad = "[{published: [800], here: '', because: two cores, touches: []}]"
+    assert told(tmp_path, SOUND, deviations=bad) == [
+        "fig.yaml:14: deviations[0].published: must be text or a number, but is [800]",
+        "fig.yaml:14: deviations[0].here: must be text or a number, but is ''",
+    ]
 
 
 def test_a_check_needs_published_rows(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from corda_lab.figures import words
 from corda_lab.figures.judge import ClaimVerdict, judge
-from corda_lab.figures.repeat import Repeat, by_kind
+from corda_lab.figures.repeat import LeftOut, Repeat, by_kind
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.testing.claims import POINTS, Values, figure_of, repeat_of
 
@@ -96,6 +96,21 @@ def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) 
         "2 of the 3 repeats that are the fewest to decide; "
         "shape.corda 4.9, load.users 70: the step is invalid: the machine swapped"
     )
+
+
+def test_a_point_that_this_machine_cannot_have_is_named(tmp_path: Path) -> None:
+    left_out = LeftOut(label="70 users", reason="needs 8 cores")
+    given = [
+        repeat_of(number, linear(), points=[point for point in POINTS if point["load.users"] != 70]).model_copy(
+            update={"left_out": [left_out]}
+        )
+        for number in (1, 2, 3)
+    ]
+    found = verdict(tmp_path, GROWS.replace("last", "70"), given)
+    assert found.why.endswith(
+        "no point has shape.corda 4.9, load.users 70; this machine leaves out 70 users (needs 8 cores)"
+    )
+    assert verdict(tmp_path, GROWS, given).estimate == pytest.approx(40)
 
 
 def test_a_value_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
