@@ -106,6 +106,8 @@ def _bridge_heap_label(heap: str) -> str:
 
 def _rpc_label(rpc: str) -> str:
     return "an RPC connection left open by every flow start" if rpc == LEFT_OPEN else ""
+
+
 def _cordapp_label(name: str) -> str:
     return "with R3's finance CorDapp" if name == FINANCE_CORDAPP else ""
 

@@ -51,6 +51,8 @@ def test_a_run_that_is_repeated_has_the_load_that_was_stored(
     assert run.manifest.load is not None
     assert run.manifest.load.entry() == run.steps[0].load
     assert (run.manifest.load.duration_seconds, run.manifest.load.warm_up_seconds) == (3600, 0)
+
+
 def test_several_nodes_take_the_place_of_one(stored_run: Callable[..., Path]) -> None:
     step = stored.read(stored_run()).steps[0]
     by_node = [
