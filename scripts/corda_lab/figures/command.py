@@ -132,7 +132,9 @@ def from_run(name: str, places: Places = HERE) -> None:
             "`scripts/lab reproduce --list` shows the figures.",
         )
     if digest_of(sweep) != digest_of(in_form(figures[0].sweep, form_of(run))):
-        ui.warn(f"{figures[0].sweep.source.path.name} has changed since this run; its repeats count for no later verdict")
+        ui.warn(
+            f"{figures[0].sweep.source.path.name} has changed since this run; its repeats count for no later verdict"
+        )
     repeats = keep(run, figures, places).repeats
     for figure in figures:
         introduce(figure)

@@ -229,7 +229,7 @@ def normalised(figure: Figure, repeats: Sequence[Repeat]) -> Normalised:
 
 
 def kind_of(unit: str) -> str:
-    """Return what kind of quantity a unit is of: a time, a size, a rate, or a share. Values of one kind are compared."""
+    """Return what a unit measures: a time, a size, a rate or a share. Only values of one kind are compared."""
     if unit in ("ms", "s", "min"):
         return "time"
     if unit in ("bytes", "B", "KB", "MB", "GB"):
@@ -244,9 +244,7 @@ def _divisor(figure: Figure, points: Sequence[RepeatPoint], repeat: Repeat) -> f
     chart = figure.fields.chart
     known = [(_x_of(point, chart.x), value) for point in points if (value := point.metrics.get(chart.y)) is not None]
     anchors = [
-        point
-        for point in repeat.points
-        if all(point.values.get(name) == value for name, value in chart.anchor.items())
+        point for point in repeat.points if all(point.values.get(name) == value for name, value in chart.anchor.items())
     ]
     wanted: object = next((point.values.get(chart.x) for point in anchors), chart.anchor.get(chart.x))
     elsewhere = next((value for point in anchors if (value := point.metrics.get(chart.y)) is not None), None)
@@ -261,7 +259,7 @@ def _divided(curve: Curve, wanted: object) -> Curve:
 def _value_at(
     known: Sequence[tuple[float | str, float]], wanted: object, elsewhere: float | None = None
 ) -> float | None:
-    """Return the value at the anchor. If the curve has none there: that of the anchor on another curve, or its first."""
+    """Return the value at the anchor; if the curve has none there, that of the anchor ``elsewhere``, or its first."""
     if not known:
         return None
     if wanted == BEST:
@@ -276,5 +274,3 @@ def _value_at(
 def _by_peak(curve: Curve) -> Curve:
     assert curve.peak is not None
     return replace(curve, dots=tuple(replace(dot, x=float(dot.x) / curve.peak) for dot in curve.dots))
-
-

@@ -163,9 +163,7 @@ def _checks(book: Book) -> Iterator[str]:
 
 def _figure(part: FigurePart, pictures: str) -> Iterator[str]:
     yield wrapped(plain(f"{part.title} ({part.source})."))
-    yield "\n".join(
-        wrapped(plain(words), f"> {number}. ", ">    ") for number, words in enumerate(part.words, start=1)
-    )
+    yield "\n".join(wrapped(plain(words), f"> {number}. ", ">    ") for number, words in enumerate(part.words, start=1))
     if part.has_picture:
         yield f"![Published and measured curves of {part.name}]({pictures}/{part.name}.svg)"
     yield wrapped(plain(part.measured))

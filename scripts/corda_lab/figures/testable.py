@@ -16,9 +16,7 @@ from corda_lab.sweeps.file import SweepFile
 
 def this_machine() -> RepeatMachine:
     """Return this machine as repeats store it."""
-    return RepeatMachine(
-        cpu=machine.cpu_model(), cores=machine.cores() or 1, memory_bytes=machine.memory_total_bytes()
-    )
+    return RepeatMachine(cpu=machine.cpu_model(), cores=machine.cores() or 1, memory_bytes=machine.memory_total_bytes())
 
 
 def is_this_machine(repeat: Repeat, here: RepeatMachine) -> bool:

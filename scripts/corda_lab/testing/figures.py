@@ -77,7 +77,9 @@ deviations:
 """
 """Simulated: the first claim holds (3.4 ×), the second does not (20 flows/s), the third cannot be tested."""
 
-SECOND = FIGURE.replace("Throughput of IOU flows", "Latency of IOU flows").replace("y: throughput, by: shape", "y: p50, by: shape")
+SECOND = FIGURE.replace("Throughput of IOU flows", "Latency of IOU flows").replace(
+    "y: throughput, by: shape", "y: p50, by: shape"
+)
 
 
 def write_figures(folder: Path, figures: Mapping[str, str] | None = None, sweep: str = SWEEP) -> Path:

@@ -25,14 +25,15 @@ def with_steps(run: StoredRun, change: Callable[[StepEntry], StepEntry]) -> Stor
     return StoredRun(run.folder, run.manifest, [change(step) for step in run.steps])
 
 
-
 def moved_in(run: StoredRun, repeat: int, factor: float) -> StoredRun:
     """The run, with a machine that becomes slower by a factor at the end of one repeat."""
     last = max((one for one in run.steps if one.repeat == repeat), key=lambda one: one.window.load_ended_at)
 
     def change(step: StepEntry) -> StepEntry:
         after = 4.0 * factor if step.index == last.index else 4.0
-        return changed(step, {"calibration": {"work": "zlib", "before": {0: 4.0, 1: 4.0}, "after": {0: after, 1: after}}})
+        return changed(
+            step, {"calibration": {"work": "zlib", "before": {0: 4.0, 1: 4.0}, "after": {0: after, 1: after}}}
+        )
 
     return with_steps(run, change)
 

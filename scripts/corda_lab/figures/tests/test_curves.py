@@ -154,7 +154,9 @@ def test_a_curve_that_lacks_the_anchor_is_divided_by_that_of_another(tmp_path: P
     assert ours == {"issue": [pytest.approx(70 / 80), 1], "pay": [pytest.approx(60 / 80)]}
 
 
-@pytest.mark.parametrize("published", ["{id: IIT-3.4, x: requests in 1s, y: throughput}", "{id: R3-txt, y: heap that suffices}"])
+@pytest.mark.parametrize(
+    "published", ["{id: IIT-3.4, x: requests in 1s, y: throughput}", "{id: R3-txt, y: heap that suffices}"]
+)
 def test_published_values_of_another_kind_are_in_no_common_chart(tmp_path: Path, published: str) -> None:
     head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
     figure = figure_of(tmp_path, CLAIM, head=head)

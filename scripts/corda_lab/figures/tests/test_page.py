@@ -60,7 +60,9 @@ def test_each_claim_has_its_sentence_values_region_verdict_and_repeats(html: str
     rows = {
         cells[0]: cells[1:]
         for row in re.findall(r"<tr>(<th scope=\"row\">.*?)</tr>", html, re.DOTALL)
-        if len(cells := [re.sub(r"<[^>]+>", " ", cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)])
+        if len(
+            cells := [re.sub(r"<[^>]+>", " ", cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
+        )
         == 7
     }
     assert rows.keys() == {"rises", "below ten", "firewall"}

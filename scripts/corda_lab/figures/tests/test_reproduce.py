@@ -155,7 +155,9 @@ def test_a_measurement_that_lacks_steps_is_not_judged(
 
 
 UNTESTABLE = re.sub(
-    r"(?m)^    within: (.*)$", r"    within: \1\n    needs: {enterprise: true}", FIGURE.replace("    needs: {enterprise: true}\n", "")
+    r"(?m)^    within: (.*)$",
+    r"    within: \1\n    needs: {enterprise: true}",
+    FIGURE.replace("    needs: {enterprise: true}\n", ""),
 )
 
 
