@@ -229,7 +229,7 @@ def normalised(figure: Figure, repeats: Sequence[Repeat]) -> Normalised:
 
 
 def kind_of(unit: str) -> str:
-    """Return the quantity that a unit measures: time, size, rate or share. Values of one quantity are compared."""
+    """Return what a unit measures: a time, a size, a rate or a share. Only values of one kind are compared."""
     if unit in ("ms", "s", "min"):
         return "time"
     if unit in ("bytes", "B", "KB", "MB", "GB"):
@@ -259,7 +259,7 @@ def _divided(curve: Curve, wanted: object) -> Curve:
 def _value_at(
     known: Sequence[tuple[float | str, float]], wanted: object, elsewhere: float | None = None
 ) -> float | None:
-    """Return the value at the anchor; if the curve has none there, that of another curve's anchor, or its own first."""
+    """Return the value at the anchor; if the curve has none there, that of the anchor ``elsewhere``, or its first."""
     if not known:
         return None
     if wanted == BEST:
