@@ -33,7 +33,7 @@ def connections(bridge: httpx.Client) -> int:
 def left_open(lab: Lab) -> Iterator[None]:
     """A bridge that leaves connections open. After the module, it is as before."""
     wanted = shape.with_options(lab.settings, {"BRIDGE_RPC": "left-open"}, size=None)
-    values = {name: wanted[name] for name in ("BRIDGE_RPC", "BRIDGE_MEMORY")}
+    values = {name: wanted[name] for name in ("BRIDGE_RPC", "BRIDGE_HEAP", "BRIDGE_MEMORY")}
     with bridge_knobs.changed(lab.settings) as knobs:
         knobs.use({**values, "BRIDGE_RPC_LEFT_OPEN_MAX": str(LIMIT)})
         yield

@@ -31,6 +31,9 @@ MEMORY_BESIDE_HEAP_MIN = 1024**3
 BRIDGE_MEMORY_BESIDE_HEAP = 384 * 1024**2
 """Bytes that the bridge needs in addition to its heap (loadgen/bridge/bin/run-java)."""
 
+LEFT_OPEN_HEAP = "1g"
+"""The least heap of the bridge if connections are left open."""
+
 LEFT_OPEN_MEMORY = 2 * 1024**3
 """Bytes that the threads of connections that are left open may take in addition."""
 
@@ -94,7 +97,11 @@ def memory_for(heap: str) -> str:
 def bridge_memory_for(heap: str, rpc: str) -> str:
     """Return the memory limit of the bridge's container for a heap and a value of BRIDGE_RPC."""
     beside = BRIDGE_MEMORY_BESIDE_HEAP + (LEFT_OPEN_MEMORY if rpc == LEFT_OPEN else 0)
-    return f"{(parse_size(heap, option='--bridge-heap') + beside) // 1024**2}m"
+    return f"{(_heap_bytes(heap) + beside) // 1024**2}m"
+
+
+def _heap_bytes(heap: str) -> int:
+    return parse_size(heap, option="--bridge-heap")
 
 
 def is_enterprise(preset: str) -> bool:
@@ -263,8 +270,8 @@ def require_possible(settings: Settings) -> None:
 def with_options(settings: Settings, variables: Mapping[str, str], *, size: str | None) -> Settings:
     """Return the settings with the size applied first and the variables second.
 
-    A new heap also sets the memory limit, of the nodes or of the bridge, unless ``variables`` has one. Raises LabError
-    for an unknown size.
+    A new heap also sets the memory limit, of the nodes or of the bridge, unless ``variables`` has one. Connections that
+    are left open set the heap and the limit of the bridge. Raises LabError for an unknown size.
     """
     values = dict(variables)
     if size is not None:
@@ -273,6 +280,8 @@ def with_options(settings: Settings, variables: Mapping[str, str], *, size: str 
         values = {"NODE_HEAP": SIZES[size].heap, "NODE_CORES": str(SIZES[size].cores), **values}
     if "NODE_HEAP" in values and "NODE_MEMORY" not in values:
         values["NODE_MEMORY"] = memory_for(values["NODE_HEAP"])
+    if values.get("BRIDGE_RPC") == LEFT_OPEN and "BRIDGE_HEAP" not in values:
+        values["BRIDGE_HEAP"] = max(settings["BRIDGE_HEAP"], LEFT_OPEN_HEAP, key=_heap_bytes)
     if {"BRIDGE_HEAP", "BRIDGE_RPC"} & values.keys() and "BRIDGE_MEMORY" not in values:
         wanted = settings.with_values(values)
         values["BRIDGE_MEMORY"] = bridge_memory_for(wanted["BRIDGE_HEAP"], wanted["BRIDGE_RPC"])
