@@ -37,10 +37,10 @@ PLATFORM_VERSIONS = {
 }
 """Platform version by Corda version. A third number, as in 4.8.11, does not change it."""
 
-FINANCE_CONTRACTS = dict.fromkeys(
-    ("net/corda/finance/contracts/asset/Cash", "net/corda/finance/contracts/asset/Obligation"),
-    "R3's finance, with --cordapp finance",
-)
+FINANCE_CONTRACTS = {
+    f"net/corda/finance/contracts/{name}": "R3's finance, with --cordapp finance"
+    for name in ("CommercialPaper", "JavaCommercialPaper", "asset/Cash", "asset/Obligation", "asset/OnLedgerAsset")
+}
 """Contract classes of R3's finance CorDapp, and where they come from."""
 
 CORDAPP_NAMES = ("Cordapp-Contract-Name", "Cordapp-Workflow-Name")

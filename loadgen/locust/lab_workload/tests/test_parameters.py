@@ -151,10 +151,20 @@ def test_the_participants_of_a_settlement_are_pairs_with_chains_of_their_own(nam
         for owner in step.each.render(values)["each"]:
             values.names["item"] = owner
             chain = step.arguments.render_json(values)
-            assert (chain["backchainSize"], chain["count"]) == (10, 3)
+            assert (chain["backchainSize"], chain["count"], step.count.render(values)["count"]) == (10, 2, 5)
             partners[owner] = chain["otherPartyName"]
     # Both parties of a pair know the histories of both of its assets, and so lack those of all others.
     assert partners == {**dict(zip(payers, sellers, strict=True)), **dict(zip(sellers, payers, strict=True))}
+
+
+def test_assets_without_a_history_are_made_in_large_batches() -> None:
+    workload = load_workload(SHIPPED, "settlement", NAMES)
+    parties = {one: one for one in NAMES}
+    for needed, starts, count in ((1, 1, 1), (1000, 1, 1000), (1001, 2, 1000)):
+        values = Values(seed=1, node="O=PartyA", counterparty=None, parties=parties, needed=needed)
+        values.names["item"] = "PartyB"
+        cash = workload.setup[0]
+        assert (cash.count.render(values)["count"], cash.arguments.render(values)["count"]) == (starts, count)
 
 
 def test_a_settlement_has_an_even_number_of_participants() -> None:
