@@ -121,7 +121,7 @@ def x_name(run: StoredRun) -> str | None:
 def points(run: StoredRun) -> list[Point]:
     """The points of a run, in the order of the plan. Points that the plan does not list follow by their first step."""
     name = x_name(run)
-    named = _told_by_x(run, name)
+    curves = _curves(run, name)
     steps_of: dict[str, list[StepEntry]] = {}
     for step in sorted(run.steps, key=lambda step: int(step.index)):
         key = json.dumps([step.workload, step.phase, step.point, _probed_rate(run, step)], sort_keys=True)
@@ -133,7 +133,8 @@ def points(run: StoredRun) -> list[Point]:
         if run.sweep.find_max:
             values[RATE] = first.load.rate_per_second
         label = _label(run, first)
-        group = {key: value for key, value in values.items() if key not in named}
+        group = {key: value for key, value in values.items() if key not in curves.told}
+        group |= {"workload": first.workload} if curves.by_workload else {}
         found.append(
             Point(
                 first.workload,
@@ -149,16 +150,28 @@ def points(run: StoredRun) -> list[Point]:
     return sorted(found, key=lambda point: _listed_place(run, point))
 
 
-def _told_by_x(run: StoredRun, name: str | None) -> set[str]:
-    """The parameters that the place on the x axis tells, so that they do not part one curve from another.
+@dataclass(frozen=True)
+class _Curves:
+    """What parts one curve from another: all parameters except those that are ``told``, and the workload if asked."""
 
-    The number of a named step is told by its name. The name is told by the number only if no two steps share one.
+    told: frozenset[str]
+    by_workload: bool = False
+
+
+def _curves(run: StoredRun, name: str | None) -> _Curves:
+    """What the place on the x axis tells of a point, so that it does not part curves.
+
+    The number of a named step is told by its name. If the number is the place, it tells the name too, unless several
+    steps share it. Steps that share it may be those of several workloads, each of which is then a curve.
     """
-    told = {AT, *([name] if name else [])}
-    numbers = {(step.point.get(STEP), step.point.get(AT)) for step in run.steps}
-    if name == AT and len({number for _, number in numbers}) == len(numbers):
-        told.add(STEP)
-    return told
+    told = frozenset([AT, *([name] if name else [])])
+    steps = {(step.point.get(STEP), step.point.get(AT), step.workload) for step in run.steps}
+    if name != AT:
+        return _Curves(told)
+    if len({number for _, number, _ in steps}) == len({(one, number) for one, number, _ in steps}):
+        return _Curves(told | {STEP})
+    is_one_each = len({(number, workload) for _, number, workload in steps}) == len(steps)
+    return _Curves(told | {STEP}, by_workload=True) if is_one_each else _Curves(told)
 
 
 def _label(run: StoredRun, step: StepEntry) -> str:

@@ -1,5 +1,6 @@
 """The points of a sweep: their names, their intervals, and what a search found."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,44 @@ def test_a_group_and_a_comparison_have_the_words_of_the_point_s_label(tmp_path: 
     varied = SimulatedSweep(vary={"load.users": [2, 8], "load.workers": [1, 2], "set.n": [10]}, repeats=1)
     first, *_ = points.points(stored.read(store_sweep(tmp_path, varied)))
     assert (first.label, first.group_label) == ("2 users, 1 worker, n=10", "1 worker, n=10")
+
+
+def numbered(folder: Path, steps: Sequence[tuple[str, float, str]]) -> stored.StoredRun:
+    """A run of named steps: the name, the number and the workload of each. The axis is their number."""
+    users = list(range(1, len(steps) + 1))
+    run = stored.read(store_sweep(folder, SimulatedSweep(vary={"load.users": users}, repeats=1)))
+    sweep = run.sweep.model_copy(update={"x": "at", "vary": {"step": [name for name, _, _ in steps]}})
+    entries = [
+        step.updated(point={"step": name, "at": number}, workload=workload)
+        for step, (name, number, workload) in zip(run.steps, steps, strict=True)
+    ]
+    return stored.StoredRun(run.folder, run.manifest.model_copy(update={"sweep": sweep}), entries)
+
+
+@pytest.mark.parametrize(
+    ("steps", "curves"),
+    [
+        ([("near", 0, "iou"), ("far", 8, "iou")], {"": [0, 8]}),
+        (
+            [("a 1", 1, "iou"), ("a 2", 2, "iou"), ("b 1", 1, "empty"), ("b 2", 2, "empty")],
+            {"iou": [1, 2], "empty": [1, 2]},
+        ),
+        ([("shared", 4, "iou"), ("left open", 4, "iou")], {"shared": [4], "left open": [4]}),
+    ],
+)
+def test_named_steps_with_different_numbers_form_a_curve(
+    tmp_path: Path, steps: Sequence[tuple[str, float, str]], curves: dict[str, list[float]]
+) -> None:
+    groups = points.grouped(points.points(numbered(tmp_path, steps)))
+    assert {name: [point.x for point in members] for name, members in groups.items()} == curves
+
+
+def test_a_point_that_broke_has_no_values_and_is_not_invalid(tmp_path: Path) -> None:
+    run = stored.read(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [1, 2]}, repeats=2)))
+    broke = [step.updated(outcome="broke", broke="PartyA ended") if step.repeat == 2 else step for step in run.steps]
+    for point in points.points(stored.StoredRun(run.folder, run.manifest, broke)):
+        assert (len(point.valid), len(point.broken), point.estimate("throughput").n) == (1, 1, 1)
+    ended = [step.updated(outcome="broke", broke="PartyA ended") for step in run.steps]
+    for point in points.points(stored.StoredRun(run.folder, run.manifest, ended)):
+        assert (point.estimate("throughput").value, values.without_value(point)) == (None, "broke")
+    assert points.best(points.points(stored.StoredRun(run.folder, run.manifest, ended))) is None
