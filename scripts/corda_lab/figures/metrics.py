@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from corda_lab.analysis.points import METRICS, Metric
+from corda_lab.analysis.metrics import METRICS, Metric, metric
+from corda_lab.errors import LabError
 from corda_lab.figures.schema import FigureFields
 from corda_lab.figures.statistics import Better
 from lab_workload.names import did_you_mean
@@ -10,15 +11,20 @@ from lab_workload.names import did_you_mean
 
 def metric_of(name: str) -> Metric | None:
     """Return a metric by its name; None if there is none."""
-    return METRICS.get(name)
+    try:
+        return metric(name)
+    except LabError:
+        return None
 
 
 def metric_problem(name: str) -> str:
     """Return what is wrong with the name of a metric; empty if nothing is."""
-    if metric_of(name) is not None:
-        return ""
-    hint = did_you_mean(name, METRICS) or f"; choose from {', '.join(METRICS)}"
-    return f"there is no metric {name!r}{hint}"
+    try:
+        metric(name)
+    except LabError as error:
+        hint = did_you_mean(name.partition(".")[0], METRICS)
+        return f"there is no metric {name!r}{hint}" if hint else str(error)
+    return ""
 
 
 def unit_of(name: str) -> str:

@@ -70,7 +70,7 @@ def test_names_a_value_that_does_not_exist(name: str, message: str) -> None:
 
 def test_a_step_without_a_value_has_none(step: StepEntry) -> None:
     bare = step.updated(usage=UsageEntry())
-    names = ("cpu_percent", "cpu_peaks", "resident_after_ratio", "burst_total", "total_seconds", "node_latency_mean")
+    names = ("cpu_percent", "cpu_peaks", "resident_after_ratio", "burst_total", "total_seconds")
     assert {name: value(bare, name) for name in names} == dict.fromkeys(names)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.analysis.points import METRICS
+from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
 from corda_lab.figures.collect import CALIBRATION_MOVED_MAX, collect
 from corda_lab.figures.forms import digest_of, in_form
