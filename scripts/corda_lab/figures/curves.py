@@ -135,14 +135,14 @@ def _measured(figure: Figure, repeats: Sequence[Repeat], divisor: Divisor) -> li
         for name, points in by_curve(figure, repeat).items():
             by = divisor(points, repeat)
             for point in points:
-                places = samples.setdefault(name, {}).setdefault(_x_of(point, chart.x), [])
+                values = samples.setdefault(name, {}).setdefault(_x_of(point, chart.x), [])
                 value = point.metrics.get(chart.y)
                 if value is not None and by:
-                    places.append(value / by)
+                    values.append(value / by)
             peaks.setdefault(name, []).extend(_peak_of(points))
     curves = []
     for name, places in samples.items():
-        dots = _in_order(_dot(x, values) for x, values in places.items() if values)
+        dots = _in_order(_dot(x, found) for x, found in places.items() if found)
         if dots:
             peak = sum(peaks[name]) / len(peaks[name]) if peaks[name] else None
             curves.append(Curve(name, "here", dots, unit_of(chart.y), peak))

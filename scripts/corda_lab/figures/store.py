@@ -13,6 +13,7 @@ from corda_lab.errors import LabError
 from corda_lab.figures.forms import FORMS, digest_of, in_form
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.sweeps.file import SweepFile
+from lab_workload.problems import Problem
 
 FILES_MAX = 10_000
 """More files than this are not repeats of figures."""
@@ -51,7 +52,7 @@ def read(folder: Path) -> list[Repeat]:
     if len(paths) > FILES_MAX:
         raise LabError(f"{folder}: has more than {FILES_MAX:,} files", "Move the files that are not repeats away.")
     found: list[Repeat] = []
-    problems = []
+    problems: list[Problem] = []
     for path in paths:
         try:
             found.append(read_file(path))

@@ -15,6 +15,8 @@ from corda_lab.figures.repeat import Repeat
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.testing.claims import HEAD, figure_of, repeat_of
 
+Points = list[Mapping[str, ParameterValue]]
+
 CLAIM = "name: a, says: 1, level: p50, at: {load.users: 1}, within: [0, null]"
 
 
@@ -53,7 +55,8 @@ def test_measured_curves_have_a_mean_and_an_interval_for_each_x(figure: Figure) 
     dot = first.dots[1]
     assert dot.low is not None
     assert dot.high is not None
-    assert (dot.y, dot.n) == (pytest.approx(1000), 3)
+    assert dot.n == 3
+    assert dot.y == pytest.approx(1000)
     assert dot.low < 500
     assert dot.high > 2000
 
@@ -74,9 +77,8 @@ def test_both_curves_are_one_at_the_anchor_whatever_the_speed_of_a_repeat(figure
     theirs, ours, _ = found.curves
     assert theirs.dots[2].y == 1
     # Ours is divided within each repeat, so that the speed of the day has no part in the interval.
-    assert [(dot.y, dot.low, dot.high) for dot in ours.dots] == [
-        (pytest.approx(users / 10), pytest.approx(users / 10), pytest.approx(users / 10)) for users in (1, 10, 40, 70)
-    ]
+    for dot, users in zip(ours.dots, (1, 10, 40, 70), strict=True):
+        assert [dot.y, dot.low, dot.high] == pytest.approx([users / 10] * 3)
 
 
 def test_a_load_is_divided_by_the_peak_of_its_own_curve(figure: Figure) -> None:
@@ -98,7 +100,7 @@ def test_x_stays_as_it_is_where_a_peak_is_not_known(figure: Figure) -> None:
 def test_a_curve_without_the_anchor_is_divided_by_its_first_value(tmp_path: Path) -> None:
     head = HEAD.replace("anchor: {load.users: 10}", "anchor: {load.users: 40}")
     figure = figure_of(tmp_path, CLAIM, head=head)
-    points = [{"shape.corda": "4.9", "load.users": users} for users in (1, 10)]
+    points: Points = [{"shape.corda": "4.9", "load.users": users} for users in (1, 10)]
     (ours,) = [
         curve
         for curve in normalised(
@@ -109,7 +111,7 @@ def test_a_curve_without_the_anchor_is_divided_by_its_first_value(tmp_path: Path
     assert [dot.y for dot in ours.dots] == [1, 10]
 
 
-STEPS = [
+STEPS: Points = [
     {"step": "issue 1", "at": 1},
     {"step": "issue 16", "at": 16},
     {"step": "pay 16", "at": 16},
@@ -148,7 +150,7 @@ def test_of_two_points_at_one_place_the_second_has_a_curve_of_its_own(tmp_path: 
 
 
 def test_a_curve_that_lacks_the_anchor_is_divided_by_that_of_another(tmp_path: Path) -> None:
-    points = [*STEPS[:2], {"step": "pay 64", "at": 64}]
+    points: Points = [*STEPS[:2], {"step": "pay 64", "at": 64}]
     found = normalised(named_steps(tmp_path, "step"), [repeat_of(1, steps, points=points)])
     ours = {curve.name: [dot.y for dot in curve.dots] for curve in found.curves if curve.origin == "here"}
     assert ours == {"issue": [pytest.approx(70 / 80), 1], "pay": [pytest.approx(60 / 80)]}
@@ -178,7 +180,7 @@ def test_published_values_without_x_are_told_apart_by_what_differs(tmp_path: Pat
 
 
 def test_a_point_that_broke_is_not_on_the_curve(figure: Figure) -> None:
-    largest = {"shape.corda": "4.9", "load.users": 70}
+    largest: Mapping[str, ParameterValue] = {"shape.corda": "4.9", "load.users": 70}
     broke = repeat_of(1, lambda point: {"p50": 1.0}, broke=[largest])
     first, _ = measured(figure, [broke])
     assert [dot.x for dot in first.dots] == [1, 10, 40]
@@ -192,6 +194,6 @@ def test_without_repeats_there_is_only_the_published_curve(figure: Figure) -> No
 
 def test_an_axis_with_a_wide_range_is_logarithmic(figure: Figure) -> None:
     assert charts.here(judged(figure, repeats(1))).axis == "zero"
-    points = [{"shape.corda": "4.9", "load.users": users} for users in (1, 200)]
+    points: Points = [{"shape.corda": "4.9", "load.users": users} for users in (1, 200)]
     wide = [repeat_of(1, lambda point: {"p50": 1.0}, points=points)]
     assert charts.here(judged(figure, wide)).axis == "log"
