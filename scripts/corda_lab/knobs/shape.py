@@ -287,8 +287,8 @@ KNOBS = (
         default="shared",
         help="RPC connections: shared by all requests, or left-open, one for each flow start, never closed.",
         note="left-open measures what such connections cost a node. It is no way to run flows: after"
-        " BRIDGE_RPC_LEFT_OPEN_MAX connections the bridge refuses further starts with 503. `lab up --rpc left-open` also"
-        " sets BRIDGE_HEAP and BRIDGE_MEMORY; with plain Compose, set them to 1g and 3456m.",
+        " BRIDGE_RPC_LEFT_OPEN_MAX connections the bridge refuses further starts with 503. `lab up --rpc left-open`"
+        " also sets BRIDGE_HEAP and BRIDGE_MEMORY; with plain Compose, set them to 1g and 3456m.",
         service=BRIDGE,
         label=_rpc_label,
     ),
