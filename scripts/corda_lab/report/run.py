@@ -203,7 +203,7 @@ def count_rows(step: StepEntry) -> list[dict[str, str]]:
 
 def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list[tuple[str, str]]:
     """The table of facts about a run, as (name, text)."""
-    load, window, law = step.load, step.window, step.littles_law
+    load, law = step.load, step.littles_law
     deviation = law.deviation_percent
     return [
         *rerun_facts(manifest),
