@@ -164,7 +164,7 @@ def _add_run(parser: Any) -> None:
         action="append",
         default=[],
         include_in_web_ui=False,
-        help="Replaces a value in the workload file: an argument, rate_max or megabytes; repeatable",
+        help="Replaces a value in the workload file: a parameter, an argument, rate_max or megabytes; repeatable",
     )
     parser.add_argument(
         "--hold",

@@ -11,7 +11,7 @@ from lab_workload.problems import Location, Problem, TemplateError
 from lab_workload.templates import LOAD_NAMES, SETUP_NAMES, expression, is_template
 from lab_workload.yaml_source import Source
 
-PARAMETER_FIELDS: tuple[Location, ...] = (("requires", "parties"), ("requires", "platform"), ("rate_max",))
+PARAMETER_FIELDS: tuple[tuple[str, ...], ...] = (("requires", "parties"), ("requires", "platform"), ("rate_max",))
 """Numbers that may be an expression over the parameters."""
 
 _RESERVED = frozenset({*LOAD_NAMES, *SETUP_NAMES, "args"})
@@ -34,13 +34,13 @@ def evaluate(data: dict[str, Any], source: Source) -> tuple[dict[str, Any], list
         constants[name] = data["groups"][name] = _members(given, ("groups", name), constants, source, problems)
     for location in PARAMETER_FIELDS:
         *where, field = location
-        holder = data.get(str(where[0])) if where else data
+        holder = data.get(where[0]) if where else data
         if isinstance(holder, dict) and is_template(holder.get(field)):
             try:
-                holder[str(field)] = expression(str(holder[field]), constants)
+                holder[field] = expression(str(holder[field]), constants)
             except TemplateError as error:
                 problems.append(source.problem(location, f"template: {error}"))
-                holder[str(field)] = 1
+                holder[field] = 1
     return constants, problems
 
 

@@ -21,8 +21,9 @@ from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem, TemplateError
 
 COMMON_NAMES = (
-    *("counter", "pick", "random_int", "run_id", "setup", "users"),
-    *("counterparty", "node", "notary", "parties", "party"),
+    *("counter", "pick", "random_int"),
+    *("counterparty", "node", "parties", "party", "notary"),
+    *("run_id", "setup", "users"),
 )
 LOAD_NAMES = (*COMMON_NAMES, "mine", "needed", "take", "user")
 """Names that a template of a request can use. Parties are X.500 names as strings."""

@@ -186,7 +186,9 @@ def run(
     *,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override an argument of the workload. Repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Override a parameter or an argument of the workload. Repeatable."
+        ),
     ] = None,
     condition: Annotated[bool, typer.Option("--condition", help=CONDITION_HELP)] = False,
     **given: Any,

@@ -24,6 +24,7 @@ from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.load import LOAD_OPTIONS, LoadModel, LoadOptions, Stopping, attributes_of, check_options
 from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile
+from corda_lab.sweeps.fit import fit_problems
 from corda_lab.sweeps.schema import (
     STEPS_MAX,
     BurstsFields,
@@ -38,7 +39,6 @@ from corda_lab.sweeps.schema import (
 from corda_lab.sweeps.search import RATE_DIGITS
 from corda_lab.text.durations import parse_duration
 from corda_lab.workloads.resolve import check_uploads, read_workload
-from lab_workload.names import canonical
 from lab_workload.problems import Problem
 
 POOL_DEFAULT = 200
@@ -382,31 +382,7 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
     except LabError as error:
         yield from error.problems
         return
-    parties = workload.requires.parties if workload.requires else None
-    if parties and wanted.party_count < parties:
-        text = f"the workload {workload.name} needs {parties} parties, but the shape has {wanted.party_count}"
-        yield Problem(text, remedy="Increase shape.parties.")
-    yield from _node_problems(step.options("x"), wanted)
-    cordapp = workload.requires.cordapp if workload.requires else None
-    if cordapp and wanted["CORDAPP"] != cordapp:
-        yield Problem(
-            f"the workload {workload.name} needs the CorDapp {cordapp}", remedy=f"Set shape.cordapp: {cordapp}."
-        )
-
-
-def _node_problems(options: LoadOptions, wanted: Settings) -> Iterator[Problem]:
-    """Yield a problem if some of several nodes that start flows are no parties of the shape."""
-    if options.nodes is None:
-        return
-    try:
-        parties = wanted.parties
-    except LabError:
-        # An invalid number of parties is reported separately.
-        return
-    missing = [name for name in options.nodes if canonical(name, parties) is None]
-    if missing:
-        text = f"load.nodes names {', '.join(missing)}, but the parties are {', '.join(parties)}"
-        yield Problem(text, remedy="Increase shape.parties, or name other nodes.")
+    yield from fit_problems(workload, step.options("x"), wanted)
 
 
 def _peak_problems(point: SweepPoint, points: Sequence[SweepPoint]) -> Iterator[Problem]:

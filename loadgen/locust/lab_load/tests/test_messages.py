@@ -24,7 +24,7 @@ def test_a_plan_arrives_whole() -> None:
     first, second = Party("PartyA", "O=A"), Party("PartyB", "O=B")
     starters = (Roles(first, second, parties, choice.nodes), Roles(second, first, parties, choice.nodes))
     items: dict[str, Results] = {"coins": ["a", "b"], "cash": {"PartyB": [{"ref": 1}]}}
-    results = {"PartyA": items, "PartyB": {"coins": ["c"]}}
+    results: dict[str, dict[str, Results]] = {"PartyA": items, "PartyB": {"coins": ["c"]}}
     message = PlanMessage(choice, Extent(5, None, 2), starters, None, 330.0, results, Share(2, 2))
 
     assert read_plan(sent(plan_data(message))) == message
