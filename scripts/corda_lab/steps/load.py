@@ -220,7 +220,7 @@ class LoadOptions:
         float | None,
         LoadOption(
             kind=Kind.DURATION,
-            help="Watch the lab at rest for so long after the load; 60s shows whether memory is given back. Default: 0s.",
+            help="Watch the lab at rest for so long after the load; 60s shows if memory is given back. Default: 0s.",
             at_least=0,
             at_most=IDLE_AFTER_SECONDS_MAX,
             stored="idle_after_seconds",
