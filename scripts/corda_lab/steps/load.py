@@ -331,7 +331,7 @@ class LoadOptions:
         float | None,
         LoadOption(
             kind=Kind.DURATION,
-            help="Watch the lab at rest for this long after the load; 60s shows whether memory is given back.",
+            help="Watch the lab at rest for so long after the load; 60s shows if memory is given back. Default: 0s.",
             at_least=0,
             at_most=IDLE_AFTER_SECONDS_MAX,
             stored="idle_after_seconds",
@@ -342,7 +342,7 @@ class LoadOptions:
         LoadOption(
             kind=Kind.CHOICE,
             choices=get_args(DatabaseSize),
-            help="How the size of H2 databases is read: of their files (default), or of compacted copies of them.",
+            help="How the size of H2 databases is read: of their files, or of compacted copies of them. Default: file.",
             stored="database_size",
         ),
     ] = None

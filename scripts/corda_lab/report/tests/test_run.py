@@ -125,7 +125,9 @@ def test_is_made_again_from_the_stored_files(stored_run: Callable[..., Path]) ->
     (run / "report.html").unlink()
     assert page.render(run) == run / "report.html"
     assert (run / "report.html").read_text(encoding="utf-8") == first
-    assert sorted(path.name for path in run.iterdir()) == sorted([*folders.RUN_FILES, "stages.parquet"])
+    assert sorted(path.name for path in run.iterdir()) == sorted(
+        [*folders.RUN_FILES, "samples.parquet", "stages.parquet"]
+    )
 
 
 def test_shows_an_error_s_text_as_text(stored_run: Callable[..., Path]) -> None:
