@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from corda_lab.errors import LabError
 from corda_lab.sweeps.checks import problem, quick_problems, vary_problems, whole_problems
-from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, Condition, ShapeFields, SweepFields
+from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, Condition, MeasureFields, ShapeFields, SweepFields
 from lab_workload.problems import WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields
 
@@ -70,7 +70,17 @@ def quick(sweep: SweepFile) -> SweepFile:
     changes["shape"] = _shape(fields.shape, short.shape)
     if short.condition is not None:
         changes["condition"] = _condition(fields.condition, short.condition)
-    return replace(sweep, fields=fields.model_copy(update=changes), is_quick=True)
+    found = fields.model_copy(update=changes)
+    if not _is_timed(found):
+        # What is counted has no warm-up, even if the whole sweep is measured by time.
+        found = found.model_copy(update={"warm_up": None})
+    return replace(sweep, fields=found, is_quick=True)
+
+
+def _is_timed(fields: SweepFields) -> bool:
+    """Return whether any step of a sweep is measured by time."""
+    own = [step.measure or fields.measure for step in fields.steps or ()] or [fields.measure]
+    return any(isinstance(measure, MeasureFields) for measure in own)
 
 
 def with_repeats(sweep: SweepFile, repeats: int, seed: int | None = None) -> SweepFile:

@@ -472,7 +472,8 @@ def test_the_measure_of_a_short_form_fits_its_steps(tmp_path: Path) -> None:
     ]
     timed = HEAD + "measure: {flows: 5}\nquick: {measure: {min: 5s, max: 5s}}\n"
     assert read(tmp_path, timed) == ["own.yaml:4: quick.warm_up: is missing, both here and for the whole sweep"]
-    assert short_form(tmp_path, SOUND + "quick: {measure: {flows: 5}}\n").fields.measure == FlowsFields(flows=5)
+    counted = short_form(tmp_path, SOUND + "quick: {measure: {flows: 5}}\n").fields
+    assert (counted.measure, counted.warm_up) == (FlowsFields(flows=5), None)
 
 
 def test_the_short_form_of_a_search_is_coarser(tmp_path: Path) -> None:
