@@ -198,7 +198,7 @@ def test_the_report_shows_the_point_that_broke(tmp_path: Path, loads: Loads, mon
     summary = json.loads((found / "summary.json").read_text(encoding="utf-8"))
     (large,) = (point for point in summary["points"] if point["label"] == "large")
     assert large["steps_broke"] == {"2": REASON, "5": REASON}
-    assert large["figures"]["throughput"]["value"] is None
+    assert large["values"]["throughput"]["value"] is None
 
 
 def test_a_step_that_was_measured_breaks_too_if_a_node_ended_under_it(
