@@ -98,40 +98,53 @@ def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
         ),
         precision=PrecisionEntry(wanted=None, reached=None, ended_early=True),
         open_load=None,
-        stages=StagesEntry(
-            reason=NO_STAGES,
-            rows_dropped={},
-            flows=[],
-            responders=[],
-            consensus_latency_ms=rows.distribution(pl.Series([], dtype=pl.Float64)),
-            consensus_left_out=0,
-        ),
-        counts=CountsEntry(
-            generator=values.requests.ok,
-            bridge=None,
-            node=None,
-            vaults={},
-            flows=[],
-            vault_states=[],
-            node_flows={},
-            at_rest=False,
-            rest_seconds=0.0,
-            agree=True,
-            disagreements=[],
-        ),
+        stages=_no_stages(),
+        counts=_one_count(values.requests.ok),
         generator=GeneratorEntry(cpu_percent_max=None, exit_reason=None, workers=[]),
-        resources=ResourcesEntry(
-            host_busy_percent=None,
-            host_stolen_percent=None,
-            host_swapped_pages=None,
-            node_cpu_cores={},
-            node_heap_used_bytes={},
-            node_gc_share={},
-            lab_cpu_cores={},
-        ),
+        resources=_no_resources(),
         costs=CostsEntry(),
         flags=[],
         validity=ValidityEntry(valid=True, reasons=[], machine=[]),
         verdict=PASSED,
     )
     return as_broken(step, reason)
+
+
+def _no_stages() -> StagesEntry:
+    return StagesEntry(
+        reason=NO_STAGES,
+        rows_dropped={},
+        flows=[],
+        responders=[],
+        consensus_latency_ms=rows.distribution(pl.Series([], dtype=pl.Float64)),
+        consensus_left_out=0,
+    )
+
+
+def _one_count(succeeded: int) -> CountsEntry:
+    """The counts of a lab that could not be asked any more: the generator's alone."""
+    return CountsEntry(
+        generator=succeeded,
+        bridge=None,
+        node=None,
+        vaults={},
+        flows=[],
+        vault_states=[],
+        node_flows={},
+        at_rest=False,
+        rest_seconds=0.0,
+        agree=True,
+        disagreements=[],
+    )
+
+
+def _no_resources() -> ResourcesEntry:
+    return ResourcesEntry(
+        host_busy_percent=None,
+        host_stolen_percent=None,
+        host_swapped_pages=None,
+        node_cpu_cores={},
+        node_heap_used_bytes={},
+        node_gc_share={},
+        lab_cpu_cores={},
+    )

@@ -1,6 +1,6 @@
 """Builds the entry of a step from its measurements: all values, the warnings, the validity and the verdict."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -15,6 +15,7 @@ from corda_lab.steps.entry import (
     ConditioningEntry,
     CostsEntry,
     GeneratorEntry,
+    OpenLoadEntry,
     PartEntry,
     PrecisionEntry,
     RequestValues,
@@ -286,6 +287,33 @@ def judged(step: StepEntry) -> StepEntry:
     )
 
 
+def measured_values(
+    subject: Subject, seen: Observed, measured: MeasuredPart, states_per_flow: Mapping[str, int | None]
+) -> RequestValues:
+    """The values of the measured rows. Failures and counts are those of the whole load."""
+    in_flight = bridge_in_flight(seen.metrics, measured.window, subject.nodes)
+    values = rows.request_values(
+        measured.requests, measured.window, states_per_flow, bridge_in_flight=in_flight, drops=seen.drops
+    )
+    return values if measured.requests is seen.requests else rows.of_whole_run(values, seen.requests)
+
+
+def open_load_of(options: LoadOptions, seen: Observed, window: Window) -> OpenLoadEntry | None:
+    """The arrivals of open load; None for any other load."""
+    if not options.is_open:
+        return None
+    return open_load.open_load_values(seen.requests, seen.drops, window, seen.end, options.users)
+
+
+def generator_entry(end: RunEnd) -> GeneratorEntry:
+    """What is known of the generator and its workers."""
+    return GeneratorEntry(
+        cpu_percent_max=generator_cpu_percent(end),
+        exit_reason=end.exit_reason,
+        workers=[WorkerEntry(**vars(one)) for one in end.workers],
+    )
+
+
 def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     """The entry of a step in ``steps.json``.
 
@@ -294,11 +322,8 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     options, subject = plan.options, plan.subject
     measured = measured_part(options, seen)
     window = measured.window
-    in_flight = bridge_in_flight(seen.metrics, window, subject.nodes)
     states = {part.name: part.states_per_flow for part in subject.parts}
-    values = rows.request_values(measured.requests, window, states, bridge_in_flight=in_flight, drops=seen.drops)
-    if measured.requests is not seen.requests:
-        values = rows.of_whole_run(values, seen.requests)
+    values = measured_values(subject, seen, measured, states)
     resources = resources_entry(seen.metrics, window, seen.machine_use(window))
     counted = seen.counted.entry()
     costs_entry = costs.cost_values(
@@ -311,11 +336,6 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         load_started_at=seen.end.started_at,
     )
     others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
-    arrivals = (
-        open_load.open_load_values(seen.requests, seen.drops, window, seen.end, options.users)
-        if options.is_open
-        else None
-    )
     found = bursts.bursts_values(seen.requests, seen.stage_rows, options) if options.is_burst else None
     if found is not None:
         values = bursts.with_burst_throughput(values, found.bursts)
@@ -332,18 +352,14 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         warm_up=measured.warm_up,
         precision=precision_of(options, measured.requests, window, seen.end),
         by_node=node_values(measured.requests, window, subject.nodes),
-        open_load=arrivals,
+        open_load=open_load_of(options, seen, window),
         bursts=found,
         total_seconds=None if options.flows is None else window.seconds,
         node_latency_ms=stages.node_latency(measured.requests, seen.stage_rows, window),
         resolved=resolutions.summary(seen.requests, seen.end.ended_at),
         stages=seen.stage_values(window),
         counts=counted,
-        generator=GeneratorEntry(
-            cpu_percent_max=generator_cpu_percent(seen.end),
-            exit_reason=seen.end.exit_reason,
-            workers=[WorkerEntry(**vars(one)) for one in seen.end.workers],
-        ),
+        generator=generator_entry(seen.end),
         resources=resources.model_copy(update={"others_cpu_cores": others}),
         costs=costs_entry,
         usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
