@@ -11,6 +11,8 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.sweeps import estimate, plan
 from corda_lab.sweeps.estimate import RunTime
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
+from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.points import points_of
 
 QUICK: Form = "quick"
 FULL: Form = "full"
@@ -59,8 +61,6 @@ def run_time(sweep: SweepFile, settings: Settings) -> RunTime | None:
 def whole_time(sweep: SweepFile, settings: Settings) -> RunTime:
     """Return the estimated duration of a sweep in its form on a machine that can have all of its points."""
     fields = sweep.fields
-    turns = plan.ordered(
-        plan.points_of(sweep), order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh
-    )
+    turns = ordered(points_of(sweep), order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
     steps = [plan.step_of(sweep, point, index, repeat) for index, (point, repeat) in enumerate(turns, start=1)]
     return estimate.estimate(steps, settings, fresh=fields.fresh)

@@ -1,6 +1,6 @@
 """Checks the values of a sweep file, and words the problems so that they name the field."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -154,9 +154,9 @@ def whole_problems(fields: SweepFields, source: Source) -> list[Problem]:
                 if step.workload is None
             ]
         )
-    problems += _span_problems(fields, (), source)
+    problems += span_problems(fields, (), source)
     for index, step in enumerate(fields.steps or ()):
-        problems += _span_problems(step, ("steps", index), source)
+        problems += span_problems(step, ("steps", index), source)
     problems += _ending_problems(fields, source)
     problems += _peak_problems(fields, source)
     if not 0.5 <= fields.confidence < 1:
@@ -194,7 +194,7 @@ def _is_set(step: StepFields, key: str) -> bool:
     return name in given.get(group, {}) if name else group in given
 
 
-def _span_problems(fields: SweepFields | StepFields | QuickFields, where: Location, source: Source) -> list[Problem]:
+def span_problems(fields: SweepFields | StepFields | QuickFields, where: Location, source: Source) -> list[Problem]:
     problems = []
     for name, span in (("warm_up", fields.warm_up), ("measure", fields.measure)):
         if isinstance(span, SpanFields) and span.min > span.max:
@@ -247,15 +247,15 @@ def _ending_problems(fields: SweepFields, source: Source) -> list[Problem]:
             problems.append(source.problem((*where, "warm_up"), NOT_TIMED))
         if not isinstance(measure, MeasureFields) and fields.find_max is not None:
             problems.append(source.problem(place, "must have min and max in a search"))
-        arrivals = _arrivals(fields, step)
-        problems += _burst_problems(measure, arrivals, place, source)
+        arrivals = arrivals_of(fields, step)
+        problems += burst_problems(measure, arrivals, place, source)
         problems += _burst_conditioning_problems(fields, arrivals, source)
     if fields.warm_up is not None and not is_timed:
         problems.append(source.problem(("warm_up",), NOT_TIMED))
     return problems
 
 
-def _arrivals(fields: SweepFields, step: StepFields | None) -> Sequence[str]:
+def arrivals_of(fields: SweepFields, step: StepFields | None) -> Sequence[str]:
     """Return the arrivals that a named step, or the whole sweep, has at its points."""
     if varied := fields.vary.get("load.arrivals"):
         return varied
@@ -263,7 +263,7 @@ def _arrivals(fields: SweepFields, step: StepFields | None) -> Sequence[str]:
     return (own or fields.load.given("arrivals") or "closed",)
 
 
-def _burst_problems(measure: Measure, arrivals: Sequence[str], place: Location, source: Source) -> Iterator[Problem]:
+def burst_problems(measure: Measure, arrivals: Sequence[str], place: Location, source: Source) -> Iterator[Problem]:
     if isinstance(measure, BurstsFields) and any(one != "burst" for one in arrivals):
         yield source.problem((*place, "bursts"), "needs load.arrivals: burst")
     if not isinstance(measure, BurstsFields) and "burst" in arrivals:
@@ -316,72 +316,6 @@ def _is_measurable_first(fields: SweepFields, step: StepFields | None) -> bool:
     return any(peak_factor(rate) is None for rate in rates)
 
 
-def quick_problems(fields: SweepFields, source: Source) -> list[Problem]:
-    """Return the problems of ``quick``: what it names must be in the sweep."""
-    short = fields.quick
-    if short is None:
-        return []
-    problems = _span_problems(short, ("quick",), source)
-    for key, values in short.vary.items():
-        known = fields.vary.get(key)
-        if known is None:
-            has = ", ".join(fields.vary) or "no fields"
-            problems.append(source.problem(("quick", "vary", key), f"{key!r} is not in vary, which has {has}"))
-            continue
-        problems += [
-            source.problem(("quick", "vary", key, index), f"{value!r} is not in vary.{key}")
-            for index, value in enumerate(values)
-            if value not in known
-        ]
-    problems += _quick_ending_problems(fields, short, source)
-    given = {"shape": short.shape.model_dump(exclude_none=True), "set": short.set}
-    problems += [
-        source.problem(("quick", group, name), f"{group}.{name} is in vary; choose from its values in quick.vary")
-        for group, names in given.items()
-        for name in names
-        if f"{group}.{name}" in fields.vary
-    ]
-    names = [step.name for step in fields.steps or ()]
-    problems += [
-        source.problem(("quick", "steps", index), f"there is no step {name!r}" + (did_you_mean(name, names) or ""))
-        for index, name in enumerate(short.steps or ())
-        if name not in names
-    ]
-    if fields.find_max is None and short.find_max is not None:
-        problems.append(source.problem(("quick", "find_max"), "is only for a search, and the sweep has no find_max"))
-    if short.find_max is not None:
-        problems += _search_limit_problems(short.find_max, ("quick", "find_max"), source)
-    if fields.find_max is not None and short.repeats is not None:
-        text = "must not be set for a search, which confirms its own result"
-        problems.append(source.problem(("quick", "repeats"), text))
-    return problems
-
-
-def _quick_ending_problems(fields: SweepFields, short: QuickFields, source: Source) -> Iterator[Problem]:
-    """Yield what does not fit between ``measure`` and ``warm_up`` of a short form, and the rest of the sweep."""
-    steps = [step for step in fields.steps or () if short.steps is None or step.name in short.steps]
-    inheriting: list[StepFields | None] = [step for step in steps if step.measure is None]
-    if not fields.steps:
-        inheriting.append(None)
-    measure = short.measure or fields.measure
-    is_timed = isinstance(measure, MeasureFields)
-    if short.measure is not None and inheriting:
-        place: Location = ("quick", "measure")
-        yield from _unique(_burst_problems(measure, _arrivals(fields, step), place, source) for step in inheriting)
-        is_warm = [one is not None and one.warm_up is not None for one in inheriting]
-        if is_timed and (short.warm_up or fields.warm_up) is None and not all(is_warm):
-            yield source.problem(("quick", "warm_up"), "is missing, both here and for the whole sweep")
-    any_timed = (is_timed and inheriting) or any(isinstance(step.measure, MeasureFields) for step in steps)
-    if short.warm_up is not None and not any_timed:
-        yield source.problem(("quick", "warm_up"), NOT_TIMED)
-    if short.measure is not None and fields.find_max is not None and not is_timed:
-        yield source.problem(("quick", "measure"), "must have min and max in a search")
-
-
-def _unique(groups: Iterable[Iterable[Problem]]) -> Iterator[Problem]:
-    yield from dict.fromkeys(problem for group in groups for problem in group)
-
-
 def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
     search = fields.find_max
     if search is None:
@@ -389,7 +323,7 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
     problems = []
     if search.rate_min >= search.rate_max:
         problems.append(source.problem(("find_max", "rate_min"), "must be below find_max.rate_max"))
-    problems += _search_limit_problems(search, ("find_max",), source)
+    problems += search_limit_problems(search, ("find_max",), source)
     if fields.repeats > 1:
         problems.append(source.problem(("repeats",), "must not be set for a search, which confirms its own result"))
     if fields.thresholds != ThresholdFields():
@@ -415,7 +349,7 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
     return problems
 
 
-def _search_limit_problems(search: FindMaxFields | QuickSearchFields, where: Location, source: Source) -> list[Problem]:
+def search_limit_problems(search: FindMaxFields | QuickSearchFields, where: Location, source: Source) -> list[Problem]:
     problems = []
     if search.precision is not None and search.precision < 0.01:
         problems.append(source.problem((*where, "precision"), "must be at least 1%"))

@@ -21,7 +21,9 @@ from corda_lab.sweeps import estimate, execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep, with_repeats
 from corda_lab.sweeps.lab import Lab, admitting
-from corda_lab.sweeps.plan import CheckedPlan, PlannedStep, SweepPoint
+from corda_lab.sweeps.plan import CheckedPlan
+from corda_lab.sweeps.planned import PlannedStep
+from corda_lab.sweeps.points import SweepPoint
 from corda_lab.sweeps.schema import SweepFields
 from corda_lab.text import tables, ui
 from corda_lab.text.durations import format_duration

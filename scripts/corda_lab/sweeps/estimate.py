@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from corda_lab.lab.settings import Settings
 from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions
-from corda_lab.sweeps.plan import PlannedStep, settings_of
+from corda_lab.sweeps.plan import settings_of
+from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.sweeps.schema import Fresh
 
 STEP_OVERHEAD_SECONDS = 14

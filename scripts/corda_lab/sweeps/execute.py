@@ -35,6 +35,8 @@ from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.plan import CheckedPlan
+from corda_lab.sweeps.planned import PlanFile
+from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.runner import Runner, StepFailedError, SweepProgress
 from corda_lab.sweeps.schema import BurstsFields, FlowsFields, StepFields, SweepFields
 from corda_lab.text import ui
@@ -139,7 +141,7 @@ def begin(
     return store.create(
         folders.run_id(sweep.run_name),
         sweep.text,
-        plan.PlanFile(
+        PlanFile(
             file=sweep.source.path.resolve(),
             command=files.command_line(),
             fingerprint=store.fingerprint(sweep.text, [point.workload for point in checked.points], settings),
@@ -161,7 +163,7 @@ def _text_today(sweep: SweepFile) -> str:
 
 def require_unchanged(kept: store.Unfinished, sweep: SweepFile, settings: Settings) -> None:
     """Raise LabError if anything that the steps depend on has changed since the sweep began."""
-    workloads = [point.workload for point in plan.without(plan.points_of(sweep), kept.plan.left_out)]
+    workloads = [point.workload for point in plan.without(points_of(sweep), kept.plan.left_out)]
     changes = kept.changes(store.fingerprint(_text_today(sweep), workloads, settings))
     if changes:
         raise LabError(
@@ -210,7 +212,7 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
 def _search_all(runner: Runner, sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOutcome] | None:
     """Search every point. Returns the outcomes by label; None if a search could not continue."""
     found = {}
-    for number, point in enumerate(plan.without(plan.points_of(sweep), kept.plan.left_out)):
+    for number, point in enumerate(plan.without(points_of(sweep), kept.plan.left_out)):
         try:
             found[point.label] = find_max(sweep, point, number, runner.answer)
         except StepFailedError:

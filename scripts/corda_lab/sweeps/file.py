@@ -6,7 +6,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from corda_lab.errors import LabError
-from corda_lab.sweeps.checks import problem, quick_problems, vary_problems, whole_problems
+from corda_lab.sweeps.checks import problem, vary_problems, whole_problems
+from corda_lab.sweeps.quick_checks import quick_problems
 from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, Condition, MeasureFields, ShapeFields, SweepFields
 from lab_workload.problems import WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields

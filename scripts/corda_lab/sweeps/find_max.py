@@ -5,7 +5,8 @@ from collections.abc import Callable
 from corda_lab.results.manifest import SearchAnswer, SearchOutcome
 from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.plan import PlannedStep, SweepPoint
+from corda_lab.sweeps.planned import PlannedStep
+from corda_lab.sweeps.points import SweepPoint, points_of
 from corda_lab.sweeps.runner import is_sustained
 from corda_lab.sweeps.search import Search
 
@@ -21,7 +22,7 @@ def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOu
     def answer(step: PlannedStep, heading: str) -> bool | None:
         return kept_answer(kept, step)
 
-    points = plan.without(plan.points_of(sweep), kept.plan.left_out)
+    points = plan.without(points_of(sweep), kept.plan.left_out)
     found = {point.label: find_max(sweep, point, number, answer) for number, point in enumerate(points)}
     return {label: outcome for label, outcome in found.items() if outcome.answers}
 

@@ -15,7 +15,8 @@ from corda_lab.runs import leftovers
 from corda_lab.runs.preflight import OUTSTANDING_MAX, OUTSTANDING_PER_CORE
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.plan import PlannedStep
+from corda_lab.sweeps.planned import PlannedStep
+from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.schema import Fresh
 
 
@@ -107,7 +108,7 @@ def admitting(sweep: SweepFile, settings: Settings) -> Settings:
 
     A sweep starts its own lab, and its steps must not differ in this, so the largest step decides for all.
     """
-    steps = [plan.step_of(sweep, point, 1, 1) for point in plan.points_of(sweep)]
+    steps = [plan.step_of(sweep, point, 1, 1) for point in points_of(sweep)]
     conditioning = [step.conditioning() for step in steps]
     loads = [*(step.options("x") for step in steps), *(one.options for one in conditioning if one)]
     users = max((load.places for load in loads if not load.is_open), default=0)

@@ -1,54 +1,37 @@
 """Turns a sweep file into steps in the order in which they run, and makes all checks that need no lab."""
 
-import hashlib
-import random
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.errors import LabError
-from corda_lab.knobs.options import Kind
-from corda_lab.knobs.shape import LIVE_VARIABLES, SIZE, variables_of
 from corda_lab.lab import possible, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
-from corda_lab.results.manifest import LeftOut, Rerun
+from corda_lab.results.manifest import LeftOut
 from corda_lab.runs.preflight import OUTSTANDING_MAX, check_own_limit
-from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ParameterValue, Phase
-from corda_lab.steps.load import LOAD_OPTIONS, LoadModel, LoadOptions, Stopping, attributes_of, check_options
-from corda_lab.steps.parameters import AT, value_words
+from corda_lab.steps.load import LOAD_OPTIONS, check_options
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.fit import fit_problems
+from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.planned import (
+    NAME_LENGTH_MAX,
+    SEARCHES_MAX,
+    PlannedCondition,
+    PlannedStep,
+    model_of,
+    peak_sources,
+)
+from corda_lab.sweeps.points import SweepPoint, points_of, text_of
 from corda_lab.sweeps.schema import (
     STEPS_MAX,
     BurstsFields,
     FlowsFields,
-    Fresh,
     Measure,
     MeasureFields,
-    SpanFields,
-    StepFields,
-    peak_factor,
 )
-from corda_lab.sweeps.search import RATE_DIGITS
-from corda_lab.text.durations import parse_duration
 from corda_lab.workloads.resolve import check_uploads, read_workload
 from lab_workload.problems import Problem
-
-POOL_DEFAULT = 200
-"""Default size of the pool in open load."""
-
-NAME_LENGTH_MAX = folders.NAME_LENGTH_MAX - len("-0000")
-"""Maximum length of a sweep's name. The load of each step is named after the sweep, with a number."""
-KEY_LENGTH_MAX = 150
-"""Maximum length of a step's key. The name of a step's folder contains it, and may have at most 255 characters."""
-SEARCHES_MAX = 99
 
 BURST_SECONDS_MAX = 600.0
 FLOW_SECONDS_MAX = 60.0
@@ -56,284 +39,6 @@ COUNTED_SECONDS_MIN = 1800.0
 """A step that ends by count may last ``BURST_SECONDS_MAX`` for every burst, or ``FLOW_SECONDS_MAX`` for every flow, and
 at least this long. A flow that hangs is ended by the bridge before."""
 COUNTED_SECONDS_MAX = 24 * 3600.0
-
-
-class Offered(Protocol):
-    """A point or a step, as far as it says whether its rate is a multiple of what others measure."""
-
-    @property
-    def workload(self) -> str: ...
-    @property
-    def is_peak(self) -> bool: ...
-    @property
-    def is_multiple(self) -> bool: ...
-    @property
-    def shape_key(self) -> tuple[tuple[str, str], ...]: ...
-
-
-AnyOffered = TypeVar("AnyOffered", bound=Offered)
-
-
-def peak_sources(one: Offered, others: Iterable[AnyOffered]) -> list[AnyOffered]:
-    """Return those of one repeat whose highest throughput is the peak for a rate that is a multiple of it.
-
-    They run the same workload at rates that are no multiples. Named steps with ``peak`` come before others, and those
-    on the same shape before those on other shapes.
-    """
-    known = [other for other in others if other.workload == one.workload and not other.is_multiple]
-    known = [other for other in known if other.is_peak] or known
-    return [other for other in known if other.shape_key == one.shape_key] or known
-
-
-class PlannedCondition(BaseModel):
-    """The load that conditions the nodes if a step is the first on its lab. Times are in seconds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    load: dict[str, ParameterValue]
-    """The fields of ``load``, those of the step included."""
-    seconds: tuple[float, float]
-    overrides: dict[str, str] = {}
-    """The arguments of the workload, those of the step included."""
-
-
-class PlannedStep(BaseModel):
-    """One load on one shape. It is stored in ``plan.json``. All times are in seconds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    index: int
-    """Position in the order of execution, from 1."""
-    key: str
-    label: str
-    point: dict[str, ParameterValue]
-    """The values of the fields in ``vary``, the same for all repeats."""
-    repeat: int
-    phase: Phase
-    workload: str
-    overrides: dict[str, str]
-    load: dict[str, ParameterValue]
-    """The fields of ``load`` that the sweep file sets."""
-    variables: dict[str, str]
-    """The variables of ``.env`` that define the shape."""
-    seed: int
-    warm_up: tuple[float, float]
-    measure: tuple[float, float]
-    """The shortest and the longest measuring window. Of a step that ends by count, only the longest is meant."""
-    bursts: int | None = None
-    """The number of bursts after which the step ends; None if it ends otherwise."""
-    flows: int | None = None
-    """The number of flows after which the step ends, without the ``flows_after`` before them; None if it ends
-    otherwise."""
-    flows_after: int = 0
-    precision: float | None
-    confidence: float
-    condition: PlannedCondition | None = None
-    """None if nothing conditions the nodes."""
-    may_break: bool = False
-    """Whether it is a result if the step ends a node."""
-    is_peak: bool = False
-    """Whether the peak is its throughput. If no step of a sweep says so, all whose rate is no multiple do."""
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether the step ends after a number of bursts or flows, and not by time."""
-        return self.bursts is not None or self.flows is not None
-
-    @property
-    def shape_key(self) -> tuple[tuple[str, str], ...]:
-        """A key that is equal for steps on the same shape."""
-        return tuple(sorted(self.variables.items()))
-
-    @property
-    def is_multiple(self) -> bool:
-        """Whether its rate is a multiple of what was measured before."""
-        return self.peak_factor is not None
-
-    @property
-    def peak_factor(self) -> float | None:
-        """The multiple of the peak that is offered; None if the rate is a number, or if there is none."""
-        return peak_factor(self.load.get("rate"))
-
-    def at_peak(self, peak: float) -> "PlannedStep":
-        """Return the step with its rate in arrivals per second. ``peak`` is a throughput in flows per second."""
-        factor = self.peak_factor
-        if factor is None:
-            return self
-        rate = float(f"{factor * peak:.{RATE_DIGITS}g}")
-        before = self.condition
-        if before is not None and peak_factor(before.load.get("rate")) is not None:
-            before = before.model_copy(update={"load": {**before.load, "rate": rate}})
-        return self.model_copy(update={"load": {**self.load, "rate": rate}, "condition": before})
-
-    def conditioning(self) -> Conditioning | None:
-        """Return the load that conditions the nodes of a new lab for this step; None if nothing does."""
-        if self.condition is None:
-            return None
-        own = {"load": self.condition.load, "overrides": self.condition.overrides, "bursts": None, "flows": None}
-        options = self.model_copy(update=own).options(f"condition-{self.index:04d}")
-        return Conditioning(options, *self.condition.seconds)
-
-    def options(self, name: str) -> LoadOptions:
-        """Return the options of ``lab run`` for this step, with the conditions for ending early."""
-        given: dict[str, Any] = ({"users": POOL_DEFAULT} if _model(self.load) == "open" else {}) | self.load
-        stopping: Stopping | None = None
-        if self.bursts is not None:
-            given["bursts"] = self.bursts
-        elif self.flows is not None:
-            given |= {"flows": self.flows, "flows_after": self.flows_after}
-        else:
-            stopping = Stopping(self.warm_up[0], self.measure[0], self.precision, self.confidence)
-        return LoadOptions(
-            workload=self.workload,
-            duration_seconds=self.measure[1],
-            warm_up_seconds=self.warm_up[1],
-            name=name,
-            seed=self.seed,
-            overrides=self.overrides,
-            stopping=stopping,
-            **attributes_of(given),
-        )
-
-    def lab_key(self, fresh: Fresh) -> tuple[object, ...]:
-        """Return a key that is equal for consecutive steps that share a lab. They may differ in live knobs."""
-        own: dict[Fresh, tuple[int, ...]] = {"shape": (), "repeat": (self.repeat,), "step": (self.index,)}
-        lasting = sorted(each for each in self.variables.items() if each[0] not in LIVE_VARIABLES)
-        return (*lasting, *own[fresh])
-
-
-class PlanFile(BaseModel):
-    """The content of ``plan.json``, which has everything that a sweep needs to be resumed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    schema_: int = Field(alias="schema", default=folders.SCHEMA)
-    file: Path
-    """The sweep file."""
-    command: str
-    """The command that started the sweep."""
-    fingerprint: dict[str, str]
-    """Everything that must not change before the sweep is resumed: name → digest. See ``store.fingerprint``."""
-    quick: bool
-    repeats: int | None = None
-    """The number of repeats, which need not be that of the file; None in plans of 0.2.0 and earlier."""
-    steps: list[PlannedStep]
-    """Empty for a search, which plans one step at a time."""
-    rerun: Rerun | None = None
-    left_out: list[LeftOut] = []
-    """The points that this machine cannot have, if the sweep leaves them out."""
-    images: dict[str, str] = {}
-    """The images that the steps must have, because the sweep repeats another: name → id."""
-
-
-@dataclass(frozen=True)
-class SweepPoint:
-    """What all repeats of a point have in common."""
-
-    values: dict[str, ParameterValue]
-    workload: str
-    overrides: dict[str, str]
-    load: dict[str, ParameterValue]
-    variables: dict[str, str]
-    warm_up: SpanFields | None
-    """None if the point is not measured by time."""
-    measure: Measure
-    may_break: bool
-    is_peak: bool
-
-    @property
-    def shape_key(self) -> tuple[tuple[str, str], ...]:
-        """A key that is equal for points of the same shape."""
-        return tuple(sorted(self.variables.items()))
-
-    @property
-    def is_multiple(self) -> bool:
-        """Whether its rate is a multiple of what was measured before."""
-        return peak_factor(self.load.get("rate")) is not None
-
-    @property
-    def _named(self) -> dict[str, ParameterValue]:
-        """The values that tell points apart. The number of a named step is left out: its name is among them."""
-        return {key: value for key, value in self.values.items() if key != AT}
-
-    @property
-    def label(self) -> str:
-        """The values that vary, in words: ``8 users, PostgreSQL``; the workload's name if nothing varies."""
-        return ", ".join(value_words(key, value) for key, value in self._named.items()) or self.workload
-
-    @property
-    def key(self) -> str:
-        """The values that vary, for file names: ``users-8_database-h2``. A long key is cut, and ends with a hash."""
-        words = [f"{key.rpartition('.')[2]}-{_word(value)}" for key, value in self._named.items()]
-        whole = "_".join(words) or _word(self.workload)
-        if len(whole) <= KEY_LENGTH_MAX:
-            return whole
-        digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
-        return f"{whole[: KEY_LENGTH_MAX - len(digest) - 1]}-{digest}"
-
-
-def _word(value: ParameterValue) -> str:
-    text = " ".join(value) if isinstance(value, list) else str(value)
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "none"
-
-
-def points_of(sweep: SweepFile) -> list[SweepPoint]:
-    """Return every combination of the values that vary, in the order of the file. Raises LabError if too many."""
-    fields = sweep.fields
-    given = {key: fields.model_dump(exclude_none=True)[key] for key in ("load", "shape", "set")}
-    entries: Sequence[StepFields | None] = fields.steps or (None,)
-    points = []
-    if len(entries) * _size(fields.vary.values()) > STEPS_MAX:
-        raise LabError(f"{sweep.source.path}: has more than {STEPS_MAX} steps", "Reduce the number of values in vary.")
-    for entry in entries:
-        over = entry.model_dump(exclude_none=True) if entry else {}
-        for values in product(*fields.vary.values()):
-            varied = dict(zip(fields.vary, values, strict=True))
-            parts = {key: {**given[key], **over.get(key, {})} for key in ("load", "shape", "set")}
-            workload = over.get("workload", fields.workload)
-            for key, value in varied.items():
-                group, _, name = key.partition(".")
-                if key == "workload":
-                    workload = value
-                else:
-                    parts[group][name] = _seconds(name, value) if group == "load" else value
-            variables, size = variables_of(parts["shape"]), parts["shape"].get(SIZE.name)
-            points.append(
-                SweepPoint(
-                    values={**_entry_values(entry), **varied},
-                    workload=workload or "",
-                    overrides={name: _text(value) for name, value in parts["set"].items()},
-                    load=parts["load"],
-                    variables=variables | ({"SIZE": size} if size else {}),
-                    warm_up=(entry and entry.warm_up) or fields.warm_up,
-                    measure=(entry and entry.measure) or fields.measure,
-                    may_break=fields.may_break if entry is None or entry.may_break is None else entry.may_break,
-                    is_peak=entry is not None and entry.peak,
-                )
-            )
-    return points
-
-
-def _entry_values(entry: StepFields | None) -> dict[str, ParameterValue]:
-    """Return what a named step adds to the values of its points: its name, and its number if it has one."""
-    if entry is None:
-        return {}
-    return {"step": entry.name} | ({} if entry.at is None else {AT: entry.at})
-
-
-def _size(lists: Iterable[Sequence[Any]]) -> int:
-    size = 1
-    for values in lists:
-        size *= len(values)
-    return size
-
-
-def _seconds(name: str, value: Any) -> Any:
-    return parse_duration(str(value), option=name) if LOAD_OPTIONS[name].kind is Kind.DURATION else value
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
@@ -475,84 +180,14 @@ def _condition(sweep: SweepFile, point: SweepPoint, load: Mapping[str, Parameter
         return None
     given = wanted.load.model_dump(exclude_none=True)
     own = dict(load)
-    if _model({**own, **given}) != _model(own):
+    if model_of({**own, **given}) != model_of(own):
         # The options of the other model, and the users, who are another thing there, do not apply.
         own = {name: value for name, value in own.items() if name != "users" and LOAD_OPTIONS[name].model is None}
     return PlannedCondition(
         load={**own, **given},
-        overrides=point.overrides | {name: _text(value) for name, value in wanted.set.items()},
+        overrides=point.overrides | {name: text_of(value) for name, value in wanted.set.items()},
         seconds=(wanted.duration.min, wanted.duration.max),
     )
-
-
-def _model(load: Mapping[str, Any]) -> LoadModel:
-    """Return the model of a load, by its fields in a sweep file."""
-    return LoadOptions("", arrivals=load.get("arrivals", "closed")).model
-
-
-def ordered(
-    points: Sequence[SweepPoint], *, order: str, repeats: int, seed: int, fresh: Fresh
-) -> list[tuple[SweepPoint, int]]:
-    """Return the points with their repeat numbers, in the order in which they run.
-
-    - ``listed``: all repeats of a point one after another.
-    - ``interleaved``: all points once, then all again in reverse order, and so on. With an even number of repeats, a
-      steady drift affects all points equally.
-    - ``randomised``: for every repeat, the shapes and the points of each shape are shuffled. With ``fresh: shape``, the
-      shape that is running comes first, which saves a restart.
-
-    Points of the same shape run together where the order permits it. A point whose rate is a multiple of what others
-    measure follows them in every repeat.
-    """
-    shapes: dict[tuple[tuple[str, str], ...], list[SweepPoint]] = {}
-    for point in points:
-        shapes.setdefault(point.shape_key, []).append(point)
-    groups = list(shapes.values())
-    if order == "listed":
-        return [(point, repeat) for point in _peaks_first(groups) for repeat in range(1, repeats + 1)]
-    source = random.Random(seed)
-    steps: list[tuple[SweepPoint, int]] = []
-    last: list[SweepPoint] | None = None
-    for repeat in range(1, repeats + 1):
-        if order == "interleaved":
-            turn = groups if repeat % 2 else [group[::-1] for group in groups[::-1]]
-            steps += [(point, repeat) for point in _peaks_first(turn)]
-            continue
-        turn = source.sample(groups, len(groups))
-        if last is not None and fresh == "shape":
-            turn.insert(0, turn.pop(turn.index(last)))
-        shuffled = _peaks_first([source.sample(group, len(group)) for group in turn])
-        last = shapes[shuffled[-1].shape_key]
-        steps += [(point, repeat) for point in shuffled]
-    return steps
-
-
-def _peaks_first(groups: Sequence[Sequence[SweepPoint]]) -> list[SweepPoint]:
-    """Return the points of a repeat in order, but each that is a multiple of what others measure after those.
-
-    ``groups`` are the points by shape. Shapes stay together unless each of two shapes needs a point of the other.
-    """
-    points = [point for group in groups for point in group]
-    if not any(point.is_multiple for point in points):
-        return points
-
-    def place(point: SweepPoint) -> int:
-        return 0 if point.is_peak else 2 if point.is_multiple else 1
-
-    def depends(group: Sequence[SweepPoint]) -> bool:
-        return any(
-            source.shape_key != point.shape_key
-            for point in group
-            if point.is_multiple
-            for source in peak_sources(point, points)
-        )
-
-    together = [point for group in sorted(groups, key=depends) for point in sorted(group, key=place)]
-    for number, point in enumerate(together):
-        needed = peak_sources(point, points) if point.is_multiple else []
-        if any(source not in together[:number] for source in needed):
-            return sorted(together, key=place)
-    return together
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.lab import Lab
-from corda_lab.sweeps.plan import PlannedStep
+from corda_lab.sweeps.planned import PlannedStep, peak_sources
 from corda_lab.text import ui
 from corda_lab.text.durations import format_duration
 from corda_lab.text.words import listed, milliseconds, plural
@@ -193,7 +193,7 @@ class Runner:
         """
         if not step.is_multiple:
             return step
-        sources = plan.peak_sources(step, [one for one in self._kept.steps if one.repeat == step.repeat])
+        sources = peak_sources(step, [one for one in self._kept.steps if one.repeat == step.repeat])
         entries = [self._kept.entry(one) for one in sources if self._kept.has(one)]
         known = [one.throughput_per_second for one in entries if one.validity.valid and one.outcome == "passed"]
         peak = max(known, default=0.0)

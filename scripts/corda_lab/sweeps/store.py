@@ -22,7 +22,7 @@ from corda_lab.results.files import Measured
 from corda_lab.results.manifest import SweepPlan
 from corda_lab.steps.entry import StepEntry
 from corda_lab.sweeps.file import QUICK_SUFFIX
-from corda_lab.sweeps.plan import PlanFile, PlannedStep
+from corda_lab.sweeps.planned import PlanFile, PlannedStep
 
 SHAPE_FOLDERS = tuple(knob.folder for knob in KNOBS if knob.kind is Kind.FILE)
 """Folders of configs/ with the files of which shapes are composed."""

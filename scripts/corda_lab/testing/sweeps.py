@@ -43,7 +43,9 @@ from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import find_max as sweeps_find_max
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.plan import PlannedStep
+from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.planned import PlannedStep
+from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, SweepFields
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
@@ -463,10 +465,10 @@ FIND_MAX: dict[str, Any] = {
 
 def run_all(simulator: Simulator) -> dict[str, SearchOutcome]:
     """Run all steps of a sweep. The outcomes of a search, by label, come from the real search of ``lab sweep``."""
-    file, points = simulator.file, plan.points_of(simulator.file)
+    file, points = simulator.file, points_of(simulator.file)
     if file.fields.find_max is None:
         fields = file.fields
-        order = plan.ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
+        order = ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
         for index, (point, repeat) in enumerate(order, start=1):
             simulator.step(plan.step_of(file, point, index, repeat))
         return {}

@@ -20,6 +20,7 @@ from corda_lab.sweeps import plan
 from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.execute import SweepResult
+from corda_lab.sweeps.planned import PlanFile
 from corda_lab.testing.figures import FIGURE, SECOND, SWEEP, SimulatedLab, calibrate, stored_run, write_figures
 
 SETTINGS = load_settings(ENV_FILE, {})
@@ -111,7 +112,7 @@ def begun(places: Places, text: str) -> sweeps_store.Unfinished:
     """An unfinished run of the short form, begun with a sweep file of this text."""
     file = places.sweeps / "bursts.yaml"
     sweep = sweeps_command.read(SweepRequest(str(file), quick=True))
-    planned = plan.PlanFile(
+    planned = PlanFile(
         file=file,
         command="scripts/lab reproduce one --quick",
         fingerprint=sweeps_store.fingerprint(text, ["iou"], SETTINGS),

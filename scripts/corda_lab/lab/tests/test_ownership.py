@@ -14,6 +14,7 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.sweeps import lab as execute
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import read_sweep
+from corda_lab.sweeps.planned import PlannedStep
 
 PROJECT = "lab"
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": PROJECT})
@@ -68,7 +69,7 @@ def test_volumes_that_were_made_anew_are_not_those_of_the_sweep(engine: Engine) 
     assert not ownership.is_replaceable(PROJECT)
 
 
-def first_step(folder: Path) -> plan.PlannedStep:
+def first_step(folder: Path) -> PlannedStep:
     file = folder / "own.yaml"
     text = "description: One.\nworkload: iou\nwarm_up: {min: 1s, max: 1s}\nmeasure: {min: 4s, max: 4s}\n"
     file.write_text(text, encoding="utf-8")

@@ -13,6 +13,7 @@ from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.stats.steady import STEADY_METHOD
 from corda_lab.sweeps import plan
+from corda_lab.sweeps.points import points_of
 from corda_lab.testing import simulation, sweeps
 from corda_lab.testing.pages import chart_data, report_html, report_text
 from corda_lab.testing.sweeps import SimulatedSweep, conditioning_before, store_sweep
@@ -41,7 +42,7 @@ def steps(run: Path) -> list[dict[str, Any]]:
 def measured(tmp_path: Path) -> Measured:
     """The first step, before it is stored."""
     file = sweeps.sweep_file(PLAIN, tmp_path, None)
-    point = plan.points_of(file)[0]
+    point = points_of(file)[0]
     return sweeps.build(PLAIN, file.fields, plan.step_of(file, point, 1, 1), simulation.ORIGIN)
 
 

@@ -21,6 +21,7 @@ from corda_lab.sweeps import execute, lab, plan, store
 from corda_lab.sweeps.command import show_plan
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.lab import Lab
+from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.runner import Runner
 from corda_lab.testing import simulation, sweeps
 from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
@@ -81,7 +82,7 @@ def begin(folder: Path, text: str = SWEEP) -> tuple[store.Unfinished, Any]:
     path.write_text(text, encoding="utf-8")
     sweep = read_sweep(path)
     checked = plan.plan_sweep(sweep, SETTINGS)
-    planned = plan.PlanFile(file=path, command="x", fingerprint={}, quick=False, steps=checked.steps)
+    planned = PlanFile(file=path, command="x", fingerprint={}, quick=False, steps=checked.steps)
     return store.create("20260102T030405Z-own", text, planned, results_folder=folder / "results"), sweep
 
 

@@ -19,6 +19,8 @@ from corda_lab.sweeps.estimate import FLOWS_PER_SECOND, STEP_OVERHEAD_SECONDS, e
 from corda_lab.sweeps.execute import sweep_manifest
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.lab import admitting
+from corda_lab.sweeps.planned import KEY_LENGTH_MAX, PlannedStep, peak_sources
+from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.schema import Fresh
 from corda_lab.workloads import resolve
 
@@ -40,22 +42,22 @@ def settings() -> Settings:
     return load_settings(ENV_FILE, {})
 
 
-def steps_of(sweep: SweepFile, settings: Settings) -> list[plan.PlannedStep]:
+def steps_of(sweep: SweepFile, settings: Settings) -> list[PlannedStep]:
     return plan.plan_sweep(sweep, settings).steps
 
 
-def keys(steps: list[plan.PlannedStep]) -> list[str]:
+def keys(steps: list[PlannedStep]) -> list[str]:
     return [step.key for step in steps]
 
 
-def restarts(steps: list[plan.PlannedStep]) -> int:
+def restarts(steps: list[PlannedStep]) -> int:
     return sum(one.lab_key("shape") != other.lab_key("shape") for one, other in pairwise(steps)) + 1
 
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))
 def test_every_sweep_of_the_repository_can_be_planned(path: Path, settings: Settings) -> None:
     sweep = read_sweep(path)
-    points = plan.points_of(sweep)
+    points = points_of(sweep)
     assert points
     # What this machine is too small for, or has no image for, is told when it is planned, and no mistake of the file.
     large = settings.with_values({"NODE_CORES": "0", "CORDA_IMAGE": "example/enterprise:${CORDA_VERSION}"})
@@ -182,7 +184,7 @@ def test_nodes_that_the_shape_does_not_have_cannot_start_flows(tmp_path: Path, s
 
 def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:
     (step,) = steps_of(sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5}\n"), settings)
-    assert plan.PlannedStep.model_validate_json(step.model_dump_json()) == step
+    assert PlannedStep.model_validate_json(step.model_dump_json()) == step
     options = step.options("x")
     assert (options.rate, options.users, options.warm_up_seconds_min, options.warm_up_seconds) == (5, 200, 5, 15)
     assert options.stopping is not None
@@ -303,7 +305,7 @@ def test_a_long_list_of_values_still_gives_names_that_files_can_have(tmp_path: P
     text = f"workload: iou\nshape: {{parties: 4}}\nvary:\n  shape.link: [{links}, {links[:-1]}, {links[1:]}]\n"
     found = keys(steps_of(sweep_of(tmp_path, text), settings))
     assert len(set(found)) == 3
-    assert all(len(key) <= plan.KEY_LENGTH_MAX + len("_r1") for key in found)
+    assert all(len(key) <= KEY_LENGTH_MAX + len("_r1") for key in found)
 
 
 def test_a_named_step_can_have_a_warm_up_and_a_time_of_its_own(tmp_path: Path, settings: Settings) -> None:
@@ -397,7 +399,7 @@ def test_bursts_are_counted_and_have_no_warm_up(tmp_path: Path, settings: Settin
     assert (options.users, options.arrivals, options.within_seconds, options.bursts) == (40, "burst", 2, 10)
     assert (options.warm_up_seconds, options.stopping) == (0, None)
     assert options.duration_seconds >= 10 * plan.BURST_SECONDS_MAX
-    assert plan.PlannedStep.model_validate_json(step.model_dump_json()) == step
+    assert PlannedStep.model_validate_json(step.model_dump_json()) == step
 
 
 def test_closed_load_with_its_own_arguments_conditions_the_nodes_for_bursts(tmp_path: Path, settings: Settings) -> None:
@@ -490,7 +492,7 @@ steps:
 """
 
 
-def names(steps: list[plan.PlannedStep], repeat: int) -> list[object]:
+def names(steps: list[PlannedStep], repeat: int) -> list[object]:
     return [step.point["step"] for step in steps if step.repeat == repeat]
 
 
@@ -502,9 +504,9 @@ def test_the_peak_is_measured_before_its_multiples_in_every_repeat(
     for repeat in (1, 2, 3):
         assert names(steps, repeat) == ["knee", "few", "four times"]
     step = next(step for step in steps if step.is_multiple)
-    assert [one.point["step"] for one in plan.peak_sources(step, [one for one in steps if one.repeat == 1])] == ["knee"]
+    assert [one.point["step"] for one in peak_sources(step, [one for one in steps if one.repeat == 1])] == ["knee"]
     unmarked = steps_of(sweep_of(tmp_path, OVERLOAD.replace(", peak: true", "")), settings)
-    sources = plan.peak_sources(step, [one for one in unmarked if one.repeat == 1])
+    sources = peak_sources(step, [one for one in unmarked if one.repeat == 1])
     assert {one.point["step"] for one in sources} == {"knee", "few"}
 
 
@@ -518,7 +520,7 @@ def test_a_shape_that_needs_the_peak_of_another_comes_after_it(tmp_path: Path, s
     own = "  - {name: knee of its own, peak: true, shape: {database: postgres}}\n"
     steps = steps_of(sweep_of(tmp_path, OVERLOAD + limited + own), settings)
     multiple = next(step for step in steps if step.point["step"] == "on PostgreSQL")
-    assert [one.point["step"] for one in plan.peak_sources(multiple, steps[:5])] == ["knee of its own"]
+    assert [one.point["step"] for one in peak_sources(multiple, steps[:5])] == ["knee of its own"]
 
 
 def test_a_multiple_becomes_a_rate(tmp_path: Path, settings: Settings) -> None:

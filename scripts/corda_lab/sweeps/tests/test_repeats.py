@@ -6,6 +6,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.sweeps import command, execute, plan, store
 from corda_lab.sweeps.command import SweepRequest
+from corda_lab.sweeps.planned import PlanFile
 
 SWEEP = """\
 description: Two points.
@@ -40,7 +41,7 @@ def test_a_resumed_sweep_has_the_repeats_with_which_it_began(tmp_path: Path) -> 
     file.write_text(SWEEP, encoding="utf-8")
     sweep = command.read(SweepRequest(str(file), repeats=2))
     checked = plan.plan_sweep(sweep, SETTINGS)
-    planned = plan.PlanFile(
+    planned = PlanFile(
         file=file, command="x", fingerprint={}, quick=False, repeats=sweep.fields.repeats, steps=checked.steps
     )
     kept = store.create("20260102T030405Z-two", sweep.text, planned, results_folder=tmp_path)

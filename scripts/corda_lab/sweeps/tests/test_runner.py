@@ -26,6 +26,7 @@ from corda_lab.steps.plan import Subject
 from corda_lab.sweeps import execute, lab, plan, store
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.lab import Lab
+from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.runner import Runner, StepFailedError
 from corda_lab.testing import simulation
 from corda_lab.testing.docker import docker_client
@@ -129,7 +130,7 @@ def begin(folder: Path, text: str) -> tuple[store.Unfinished, SweepFile]:
     path.write_text(text, encoding="utf-8")
     sweep = read_sweep(path)
     checked = plan.plan_sweep(sweep, SETTINGS)
-    planned = plan.PlanFile(file=path, command="x", fingerprint={}, quick=False, steps=checked.steps)
+    planned = PlanFile(file=path, command="x", fingerprint={}, quick=False, steps=checked.steps)
     return store.create("20260102T030405Z-own", text, planned, results_folder=folder / "results"), sweep
 
 

@@ -29,6 +29,8 @@ from corda_lab.sweeps import execute, find_max, judge, lab, plan, store
 from corda_lab.sweeps import runner as sweeps_runner
 from corda_lab.sweeps.command import SweepRequest, finish, stored_sweep
 from corda_lab.sweeps.file import SweepFile, read_sweep
+from corda_lab.sweeps.planned import PlanFile, PlannedStep
+from corda_lab.sweeps.points import points_of
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import changed
 from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
@@ -86,7 +88,7 @@ class Stub(sweeps_runner.Runner):
         assert isinstance(self._lab, StubLab)
         return self._lab.forgotten
 
-    def measure(self, step: plan.PlannedStep) -> files.Measured:
+    def measure(self, step: PlannedStep) -> files.Measured:
         if self._errors.get(step.key):
             raise self._errors[step.key].pop(0)
         time.sleep(STEP_SECONDS)
@@ -100,7 +102,7 @@ class Stub(sweeps_runner.Runner):
         entry = changed(measured.step, changes)
         return measured.with_step(sweeps_runner.placed(entry, step, judge.failings(entry, self._sweep.fields)))
 
-    def _keep_failure(self, step: plan.PlannedStep, attempt: int, error: LabError) -> None:
+    def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
         self.failed[step.key] = error.message
 
 
@@ -135,7 +137,7 @@ def begin(folder: Path, sweep: SweepFile) -> store.Unfinished:
     return store.create(
         folders.run_id(sweep.name),
         sweep.text,
-        plan.PlanFile(
+        PlanFile(
             file=sweep.source.path,
             command="scripts/lab sweep twelve.yaml",
             fingerprint=store.fingerprint(sweep.text, ["iou"], SETTINGS),
@@ -391,7 +393,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFile:
 
 
 def search_with(runner: Stub, sweep: SweepFile) -> SearchOutcome:
-    (point,) = plan.points_of(sweep)
+    (point,) = points_of(sweep)
     return find_max.find_max(sweep, point, 0, runner.answer)
 
 

@@ -1,0 +1,204 @@
+"""The steps of a sweep as they are planned and stored, one after the other."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corda_lab.knobs.shape import LIVE_VARIABLES
+from corda_lab.results import folders
+from corda_lab.results.manifest import LeftOut, Rerun
+from corda_lab.steps.conditioning import Conditioning
+from corda_lab.steps.entry import ParameterValue, Phase
+from corda_lab.steps.load import LoadModel, LoadOptions, Stopping, attributes_of
+from corda_lab.sweeps.schema import (
+    Fresh,
+    peak_factor,
+)
+from corda_lab.sweeps.search import RATE_DIGITS
+
+POOL_DEFAULT = 200
+"""Default size of the pool in open load."""
+NAME_LENGTH_MAX = folders.NAME_LENGTH_MAX - len("-0000")
+"""Maximum length of a sweep's name. The load of each step is named after the sweep, with a number."""
+
+
+KEY_LENGTH_MAX = 150
+"""Maximum length of a step's key. The name of a step's folder contains it, and may have at most 255 characters."""
+
+
+SEARCHES_MAX = 99
+
+
+class Offered(Protocol):
+    """A point or a step, as far as it says whether its rate is a multiple of what others measure."""
+
+    @property
+    def workload(self) -> str: ...
+    @property
+    def is_peak(self) -> bool: ...
+    @property
+    def is_multiple(self) -> bool: ...
+    @property
+    def shape_key(self) -> tuple[tuple[str, str], ...]: ...
+
+
+AnyOffered = TypeVar("AnyOffered", bound=Offered)
+
+
+def peak_sources(one: Offered, others: Iterable[AnyOffered]) -> list[AnyOffered]:
+    """Return those of one repeat whose highest throughput is the peak for a rate that is a multiple of it.
+
+    They run the same workload at rates that are no multiples. Named steps with ``peak`` come before others, and those
+    on the same shape before those on other shapes.
+    """
+    known = [other for other in others if other.workload == one.workload and not other.is_multiple]
+    known = [other for other in known if other.is_peak] or known
+    return [other for other in known if other.shape_key == one.shape_key] or known
+
+
+def model_of(load: Mapping[str, Any]) -> LoadModel:
+    """Return the model of a load, by its fields in a sweep file."""
+    return LoadOptions("", arrivals=load.get("arrivals", "closed")).model
+
+
+class PlannedCondition(BaseModel):
+    """The load that conditions the nodes if a step is the first on its lab. Times are in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    load: dict[str, ParameterValue]
+    """The fields of ``load``, those of the step included."""
+    seconds: tuple[float, float]
+    overrides: dict[str, str] = {}
+    """The arguments of the workload, those of the step included."""
+
+
+class PlannedStep(BaseModel):
+    """One load on one shape. It is stored in ``plan.json``. All times are in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    index: int
+    """Position in the order of execution, from 1."""
+    key: str
+    label: str
+    point: dict[str, ParameterValue]
+    """The values of the fields in ``vary``, the same for all repeats."""
+    repeat: int
+    phase: Phase
+    workload: str
+    overrides: dict[str, str]
+    load: dict[str, ParameterValue]
+    """The fields of ``load`` that the sweep file sets."""
+    variables: dict[str, str]
+    """The variables of ``.env`` that define the shape."""
+    seed: int
+    warm_up: tuple[float, float]
+    measure: tuple[float, float]
+    """The shortest and the longest measuring window. Of a step that ends by count, only the longest is meant."""
+    bursts: int | None = None
+    """The number of bursts after which the step ends; None if it ends otherwise."""
+    flows: int | None = None
+    """The number of flows after which the step ends, without the ``flows_after`` before them; None if it ends
+    otherwise."""
+    flows_after: int = 0
+    precision: float | None
+    confidence: float
+    condition: PlannedCondition | None = None
+    """None if nothing conditions the nodes."""
+    may_break: bool = False
+    """Whether it is a result if the step ends a node."""
+    is_peak: bool = False
+    """Whether the peak is its throughput. If no step of a sweep says so, all whose rate is no multiple do."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the step ends after a number of bursts or flows, and not by time."""
+        return self.bursts is not None or self.flows is not None
+
+    @property
+    def shape_key(self) -> tuple[tuple[str, str], ...]:
+        """A key that is equal for steps on the same shape."""
+        return tuple(sorted(self.variables.items()))
+
+    @property
+    def is_multiple(self) -> bool:
+        """Whether its rate is a multiple of what was measured before."""
+        return self.peak_factor is not None
+
+    @property
+    def peak_factor(self) -> float | None:
+        """The multiple of the peak that is offered; None if the rate is a number, or if there is none."""
+        return peak_factor(self.load.get("rate"))
+
+    def at_peak(self, peak: float) -> "PlannedStep":
+        """Return the step with its rate in arrivals per second. ``peak`` is a throughput in flows per second."""
+        factor = self.peak_factor
+        if factor is None:
+            return self
+        rate = float(f"{factor * peak:.{RATE_DIGITS}g}")
+        before = self.condition
+        if before is not None and peak_factor(before.load.get("rate")) is not None:
+            before = before.model_copy(update={"load": {**before.load, "rate": rate}})
+        return self.model_copy(update={"load": {**self.load, "rate": rate}, "condition": before})
+
+    def conditioning(self) -> Conditioning | None:
+        """Return the load that conditions the nodes of a new lab for this step; None if nothing does."""
+        if self.condition is None:
+            return None
+        own = {"load": self.condition.load, "overrides": self.condition.overrides, "bursts": None, "flows": None}
+        options = self.model_copy(update=own).options(f"condition-{self.index:04d}")
+        return Conditioning(options, *self.condition.seconds)
+
+    def options(self, name: str) -> LoadOptions:
+        """Return the options of ``lab run`` for this step, with the conditions for ending early."""
+        given = ({"users": POOL_DEFAULT} if model_of(self.load) == "open" else {}) | self.load
+        stopping: Stopping | None = None
+        if self.bursts is not None:
+            given["bursts"] = self.bursts
+        elif self.flows is not None:
+            given |= {"flows": self.flows, "flows_after": self.flows_after}
+        else:
+            stopping = Stopping(self.warm_up[0], self.measure[0], self.precision, self.confidence)
+        return LoadOptions(
+            workload=self.workload,
+            duration_seconds=self.measure[1],
+            warm_up_seconds=self.warm_up[1],
+            name=name,
+            seed=self.seed,
+            overrides=self.overrides,
+            stopping=stopping,
+            **attributes_of(given),
+        )
+
+    def lab_key(self, fresh: Fresh) -> tuple[object, ...]:
+        """Return a key that is equal for consecutive steps that share a lab. They may differ in live knobs."""
+        own: dict[Fresh, tuple[int, ...]] = {"shape": (), "repeat": (self.repeat,), "step": (self.index,)}
+        lasting = sorted(each for each in self.variables.items() if each[0] not in LIVE_VARIABLES)
+        return (*lasting, *own[fresh])
+
+
+class PlanFile(BaseModel):
+    """The content of ``plan.json``, which has everything that a sweep needs to be resumed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_: int = Field(alias="schema", default=folders.SCHEMA)
+    file: Path
+    """The sweep file."""
+    command: str
+    """The command that started the sweep."""
+    fingerprint: dict[str, str]
+    """Everything that must not change before the sweep is resumed: name → digest. See ``store.fingerprint``."""
+    quick: bool
+    repeats: int | None = None
+    """The number of repeats, which need not be that of the file; None in plans of 0.2.0 and earlier."""
+    steps: list[PlannedStep]
+    """Empty for a search, which plans one step at a time."""
+    rerun: Rerun | None = None
+    left_out: list[LeftOut] = []
+    """The points that this machine cannot have, if the sweep leaves them out."""
+    images: dict[str, str] = {}
+    """The images that the steps must have, because the sweep repeats another: name → id."""
