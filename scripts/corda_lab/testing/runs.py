@@ -17,7 +17,7 @@ from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import LoadPart, RunPlan, Subject
-from corda_lab.testing import simulation
+from corda_lab.testing import simulated_metrics, simulation
 from lab_workload.run_end import RunEnd
 from lab_workload.workload import load_workload
 
@@ -80,7 +80,7 @@ def measured_of(
     ``warm_up`` is the end of the warm-up that was found while it ran, if it was ended for that.
     """
     frame = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", simulated)])
-    metrics = simulation.metrics_frame(simulated, end)
+    metrics = simulated_metrics.metrics_frame(simulated, end)
     stage_frame = (
         stage_rows.read_stages(simulation.write_stage_rows(folder, simulated), simulation.nodes())
         if with_stages
@@ -100,7 +100,7 @@ def measured_of(
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
         stage_rows=stage_frame,
-        samples=simulation.samples_frame(end),
+        samples=simulated_metrics.samples_frame(end),
     )
     entry = build.build_step(plan, seen)
     use = entry.resources.model_copy(update={"host_busy_percent": 97.3, "host_stolen_percent": 0.0})

@@ -7,32 +7,14 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.sweeps.command import RENAMED, SWEEPS, find_file
-from corda_lab.sweeps.file import SweepFile, quick, read_sweep
+from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.schema import (
-    QUICK_REPEATS_MIN,
     BurstsFields,
     FlowsFields,
     MeasureFields,
-    SpanFields,
     peak_factor,
 )
-
-SOUND = """\
-description: A sweep.
-workload: iou
-warm_up: {min: 5s, max: 15s}
-measure: {min: 10s, max: 15s}
-"""
-
-
-def read(tmp_path: Path, text: str) -> list[str]:
-    """What is wrong with a file, a line each, without its folder."""
-    path = tmp_path / "own.yaml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(LabError) as caught:
-        read_sweep(path)
-    assert caught.value.exit_code == 2
-    return [line.strip().removeprefix(f"{tmp_path}/") for line in caught.value.message.splitlines()]
+from corda_lab.testing.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
 
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))
@@ -49,7 +31,7 @@ warm_up: {min: soon, max: 15s}
 measure: {min: 10s, max: 15s, precision: 5}
 order: random
 """
-    assert read(tmp_path, text) == [
+    assert mistakes(tmp_path, text) == [
         "own.yaml:2: worload: unknown field, did you mean 'workload'?",
         "own.yaml:3: load.users: must be a valid integer, but is 'many'",
         "own.yaml:4: warm_up.min: must be a duration such as 30s or 2m, but is 'soon'",
@@ -59,13 +41,13 @@ order: random
 
 
 def test_a_version_that_yaml_takes_for_a_number_has_to_be_in_quotes(tmp_path: Path) -> None:
-    (problem,) = read(tmp_path, SOUND + 'vary:\n  shape.corda: ["4.9", 4.10]\n')
+    (problem,) = mistakes(tmp_path, SOUND + 'vary:\n  shape.corda: ["4.9", 4.10]\n')
     assert problem == "own.yaml:6: vary.shape.corda[1]: must be text, but is 4.1; put it in quotes"
 
 
 def test_what_varies_has_to_be_there_and_once(tmp_path: Path) -> None:
     vary = "vary:\n  load.user: [1, 2]\n  users: [1]\n  shape.parties: [2, 2]\n  set.iouValue: [1, 2]\n"
-    assert read(tmp_path, SOUND + vary) == [
+    assert mistakes(tmp_path, SOUND + vary) == [
         "own.yaml:6: vary.load.user: load has no 'user', did you mean 'users'?",
         "own.yaml:7: vary.users: must be workload or begin with load., shape. or set., for example load.users",
         "own.yaml:8: vary.shape.parties[1]: 2 is listed twice",
@@ -74,7 +56,7 @@ def test_what_varies_has_to_be_there_and_once(tmp_path: Path) -> None:
 
 def test_the_times_of_a_named_step_have_to_fit_too(tmp_path: Path) -> None:
     steps = "steps:\n  - {name: one, warm_up: {min: 2s, max: 1s}}\n  - {name: two, measure: {min: 0s, max: 1s}}\n"
-    assert read(tmp_path, SOUND + steps) == [
+    assert mistakes(tmp_path, SOUND + steps) == [
         "own.yaml:6: steps[0].warm_up.min: must not be above warm_up.max",
         "own.yaml:7: steps[1].measure.min: must be at least 1s",
     ]
@@ -94,7 +76,7 @@ def test_the_times_of_a_named_step_have_to_fit_too(tmp_path: Path) -> None:
     ],
 )
 def test_what_varies_has_values_that_fit(tmp_path: Path, vary: str, problem: str) -> None:
-    (found,) = read(tmp_path, SOUND + f"vary:\n  {vary}\n")
+    (found,) = mistakes(tmp_path, SOUND + f"vary:\n  {vary}\n")
     assert found.startswith(f"own.yaml:6: vary.{problem}")
 
 
@@ -106,7 +88,7 @@ steps:
 """
     for confirm in ("90.5s", "0s"):
         search = f"find_max: {{rate_min: 1, rate_max: 5, p95_max: 2s, confirm: {confirm}}}\n"
-        assert read(tmp_path, SOUND + text + search) == [
+        assert mistakes(tmp_path, SOUND + text + search) == [
             "own.yaml:7: steps[0].load.rate: must not be set for a search, which finds the rate itself",
             "own.yaml:8: find_max.confirm: must be a whole number of seconds, at least 1s",
         ]
@@ -125,7 +107,7 @@ x: load.users
 repeats: 2
 find_max: {rate_min: 10, rate_max: 5, confirm: 60s}
 """
-    assert read(tmp_path, text) == [
+    assert mistakes(tmp_path, text) == [
         "own.yaml:2: warm_up.min: must not be above warm_up.max",
         "own.yaml:3: measure.min: must not be above measure.max",
         "own.yaml:7: steps[1]: workload: is missing, both here and for the whole sweep",
@@ -146,7 +128,7 @@ steps:
 vary: {load.users: [2, 8], workload: [iou, empty], shape.link: [[], [partya-partyb=+40ms]]}
 x: shape.link
 """
-    assert read(tmp_path, SOUND + text) == [
+    assert mistakes(tmp_path, SOUND + text) == [
         "own.yaml:7: steps[1]: 'big' sets load.users, which is also in vary; remove one of them",
         "own.yaml:7: steps[1]: 'big' sets workload, which is also in vary; remove one of them",
         "own.yaml:9: x: 'shape.link' has lists as values, which an axis cannot show",
@@ -156,7 +138,7 @@ x: shape.link
 def test_a_search_has_its_limits_and_no_thresholds(tmp_path: Path) -> None:
     text = "load: {arrivals: poisson}\nthresholds: {p95_max: 1s}\n"
     text += "find_max: {rate_min: 1, rate_max: 5, p95_max: 2s, confirm: 60s}\n"
-    assert read(tmp_path, SOUND + text) == [
+    assert mistakes(tmp_path, SOUND + text) == [
         "own.yaml:6: thresholds: must not be set for a search; set its limits in find_max"
     ]
 
@@ -200,24 +182,7 @@ def test_nodes_are_conditioned_unless_the_file_says_no(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_in_what_conditions_the_nodes_is_told(tmp_path: Path, given: str, problems: list[str]) -> None:
-    assert read(tmp_path, SOUND + f"condition: {given}\n") == [f"own.yaml:5: {problem}" for problem in problems]
-
-
-HEAD = """\
-description: A sweep.
-workload: iou
-"""
-BURSTS = f"""\
-{HEAD}load: {{arrivals: burst, within: 1s, rest: 5s, pool: 8}}
-condition: {{load: {{arrivals: closed, users: 8}}}}
-measure: {{bursts: 10}}
-"""
-
-
-def written(tmp_path: Path, text: str) -> SweepFile:
-    path = tmp_path / "own.yaml"
-    path.write_text(text, encoding="utf-8")
-    return read_sweep(path)
+    assert mistakes(tmp_path, SOUND + f"condition: {given}\n") == [f"own.yaml:5: {problem}" for problem in problems]
 
 
 def test_a_step_ends_by_time_by_bursts_or_by_flows(tmp_path: Path) -> None:
@@ -226,8 +191,10 @@ def test_a_step_ends_by_time_by_bursts_or_by_flows(tmp_path: Path) -> None:
     fields = written(tmp_path, BURSTS).fields
     assert fields.measure == BurstsFields(bursts=10)
     assert (fields.warm_up, fields.load.given("within"), fields.load.given("pool")) == (None, 1.0, 8)
-    assert written(tmp_path, HEAD + "measure: {flows: 8, after: 2}\n").fields.measure == FlowsFields(flows=8, after=2)
-    assert written(tmp_path, HEAD + "measure: {flows: 8}\n").fields.measure == FlowsFields(flows=8, after=0)
+    assert written(tmp_path, COUNTED + "measure: {flows: 8, after: 2}\n").fields.measure == FlowsFields(
+        flows=8, after=2
+    )
+    assert written(tmp_path, COUNTED + "measure: {flows: 8}\n").fields.measure == FlowsFields(flows=8, after=0)
 
 
 @pytest.mark.parametrize(
@@ -242,22 +209,22 @@ def test_a_step_ends_by_time_by_bursts_or_by_flows(tmp_path: Path) -> None:
     ],
 )
 def test_the_forms_of_measure_do_not_mix(tmp_path: Path, measure: str, problem: str) -> None:
-    found = read(tmp_path, f"{HEAD}measure: {measure}\n")
+    found = mistakes(tmp_path, f"{COUNTED}measure: {measure}\n")
     assert any(line.startswith(f"own.yaml:3: measure.{problem}") for line in found)
 
 
 def test_a_warm_up_belongs_to_steps_that_are_measured_by_time(tmp_path: Path) -> None:
     only_time = "must not be set: bursts, and steps that end by count, have no warm-up"
-    assert read(tmp_path, HEAD + "measure: {min: 5s, max: 5s}\n") == ["own.yaml:1: warm_up: is missing"]
+    assert mistakes(tmp_path, COUNTED + "measure: {min: 5s, max: 5s}\n") == ["own.yaml:1: warm_up: is missing"]
     text = "measure: {flows: 5}\nwarm_up: {min: 5s, max: 5s}\n"
-    assert read(tmp_path, HEAD + text) == [f"own.yaml:4: warm_up: {only_time}"]
+    assert mistakes(tmp_path, COUNTED + text) == [f"own.yaml:4: warm_up: {only_time}"]
     steps = "steps:\n  - {name: counted}\n  - {name: timed, measure: {min: 5s, max: 5s}}\n"
-    assert written(tmp_path, HEAD + text + steps).fields.warm_up is not None
-    assert read(tmp_path, HEAD + "measure: {flows: 5}\n" + steps) == [
+    assert written(tmp_path, COUNTED + text + steps).fields.warm_up is not None
+    assert mistakes(tmp_path, COUNTED + "measure: {flows: 5}\n" + steps) == [
         "own.yaml:6: steps[1].warm_up: is missing, both here and for the whole sweep"
     ]
     own = "steps:\n  - {name: counted, warm_up: {min: 5s, max: 5s}}\n"
-    assert read(tmp_path, HEAD + "measure: {flows: 5}\n" + own) == [f"own.yaml:5: steps[0].warm_up: {only_time}"]
+    assert mistakes(tmp_path, COUNTED + "measure: {flows: 5}\n" + own) == [f"own.yaml:5: steps[0].warm_up: {only_time}"]
 
 
 def test_bursts_are_measured_in_bursts_and_condition_no_nodes(tmp_path: Path) -> None:
@@ -269,19 +236,19 @@ steps:
   - {name: closed, load: {arrivals: closed}, measure: {bursts: 2}}
 """
     remedy = "set another load, such as condition: {load: {arrivals: closed, users: 8}}, or none"
-    assert read(tmp_path, HEAD + text) == [
+    assert mistakes(tmp_path, COUNTED + text) == [
         f"own.yaml:1: condition: bursts do not condition nodes; {remedy}",
         "own.yaml:4: measure: must be {bursts: N}, because load.arrivals is burst",
         "own.yaml:7: steps[1].measure.bursts: needs load.arrivals: burst",
     ]
     varied = "condition: none\nmeasure: {bursts: 2}\nvary: {load.arrivals: [burst, closed]}\n"
-    assert read(tmp_path, HEAD + varied) == ["own.yaml:4: measure.bursts: needs load.arrivals: burst"]
+    assert mistakes(tmp_path, COUNTED + varied) == ["own.yaml:4: measure.bursts: needs load.arrivals: burst"]
 
 
 def test_a_search_is_measured_by_time_and_keeps_its_nodes(tmp_path: Path) -> None:
     search = "find_max: {rate_min: 1, rate_max: 5, p95_max: 2s, confirm: 60s}\n"
     text = "load: {arrivals: poisson}\nmeasure: {flows: 5}\nmay_break: true\n"
-    assert read(tmp_path, HEAD + text + search) == [
+    assert mistakes(tmp_path, COUNTED + text + search) == [
         "own.yaml:4: measure: must have min and max in a search",
         "own.yaml:5: may_break: must not be set for a search: a rate that ends a node is not sustained",
     ]
@@ -291,13 +258,13 @@ def test_the_number_of_a_named_step_can_be_the_axis(tmp_path: Path) -> None:
     steps = "steps:\n  - {name: near, at: 0}\n  - {name: far, at: 8.5}\nx: at\n"
     fields = written(tmp_path, SOUND + steps).fields
     assert [step.at for step in fields.steps or ()] == [0, 8.5]
-    assert read(tmp_path, SOUND + steps.replace(", at: 8.5", "")) == [
+    assert mistakes(tmp_path, SOUND + steps.replace(", at: 8.5", "")) == [
         "own.yaml:7: steps[1].at: is missing; x is at, so every named step needs a number"
     ]
-    assert read(tmp_path, SOUND + "x: at\n") == [
+    assert mistakes(tmp_path, SOUND + "x: at\n") == [
         "own.yaml:5: x: at is the number of named steps, and there are no steps"
     ]
-    assert read(tmp_path, SOUND + steps.replace("8.5", "far")) == [
+    assert mistakes(tmp_path, SOUND + steps.replace("8.5", "far")) == [
         "own.yaml:7: steps[1].at: must be a number, but is 'far'"
     ]
 
@@ -314,7 +281,7 @@ def test_a_rate_that_is_neither_a_number_nor_a_multiple_is_told(tmp_path: Path) 
     form = "must be a number, or a multiple of the highest throughput such as 4 x peak, but is"
     text = "load: {arrivals: poisson}\nsteps:\n  - {name: one, load: {rate: 4x peak}}\n"
     text += "  - {name: two, load: {rate: 0 x peak}}\n  - {name: three, load: {rate: 0}}\n"
-    assert read(tmp_path, SOUND + text) == [
+    assert mistakes(tmp_path, SOUND + text) == [
         f"own.yaml:7: steps[0].load.rate: {form} '4x peak'",
         f"own.yaml:8: steps[1].load.rate: {form} '0 x peak'",
         "own.yaml:9: steps[2].load.rate: must be greater than 0, but is 0",
@@ -323,175 +290,10 @@ def test_a_rate_that_is_neither_a_number_nor_a_multiple_is_told(tmp_path: Path) 
 
 def test_a_multiple_needs_a_peak_that_is_measured_before(tmp_path: Path) -> None:
     text = "load: {arrivals: poisson, rate: 4 x peak}\ncondition: {load: {rate: 2 x peak}}\n"
-    assert read(tmp_path, SOUND + text) == [
+    assert mistakes(tmp_path, SOUND + text) == [
         "own.yaml:5: load.rate: needs a point whose rate is no multiple, to be measured before",
         "own.yaml:6: condition.load.rate: must be a number: nothing was measured before the nodes are conditioned",
     ]
     steps = "steps:\n  - {name: own, peak: true, load: {arrivals: poisson, rate: 4 x peak}}\n  - {name: closed}\n"
-    assert read(tmp_path, SOUND + steps) == ["own.yaml:6: steps[0].peak: 'own' has a rate that depends on it"]
+    assert mistakes(tmp_path, SOUND + steps) == ["own.yaml:6: steps[0].peak: 'own' has a rate that depends on it"]
     written(tmp_path, SOUND + "load: {arrivals: poisson}\nvary: {load.rate: [5, 2 x peak]}\n")
-
-
-WHOLE = """\
-description: Quickly.
-workload: iou
-vary: {load.users: [1, 2, 4], shape.corda: ["4.9", "4.10"]}
-repeats: 5
-condition: {load: {users: 8}}
-warm_up: {min: 20s, max: 120s}
-measure: {min: 60s, max: 180s, precision: 5%}
-steps:
-  - {name: cold, warm_up: {min: 0s, max: 0s}, measure: {min: 60s, max: 60s}}
-  - {name: warm}
-"""
-
-
-def short_form(tmp_path: Path, text: str) -> SweepFile:
-    path = tmp_path / "some.yaml"
-    path.write_text(text, encoding="utf-8")
-    return quick(read_sweep(path))
-
-
-def test_a_short_form_leaves_out_what_its_file_says(tmp_path: Path) -> None:
-    text = (
-        WHOLE
-        + """\
-quick:
-  vary: {load.users: [4, 1]}
-  steps: [warm]
-  condition: {for: {min: 10s, max: 60s}}
-  warm_up: {min: 5s, max: 10s}
-  measure: {min: 30s, max: 30s}
-"""
-    )
-    found = short_form(tmp_path, text)
-    fields = found.fields
-    assert (found.name, found.run_name, found.text, found.is_quick) == ("some", "some-quick", text, True)
-    assert fields.vary == {"load.users": [1, 4], "shape.corda": ["4.9", "4.10"]}
-    assert fields.steps is not None
-    assert [step.name for step in fields.steps] == ["warm"]
-    assert fields.warm_up == SpanFields(min=5, max=10)
-    assert fields.measure == MeasureFields(min=30, max=30)
-    assert fields.condition != "none"
-    assert (fields.condition.load.given("users"), fields.condition.duration.max) == (8, 60)
-
-
-@pytest.mark.parametrize(
-    ("given", "repeats"), [("{}", QUICK_REPEATS_MIN), ("{repeats: 4}", 4), ("{vary: {load.users: [1]}}", 3)]
-)
-def test_a_short_form_has_three_repeats_or_more(tmp_path: Path, given: str, repeats: int) -> None:
-    for text in (WHOLE, WHOLE.replace("repeats: 5", "repeats: 1")):
-        assert short_form(tmp_path, f"{text}quick: {given}\n").fields.repeats == repeats
-
-
-def test_a_named_step_keeps_the_times_of_its_own_in_a_short_form(tmp_path: Path) -> None:
-    text = WHOLE + "quick: {warm_up: {min: 5s, max: 5s}, measure: {min: 30s, max: 30s}, condition: none}\n"
-    fields = short_form(tmp_path, text).fields
-    assert fields.steps == read_sweep(tmp_path / "some.yaml").fields.steps
-    assert fields.condition == "none"
-
-
-def test_a_file_without_a_short_form_names_the_field(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match=r"some.yaml: quick: is missing") as caught:
-        short_form(tmp_path, WHOLE)
-    assert "Add it, for example" in caught.value.remedy
-    assert caught.value.exit_code == 2
-
-
-def test_a_mistake_in_the_short_form_is_told_with_its_line(tmp_path: Path) -> None:
-    text = (
-        WHOLE
-        + """\
-quick:
-  vary: {load.users: [1, 8], load.user: [1]}
-  steps: [warn]
-  measure: {min: 30s, max: 10s}
-  condition: {for: {min: 1s, max: 2s}}
-  find_max: {precision: 20%}
-"""
-    )
-    assert read(tmp_path, text) == [
-        "own.yaml:12: quick.vary.load.users[1]: 8 is not in vary.load.users",
-        "own.yaml:12: quick.vary.load.user: 'load.user' is not in vary, which has load.users, shape.corda",
-        "own.yaml:13: quick.steps[0]: there is no step 'warn', did you mean 'warm'?",
-        "own.yaml:14: quick.measure.min: must not be above measure.max",
-        "own.yaml:15: quick.condition.for.max: must be at least 4s",
-        "own.yaml:16: quick.find_max: is only for a search, and the sweep has no find_max",
-    ]
-    assert read(tmp_path, WHOLE + "quick: {repeats: 2}\n") == [
-        "own.yaml:11: quick.repeats: must be greater than or equal to 3, but is 2"
-    ]
-    assert read(tmp_path, WHOLE + "quick: {varry: {}}\n") == [
-        "own.yaml:11: quick.varry: unknown field, did you mean 'vary'?"
-    ]
-
-
-def test_a_short_form_has_its_own_shape_arguments_labs_and_count(tmp_path: Path) -> None:
-    text = """\
-description: Quickly.
-workload: settlement-4
-set: {backchainSize: 10, amount: 3}
-shape: {parties: 9, heap: 2g}
-condition: {set: {backchainSize: 0}, load: {users: 4}, for: 2m}
-measure: {flows: 400, after: 2}
-steps:
-  - {name: one}
-  - {name: two, shape: {heap: 4g}}
-quick:
-  shape: {parties: 5, heap: 1g}
-  set: {backchainSize: 5}
-  fresh: shape
-  condition: {for: 1m}
-  measure: {flows: 3, after: 2}
-"""
-    whole, fields = written(tmp_path, text).fields, short_form(tmp_path, text).fields
-    assert fields.set == {"backchainSize": 5, "amount": 3}
-    assert fields.shape.model_dump(exclude_none=True) == {"parties": 5, "heap": "1g"}
-    assert (whole.fresh, fields.fresh) == ("repeat", "shape")
-    assert fields.measure == FlowsFields(flows=3, after=2)
-    assert fields.steps == whole.steps
-    assert whole.condition != "none"
-    assert fields.condition != "none"
-    assert (whole.condition.duration.min, whole.condition.duration.max) == (120, 120)
-    assert (fields.condition.duration.max, fields.condition.set) == (60, {"backchainSize": 0})
-
-
-def test_a_short_form_does_not_set_what_varies(tmp_path: Path) -> None:
-    quick_fields = "quick: {shape: {corda: '4.9'}, set: {iouValue: 7}}\n"
-    vary = "vary: {shape.corda: ['4.9', '4.10'], set.iouValue: [1, 7]}\n"
-    assert read(tmp_path, SOUND + vary + quick_fields) == [
-        "own.yaml:6: quick.shape.corda: shape.corda is in vary; choose from its values in quick.vary",
-        "own.yaml:6: quick.set.iouValue: set.iouValue is in vary; choose from its values in quick.vary",
-    ]
-
-
-def test_the_measure_of_a_short_form_fits_its_steps(tmp_path: Path) -> None:
-    assert read(tmp_path, BURSTS + "quick: {measure: {flows: 5}, warm_up: {min: 1s, max: 1s}}\n") == [
-        "own.yaml:6: quick.measure: must be {bursts: N}, because load.arrivals is burst",
-        "own.yaml:6: quick.warm_up: must not be set: bursts, and steps that end by count, have no warm-up",
-    ]
-    timed = HEAD + "measure: {flows: 5}\nquick: {measure: {min: 5s, max: 5s}}\n"
-    assert read(tmp_path, timed) == ["own.yaml:4: quick.warm_up: is missing, both here and for the whole sweep"]
-    counted = short_form(tmp_path, SOUND + "quick: {measure: {flows: 5}}\n").fields
-    assert (counted.measure, counted.warm_up) == (FlowsFields(flows=5), None)
-
-
-def test_the_short_form_of_a_search_is_coarser(tmp_path: Path) -> None:
-    whole, short = (read_sweep(SWEEPS / "find-max.yaml"), quick(read_sweep(SWEEPS / "find-max.yaml")))
-    search = short.fields.find_max
-    assert search is not None
-    assert whole.fields.find_max is not None
-    assert (search.precision, search.confirm, search.p95_max) == (0.2, 30, whole.fields.find_max.p95_max)
-    assert short.fields.repeats == 1
-    text = (SWEEPS / "find-max.yaml").read_text(encoding="utf-8")
-    (problem,) = read(tmp_path, text + "  repeats: 3\n")
-    assert problem.endswith("quick.repeats: must not be set for a search, which confirms its own result")
-
-
-SHORT_ANYWAY = {"smoke", "a-a"}
-"""Sweeps that leave nothing out: a test of sweeps, and a test of the machine with three repeats of twenty seconds."""
-
-
-def test_every_sweep_that_takes_long_has_a_short_form() -> None:
-    without = {path.stem for path in SWEEPS.glob("*.yaml") if read_sweep(path).fields.quick is None}
-    assert without == SHORT_ANYWAY
