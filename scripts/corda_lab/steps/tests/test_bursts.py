@@ -40,7 +40,7 @@ def test_a_burst_lasts_from_its_first_intended_start_to_its_last_end(tmp_path: P
     found = values_of(tmp_path, content, size=4)
     first, second = found.bursts
     assert (first.ok, first.failed, first.unknown) == (4, 0, 0)
-    assert (first.total_seconds, first.throughput_per_second) == (pytest.approx(4.0), pytest.approx(1.0))
+    assert (first.total_seconds, first.throughput_per_second) == pytest.approx((4.0, 1.0))
     assert first.last_started_seconds == pytest.approx(0.75)
     assert first.latency_mean_ms == pytest.approx(2125)
     assert second.started_at - first.started_at == pytest.approx(7.0)
