@@ -11,15 +11,7 @@ from dataclasses import replace
 from corda_lab.analysis import metrics
 from corda_lab.analysis.points import Estimate, Point, grouped, judged_metric, x_name
 from corda_lab.analysis.values import costs_of, interval_shown, shown, stage_means, step_holds, why, with_interval
-from corda_lab.report.chart import (
-    PATTERNS,
-    Chart,
-    Look,
-    Trace,
-    bounded,
-    look_of,
-    rounded,
-)
+from corda_lab.report.chart import PATTERNS, Chart, Look, Trace, bounded, look_of, rounded
 from corda_lab.report.palette import GROUP_COUNT
 from corda_lab.results.stored import StoredRun
 from corda_lab.text.words import STAGE_MEANINGS, amount, milliseconds, parameter_name

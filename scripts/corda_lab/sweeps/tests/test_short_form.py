@@ -13,7 +13,7 @@ from corda_lab.sweeps.schema import (
     MeasureFields,
     SpanFields,
 )
-from corda_lab.testing.sweep_files import BURSTS, HEAD, SOUND, mistakes, written
+from corda_lab.testing.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
 
 WHOLE = """\
 description: Quickly.
@@ -153,7 +153,7 @@ def test_the_measure_of_a_short_form_fits_its_steps(tmp_path: Path) -> None:
         "own.yaml:6: quick.measure: must be {bursts: N}, because load.arrivals is burst",
         "own.yaml:6: quick.warm_up: must not be set: bursts, and steps that end by count, have no warm-up",
     ]
-    timed = HEAD + "measure: {flows: 5}\nquick: {measure: {min: 5s, max: 5s}}\n"
+    timed = COUNTED + "measure: {flows: 5}\nquick: {measure: {min: 5s, max: 5s}}\n"
     assert mistakes(tmp_path, timed) == ["own.yaml:4: quick.warm_up: is missing, both here and for the whole sweep"]
     counted = short_form(tmp_path, SOUND + "quick: {measure: {flows: 5}}\n").fields
     assert (counted.measure, counted.warm_up) == (FlowsFields(flows=5), None)
