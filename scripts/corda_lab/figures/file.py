@@ -15,7 +15,7 @@ from corda_lab.figures.sweep import SweepNames, names_of
 from corda_lab.paths import CONFIGS
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from lab_workload.names import did_you_mean
-from lab_workload.problems import WorkloadError, in_file_order
+from lab_workload.problems import Problem, WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields
 
 SWEEPS = CONFIGS / "sweeps"
@@ -61,7 +61,8 @@ def read_figure(path: Path, sweeps: Path = SWEEPS) -> Figure:
 
 def read_figures(folder: Path = FIGURES, sweeps: Path = SWEEPS) -> list[Figure]:
     """Read all figures of a folder, in the order of their names. Raises LabError with the problems of all files."""
-    figures, problems = [], []
+    figures: list[Figure] = []
+    problems: list[Problem] = []
     for path in sorted(folder.glob("*.yaml")):
         try:
             figures.append(read_figure(path, sweeps))

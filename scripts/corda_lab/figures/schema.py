@@ -38,9 +38,10 @@ def _column(value: Any) -> str:
 
 
 def _finite(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if value is None or is_number:
-        return value
+    if value is None:
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
     raise PydanticCustomError("bound", "must be a number, or null for no end")
 
 

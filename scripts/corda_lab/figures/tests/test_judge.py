@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from corda_lab.testing.claims import POINTS, Values, figure_of, repeat_of
 LINEAR = "name: linear, says: 1, exponent: p50, over: users, from: 10, within: [0.7, 1.3]"
 GROWS = "name: grows, says: 1, ratio: p50, of: {load.users: last}, to: {load.users: first}, within: [4, null]"
 BREAKS = 'name: breaks, says: 1, level: outcome, at: {load.users: 70, shape.corda: "4.9"}, broken: true'
-LARGEST = {"shape.corda": "4.9", "load.users": 70}
+LARGEST: Mapping[str, ParameterValue] = {"shape.corda": "4.9", "load.users": 70}
 
 
 def linear(factor: float = 1.0) -> Values:
@@ -29,8 +30,8 @@ def linear(factor: float = 1.0) -> Values:
     return values
 
 
-def repeats(n: int, values: Values | None = None, **fields: object) -> list[Repeat]:
-    return [repeat_of(number, values or linear(1 + number / 100), **fields) for number in range(1, n + 1)]  # type: ignore[arg-type]
+def repeats(n: int, values: Values | None = None, **fields: Any) -> list[Repeat]:
+    return [repeat_of(number, values or linear(1 + number / 100), **fields) for number in range(1, n + 1)]
 
 
 def verdict(tmp_path: Path, claim: str, given: list[Repeat], cores: int | None = None) -> ClaimVerdict:
@@ -136,7 +137,8 @@ def test_the_short_form_is_judged_by_its_own_points(tmp_path: Path) -> None:
     short = [point for point in POINTS if point["shape.corda"] == "4.9" and point["load.users"] != 70]
     given = repeats(3, form="quick", points=short)
     found = verdict(tmp_path, GROWS, given)
-    assert (found.verdict, found.estimate) == ("held", pytest.approx(40))
+    assert found.verdict == "held"
+    assert found.estimate == pytest.approx(40)
     left_out = verdict(tmp_path, GROWS.replace("last", "70"), given)
     assert (left_out.verdict, left_out.further) == ("cannot tell", 3)
     assert left_out.why == "the short form does not measure it: no point has shape.corda 4.9, load.users 70"
@@ -198,7 +200,7 @@ def test_a_ratio_may_hold_because_its_point_broke(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_tested_here_says_why_and_where(
-    tmp_path: Path, needs: str, fields: dict[str, object], why: str, command: str
+    tmp_path: Path, needs: str, fields: Mapping[str, Any], why: str, command: str
 ) -> None:
     found = verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields))
     assert (found.verdict, found.why, found.command) == ("not testable here", why, command)
@@ -208,7 +210,7 @@ def test_what_cannot_be_tested_here_says_why_and_where(
     ("needs", "fields"),
     [("enterprise: true", {"enterprise": True}), ("cores: 7", {"cores": 8}), ("platform: 7", {"platform": 7})],
 )
-def test_where_a_need_is_met_the_claim_is_judged(tmp_path: Path, needs: str, fields: dict[str, object]) -> None:
+def test_where_a_need_is_met_the_claim_is_judged(tmp_path: Path, needs: str, fields: Mapping[str, Any]) -> None:
     assert verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields)).verdict == "held"
 
 

@@ -267,7 +267,8 @@ def test_a_published_level_is_told_in_the_unit_of_our_metric(tmp_path: Path) -> 
     figure = figure_of(tmp_path, claim)
     found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
     assert found is not None
-    assert (found.value, found.text, found.verdict) == (pytest.approx(6225.4), "6230", "held")
+    assert found.value == pytest.approx(6225.4)
+    assert (found.text, found.verdict) == ("6230", "held")
 
 
 def test_two_published_quantities_are_compared_in_one_unit(tmp_path: Path) -> None:
