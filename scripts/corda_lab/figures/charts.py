@@ -60,7 +60,7 @@ def both(judged: Judged) -> Chart:
     missing = "" if has_published else " The published values are of another kind, or have other x."
     by_peak = f" {x.capitalize()} are divided by the highest throughput of the same curve." if found.is_by_peak else ""
     traces = [
-        _trace(curve, number, name=f"{curve.origin}: {curve.name}", dash="dash" if curve.origin == "published" else "")
+        _trace(curve, number, name=": ".join(filter(None, (curve.origin, curve.name))))
         for number, curve in enumerate(found.curves)
     ]
     return bounded(
@@ -79,7 +79,7 @@ def both(judged: Judged) -> Chart:
     )
 
 
-def _trace(curve: Curve, place: int, *, name: str = "", dash: str = "") -> Trace:
+def _trace(curve: Curve, place: int, *, name: str = "") -> Trace:
     look = look_of(place)
     dots = curve.dots
     return Trace(
@@ -89,7 +89,7 @@ def _trace(curve: Curve, place: int, *, name: str = "", dash: str = "") -> Trace
         [_rounded(dot.y) for dot in dots],
         # Between categories, there is nothing for a line to pass.
         kind="points" if curve.has_numbers else "intervals",
-        dash=dash or "solid",
+        dash="dash" if curve.origin == "published" else "solid",
         symbol=look["symbol"],
         y_low=[_rounded(dot.low) for dot in dots],
         y_high=[_rounded(dot.high) for dot in dots],

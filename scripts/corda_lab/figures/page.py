@@ -142,7 +142,7 @@ def _values(curve: Curve, before: str) -> list[ValueRow]:
 
     return [
         ValueRow(
-            f"{before}{curve.name}",
+            f"{before}{curve.name}" or "–",
             dot.x if isinstance(dot.x, str) else f"{dot.x:g}",
             summary.in_unit(dot.y, curve.unit),
             interval(dot.low, dot.high),
