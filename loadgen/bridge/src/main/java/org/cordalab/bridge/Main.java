@@ -43,8 +43,7 @@ public final class Main {
             return stub.get().gateways();
         }
         Optional<LeftOpenConnections> leftOpen = config.rpcLeftOpenMax().isPresent()
-                ? Optional.of(
-                        new LeftOpenConnections(config.rpcLeftOpenMax().getAsInt()))
+                ? Optional.of(new LeftOpenConnections(config.rpcLeftOpenMax().getAsInt()))
                 : Optional.empty();
         var connector = new RpcConnector(config.rpcUser(), config.rpcPassword(), config.rpcConnections(), leftOpen);
         return config.nodes().stream()

@@ -137,7 +137,8 @@ public record BridgeConfig(
                 case "", "shared" -> OptionalInt.empty();
                 case "left-open" -> OptionalInt.of(max);
                 default -> {
-                    mistakes.add("BRIDGE_RPC must be shared or left-open, but is \"%s\"".formatted(value("BRIDGE_RPC")));
+                    mistakes.add(
+                            "BRIDGE_RPC must be shared or left-open, but is \"%s\"".formatted(value("BRIDGE_RPC")));
                     yield OptionalInt.empty();
                 }
             };

@@ -44,9 +44,9 @@ public final class RpcConnector {
     }
 
     private Supplier<CordaRPCOps> forStarts(NodeAddress node, RpcConnections shared) {
-        return leftOpen.<Supplier<CordaRPCOps>>map(each -> () -> each.open(
-                                node.name(), () -> client.connect(node, user, password))
-                        .getProxy())
+        return leftOpen.<Supplier<CordaRPCOps>>map(each ->
+                        () -> each.open(node.name(), () -> client.connect(node, user, password))
+                                .getProxy())
                 .orElse(shared::next);
     }
 

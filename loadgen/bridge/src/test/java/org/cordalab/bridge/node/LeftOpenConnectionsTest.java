@@ -88,8 +88,7 @@ class LeftOpenConnectionsTest {
         };
 
         for (int i = 0; i <= LIMIT; i++) {
-            var failed =
-                    catchThrowableOfType(NoConnectionException.class, () -> connections.open("PartyA", refusing));
+            var failed = catchThrowableOfType(NoConnectionException.class, () -> connections.open("PartyA", refusing));
             assertThat(failed).hasMessageStartingWith("No RPC connection to PartyA could be opened: ");
             assertThat(failed).hasCauseInstanceOf(ActiveMQNotConnectedException.class);
         }

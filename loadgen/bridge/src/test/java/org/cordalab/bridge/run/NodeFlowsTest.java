@@ -184,9 +184,8 @@ class NodeFlowsTest {
         assertThat(run.await(LONG)).contains(new FlowOutcome.NoConnection("no place"));
         assertThat(node.startedIds()).isEmpty();
         assertThat(flows.outstanding()).isZero();
-        assertThat(
-                        metric(
-                                "bridge_flows_failed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\",reason=\"no_connection\"}"))
+        assertThat(metric(
+                        "bridge_flows_failed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\",reason=\"no_connection\"}"))
                 .isEqualTo("1.0");
     }
 
