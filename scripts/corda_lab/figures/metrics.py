@@ -10,7 +10,7 @@ from lab_workload.names import did_you_mean
 
 
 def metric_of(name: str) -> Metric | None:
-    """Return a metric by its name; None if there is none."""
+    """Return a metric by its name, such as ``p95`` or ``cpu_percent.PartyA``; None if there is none."""
     try:
         return metric(name)
     except LabError:
@@ -22,8 +22,11 @@ def metric_problem(name: str) -> str:
     try:
         metric(name)
     except LabError as error:
-        hint = did_you_mean(name.partition(".")[0], METRICS)
-        return f"there is no metric {name!r}{hint}" if hint else str(error)
+        base = name.partition(".")[0]
+        if base in METRICS:
+            return error.message.removeprefix(f"{name}: ")
+        hint = did_you_mean(name, METRICS) or f"; choose from {', '.join(METRICS)}"
+        return f"there is no metric {name!r}{hint}"
     return ""
 
 
