@@ -309,7 +309,7 @@ def test_any_value_can_be_drawn_by_its_name(sweep: Path) -> None:
     chart = charts_sweep.metric_chart(run, all_points, "cpu_percent.PartyA", title="CPU", caption="", width="")
     assert (chart.id, chart.y_title) == ("curve-cpu-percent-partya", "%")
     curves = [trace for trace in chart.traces if trace.kind == "points"]
-    drawn = [value for trace in curves for value in trace.y]
+    drawn = [value or 0 for trace in curves for value in trace.y]
     assert sorted(drawn) == sorted(round(p.estimate("cpu_percent.PartyA").value or 0, 4) for p in all_points)
     assert curves[0].labels is not None
     assert re.match(r"1 user, H2: [\d.]+ % \(", curves[0].labels[0])
