@@ -4,6 +4,8 @@ A chart is plain data: traces with x and y, and names for their colours. The pag
 can follow the light or dark mode of the reader. Times are seconds since the load began.
 """
 
+import math
+
 import polars as pl
 
 from corda_lab.report.chart import MIB, Chart, Mark, Trace, bin_seconds, histogram, rounded
@@ -289,9 +291,12 @@ def queues(metrics: pl.DataFrame, origin: float) -> Chart:
 
 
 def each_second(samples: pl.DataFrame, column: str, step: StepEntry, *, scale: float) -> list[Trace]:
-    """One trace per node, and of PostgreSQL, of a column with ``container`` and ``time``, as means over bins."""
+    """One trace per node, and of PostgreSQL, of a column with ``container`` and ``time``.
+
+    Of long loads, it has means over bins.
+    """
     origin = step.window.load_started_at
-    width = bin_seconds(step.window.load_ended_at - origin)
+    width = max(1, math.ceil((step.window.load_ended_at - origin) / STEP_COUNT_MAX))
     tested = samples.filter(~pl.col("container").is_in(LAB_PARTS) & pl.col("time").is_between(origin, origin + LONGEST))
     bins = (
         tested.with_columns((((pl.col("time") - origin) / width).floor() * width).alias("bin"))

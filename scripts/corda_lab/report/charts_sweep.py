@@ -125,7 +125,7 @@ def broken(points: Sequence[Point]) -> Trace | None:
 def metric_chart(
     run: StoredRun, points: Sequence[Point], metric: str, *, title: str, caption: str, width: str
 ) -> Chart:
-    """One metric against x, with one trace per group."""
+    """One metric against x, with one trace per group. ``metric`` may name a node: ``cpu_percent.PartyA``."""
     curves = [point for point in points if point.phase == "measure"] or list(points)
     traces = [one for one in (repeats(curves, metric, valid=True),) if one]
     for number, (name, members) in enumerate(grouped(curves).items()):
@@ -138,7 +138,8 @@ def metric_chart(
         rates = sorted({float(point.x) for point in points})
         traces.insert(0, Trace("offered rate", "faint", rates, list(rates), dash="dot"))
     unit = metrics.metric(metric).unit
-    chart = Chart(f"curve-{metric}", title, caption, unit, traces, is_over_time=False, width=width)
+    identity = f"curve-{metric.lower().replace('_', '-').replace('.', '-')}"
+    chart = Chart(identity, title, caption, unit, traces, is_over_time=False, width=width)
     return bounded(over_x(chart, run, points))
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.report import page
+from corda_lab.report import page, value_table
 from corda_lab.results import folders, stored
 from corda_lab.testing.pages import chart_data, without_scripts
 from corda_lab.testing.runs import part
@@ -42,6 +42,22 @@ def test_every_chart_has_data(stored_run: Callable[..., Path]) -> None:
     charts = chart_data(text)["charts"]
     assert [chart["id"] for chart in charts if not any(trace["x"] for trace in chart["traces"])] == []
     assert {f'id="{chart["id"]}"' for chart in charts} <= set(re.findall(r'id="[a-z-]+"', text))
+
+
+def test_the_values_of_every_node_are_listed_and_those_of_each_second_drawn(stored_run: Callable[..., Path]) -> None:
+    run = stored.read(stored_run())
+    table = value_table.by_node(run.steps[0])
+    assert {"whole run", "Notary", "PartyA", "PartyB", "PartyC", "bridge"} <= set(table.columns)
+    rows = {row.name: dict(zip(table.columns, row.cells, strict=True)) for row in table.rows}
+    assert rows["cpu_percent_max"]["PartyA"].endswith(" %")
+    assert rows["heap_floor_bytes"]["bridge"] == "–"
+    assert rows["p95"]["PartyA"] == "–"
+    data = chart_data((run.folder / "report.html").read_text(encoding="utf-8"))
+    charts = {chart["id"]: chart for chart in data["charts"]}
+    for name in ("cpu", "memory"):
+        traces = {trace["name"]: trace for trace in charts[name]["traces"]}
+        assert set(traces) == {"Notary", "PartyA", "PartyB", "PartyC"}, "not the lab's own parts"
+        assert len(traces["PartyA"]["x"]) > 70, "more than scrapes every five seconds"
 
 
 def test_the_chart_of_throughput_adds_up_to_the_rows(stored_run: Callable[..., Path]) -> None:

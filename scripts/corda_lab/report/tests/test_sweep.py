@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from corda_lab.analysis import points, values
-from corda_lab.report import costs
+from corda_lab.report import charts_sweep, costs, value_table
 from corda_lab.report import page as report
 from corda_lab.report import sweep as report_sweep
 from corda_lab.report.plan_facts import plan_facts
@@ -317,6 +317,31 @@ def test_every_chart_and_every_panel_has_data(request: pytest.FixtureRequest, st
     over_time = charts["over-time"]
     drawn = {trace["panel"] for trace in over_time["traces"] if any(y is not None for y in trace["y"])}
     assert drawn == set(range(len(over_time["panels"])))
+
+
+def test_any_value_can_be_drawn_by_its_name(sweep: Path) -> None:
+    run = stored.read(sweep)
+    all_points = points.points(run)
+    chart = charts_sweep.metric_chart(run, all_points, "cpu_percent.PartyA", title="CPU", caption="", width="")
+    assert (chart.id, chart.y_title) == ("curve-cpu-percent-partya", "%")
+    curves = [trace for trace in chart.traces if trace.kind == "points"]
+    drawn = [value or 0 for trace in curves for value in trace.y]
+    assert sorted(drawn) == sorted(round(p.estimate("cpu_percent.PartyA").value or 0, 4) for p in all_points)
+    assert curves[0].labels is not None
+    assert re.match(r"1 user, H2: [\d.]+ % \(", curves[0].labels[0])
+
+
+def test_the_values_that_no_other_table_has_are_listed_by_point(sweep: Path) -> None:
+    table = value_table.by_point(points.points(stored.read(sweep)))
+    assert len(table.columns) == 6
+    rows = {row.name: row.cells for row in table.rows}
+    assert {"cpu_percent", "latency_mean", "cpu_seconds_per_flow", "goodput"} <= rows.keys()
+    assert not {"throughput", "p95", "burst_total"} & rows.keys()
+    assert all(re.fullmatch(r"[\d.]+ m?s", cell) for cell in rows["latency_mean"])
+    assert "More values of each point" in report_html(sweep)
+    with (sweep / "summary.csv").open(encoding="utf-8") as file:
+        columns = next(csv.DictReader(file))
+    assert {"latency_mean_ms", "cpu_percent", "cpu_seconds_per_flow_low", "goodput_per_second"} <= columns.keys()
 
 
 def test_texts_of_others_are_shown_as_text(tmp_path: Path) -> None:
