@@ -15,6 +15,7 @@ MODULE_LINES_MAX = 400
 LONG_FUNCTIONS: dict[str, str] = {}
 LONG_MODULES = {
     "scripts/corda_lab/steps/entry.py": "the form of steps.json, which is looked up as a whole",
+    "scripts/corda_lab/steps/load.py": "every option of a load, each declared once",
     "scripts/corda_lab/testing/sweeps.py": "one simulated sweep, from its rows to its folder",
     "scripts/corda_lab/sweeps/tests/test_store.py": "one sweep, interrupted at every place",
 }

@@ -98,27 +98,8 @@ def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
         ),
         precision=PrecisionEntry(wanted=None, reached=None, ended_early=True),
         open_load=None,
-        stages=StagesEntry(
-            reason=NO_STAGES,
-            rows_dropped={},
-            flows=[],
-            responders=[],
-            consensus_latency_ms=rows.distribution(pl.Series([], dtype=pl.Float64)),
-            consensus_left_out=0,
-        ),
-        counts=CountsEntry(
-            generator=values.requests.ok,
-            bridge=None,
-            node=None,
-            vaults={},
-            flows=[],
-            vault_states=[],
-            node_flows={},
-            at_rest=False,
-            rest_seconds=0.0,
-            agree=True,
-            disagreements=[],
-        ),
+        stages=_no_stages(),
+        counts=_counted(values.requests.ok),
         generator=GeneratorEntry(cpu_percent_max=None, exit_reason=None, workers=[]),
         resources=ResourcesEntry(
             host_busy_percent=None,
@@ -135,3 +116,31 @@ def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
         verdict=PASSED,
     )
     return as_broken(step, reason)
+
+
+def _no_stages() -> StagesEntry:
+    return StagesEntry(
+        reason=NO_STAGES,
+        rows_dropped={},
+        flows=[],
+        responders=[],
+        consensus_latency_ms=rows.distribution(pl.Series([], dtype=pl.Float64)),
+        consensus_left_out=0,
+    )
+
+
+def _counted(succeeded: int) -> CountsEntry:
+    """The successes that the generator counted. Nobody else can be asked, so nothing disagrees."""
+    return CountsEntry(
+        generator=succeeded,
+        bridge=None,
+        node=None,
+        vaults={},
+        flows=[],
+        vault_states=[],
+        node_flows={},
+        at_rest=False,
+        rest_seconds=0.0,
+        agree=True,
+        disagreements=[],
+    )

@@ -1,12 +1,13 @@
 """Checks the values of a sweep file, and words the problems so that they name the field."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from corda_lab.steps.conditioning import SECONDS_LEAST
 from corda_lab.steps.parameters import AT
+from corda_lab.sweeps.checks_ending import ending_problems, peak_problems, quick_ending_problems
 from corda_lab.sweeps.schema import (
     CONDITION_TAGS,
     MEASURE_TAGS,
@@ -16,7 +17,6 @@ from corda_lab.sweeps.schema import (
     FlowsFields,
     ForFields,
     LoadFields,
-    Measure,
     MeasureFields,
     QuickFields,
     QuickSearchFields,
@@ -27,7 +27,6 @@ from corda_lab.sweeps.schema import (
     SweepFields,
     ThresholdFields,
     Value,
-    peak_factor,
 )
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
@@ -157,8 +156,8 @@ def whole_problems(fields: SweepFields, source: Source) -> list[Problem]:
     problems += _span_problems(fields, (), source)
     for index, step in enumerate(fields.steps or ()):
         problems += _span_problems(step, ("steps", index), source)
-    problems += _ending_problems(fields, source)
-    problems += _peak_problems(fields, source)
+    problems += ending_problems(fields, source)
+    problems += peak_problems(fields, source)
     if not 0.5 <= fields.confidence < 1:
         problems.append(source.problem(("confidence",), "must be at least 50% and below 100%"))
     names = [step.name for step in fields.steps or ()]
@@ -220,102 +219,6 @@ def _conditioning_problems(wanted: ConditionFields, where: Location, source: Sou
     return problems
 
 
-def _entries(fields: SweepFields) -> Iterator[tuple[Location, StepFields | None]]:
-    """Yield every named step with its place in the file; the whole sweep (None) if there are none."""
-    yield from ((("steps", index), step) for index, step in enumerate(fields.steps or ()))
-    if not fields.steps:
-        yield (), None
-
-
-NOT_TIMED = "must not be set: bursts, and steps that end by count, have no warm-up"
-BURSTS_EXAMPLE = "condition: {load: {arrivals: closed, users: 8}}"
-
-
-def _ending_problems(fields: SweepFields, source: Source) -> list[Problem]:
-    """Return what does not fit between ``measure``, ``warm_up``, ``condition`` and the arrivals of the load."""
-    problems = []
-    is_timed = False
-    for where, step in _entries(fields):
-        own = step.measure if step is not None else None
-        measure, place = (own, (*where, "measure")) if own is not None else (fields.measure, ("measure",))
-        warm_up = step.warm_up if step is not None else None
-        is_timed |= isinstance(measure, MeasureFields)
-        if isinstance(measure, MeasureFields) and (warm_up or fields.warm_up) is None:
-            text = "is missing, both here and for the whole sweep" if where else "is missing"
-            problems.append(source.problem((*where, "warm_up"), text))
-        if not isinstance(measure, MeasureFields) and warm_up is not None:
-            problems.append(source.problem((*where, "warm_up"), NOT_TIMED))
-        if not isinstance(measure, MeasureFields) and fields.find_max is not None:
-            problems.append(source.problem(place, "must have min and max in a search"))
-        arrivals = _arrivals(fields, step)
-        problems += _burst_problems(measure, arrivals, place, source)
-        problems += _burst_conditioning_problems(fields, arrivals, source)
-    if fields.warm_up is not None and not is_timed:
-        problems.append(source.problem(("warm_up",), NOT_TIMED))
-    return problems
-
-
-def _arrivals(fields: SweepFields, step: StepFields | None) -> Sequence[str]:
-    """Return the arrivals that a named step, or the whole sweep, has at its points."""
-    if varied := fields.vary.get("load.arrivals"):
-        return varied
-    own = step.load.given("arrivals") if step is not None else None
-    return (own or fields.load.given("arrivals") or "closed",)
-
-
-def _burst_problems(measure: Measure, arrivals: Sequence[str], place: Location, source: Source) -> Iterator[Problem]:
-    if isinstance(measure, BurstsFields) and any(one != "burst" for one in arrivals):
-        yield source.problem((*place, "bursts"), "needs load.arrivals: burst")
-    if not isinstance(measure, BurstsFields) and "burst" in arrivals:
-        yield source.problem(place, "must be {bursts: N}, because load.arrivals is burst")
-
-
-def _burst_conditioning_problems(fields: SweepFields, arrivals: Sequence[str], source: Source) -> Iterator[Problem]:
-    """Yield the problem that bursts, which have rests between them, would condition the nodes."""
-    wanted = fields.condition
-    if "burst" not in arrivals or wanted == "none" or wanted.load.given("arrivals") not in (None, "burst"):
-        return
-    text = f"bursts do not condition nodes; set another load, such as {BURSTS_EXAMPLE}, or none"
-    yield source.problem(("condition",), text)
-
-
-def _multiples(fields: SweepFields) -> Iterator[Location]:
-    """Yield the places of the rates that are multiples of the peak, except that of the conditioning."""
-    places: list[tuple[Location, object]] = [(("load", "rate"), fields.load.given("rate"))]
-    places += [
-        (("steps", index, "load", "rate"), step.load.given("rate")) for index, step in enumerate(fields.steps or ())
-    ]
-    places += [(("vary", "load.rate", index), value) for index, value in enumerate(fields.vary.get("load.rate", ()))]
-    yield from (where for where, rate in places if peak_factor(rate) is not None)
-
-
-def _peak_problems(fields: SweepFields, source: Source) -> list[Problem]:
-    problems = []
-    if fields.condition != "none" and peak_factor(fields.condition.load.given("rate")) is not None:
-        text = "must be a number: nothing was measured before the nodes are conditioned"
-        problems.append(source.problem(("condition", "load", "rate"), text))
-    multiples = list(_multiples(fields))
-    if not multiples or fields.find_max is not None:
-        return problems
-    varied = fields.vary.get("load.rate")
-    for index, step in enumerate(fields.steps or ()):
-        own = varied or [step.load.given("rate") or fields.load.given("rate")]
-        if step.peak and any(peak_factor(rate) is not None for rate in own):
-            problems.append(source.problem(("steps", index, "peak"), f"{step.name!r} has a rate that depends on it"))
-    has_peak = any(step.peak for step in fields.steps or ())
-    if not has_peak and not any(_is_measurable_first(fields, step) for _, step in _entries(fields)):
-        text = "needs a point whose rate is no multiple, to be measured before"
-        problems.append(source.problem(multiples[0], text))
-    return problems
-
-
-def _is_measurable_first(fields: SweepFields, step: StepFields | None) -> bool:
-    """Return whether a named step, or the whole sweep, has a point whose rate is not a multiple of the peak."""
-    own = step.load.given("rate") if step is not None else None
-    rates = fields.vary.get("load.rate") or [own or fields.load.given("rate")]
-    return any(peak_factor(rate) is None for rate in rates)
-
-
 def quick_problems(fields: SweepFields, source: Source) -> list[Problem]:
     """Return the problems of ``quick``: what it names must be in the sweep."""
     short = fields.quick
@@ -333,7 +236,7 @@ def quick_problems(fields: SweepFields, source: Source) -> list[Problem]:
             for index, value in enumerate(values)
             if value not in known
         ]
-    problems += _quick_ending_problems(fields, short, source)
+    problems += quick_ending_problems(fields, short, source)
     given = {"shape": short.shape.model_dump(exclude_none=True), "set": short.set}
     problems += [
         source.problem(("quick", group, name), f"{group}.{name} is in vary; choose from its values in quick.vary")
@@ -355,31 +258,6 @@ def quick_problems(fields: SweepFields, source: Source) -> list[Problem]:
         text = "must not be set for a search, which confirms its own result"
         problems.append(source.problem(("quick", "repeats"), text))
     return problems
-
-
-def _quick_ending_problems(fields: SweepFields, short: QuickFields, source: Source) -> Iterator[Problem]:
-    """Yield what does not fit between ``measure`` and ``warm_up`` of a short form, and the rest of the sweep."""
-    steps = [step for step in fields.steps or () if short.steps is None or step.name in short.steps]
-    inheriting: list[StepFields | None] = [step for step in steps if step.measure is None]
-    if not fields.steps:
-        inheriting.append(None)
-    measure = short.measure or fields.measure
-    is_timed = isinstance(measure, MeasureFields)
-    if short.measure is not None and inheriting:
-        place: Location = ("quick", "measure")
-        yield from _unique(_burst_problems(measure, _arrivals(fields, step), place, source) for step in inheriting)
-        is_warm = [one is not None and one.warm_up is not None for one in inheriting]
-        if is_timed and (short.warm_up or fields.warm_up) is None and not all(is_warm):
-            yield source.problem(("quick", "warm_up"), "is missing, both here and for the whole sweep")
-    any_timed = (is_timed and inheriting) or any(isinstance(step.measure, MeasureFields) for step in steps)
-    if short.warm_up is not None and not any_timed:
-        yield source.problem(("quick", "warm_up"), NOT_TIMED)
-    if short.measure is not None and fields.find_max is not None and not is_timed:
-        yield source.problem(("quick", "measure"), "must have min and max in a search")
-
-
-def _unique(groups: Iterable[Iterable[Problem]]) -> Iterator[Problem]:
-    yield from dict.fromkeys(problem for group in groups for problem in group)
 
 
 def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:

@@ -1,28 +1,25 @@
 """Turns a sweep file into steps in the order in which they run, and makes all checks that need no lab."""
 
-import hashlib
-import random
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.errors import LabError
-from corda_lab.knobs.options import Kind
-from corda_lab.knobs.shape import SIZE, variables_of
-from corda_lab.lab import possible, shape
+from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.manifest import LeftOut, Rerun
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.load import LOAD_OPTIONS, LoadModel, LoadOptions, Stopping, attributes_of, check_options
-from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile
+from corda_lab.sweeps.left_out import impossible_points, without
+from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.peak import peak_sources
+from corda_lab.sweeps.points import KEY_LENGTH_MAX, SweepPoint, points_of, settings_of, text_of
 from corda_lab.sweeps.schema import (
     STEPS_MAX,
     BurstsFields,
@@ -30,22 +27,34 @@ from corda_lab.sweeps.schema import (
     Fresh,
     Measure,
     MeasureFields,
-    SpanFields,
-    StepFields,
     peak_factor,
 )
 from corda_lab.sweeps.search import RATE_DIGITS
-from corda_lab.text.durations import parse_duration
 from corda_lab.workloads.resolve import read_workload
 from lab_workload.problems import Problem
+
+__all__ = [
+    "KEY_LENGTH_MAX",
+    "CheckedPlan",
+    "PlanFile",
+    "PlannedCondition",
+    "PlannedStep",
+    "SweepPoint",
+    "check_points",
+    "ordered",
+    "peak_sources",
+    "plan_sweep",
+    "points_of",
+    "settings_of",
+    "step_of",
+    "without",
+]
 
 POOL_DEFAULT = 200
 """Default size of the pool in open load."""
 
 NAME_LENGTH_MAX = folders.NAME_LENGTH_MAX - len("-0000")
 """Maximum length of a sweep's name. The load of each step is named after the sweep, with a number."""
-KEY_LENGTH_MAX = 150
-"""Maximum length of a step's key. The name of a step's folder contains it, and may have at most 255 characters."""
 SEARCHES_MAX = 99
 
 BURST_SECONDS_MAX = 600.0
@@ -54,33 +63,6 @@ COUNTED_SECONDS_MIN = 1800.0
 """A step that ends by count may last ``BURST_SECONDS_MAX`` for every burst, or ``FLOW_SECONDS_MAX`` for every flow, and
 at least this long. A flow that hangs is ended by the bridge before."""
 COUNTED_SECONDS_MAX = 24 * 3600.0
-
-
-class Offered(Protocol):
-    """A point or a step, as far as it says whether its rate is a multiple of what others measure."""
-
-    @property
-    def workload(self) -> str: ...
-    @property
-    def is_peak(self) -> bool: ...
-    @property
-    def is_multiple(self) -> bool: ...
-    @property
-    def shape_key(self) -> tuple[tuple[str, str], ...]: ...
-
-
-AnyOffered = TypeVar("AnyOffered", bound=Offered)
-
-
-def peak_sources(one: Offered, others: Iterable[AnyOffered]) -> list[AnyOffered]:
-    """Return those of one repeat whose highest throughput is the peak for a rate that is a multiple of it.
-
-    They run the same workload at rates that are no multiples. Named steps with ``peak`` come before others, and those
-    on the same shape before those on other shapes.
-    """
-    known = [other for other in others if other.workload == one.workload and not other.is_multiple]
-    known = [other for other in known if other.is_peak] or known
-    return [other for other in known if other.shape_key == one.shape_key] or known
 
 
 class PlannedCondition(BaseModel):
@@ -174,7 +156,7 @@ class PlannedStep(BaseModel):
 
     def options(self, name: str) -> LoadOptions:
         """Return the options of ``lab run`` for this step, with the conditions for ending early."""
-        given: dict[str, Any] = ({"users": POOL_DEFAULT} if _model(self.load) == "open" else {}) | self.load
+        given: dict[str, ParameterValue] = ({"users": POOL_DEFAULT} if _model(self.load) == "open" else {}) | self.load
         stopping: Stopping | None = None
         if self.bursts is not None:
             given["bursts"] = self.bursts
@@ -219,123 +201,6 @@ class PlanFile(BaseModel):
     """The points that this machine cannot have, if the sweep leaves them out."""
     images: dict[str, str] = {}
     """The images that the steps must have, because the sweep repeats another: name → id."""
-
-
-@dataclass(frozen=True)
-class SweepPoint:
-    """What all repeats of a point have in common."""
-
-    values: dict[str, ParameterValue]
-    workload: str
-    overrides: dict[str, str]
-    load: dict[str, ParameterValue]
-    variables: dict[str, str]
-    warm_up: SpanFields | None
-    """None if the point is not measured by time."""
-    measure: Measure
-    may_break: bool
-    is_peak: bool
-
-    @property
-    def shape_key(self) -> tuple[tuple[str, str], ...]:
-        """A key that is equal for points of the same shape."""
-        return tuple(sorted(self.variables.items()))
-
-    @property
-    def is_multiple(self) -> bool:
-        """Whether its rate is a multiple of what was measured before."""
-        return peak_factor(self.load.get("rate")) is not None
-
-    @property
-    def _named(self) -> dict[str, ParameterValue]:
-        """The values that tell points apart. The number of a named step is left out: its name is among them."""
-        return {key: value for key, value in self.values.items() if key != AT}
-
-    @property
-    def label(self) -> str:
-        """The values that vary, in words: ``8 users, PostgreSQL``; the workload's name if nothing varies."""
-        return ", ".join(value_words(key, value) for key, value in self._named.items()) or self.workload
-
-    @property
-    def key(self) -> str:
-        """The values that vary, for file names: ``users-8_database-h2``. A long key is cut, and ends with a hash."""
-        words = [f"{key.rpartition('.')[2]}-{_word(value)}" for key, value in self._named.items()]
-        whole = "_".join(words) or _word(self.workload)
-        if len(whole) <= KEY_LENGTH_MAX:
-            return whole
-        digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
-        return f"{whole[: KEY_LENGTH_MAX - len(digest) - 1]}-{digest}"
-
-
-def _word(value: ParameterValue) -> str:
-    text = " ".join(value) if isinstance(value, list) else str(value)
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "none"
-
-
-def points_of(sweep: SweepFile) -> list[SweepPoint]:
-    """Return every combination of the values that vary, in the order of the file. Raises LabError if too many."""
-    fields = sweep.fields
-    given = {key: fields.model_dump(exclude_none=True)[key] for key in ("load", "shape", "set")}
-    entries: Sequence[StepFields | None] = fields.steps or (None,)
-    points = []
-    if len(entries) * _size(fields.vary.values()) > STEPS_MAX:
-        raise LabError(f"{sweep.source.path}: has more than {STEPS_MAX} steps", "Reduce the number of values in vary.")
-    for entry in entries:
-        over = entry.model_dump(exclude_none=True) if entry else {}
-        for values in product(*fields.vary.values()):
-            varied = dict(zip(fields.vary, values, strict=True))
-            parts = {key: {**given[key], **over.get(key, {})} for key in ("load", "shape", "set")}
-            workload = over.get("workload", fields.workload)
-            for key, value in varied.items():
-                group, _, name = key.partition(".")
-                if key == "workload":
-                    workload = value
-                else:
-                    parts[group][name] = _seconds(name, value) if group == "load" else value
-            variables, size = variables_of(parts["shape"]), parts["shape"].get(SIZE.name)
-            points.append(
-                SweepPoint(
-                    values={**_entry_values(entry), **varied},
-                    workload=workload or "",
-                    overrides={name: _text(value) for name, value in parts["set"].items()},
-                    load=parts["load"],
-                    variables=variables | ({"SIZE": size} if size else {}),
-                    warm_up=(entry and entry.warm_up) or fields.warm_up,
-                    measure=(entry and entry.measure) or fields.measure,
-                    may_break=fields.may_break if entry is None or entry.may_break is None else entry.may_break,
-                    is_peak=entry is not None and entry.peak,
-                )
-            )
-    return points
-
-
-def _entry_values(entry: StepFields | None) -> dict[str, ParameterValue]:
-    """Return what a named step adds to the values of its points: its name, and its number if it has one."""
-    if entry is None:
-        return {}
-    return {"step": entry.name} | ({} if entry.at is None else {AT: entry.at})
-
-
-def _size(lists: Iterable[Sequence[Any]]) -> int:
-    size = 1
-    for values in lists:
-        size *= len(values)
-    return size
-
-
-def _seconds(name: str, value: Any) -> Any:
-    return parse_duration(str(value), option=name) if LOAD_OPTIONS[name].kind is Kind.DURATION else value
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
-    """Return the settings for the lab of a step. Raises LabError for an unknown size."""
-    values = dict(variables)
-    size = values.pop("SIZE", None)
-    return shape.with_options(settings, values, size=size)
 
 
 def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> None:
@@ -476,7 +341,7 @@ def _condition(sweep: SweepFile, point: SweepPoint, load: Mapping[str, Parameter
         own = {name: value for name, value in own.items() if name != "users" and LOAD_OPTIONS[name].model is None}
     return PlannedCondition(
         load={**own, **given},
-        overrides=point.overrides | {name: _text(value) for name, value in wanted.set.items()},
+        overrides=point.overrides | {name: text_of(value) for name, value in wanted.set.items()},
         seconds=(wanted.duration.min, wanted.duration.max),
     )
 
@@ -484,71 +349,6 @@ def _condition(sweep: SweepFile, point: SweepPoint, load: Mapping[str, Parameter
 def _model(load: Mapping[str, Any]) -> LoadModel:
     """Return the model of a load, by its fields in a sweep file."""
     return LoadOptions("", arrivals=load.get("arrivals", "closed")).model
-
-
-def ordered(
-    points: Sequence[SweepPoint], *, order: str, repeats: int, seed: int, fresh: Fresh
-) -> list[tuple[SweepPoint, int]]:
-    """Return the points with their repeat numbers, in the order in which they run.
-
-    - ``listed``: all repeats of a point one after another.
-    - ``interleaved``: all points once, then all again in reverse order, and so on. With an even number of repeats, a
-      steady drift affects all points equally.
-    - ``randomised``: for every repeat, the shapes and the points of each shape are shuffled. With ``fresh: shape``, the
-      shape that is running comes first, which saves a restart.
-
-    Points of the same shape run together where the order permits it. A point whose rate is a multiple of what others
-    measure follows them in every repeat.
-    """
-    shapes: dict[tuple[tuple[str, str], ...], list[SweepPoint]] = {}
-    for point in points:
-        shapes.setdefault(point.shape_key, []).append(point)
-    groups = list(shapes.values())
-    if order == "listed":
-        return [(point, repeat) for point in _peaks_first(groups) for repeat in range(1, repeats + 1)]
-    source = random.Random(seed)
-    steps: list[tuple[SweepPoint, int]] = []
-    last: list[SweepPoint] | None = None
-    for repeat in range(1, repeats + 1):
-        if order == "interleaved":
-            turn = groups if repeat % 2 else [group[::-1] for group in groups[::-1]]
-            steps += [(point, repeat) for point in _peaks_first(turn)]
-            continue
-        turn = source.sample(groups, len(groups))
-        if last is not None and fresh == "shape":
-            turn.insert(0, turn.pop(turn.index(last)))
-        shuffled = _peaks_first([source.sample(group, len(group)) for group in turn])
-        last = shapes[shuffled[-1].shape_key]
-        steps += [(point, repeat) for point in shuffled]
-    return steps
-
-
-def _peaks_first(groups: Sequence[Sequence[SweepPoint]]) -> list[SweepPoint]:
-    """Return the points of a repeat in order, but each that is a multiple of what others measure after those.
-
-    ``groups`` are the points by shape. Shapes stay together unless each of two shapes needs a point of the other.
-    """
-    points = [point for group in groups for point in group]
-    if not any(point.is_multiple for point in points):
-        return points
-
-    def place(point: SweepPoint) -> int:
-        return 0 if point.is_peak else 2 if point.is_multiple else 1
-
-    def depends(group: Sequence[SweepPoint]) -> bool:
-        return any(
-            source.shape_key != point.shape_key
-            for point in group
-            if point.is_multiple
-            for source in peak_sources(point, points)
-        )
-
-    together = [point for group in sorted(groups, key=depends) for point in sorted(group, key=place)]
-    for number, point in enumerate(together):
-        needed = peak_sources(point, points) if point.is_multiple else []
-        if any(source not in together[:number] for source in needed):
-            return sorted(together, key=place)
-    return together
 
 
 @dataclass(frozen=True)
@@ -573,39 +373,6 @@ def plan_sweep(sweep: SweepFile, settings: Settings) -> CheckedPlan:
     points = without(points, left_out)
     check_points(sweep, points, settings)
     return CheckedPlan(points, _steps_of(sweep, points) if sweep.fields.find_max is None else [], left_out)
-
-
-def impossible_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> list[LeftOut]:
-    """Return the points that this machine cannot have. Raises LabError if there are no others."""
-    found = []
-    for point in points:
-        if reason := _impossible(point, settings):
-            found.append(LeftOut(label=point.label, reason=reason))
-    if len(found) == len(points):
-        raise LabError(problems=[Problem.of(f"{sweep.source.path} ({one.label})", one.reason) for one in found])
-    return found
-
-
-def _impossible(point: SweepPoint, settings: Settings) -> str:
-    """Return why this machine cannot have a point; empty if it can, or if the point has a mistake."""
-    try:
-        wanted = settings_of(point.variables, settings)
-        workload = read_workload(point.workload, point.overrides)
-        parties = workload.requires.parties if workload.requires else None
-        lacking = possible.lacking(wanted)
-        if parties and wanted.party_count < parties:
-            has = f"the shape has {wanted.party_count}"
-            lacking.append(f"the workload {workload.name} needs {parties} parties, and {has}")
-    except LabError:
-        # A mistake, which is told with the others.
-        return ""
-    return "; ".join(lacking)
-
-
-def without(points: Iterable[SweepPoint], left_out: Iterable[LeftOut]) -> list[SweepPoint]:
-    """Return the points that are not left out."""
-    labels = {one.label for one in left_out}
-    return [point for point in points if point.label not in labels]
 
 
 def _steps_of(sweep: SweepFile, points: Sequence[SweepPoint]) -> list[PlannedStep]:

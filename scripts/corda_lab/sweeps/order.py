@@ -1,0 +1,45 @@
+"""The order in which the points of a sweep are measured."""
+
+import random
+from collections.abc import Sequence
+
+from corda_lab.sweeps.peak import peaks_first
+from corda_lab.sweeps.points import SweepPoint
+from corda_lab.sweeps.schema import Fresh
+
+
+def ordered(
+    points: Sequence[SweepPoint], *, order: str, repeats: int, seed: int, fresh: Fresh
+) -> list[tuple[SweepPoint, int]]:
+    """Return the points with their repeat numbers, in the order in which they run.
+
+    - ``listed``: all repeats of a point one after another.
+    - ``interleaved``: all points once, then all again in reverse order, and so on. With an even number of repeats, a
+      steady drift affects all points equally.
+    - ``randomised``: for every repeat, the shapes and the points of each shape are shuffled. With ``fresh: shape``, the
+      shape that is running comes first, which saves a restart.
+
+    Points of the same shape run together where the order permits it. A point whose rate is a multiple of what others
+    measure follows them in every repeat.
+    """
+    shapes: dict[tuple[tuple[str, str], ...], list[SweepPoint]] = {}
+    for point in points:
+        shapes.setdefault(point.shape_key, []).append(point)
+    groups = list(shapes.values())
+    if order == "listed":
+        return [(point, repeat) for point in peaks_first(groups) for repeat in range(1, repeats + 1)]
+    source = random.Random(seed)
+    steps: list[tuple[SweepPoint, int]] = []
+    last: list[SweepPoint] | None = None
+    for repeat in range(1, repeats + 1):
+        if order == "interleaved":
+            turn = groups if repeat % 2 else [group[::-1] for group in groups[::-1]]
+            steps += [(point, repeat) for point in peaks_first(turn)]
+            continue
+        turn = source.sample(groups, len(groups))
+        if last is not None and fresh == "shape":
+            turn.insert(0, turn.pop(turn.index(last)))
+        shuffled = peaks_first([source.sample(group, len(group)) for group in turn])
+        last = shapes[shuffled[-1].shape_key]
+        steps += [(point, repeat) for point in shuffled]
+    return steps
