@@ -190,6 +190,10 @@ def run_samples(failed: float) -> list[Known]:
             Known("bridge_flows_in_flight_limit", bridge | {"node": node}, start=800)
             for node in ("Notary", "PartyA", "PartyB", "PartyC")
         ),
+        *(
+            Known("bridge_rpc_connections", bridge | {"node": node}, start=1)
+            for node in ("Notary", "PartyA", "PartyB", "PartyC")
+        ),
         Known("bridge_flows_started_total", started, rise=10),
         Known("bridge_flows_completed_total", started, rise=ok),
         *_histogram("bridge_flow_duration_seconds", started, flow_bounds),
