@@ -168,6 +168,6 @@ def _figure(part: FigurePart, pictures: str) -> Iterator[str]:
         yield f"![Published and measured curves of {part.name}]({pictures}/{part.name}.svg)"
     yield wrapped(plain(part.measured))
     yield table(
-        ("claim", "on the published values", "here", "asked for", "verdict", "why"),
-        ((one.name, one.published, one.here, one.asked, one.verdict, one.why) for one in part.claims),
+        ("claim", "sentence", "on the published values", "here", "asked for", "verdict", "why"),
+        ((one.name, one.says, one.published, one.here, one.asked, one.verdict, one.why) for one in part.claims),
     )

@@ -26,6 +26,8 @@ class ClaimRow:
     """A line of the table of claims, in words."""
 
     name: str
+    says: str
+    """The number of the sentence, or ``ours``."""
     sentence: str
     published: str
     here: str
@@ -97,16 +99,18 @@ def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object
 
 def claim_row(one: ClaimVerdict, judged: Judged) -> ClaimRow:
     """Return the line of a claim."""
+    verdict = summary.label(one)
     return ClaimRow(
         name=one.claim.name,
+        says=str(one.claim.says),
         sentence=summary.sentence(one.claim, judged.figure.fields),
         published=published_words(one) or "–",
         here=here_words(one) or "–",
         asked=asked_words(one.claim) or "–",
-        verdict=summary.label(one),
+        verdict=verdict,
         state=summary.state(one),
         repeats=str(one.n) if one.is_measured else "–",
-        why=next_words(one) or one.why,
+        why=next_words(one) or ("" if one.why == verdict else one.why),
     )
 
 
