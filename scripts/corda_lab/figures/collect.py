@@ -177,8 +177,8 @@ def _point(step: StepEntry, metrics: Sequence[str]) -> RepeatPoint:
     values = dict(step.point)
     if not step.validity.valid:
         return RepeatPoint(values=values, outcome="invalid", reason="; ".join(sentences(step.validity.reasons)))
-    if getattr(step, "outcome", "passed") == "broke":
-        return RepeatPoint(values=values, outcome="broke", reason=getattr(step, "broke", None))
+    if step.outcome == "broke":
+        return RepeatPoint(values=values, outcome="broke", reason=step.broke)
     return RepeatPoint(values=values, metrics={name: _value(step, name) for name in metrics})
 
 
@@ -192,4 +192,4 @@ def _value(step: StepEntry, name: str) -> float | None:
 
 
 def _left_out(run: StoredRun) -> list[LeftOut]:
-    return [LeftOut(label=one.label, reason=one.reason) for one in getattr(run.sweep, "left_out", ())]
+    return [LeftOut(label=one.label, reason=one.reason) for one in run.sweep.left_out]
