@@ -155,6 +155,15 @@ def _postgres() -> list[Known]:
     ]
 
 
+def _bridge_gauges(bridge: dict[str, str]) -> Iterator[Known]:
+    for node in ("Notary", "PartyA", "PartyB", "PartyC"):
+        of_node = bridge | {"node": node}
+        yield Known("bridge_node_ready", of_node, start=1)
+        yield Known("bridge_flows_in_flight", of_node, start=19 if node == "PartyA" else 0)
+        yield Known("bridge_flows_in_flight_limit", of_node, start=800)
+        yield Known("bridge_rpc_connections", of_node, start=1)
+
+
 def run_samples(failed: float) -> list[Known]:
     """A run of the IOU workload with 11 requests/s and 10 answers/s, of which ``failed`` are errors."""
     ok = 10 - failed
@@ -178,22 +187,7 @@ def run_samples(failed: float) -> list[Known]:
         *_stages("PartyB", "IouResponder", "responder", ok, "record"),
         *(Known("up", target, start=1) for target in (bridge, locust, prometheus)),
         *(Known("scrape_duration_seconds", target, start=0.01) for target in (bridge, locust, prometheus)),
-        *(
-            Known("bridge_node_ready", bridge | {"node": node}, start=1)
-            for node in ("Notary", "PartyA", "PartyB", "PartyC")
-        ),
-        *(
-            Known("bridge_flows_in_flight", bridge | {"node": node}, start=19 if node == "PartyA" else 0)
-            for node in ("Notary", "PartyA", "PartyB", "PartyC")
-        ),
-        *(
-            Known("bridge_flows_in_flight_limit", bridge | {"node": node}, start=800)
-            for node in ("Notary", "PartyA", "PartyB", "PartyC")
-        ),
-        *(
-            Known("bridge_rpc_connections", bridge | {"node": node}, start=1)
-            for node in ("Notary", "PartyA", "PartyB", "PartyC")
-        ),
+        *_bridge_gauges(bridge),
         Known("bridge_flows_started_total", started, rise=10),
         Known("bridge_flows_completed_total", started, rise=ok),
         *_histogram("bridge_flow_duration_seconds", started, flow_bounds),

@@ -47,7 +47,7 @@ def names_of(fields: SweepFields) -> SweepNames:
     if fields.steps:
         named = []
         for step in fields.steps:
-            place = getattr(step, AT, None)
+            place = step.at
             named.append({STEP: step.name} | ({} if place is None else {AT: place}))
             constants[step.name] = {**_given(fields), **_given(step)}
     combinations = ((one, values) for one in named for values in product(*fields.vary.values()))
