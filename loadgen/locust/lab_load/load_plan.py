@@ -183,11 +183,12 @@ def _location(workload: Workload, step: str) -> Location:
 def _needed(choice: Choice, extent: Extent, workload: Workload, nodes: int) -> int | None:
     """Return the maximum number of requests that one of the ``nodes`` of a load starts; None if it is unknown.
 
-    In closed load, ``rate_max`` is that of a node. The arrivals of open load are assigned to the nodes in turn, and so
-    are the requests of a load that ends after a number of them.
+    In closed load, ``rate_max`` is that of a node. The arrivals of open load and of bursts are assigned to the nodes in
+    turn. In closed load that ends after a number of requests, each user has one node, so a fast one may start nearly
+    all of them.
     """
     if (requests := counted(choice, extent)) is not None:
-        return math.ceil(requests / nodes)
+        return math.ceil(requests / nodes) if choice.is_burst else requests
     if extent.seconds is None:
         return None
     if choice.is_open:

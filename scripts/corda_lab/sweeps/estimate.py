@@ -63,11 +63,15 @@ def estimate(
 
 
 def span_seconds(step: PlannedStep) -> tuple[float, float]:
-    """Return the shortest and the longest duration of the load of a step, in seconds. Both are guessed for counts."""
+    """Return the shortest and the longest duration of the load of a step, in seconds. Both are guessed for counts.
+
+    The time that the lab is watched at rest after the load is part of both.
+    """
+    idle = option_seconds(step.at_peak(FLOWS_PER_SECOND).options("x"), "idle_after")
     if not step.is_counted:
         shortest = step.measure[0] if step.precision else step.measure[1]
-        return step.warm_up[0] + shortest, step.warm_up[1] + step.measure[1]
-    seconds = counted_seconds(step)
+        return step.warm_up[0] + shortest + idle, step.warm_up[1] + step.measure[1] + idle
+    seconds = counted_seconds(step) + idle
     return seconds, seconds
 
 
