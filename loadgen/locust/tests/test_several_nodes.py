@@ -1,11 +1,12 @@
 """Flows that several nodes start in turn, in a real Locust process against a real HTTP server."""
 
+import time
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from testkit import PAY, X500_NAMES, Locust, StubBridge, paid
+from testkit import PAY, X500_NAMES, Locust, Reply, StubBridge, paid, success
 
 NODES = ("PartyA", "PartyB", "PartyC")
 RING = {"PartyA": "PartyB", "PartyB": "PartyC", "PartyC": "PartyA"}
@@ -86,6 +87,41 @@ def test_every_node_takes_what_was_prepared_for_it(
         if start["flow"].endswith("Pay"):
             coins[node_of(path)].append(int(start["args"]["coin"].removeprefix("coin-")))
     assert max(coins["PartyA"]) < min(coins["PartyB"]), "the set-up of PartyA came first"
+
+
+@pytest.mark.parametrize(
+    ("load", "prepared"),
+    [
+        # PartyA is slow, so PartyB starts nearly all flows.
+        (("--flows", "12", "--users", "2"), 12),
+        (("--arrivals", "burst", "--users", "5", "--bursts", "1"), 3),
+    ],
+)
+def test_every_node_has_enough_for_its_part_of_a_number_of_flows(
+    locust: Locust, bridge: StubBridge, load: tuple[str, ...], prepared: int
+) -> None:
+    locust.workload(PAY)
+
+    def reply(start: dict[str, Any]) -> Reply:
+        if start["args"].get("coin") in coins_of_a:
+            time.sleep(1)
+        if start["flow"].endswith("CashPrepare") and not coins_of_a:
+            answer = success(start)
+            coins_of_a.update(answer[2]["result"])
+            return answer
+        return success(start)
+
+    coins_of_a: set[str] = set()
+    bridge.reply = reply
+    arguments = ("--nodes", "PartyA,PartyB", "--counterparty", "PartyC", "--run-time", "60s", "--stop-timeout", "10")
+    status, output = locust.run_headless(*load, *arguments)
+
+    assert status == 0, output
+    end = locust.end()
+    assert end is not None
+    assert (end["exit_reason"], end["outcomes"]["ok"]) == ("completed", 12 if "--flows" in load else 5)
+    counts = [start["args"]["count"] for _, start in bridge.starts if start["flow"].endswith("CashPrepare")]
+    assert counts == [prepared, prepared]
 
 
 def test_a_workload_may_name_its_nodes_and_every_user_has_its_own_item_there(

@@ -4,7 +4,7 @@ import math
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -92,10 +92,13 @@ def memory_error(log: str) -> str | None:
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt at a load that ended with an error: its options, its evidence, and when it began (unix seconds)."""
+    """An attempt at a load that ended with an error: its options, its evidence, and when it began (unix seconds).
+
+    ``folder`` is None if there is no evidence of the load itself.
+    """
 
     options: LoadOptions
-    folder: Path
+    folder: Path | None
     began_at: float
     environment: Environment
 
@@ -120,24 +123,25 @@ def measured(lab: RunningLab, attempt: Attempt, reason: str) -> Measured:
     return Measured(step, requests, metrics, None, attempt.environment, workload.name, text)
 
 
-def _rows(folder: Path) -> pl.DataFrame:
+def _rows(folder: Path | None) -> pl.DataFrame:
     """Return the rows that were written until the load ended. Empty if the load had not begun."""
-    if files := evidence.rows_files(folder):
+    if folder is not None and (files := evidence.rows_files(folder)):
         return rows.read_rows(files)
     return pl.DataFrame(schema={**rows.ROW_SCHEMA, **resolutions.COLUMNS})
 
 
-def _setup(folder: Path) -> list[SetupEntry]:
-    file = folder / "setup.json"
-    return TypeAdapter(list[SetupEntry]).validate_json(file.read_bytes()) if file.is_file() else []
+def _setup(folder: Path | None) -> list[SetupEntry]:
+    if folder is None or not (folder / "setup.json").is_file():
+        return []
+    return TypeAdapter(list[SetupEntry]).validate_json((folder / "setup.json").read_bytes())
 
 
 def _subject(attempt: Attempt, workload: Workload) -> Subject:
     """Return what the load started: as resolved before it or, if a node ended earlier, as the workload file says."""
-    if (attempt.folder / evidence.LOAD).is_file():
+    if attempt.folder is not None and (attempt.folder / evidence.LOAD).is_file():
         load = folders.read_model(attempt.folder / evidence.LOAD, LoadFile)
         return TypeAdapter(Subject).validate_python(load.subject)
-    parts = (
+    parts = tuple(
         LoadPart(
             part.name,
             part.flow,
@@ -149,7 +153,9 @@ def _subject(attempt: Attempt, workload: Workload) -> Subject:
         )
         for part in workload.parts
     )
-    return Subject(attempt.options.node or workload.node, tuple(parts))
+    given = (attempt.options.node,) if attempt.options.node else attempt.options.nodes
+    first, *others = (Subject(node, parts) for node in given or workload.nodes)
+    return replace(first, others=tuple(others))
 
 
 def _metrics(lab: RunningLab, started_at: float) -> pl.DataFrame:

@@ -133,6 +133,8 @@ def _observe(
         requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
         counted = observer.count(requests, end.ended_at)
         stage_rows = observer.stage_rows(recording.rows)
+        # Nothing that the lab does while it is watched at rest is a cost of the flows.
+        read = observer.readings()
         if plan.options.idle_after_seconds:
             sampler.wait_until(end.ended_at + plan.options.idle_after_seconds + sampling.SAMPLE_SECONDS)
         sampler.stop()
@@ -146,7 +148,7 @@ def _observe(
             machine_use=load.timeline.machine_use,
             stage_values=observer.stage_values(counted_rows(requests, plan.options.flows_after), stage_rows),
             calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms),
-            readings=observer.readings(),
+            readings=read,
             stage_rows=stage_rows,
             samples=sampler.samples(),
         )

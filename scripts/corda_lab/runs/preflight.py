@@ -1,5 +1,6 @@
 """Checks that must pass before a load starts."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -125,33 +126,39 @@ def check_admission(options: LoadOptions, limit: int, nodes: int = 1) -> None:
     ``limit`` is the number of outstanding flows that the bridge admits on each of the ``nodes`` that start flows in
     turn.
     """
-    if problem := admission_problem(options, limit * nodes):
+    if problem := admission_problem(options, limit, nodes):
         raise LabError(problems=[problem])
     if options.users > limit * nodes:
         ui.warn(f"the bridge admits {limit} outstanding flows ({OUTSTANDING_MAX}), and rejects further starts (429)")
 
 
-def admission_problem(options: LoadOptions, limit: int) -> Problem | None:
+def admission_problem(options: LoadOptions, limit: int, nodes: int = 1) -> Problem | None:
     """Return why the bridge would reject a part of closed load or of a burst; None if it admits all of it.
 
     Users whose starts are rejected would only wait and ask again: the load would be smaller than its number of users.
-    A burst would lose the requests that are rejected.
+    A burst would lose the requests that are rejected. ``limit`` is that of each of the ``nodes``, which get the same
+    number of users or requests, or one more.
     """
-    if options.is_open or options.places <= limit:
+    most = limit * nodes
+    if options.is_open or options.places <= most:
         return None
-    remedy = f"Reduce it, or start the lab with --outstanding {options.places} ({OUTSTANDING_MAX})."
+    remedy = f"Reduce it, or start the lab with --outstanding {math.ceil(options.places / nodes)} ({OUTSTANDING_MAX})."
+    on = "a node" if nodes == 1 else f"the {nodes} nodes"
     return Problem.of(
         "--users" if options.places == options.users else "--pool",
-        f"{options.places} is more than the {limit} flows that the bridge admits on a node at once",
-        f"Add --pool {limit}. {remedy}" if options.is_burst and options.pool is None else remedy,
+        f"{options.places} is more than the {most} flows that the bridge admits on {on} at once",
+        f"Add --pool {most}. {remedy}" if options.is_burst and options.pool is None else remedy,
     )
 
 
-def check_own_limit(limit: str | None, load: LoadOptions, conditioning: Conditioning | None) -> None:
+def check_own_limit(
+    limit: str | None, load: LoadOptions, conditioning: Conditioning | None, workload: Workload
+) -> None:
     """Raise LabError if a limit that a sweep sets itself rejects a part of closed load. None: it sets none."""
     loads = (load, *([conditioning.options] if conditioning else []))
     for one in loads if limit else ():
-        if problem := admission_problem(one, int(limit or 0)):
+        nodes = 1 if one.node else len(one.nodes or workload.nodes)
+        if problem := admission_problem(one, int(limit or 0), nodes):
             raise LabError(f"shape.outstanding: {problem.finding}", "Increase it, or reduce load.users.")
 
 

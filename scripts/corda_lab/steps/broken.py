@@ -6,6 +6,7 @@ import polars as pl
 
 from corda_lab.steps import rows
 from corda_lab.steps.build import part_entries
+from corda_lab.steps.by_node import node_values
 from corda_lab.steps.entry import (
     PASSED,
     CostsEntry,
@@ -76,7 +77,7 @@ def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
         name=load.workload,
         workload=load.workload,
         flow=" + ".join(subject.flows),
-        node=subject.node,
+        node=", ".join(subject.nodes),
         counterparty=", ".join(subject.counterparties) or None,
         load=options.entry(),
         setup=load.setup,
@@ -97,6 +98,7 @@ def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
             found=True,
         ),
         precision=PrecisionEntry(wanted=None, reached=None, ended_early=True),
+        by_node=node_values(load.requests, window, subject.nodes),
         open_load=None,
         stages=_no_stages(),
         counts=_one_count(values.requests.ok),

@@ -337,7 +337,9 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     )
     others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
     found = bursts.bursts_values(seen.requests, seen.stage_rows, options) if options.is_burst else None
+    by_node = node_values(measured.requests, window, subject.nodes)
     if found is not None:
+        by_node = bursts.with_burst_shares(by_node, bursts.share_factor(values, found.bursts))
         values = bursts.with_burst_throughput(values, found.bursts)
     step = StepEntry(
         **{**values.fields(), "parts": part_entries(values, subject)},
@@ -351,7 +353,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         window=window_entry(seen.end, window, measured.warm_up),
         warm_up=measured.warm_up,
         precision=precision_of(options, measured.requests, window, seen.end),
-        by_node=node_values(measured.requests, window, subject.nodes),
+        by_node=by_node,
         open_load=open_load_of(options, seen, window),
         bursts=found,
         total_seconds=None if options.flows is None else window.seconds,

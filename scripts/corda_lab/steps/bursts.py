@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from corda_lab.steps.entry import BurstEntry, BurstsEntry, PartValues, RequestValues, Steadiness
+from corda_lab.steps.entry import BurstEntry, BurstsEntry, NodeValues, PartValues, RequestValues, Steadiness
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.open_load import GENERATOR_LATE_SHARE_MAX, own_lag, with_lag
 from corda_lab.steps.reasons import Reason, reason
@@ -92,6 +92,24 @@ class _Clock:
         return self._flows / self.total_seconds if self.total_seconds else None
 
 
+def burst_throughput(bursts: Sequence[BurstEntry]) -> float:
+    """The mean throughput within a burst."""
+    return sum(one.throughput_per_second for one in bursts) / len(bursts)
+
+
+def share_factor(values: RequestValues, bursts: Sequence[BurstEntry]) -> float:
+    """The throughput within a burst ÷ that over the window of ``values``, which has the rests too; 0 without any."""
+    whole = values.throughput_per_second
+    return burst_throughput(bursts) / whole if whole else 0.0
+
+
+def with_burst_shares(by_node: Sequence[NodeValues], factor: float) -> tuple[NodeValues, ...]:
+    """The values of each node with its share of the throughput within a burst, as ``share_factor`` gives it."""
+    return tuple(
+        one.model_copy(update={"throughput_per_second": one.throughput_per_second * factor}) for one in by_node
+    )
+
+
 def with_burst_throughput(values: RequestValues, bursts: Sequence[BurstEntry]) -> RequestValues:
     """The values of a step of bursts, with the throughput within a burst in place of that over the whole window.
 
@@ -99,8 +117,8 @@ def with_burst_throughput(values: RequestValues, bursts: Sequence[BurstEntry]) -
     first and the last bursts, without the one in the middle.
     """
     rates = [one.throughput_per_second for one in bursts]
-    throughput = sum(rates) / len(rates)
-    factor = throughput / values.throughput_per_second if values.throughput_per_second else 0.0
+    throughput = burst_throughput(bursts)
+    factor = share_factor(values, bursts)
     parts = tuple(_scaled(part, factor) for part in values.parts)
     half = max(1, len(rates) // 2)
     first, second = sum(rates[:half]) / half, sum(rates[-half:]) / half

@@ -81,8 +81,8 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
     try:
         check_options(step.options("x"))
         _check_conditioning(step)
-        check_own_limit(step.variables.get(OUTSTANDING_MAX), step.options("x"), step.conditioning())
         workload = read_workload(point.workload, point.overrides)
+        check_own_limit(step.variables.get(OUTSTANDING_MAX), step.options("x"), step.conditioning(), workload)
         check_uploads(workload, wanted)
     except LabError as error:
         yield from error.problems

@@ -76,12 +76,14 @@ class Runner:
         self._images = kept.image_ids()
         self._conditioned: Conditioned | None = None
         """The load that conditioned the nodes for the step in progress, if there was one."""
+        self._is_conditioning = False
+        """Whether the load that conditions the nodes for the step in progress has begun and has not succeeded."""
         self.failed: dict[str, str] = {}
 
     def measure(self, step: PlannedStep) -> Measured:
         """Measure a step on a lab of its shape. Raises LabError."""
         began_at = time.time()
-        self._conditioned = None
+        self._conditioned, self._is_conditioning = None, False
         settings, environment = self._lab.prepare(step)
         self._require_same_images(environment)
         self._conditioned = self._condition(step, settings, environment) if self._lab.is_new else None
@@ -109,7 +111,9 @@ class Runner:
             why = broken.why_broken(lab.compose, began_at)
             if why is None:
                 return None
-            folder = self._kept.attempt_folder(step)
+            # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
+            folder = None if self._is_conditioning else self._kept.attempt_folder(step)
+            why += ", while the nodes were conditioned" if self._is_conditioning else ""
             found = broken.measured(lab, broken.Attempt(self._options(step), folder, began_at, environment), why)
         except LabError as error:
             ui.warn(f"whether a node ended cannot be told: {error.message}")
@@ -128,7 +132,9 @@ class Runner:
         if wanted is None:
             return None
         run = _prepared(wanted.until_steady, step)
+        self._is_conditioning = True
         found = conditioning.condition(run, settings, self._kept.attempt_folder(step), environment)
+        self._is_conditioning = False
         self._kept.drop_attempt(step)
         return found
 

@@ -40,8 +40,11 @@ def test_a_burst_that_the_bridge_would_reject_in_part_is_refused_with_a_pool_tha
 
 def test_every_node_that_starts_flows_admits_as_many() -> None:
     check_admission(LoadOptions("iou", users=600), 200, nodes=3)
-    with pytest.raises(LabError, match="--users: 601 is more than the 600 flows"):
-        check_admission(LoadOptions("iou", users=601), 200, nodes=3)
+    with pytest.raises(
+        LabError, match="602 is more than the 600 flows that the bridge admits on the 3 nodes"
+    ) as caught:
+        check_admission(LoadOptions("iou", users=602), 200, nodes=3)
+    assert "--outstanding 201 " in caught.value.remedy, "each of them has a third of the users"
 
 
 def test_open_load_may_be_rejected_in_part_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:

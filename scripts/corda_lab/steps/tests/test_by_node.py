@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.report import commands
 from corda_lab.report.run import count_rows
 from corda_lab.steps import rows
+from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.by_node import node_values
 from corda_lab.steps.entry import FlowCount
-from corda_lab.steps.load import LoadOptions, attributes_of, check_options
+from corda_lab.steps.load import LoadOptions, attributes_of, check_options, with_limit
 from corda_lab.steps.plan import RunPlan, Subject
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import measured_of, part, plan_of
@@ -70,6 +72,26 @@ def test_a_step_names_all_nodes(tmp_path: Path) -> None:
     assert tuple(one.node for one in step.by_node) == NODES
     assert step.littles_law.bridge_in_flight_mean is None, "only one of the two nodes has samples"
     assert type(step).model_validate_json(step.model_dump_json()).by_node == step.by_node
+
+
+def test_the_throughputs_of_the_nodes_in_bursts_add_up_to_that_of_the_step(tmp_path: Path) -> None:
+    content = simulation.burst_rows(20, 3, simulation.fixed(0.05))
+    simulated = [{**one, "node": NODES[int(one["request_id"]) % 2]} for one in content]
+    options = with_limit(LoadOptions("iou", 20, arrivals="burst", bursts=3, nodes=NODES), ())
+    plan = replace(plan_for(*NODES), options=options)
+    step = measured_of(tmp_path, plan, simulated, simulation.counted_end(simulated, 20)).step
+    assert step.throughput_per_second == pytest.approx(20, rel=0.06), "within a burst, without the rests"
+    assert [one.throughput_per_second for one in step.by_node] == pytest.approx([step.throughput_per_second / 2] * 2)
+
+
+def test_a_step_that_broke_names_all_nodes_too(tmp_path: Path) -> None:
+    simulated = rows_of_both()
+    frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", simulated)])
+    plan = plan_for(*NODES)
+    load = BrokenLoad(plan.options, "iou", plan.subject, [], frame, simulation.ORIGIN, simulation.ORIGIN + 75)
+    step = broken_step(load, "PartyA ended with exit status 134")
+    assert (step.node, tuple(one.node for one in step.by_node)) == ("PartyA, PartyB", NODES)
+    assert "--nodes PartyA,PartyB" in commands.run(step)
 
 
 def test_the_report_names_the_node_of_every_count(tmp_path: Path) -> None:

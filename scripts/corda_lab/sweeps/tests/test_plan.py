@@ -181,6 +181,15 @@ def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings
     assert estimate(steps, settings, fresh="step").starts == 4
 
 
+def test_the_estimate_counts_the_time_at_rest_after_every_load(tmp_path: Path, settings: Settings) -> None:
+    for text in ("workload: iou\n", "workload: iou\ncondition: none\nmeasure: {flows: 80, after: 0}\n"):
+        bare = estimate(steps_of(sweep_of(tmp_path, text), settings), settings, fresh="shape")
+        idle = estimate(
+            steps_of(sweep_of(tmp_path, f"{text}load: {{idle_after: 60s}}\n"), settings), settings, fresh="shape"
+        )
+        assert (idle.seconds_min - bare.seconds_min, idle.seconds_max - bare.seconds_max) == (60, 60)
+
+
 def test_the_estimate_counts_the_load_that_conditions_the_nodes_after_every_start(
     tmp_path: Path, settings: Settings
 ) -> None:

@@ -18,7 +18,9 @@ from corda_lab.results import evidence, folders, stored
 from corda_lab.results.evidence import LoadFile, Texts
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import LeftOut
+from corda_lab.runs import conditioning
 from corda_lab.runs import execute as runs_execute
+from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
 from corda_lab.runs.recording import Recording
 from corda_lab.steps.load import LoadOptions
@@ -223,6 +225,24 @@ def test_a_node_that_ends_at_the_start_of_the_lab_is_a_result_without_rows(
     assert (found.requests.height, found.step.requests.total, found.step.node) == (0, 0, "PartyA")
     assert loads.seen == ["start"]
     assert kept.read(kept.steps[0]).step == found.step
+
+
+def test_a_node_that_ends_while_it_is_conditioned_is_a_result_without_the_rows_of_that_load(
+    tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def condition(_: PreparedRun, __: object, folder: Path, *___: object) -> Conditioned:
+        leave_evidence(folder)
+        raise LabError("the bridge cannot reach PartyA", exit_code=1)
+
+    monkeypatch.setattr(conditioning, "condition", condition)
+    kept, sweep = begin(tmp_path, BREAKING.replace("condition: none", "condition: {load: {users: 5}}"))
+    docker_with(tmp_path, monkeypatch, state="exited")
+    found = runner_of(kept, sweep).step(kept.steps[0], "")
+    assert found.step.broke == "PartyA ended with exit status 134, while the nodes were conditioned"
+    assert (found.step.load.users, found.requests.height, found.step.requests.total) == (1, 0, 0)
+    assert loads.seen == ["start"]
+    (folder,) = (kept.folder / store.BROKE).iterdir()
+    assert (folder / "rows" / "x.ndjson").is_file(), "the evidence is kept"
 
 
 @pytest.mark.parametrize(
