@@ -14,7 +14,7 @@ from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import SWEEPS, show_plan
-from corda_lab.sweeps.estimate import STEP_OVERHEAD_SECONDS, estimate, span_seconds
+from corda_lab.sweeps.estimate import STEP_OVERHEAD_SECONDS, estimate
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.lab import admitting
 from corda_lab.sweeps.planned import KEY_LENGTH_MAX, PlannedStep
@@ -162,14 +162,6 @@ def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> Non
         30,
         0.05,
     )
-
-
-def test_the_estimate_counts_the_rest_after_a_load(tmp_path: Path, settings: Settings) -> None:
-    busy, idle = (
-        span_seconds(steps_of(sweep_of(tmp_path, f"workload: iou\nload: {{users: 8{more}}}\n"), settings)[0])
-        for more in ("", ", idle_after: 60s")
-    )
-    assert idle == (busy[0] + 60, busy[1] + 60)
 
 
 def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings) -> None:
