@@ -1,5 +1,6 @@
 """The check of the signal table, on a real Prometheus with known samples."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -70,6 +71,20 @@ def test_a_label_that_the_table_does_not_know_is_a_fault(loaded: Loaded) -> None
     assert faults_of(loaded, narrower) == [
         "locust_requests_started_total of job locust: unexpected label node='PartyA'"
     ]
+
+
+@pytest.mark.parametrize(
+    ("label", "value"),
+    [
+        ("node", "PartyA"),
+        ("node", "PartyA, PartyB, PartyC"),
+        ("load", "closed, 20 users"),
+        ("load", "poisson, 2.5/s"),
+        ("load", "burst, 100 in 0.5 s"),
+    ],
+)
+def test_every_kind_of_run_has_labels_that_the_table_knows(label: str, value: str) -> None:
+    assert re.fullmatch(signal("locust", "locust_run_info").labels[label], value)
 
 
 def test_a_label_value_outside_of_its_pattern_is_a_fault(loaded: Loaded) -> None:

@@ -91,7 +91,7 @@ def test_a_step_that_broke_names_all_nodes_too(tmp_path: Path) -> None:
     load = BrokenLoad(plan.options, "iou", plan.subject, [], frame, simulation.ORIGIN, simulation.ORIGIN + 75)
     step = broken_step(load, "PartyA ended with exit status 134")
     assert (step.node, tuple(one.node for one in step.by_node)) == ("PartyA, PartyB", NODES)
-    assert "--nodes PartyA,PartyB" in commands.run(step)
+    assert "--nodes PartyA --nodes PartyB" in commands.run(step)
 
 
 def test_the_report_names_the_node_of_every_count(tmp_path: Path) -> None:

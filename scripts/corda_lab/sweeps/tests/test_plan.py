@@ -14,13 +14,13 @@ from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import SWEEPS, show_plan
-from corda_lab.sweeps.estimate import STEP_OVERHEAD_SECONDS, estimate
+from corda_lab.sweeps.estimate import STEP_OVERHEAD_SECONDS, RunTime, estimate
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.lab import admitting
 from corda_lab.sweeps.planned import KEY_LENGTH_MAX, PlannedStep
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.schema import Fresh
-from corda_lab.testing.sweep_files import keys, restarts, steps_of, sweep_of
+from corda_lab.testing.sweep_files import COUNTED, SOUND, keys, restarts, steps_of, sweep_of, written
 
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))
@@ -173,13 +173,13 @@ def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings
     assert estimate(steps, settings, fresh="step").starts == 4
 
 
-def test_the_estimate_counts_the_time_at_rest_after_every_load(tmp_path: Path, settings: Settings) -> None:
-    for text in ("workload: iou\n", "workload: iou\ncondition: none\nmeasure: {flows: 80, after: 0}\n"):
-        bare = estimate(steps_of(sweep_of(tmp_path, text), settings), settings, fresh="shape")
-        idle = estimate(
-            steps_of(sweep_of(tmp_path, f"{text}load: {{idle_after: 60s}}\n"), settings), settings, fresh="shape"
-        )
-        assert (idle.seconds_min - bare.seconds_min, idle.seconds_max - bare.seconds_max) == (60, 60)
+@pytest.mark.parametrize("text", [SOUND, f"{COUNTED}measure: {{flows: 80, after: 0}}\n"])
+def test_the_estimate_counts_the_time_at_rest_after_every_load(tmp_path: Path, settings: Settings, text: str) -> None:
+    def found(load: str) -> RunTime:
+        return estimate(steps_of(written(tmp_path, text + load), settings), settings, fresh="shape")
+
+    bare, idle = found(""), found("load: {idle_after: 60s}\n")
+    assert (idle.seconds_min - bare.seconds_min, idle.seconds_max - bare.seconds_max) == (60, 60)
 
 
 def test_the_estimate_counts_the_load_that_conditions_the_nodes_after_every_start(
