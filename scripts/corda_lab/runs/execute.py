@@ -131,7 +131,7 @@ def _observe(
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
         requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
-        counted = observer.count(requests, end.ended_at)
+        counted = observer.count(requests, end.ended_at, plan.options.places)
         stage_rows = observer.stage_rows(recording.rows)
         if plan.options.idle_after_seconds:
             sampler.wait_until(end.ended_at + plan.options.idle_after_seconds + sampling.SAMPLE_SECONDS)
