@@ -181,3 +181,20 @@ def test_a_disk_that_is_full_after_the_load_loses_no_evidence(
 def test_a_run_is_named_after_its_option_or_its_workload() -> None:
     assert folders.name_of(preflight.prepare(OPTIONS).identity) == "short"
     assert folders.name_of(preflight.prepare(LoadOptions("iou")).identity) == "iou"
+
+
+def test_a_load_that_may_leave_thousands_of_flows_is_awaited_longer() -> None:
+    assert counters.rest_seconds_max(8) < 1.1 * counters.REST_SECONDS_MAX
+    # Eight times a peak of 6 flows/s for 55 s, which are completed at half of the peak.
+    assert counters.rest_seconds_max(6000) > 8 * 55 * 6 / 3
+
+
+def test_unknown_outcomes_are_asked_for_when_the_lab_is_at_rest(
+    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened = []
+    monkeypatch.setattr(counters, "await_rest", lambda *_, **__: happened.append("rest"))
+    monkeypatch.setattr(execute.unknown, "are_in", lambda _: True)
+    monkeypatch.setattr(execute.unknown, "resolve_all", lambda *_: happened.append("resolve") or {})
+    execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    assert happened == ["rest", "resolve"]
