@@ -14,12 +14,13 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
 from corda_lab.results import evidence, folders
-from corda_lab.runs import conditioning, counters, execute, leftovers, preflight, recording, running
+from corda_lab.runs import conditioning, counters, execute, leftovers, preflight, recording, running, unknown
 from corda_lab.runs.collect import Collected
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import reason
+from corda_lab.steps.resolutions import Resolution
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
 
@@ -193,8 +194,17 @@ def test_unknown_outcomes_are_asked_for_when_the_lab_is_at_rest(
     plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened = []
-    monkeypatch.setattr(counters, "await_rest", lambda *_, **__: happened.append("rest"))
-    monkeypatch.setattr(execute.unknown, "are_in", lambda _: True)
-    monkeypatch.setattr(execute.unknown, "resolve_all", lambda *_: happened.append("resolve") or {})
+
+    def await_rest(*_: object, **__: object) -> bool:
+        happened.append("rest")
+        return True
+
+    def resolve_all(*_: object) -> dict[str, Resolution]:
+        happened.append("resolve")
+        return {}
+
+    monkeypatch.setattr(counters, "await_rest", await_rest)
+    monkeypatch.setattr(unknown, "are_in", lambda _: True)
+    monkeypatch.setattr(unknown, "resolve_all", resolve_all)
     execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
     assert happened == ["rest", "resolve"]
