@@ -13,8 +13,10 @@ from corda_lab.steps.counts import Counts, Snapshot, difference
 from corda_lab.steps.plan import Subject
 
 REST_SECONDS_MAX = 120.0
-
-
+"""How long a lab may take to be at rest."""
+REST_SECONDS_PER_PLACE = 0.2
+"""How much longer for each request that may be in flight when a load ends. Open load beyond the peak leaves thousands
+of flows, and nodes complete some five per second."""
 POLL_SECONDS = 0.5
 
 
@@ -76,6 +78,11 @@ def await_rest(
         pause(POLL_SECONDS)
 
 
+def rest_seconds_max(places: int) -> float:
+    """Return how long a lab may take to be at rest after a load, in seconds: longer if it may leave more flows."""
+    return REST_SECONDS_MAX + REST_SECONDS_PER_PLACE * places
+
+
 def count_run(
     bridge: Bridge,
     prometheus: Prometheus,
@@ -84,14 +91,15 @@ def count_run(
     *,
     succeeded: Mapping[str, Mapping[str, int]],
     ended_at: float,
+    places: int,
 ) -> Counts:
-    """Wait until the lab is at rest, then compare the four counts.
+    """Wait until the lab is at rest, then compare the four counts. ``places`` requests at most were in flight.
 
     All counters are read at rest. A scrape reads a node's MBeans one after another. If a flow ended during the scrape,
     its counter may be outdated; so if the counts differ, they are read again after the next scrape.
     """
     started = time.monotonic()
-    at_rest = await_rest(bridge, prometheus, since=ended_at)
+    at_rest = await_rest(bridge, prometheus, since=ended_at, seconds_max=rest_seconds_max(places))
     counted = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
     if at_rest and counted.disagreements:
         await_rest(bridge, prometheus, since=time.time(), seconds_max=3 * SCRAPE_SECONDS)

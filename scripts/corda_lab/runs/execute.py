@@ -14,7 +14,7 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
-from corda_lab.runs import conditioning, containers, sampling, unknown
+from corda_lab.runs import conditioning, containers, counters, sampling, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
@@ -130,8 +130,14 @@ def _observe(
             collected = collect(lab.compose, plan, names, recording.rows)
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
+        places = plan.options.places
+        if unknown.are_in(requests):
+            # Flows that callers gave up still have to end; asking about thousands of them would delay them.
+            counters.await_rest(
+                lab.bridge, lab.prometheus, since=end.ended_at, seconds_max=counters.rest_seconds_max(places)
+            )
         requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
-        counted = observer.count(requests, end.ended_at)
+        counted = observer.count(requests, end.ended_at, places)
         stage_rows = observer.stage_rows(recording.rows)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
         read = observer.readings()

@@ -55,8 +55,11 @@ class Observer:
         """The counters of bridge, nodes and vaults before the load."""
         return self._before
 
-    def count(self, requests: pl.DataFrame, ended_at: float) -> counts.Counts:
-        """Wait until the lab is at rest, and return the four counts over the load. ``ended_at`` is in Unix seconds."""
+    def count(self, requests: pl.DataFrame, ended_at: float, places: int) -> counts.Counts:
+        """Wait until the lab is at rest, and return the four counts over the load.
+
+        ``ended_at`` is in Unix seconds; ``places`` is the most requests that were in flight.
+        """
         counted = counters.count_run(
             self._bridge,
             self._prometheus,
@@ -64,6 +67,7 @@ class Observer:
             self._before,
             succeeded=counts.succeeded_by_part(requests),
             ended_at=ended_at,
+            places=places,
         )
         told = counts.told_transactions(requests, self._subject)
         vaults = {place: self._bridge.vault_transactions(place[1], place[0], self._began_at) for place in told}

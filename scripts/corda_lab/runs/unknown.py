@@ -31,6 +31,15 @@ class _Pending:
     found: Resolution | None = field(default=None)
 
 
+def are_in(requests: pl.DataFrame) -> bool:
+    """Return whether any request has an unknown outcome."""
+    return not requests.filter(_is_unknown()).is_empty()
+
+
+def _is_unknown() -> pl.Expr:
+    return pl.col("outcome") == "unknown"
+
+
 def resolve(
     bridge: Bridge,
     node: str,
@@ -43,7 +52,7 @@ def resolve(
 
     A request that cannot be resolved within ``seconds_max``, or on a node without client ids, stays ``unknown``.
     """
-    asked = [_Pending(str(one)) for one in requests.filter(pl.col("outcome") == "unknown")["client_id"]]
+    asked = [_Pending(str(one)) for one in requests.filter(_is_unknown())["client_id"]]
     deadline = time.monotonic() + seconds_max
     if asked and _keeps_client_ids(bridge, node, deadline, pause):
         with ui.Ticker(every_seconds=15) as ticker, ThreadPoolExecutor(ASKED_AT_ONCE) as pool:

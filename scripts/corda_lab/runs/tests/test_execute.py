@@ -14,12 +14,13 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
 from corda_lab.results import evidence, folders
-from corda_lab.runs import conditioning, counters, execute, leftovers, preflight, recording, running
+from corda_lab.runs import conditioning, counters, execute, leftovers, preflight, recording, running, unknown
 from corda_lab.runs.collect import Collected
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import reason
+from corda_lab.steps.resolutions import Resolution
 from corda_lab.testing import simulation
 from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
 
@@ -181,3 +182,29 @@ def test_a_disk_that_is_full_after_the_load_loses_no_evidence(
 def test_a_run_is_named_after_its_option_or_its_workload() -> None:
     assert folders.name_of(preflight.prepare(OPTIONS).identity) == "short"
     assert folders.name_of(preflight.prepare(LoadOptions("iou")).identity) == "iou"
+
+
+def test_a_load_that_may_leave_thousands_of_flows_is_awaited_longer() -> None:
+    assert counters.rest_seconds_max(8) < 1.1 * counters.REST_SECONDS_MAX
+    # Eight times a peak of 6 flows/s for 55 s, which are completed at half of the peak.
+    assert counters.rest_seconds_max(6000) > 8 * 55 * 6 / 3
+
+
+def test_unknown_outcomes_are_asked_for_when_the_lab_is_at_rest(
+    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened = []
+
+    def await_rest(*_: object, **__: object) -> bool:
+        happened.append("rest")
+        return True
+
+    def resolve_all(*_: object) -> dict[str, Resolution]:
+        happened.append("resolve")
+        return {}
+
+    monkeypatch.setattr(counters, "await_rest", await_rest)
+    monkeypatch.setattr(unknown, "are_in", lambda _: True)
+    monkeypatch.setattr(unknown, "resolve_all", resolve_all)
+    execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    assert happened == ["rest", "resolve"]
