@@ -12,7 +12,7 @@ WORKLOADS = ROOT / "configs" / "workloads"
 PARTIES = 3
 """Parties of the standard lab. Workloads that require more are not run."""
 PREPARES_MUCH = {"attachment-send", "attachment-send-cached", "attachment-send-warm"}
-"""These prepare 10 MB for every possible flow, so they run without a warm-up."""
+"""These prepare a file of up to 10 MB for every possible flow, so they run without a warm-up."""
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 
 

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SCRAPE_SECONDS
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose, Service, run_docker
+from corda_lab.lab.settings import PARTIES
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.files import Measured, iso
@@ -26,6 +27,7 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.text.words import listed, short
 from corda_lab.workloads.resolve import read_workload
+from lab_workload.names import canonical
 from lab_workload.workload import Workload
 
 _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\n\"]{0,100})?")
@@ -154,7 +156,7 @@ def _subject(attempt: Attempt, workload: Workload) -> Subject:
         for part in workload.parts
     )
     given = (attempt.options.node,) if attempt.options.node else attempt.options.nodes
-    first, *others = (Subject(node, parts) for node in given or workload.nodes)
+    first, *others = (Subject(canonical(node, PARTIES) or node, parts) for node in given or workload.nodes)
     return replace(first, others=tuple(others))
 
 

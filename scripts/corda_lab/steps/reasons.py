@@ -34,6 +34,7 @@ SENTENCES: Mapping[str, str] = {
     ),
     "generator_failed": "the generator stopped the load with an error",
     "out_of_time": "the load had started only {started:,} of its {wanted:,} flows when its time was over",
+    "stopped_by_hand": "the load was stopped when it had started {started:,} of its {wanted:,} flows",
     # Whether the nodes were warm.
     "node_cold": (
         "{node} had completed only {flows:,} flows since its start, and is still warming up (below {enough:,}); with"

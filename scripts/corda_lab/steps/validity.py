@@ -8,6 +8,8 @@ from corda_lab.steps.entry import ConditioningEntry, StepEntry, slowdown
 from corda_lab.steps.reasons import Reason, reason
 from lab_workload.load import ALL_FAILED, OUT_OF_TIME
 
+UNFINISHED = {OUT_OF_TIME: "out_of_time", "stopped": "stopped_by_hand", "interrupted": "stopped_by_hand"}
+"""Why a load that ends after a number of flows has not made all of them, by how the generator ended it."""
 SWAPPED_PAGES_MAX = 256
 """Swapped pages above which a step is invalid: 1 MiB. With more, the host measures its disk."""
 
@@ -84,10 +86,8 @@ def invalidity(step: StepEntry) -> list[Reason]:
 
 def unfinished(step: StepEntry) -> list[Reason]:
     """Why a load that ends after a number of flows is not complete. Empty if it is, and for any other load."""
-    wanted = step.load.flows_max
-    if wanted is None or step.generator.exit_reason != OUT_OF_TIME:
-        return []
-    return [reason("out_of_time", started=step.requests.total, wanted=wanted)]
+    wanted, found = step.load.flows_max, UNFINISHED.get(step.generator.exit_reason or "")
+    return [] if wanted is None or found is None else [reason(found, started=step.requests.total, wanted=wanted)]
 
 
 def generator_limits(step: StepEntry) -> list[Reason]:

@@ -64,6 +64,16 @@ def test_a_load_that_ran_out_of_time_is_invalid_and_says_how_far_it_came(
     assert said == "the load had started only 45 of its 402 flows when its time was over"
 
 
+@pytest.mark.parametrize("exit_reason", ["stopped", "interrupted"])
+def test_a_load_that_was_stopped_before_its_last_flow_is_invalid(
+    stored_counted_run: Callable[..., Path], exit_reason: str
+) -> None:
+    step = step_of(stored_counted_run(exit_reason=exit_reason))
+    assert [str(one) for one in step.validity.reasons] == [
+        "the load was stopped when it had started 45 of its 45 flows"
+    ]
+
+
 def test_a_load_by_time_never_runs_out_of_it(stored_run: Callable[..., Path]) -> None:
     step = step_of(stored_run())
     assert step.load.flows_max is None

@@ -214,15 +214,19 @@ def test_a_step_that_was_measured_breaks_too_if_a_node_ended_under_it(
     assert (found.outcome, found.counts.at_rest, loads.seen) == ("broke", False, ["start", "1 users"])
 
 
+@pytest.mark.parametrize(
+    ("load", "nodes"),
+    [("", "PartyA"), (", node: PartyB", "PartyB"), (", nodes: [partyb, PartyA]", "PartyB, PartyA")],
+)
 def test_a_node_that_ends_at_the_start_of_the_lab_is_a_result_without_rows(
-    tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch, load: str, nodes: str
 ) -> None:
-    kept, sweep = begin(tmp_path, BREAKING)
+    kept, sweep = begin(tmp_path, BREAKING.replace("{users: 1}", f"{{users: 1{load}}}"))
     loads.start_errors = [LabError("partya exited with 134", exit_code=1)]
     docker_with(tmp_path, monkeypatch, state="exited")
     found = runner_of(kept, sweep).step(kept.steps[0], "")
     assert found.step.broke == "PartyA ended with exit status 134"
-    assert (found.requests.height, found.step.requests.total, found.step.node) == (0, 0, "PartyA")
+    assert (found.requests.height, found.step.requests.total, found.step.node) == (0, 0, nodes)
     assert loads.seen == ["start"]
     assert kept.read(kept.steps[0]).step == found.step
 
