@@ -82,7 +82,17 @@ def test_a_client_id_runs_a_flow_once(bridge: httpx.Client) -> None:
     assert ious(bridge, "PartyA") == before + 1
 
 
+def wait_for_earlier_flows(bridge: httpx.Client) -> None:
+    """Wait until PartyB has recorded what PartyA sent, for at most 10 s: a flow ends before its responder does."""
+    since, deadline = str(time.time()), time.monotonic() + 10
+    last = start(bridge, IOU, iouValue=3, otherParty=PARTY_B).json()["txId"]
+    while last not in transactions(bridge, "PartyB", since, page_size=10):
+        assert time.monotonic() < deadline, f"PartyB does not record {last}"
+        time.sleep(0.1)
+
+
 def test_the_transactions_of_a_run_are_in_both_vaults_by_id(bridge: httpx.Client) -> None:
+    wait_for_earlier_flows(bridge)
     since = str(time.time())
     told = {start(bridge, IOU, iouValue=3, otherParty=PARTY_B).json()["txId"] for _ in range(3)}
     for node in ("PartyA", "PartyB"):
