@@ -132,7 +132,18 @@ def test_every_node_itself_says_that_the_preset_is_on(shaped: Lab, node: str) ->
     assert_preset_is_on(shaped, node, PRESET)
 
 
-@pytest.mark.parametrize("preset", [name for name in FLUSH_SECONDS if name != PRESET])
+# A restart takes half a minute, so the presets that differ from a tested one only in a number are slow.
+SLOW_PRESETS = {"artemis-default", "artemis-medium-flush"}
+
+
+@pytest.mark.parametrize(
+    "preset",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in SLOW_PRESETS else ())
+        for name in FLUSH_SECONDS
+        if name != PRESET
+    ],
+)
 def test_a_node_that_is_restarted_with_another_preset_reports_it(shaped: Lab, preset: str) -> None:
     settings = of_running(shaped.settings).with_values({"NODE_PRESET": preset})
     Compose(settings).run("up", "--detach", "--wait", "partya", seconds_max=RECOVERY_SECONDS_MAX)
