@@ -209,8 +209,8 @@ KNOBS = (
         kind=Kind.SIZE,
         default="1g",
         help="Heap of each node's JVM, such as 1g. --heap also sets the memory limit.",
-        note="1g is enough to send attachments of 10 MB. An attachment of 50 MB needs more: Corda shuts a node down"
-        " when its heap is exhausted.",
+        note="1g is enough for some forty different attachments of 10 MB. One of 50 MB needs more: Corda shuts a"
+        " node down when its heap is exhausted.",
         label="heap {}".format,
     ),
     Knob(

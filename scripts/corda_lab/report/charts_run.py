@@ -257,7 +257,8 @@ def all_charts(
         Chart(
             "heap",
             "Heap",
-            "Heap in use at each node. A sawtooth at a constant level is normal. A rising one: a leak, or too small.",
+            "Heap in use at each node. A sawtooth at a constant level is normal. A rising one shows a leak, or a heap "
+            "that is too small.",
             "MiB",
             by_node(metrics, "node_heap_used_bytes", origin, scale=1 / MIB),
         ),

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 
 from corda_lab.sweeps.planned import peak_sources
 from corda_lab.sweeps.points import SweepPoint
-from corda_lab.sweeps.schema import (
-    Fresh,
-)
+from corda_lab.sweeps.schema import Fresh
 
 
 def ordered(

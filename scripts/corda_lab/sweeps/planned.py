@@ -12,23 +12,17 @@ from corda_lab.results.manifest import LeftOut, Rerun
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.load import LoadModel, LoadOptions, Stopping, attributes_of
-from corda_lab.sweeps.schema import (
-    Fresh,
-    peak_factor,
-)
+from corda_lab.sweeps.schema import Fresh, peak_factor
 from corda_lab.sweeps.search import RATE_DIGITS
 
 POOL_DEFAULT = 200
 """Default size of the pool in open load."""
 NAME_LENGTH_MAX = folders.NAME_LENGTH_MAX - len("-0000")
 """Maximum length of a sweep's name. The load of each step is named after the sweep, with a number."""
-
-
 KEY_LENGTH_MAX = 150
 """Maximum length of a step's key. The name of a step's folder contains it, and may have at most 255 characters."""
-
-
 SEARCHES_MAX = 99
+"""Most searches of a sweep."""
 
 
 class Offered(Protocol):

@@ -3,12 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from corda_lab.sweeps.checks import NOT_TIMED, arrivals_of, burst_problems, search_limit_problems, span_problems
-from corda_lab.sweeps.schema import (
-    MeasureFields,
-    QuickFields,
-    StepFields,
-    SweepFields,
-)
+from corda_lab.sweeps.schema import MeasureFields, QuickFields, StepFields, SweepFields
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem
 from lab_workload.yaml_source import Source
