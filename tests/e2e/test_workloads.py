@@ -12,7 +12,7 @@ WORKLOADS = ROOT / "configs" / "workloads"
 PARTIES = 3
 """Parties of the standard lab. Workloads that require more are not run."""
 BY_COUNT = {"attachment-send", "attachment-send-cached"}
-"""These use a new file of up to 10 MB for each flow, so as many flows run as were prepared, however fast the machine."""
+"""These use up a file of up to 10 MB with each flow, so they end after as many flows as files were prepared for."""
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 
 
