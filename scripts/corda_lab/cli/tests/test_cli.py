@@ -227,7 +227,7 @@ def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file() -> None:
     log.unlink()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
     code = (
         "import os, signal, sys\n"
