@@ -1,6 +1,6 @@
 """Starts and stops the lab."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -119,11 +119,14 @@ def remove_surplus(settings: Settings) -> list[Service]:
     return kept
 
 
-def start(settings: Settings) -> None:
-    """Run ``docker compose up`` and wait until every service is healthy. Raises LabError that names failed services."""
+def start(settings: Settings, files: Sequence[Path] = ()) -> None:
+    """Run ``docker compose up`` and wait until every service is healthy. Raises LabError that names failed services.
+
+    ``files`` are Compose files in addition to ``compose.yaml``.
+    """
     with ui.phase("Starting the lab"):
         beginning = start_cost.Beginning()
-        compose = Compose(settings)
+        compose = Compose(settings, files=files)
         out = left_out()
         # Compose pulls images even for services scaled to 0. So if a service is left out, all the others are named.
         services = settings.services
@@ -207,7 +210,7 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
     check_machine(settings)
     build(settings)
     ownership.mark(settings.project, mark)
-    start(settings)
+    start(settings, ownership.files_of_start(mark))
     show_links(settings)
 
 
