@@ -27,7 +27,7 @@ class Engine:
     def __init__(self) -> None:
         self.container = ""
         self.files = "/checkout/compose.yaml,/checkout/compose.override.yaml"
-        """The Compose files with which PartyA's container was made: those of plain Compose, unless a test sets others."""
+        """The Compose files with which PartyA's container was made. Plain Compose has these."""
         self.volumes: dict[str, str] = {}
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
