@@ -326,7 +326,7 @@ class Generator:
                 except LoadError as error:
                     self.fail(error.message)
                 except Exception as error:
-                    # Without ticks, no row would be written and nothing would end the run early, and nobody would see it.
+                    # Without ticks, no row would be written, nothing would end the run early, and nobody would know.
                     logger.exception("The run could not be looked after")
                     self.fail(f"its rows may be incomplete: {type(error).__name__}: {error}")
 

@@ -18,7 +18,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def handled() -> tuple[signal.Signals, ...]:
     """Return the signals that interrupt this process: all, but not SIGHUP if its parent made it ignore that.
 
-    SIGINT is always one of them: a shell starts its background jobs with SIGINT ignored, and they must stop cleanly too.
+    SIGINT is always one of them: a shell starts its background jobs with SIGINT ignored, and they stop cleanly too.
     """
     ignores_hang_up = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return tuple(number for number in SIGNALS if number is not signal.SIGHUP or not ignores_hang_up)
@@ -38,7 +38,7 @@ def raise_interrupts() -> None:
 
 
 def forget_terminal() -> None:
-    """Discard further output, unless it goes to a file. To write to a closed terminal would break off the cleaning up."""
+    """Discard further output, unless it goes to a file. A write to a closed terminal would break off the cleaning up."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             target = stream.fileno()
