@@ -61,7 +61,7 @@ def stop_orphans(compose: Compose) -> None:
         if folder is None or not locks.is_locked(folder):
             ui.warn(f"removed a container of {identity}, whose command has ended")
             run_docker(["stop", "-t", str(FLUSH_SECONDS), container])
-            run_docker(["rm", "--force", container])
+            run_docker(["rm", "--force", "--volumes", container])
 
 
 def collect_one(volume: RowsVolume, identity: str) -> None:
