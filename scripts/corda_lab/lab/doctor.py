@@ -12,7 +12,7 @@ import psutil
 
 from corda_lab.errors import LabError
 from corda_lab.host import engine, machine, plugins, probe
-from corda_lab.lab import cordapps, interference
+from corda_lab.lab import cordapps, exposure, interference
 from corda_lab.lab.checks import Check, CheckKind, Level, failure, ok
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, Settings
@@ -295,6 +295,7 @@ def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Chec
         check_disk(settings),
         *check_ports(settings, ports, published=published_ports()),
         check_volumes(settings),
+        *exposure.examine(settings),
     ]
 
 

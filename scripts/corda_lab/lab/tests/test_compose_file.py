@@ -36,3 +36,12 @@ def test_a_service_can_write_what_is_temporary(name: str) -> None:
 @each_service
 def test_ports_are_published_on_loopback_only(name: str) -> None:
     assert all(port.startswith("127.0.0.1:") for port in SERVICES[name].get("ports", ()))
+
+
+def test_the_network_is_internal_and_only_services_with_ports_are_in_another() -> None:
+    assert COMPOSE["networks"]["default"] == {"internal": "${INTERNAL_NETWORK:-true}"}
+    masquerade = "com.docker.network.bridge.enable_ip_masquerade"
+    assert COMPOSE["networks"]["published"] == {"driver_opts": {masquerade: "false"}}
+    for name, service in SERVICES.items():
+        expected = ["default", "published"] if service.get("ports") else None
+        assert service.get("networks") == expected, name
