@@ -1,14 +1,17 @@
 """What compose.yaml promises of every service, whatever the shape."""
 
+import re
 from typing import Any
 
 import pytest
 import yaml
 
-from corda_lab.paths import COMPOSE_FILE
+from corda_lab.lab.settings import PARTIES, load_settings
+from corda_lab.paths import COMPOSE_FILE, ENV_FILE, ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load(COMPOSE_FILE.read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+LOOPS = re.compile(r"for (?:node|service) in ([a-z0-9\\\s-]+); do")
 each_service = pytest.mark.parametrize("name", SERVICES)
 
 
@@ -45,3 +48,49 @@ def test_the_network_is_internal_and_only_services_with_ports_are_in_another() -
     for name, service in SERVICES.items():
         expected = ["default", "published"] if service.get("ports") else None
         assert service.get("networks") == expected, name
+
+
+NODES = ("notary", "notary2", "notary3", "notary4", *(party.lower() for party in PARTIES))
+SECRETS = ("bridge", "grafana", "jmeter", "postgres", "postgres-exporter")
+
+
+def mounts(name: str) -> dict[str, str]:
+    """Volume or folder of a mount of a service → where it is, with ``:ro``."""
+    places = [volume.partition(":") for volume in SERVICES[name]["volumes"] if ":" in volume]
+    return {source: place for source, _, place in places}
+
+
+def test_only_a_node_and_the_bootstrapper_see_the_keys_of_the_node() -> None:
+    for node in NODES:
+        seen = {name: mounts(name)[f"{node}-keys"] for name in SERVICES if f"{node}-keys" in mounts(name)}
+        assert seen == {"bootstrap": f"/nodes/{node}", node: "/node:ro"}
+
+
+def test_only_a_service_and_the_bootstrapper_see_the_passwords_of_the_service() -> None:
+    for service in SECRETS:
+        volume = f"{service}-secrets"
+        seen = {name: mounts(name)[volume] for name in SERVICES if volume in mounts(name)}
+        assert seen == {"bootstrap": f"/secrets/{service}", service: "/secrets:ro"}
+
+
+def test_only_the_bootstrapper_sees_the_authority_and_writes_to_the_network() -> None:
+    assert [name for name in SERVICES if "authority" in mounts(name)] == ["bootstrap"]
+    writers = [name for name in SERVICES if mounts(name).get("network") == "/network"]
+    assert writers == ["bootstrap"]
+
+
+def test_only_the_bootstrapper_gets_a_password_by_its_environment_and_only_one_that_a_user_has_set() -> None:
+    variables = ("RPC_PASSWORD", "POSTGRES_PASSWORD", "GRAFANA_PASSWORD")
+    for name, service in SERVICES.items():
+        given = [variable for variable in variables if f"${{{variable}" in str(service)]
+        assert given == (list(variables) if name == "bootstrap" else []), name
+    settings = load_settings(ENV_FILE, {})
+    assert [settings[variable] for variable in variables] == ["", "", ""]
+
+
+def test_the_image_has_a_folder_for_every_volume_of_the_bootstrapper() -> None:
+    # A new volume gets the owner of the image's folder in its place. Otherwise it belongs to root.
+    dockerfile = (ROOT / "nodes" / "Dockerfile").read_text(encoding="utf-8")
+    nodes, services = (re.sub(r"\\\n\s*", "", found).split() for found in LOOPS.findall(dockerfile))
+    assert tuple(nodes) == NODES
+    assert tuple(services) == SECRETS
