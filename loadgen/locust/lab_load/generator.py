@@ -245,6 +245,9 @@ class Generator:
             logger.info("Run %s ended: %s", run.plan.choice.run_id, run.outcome)
         except LoadError as error:
             self.fail(error.message)
+        except Exception as error:
+            logger.exception("The run could not be closed")
+            self.fail(f"its rows may be incomplete: {type(error).__name__}: {error}")
         finally:
             metrics.hide_runs()
             self.run = None

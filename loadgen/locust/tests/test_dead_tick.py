@@ -10,19 +10,21 @@ BREAK = """
 import time
 import {module} as module
 
-began = time.monotonic()
+breaks_at = time.monotonic() + 6
 whole = module.{name}.{method}
 
 
 def broken(self, *arguments):
-    if time.monotonic() - began > 6:
+    global breaks_at
+    if time.monotonic() > breaks_at:
+        breaks_at = float("inf")
         {action}
     return whole(self, *arguments)
 
 
 module.{name}.{method} = broken
 """
-"""Read by Python before Locust: a method that works at first and then does not."""
+"""Read by Python before Locust: a method that works at first, and then breaks once."""
 
 OPEN = ("--arrivals", "constant", "--rate", "20")
 
