@@ -38,7 +38,7 @@ def raise_interrupts() -> None:
 
 
 def forget_terminal() -> None:
-    """Discard further output, unless it goes to a file. A write to a closed terminal would break off all cleaning up."""
+    """Discard further output that goes to no file. A write to a closed terminal would break off the cleaning up."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             target = stream.fileno()
