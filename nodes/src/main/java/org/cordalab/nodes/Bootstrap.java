@@ -42,7 +42,7 @@ import net.corda.core.identity.CordaX500Name;
  * &lt;nodes&gt;/&lt;name&gt;/certificates/*.jks           key stores of one node
  * &lt;nodes&gt;/&lt;name&gt;/node.conf                    its settings, with its passwords
  * &lt;nodes&gt;/&lt;name&gt;/jvm.args                     its JVM flags, one per line
- * &lt;nodes&gt;/&lt;name&gt;/node-infos/*                 the signed node infos of all nodes, with the addresses that it uses
+ * &lt;nodes&gt;/&lt;name&gt;/node-infos/*                 signed node infos of all nodes, as it reaches them
  * &lt;network&gt;/network-parameters              signed, for all nodes
  * &lt;network&gt;/bridge.env, parties, targets.json  the nodes for the bridge, Locust and Prometheus
  * &lt;network&gt;/links.json                      the proxies between nodes, with their latency and bandwidth
