@@ -4,29 +4,24 @@ Exit status 0: success. 1: the command ran, but its result is a failure (failed 
 test). 2: bad input or an unsuitable machine. 70: a defect of the lab. 130: interrupted.
 """
 
+import errno
 import os
-import signal
 import sys
 import time
 import traceback
-from types import FrameType
 
 from typer.exceptions import Abort, TyperException
 
 from corda_lab import __version__
 from corda_lab.cli.app import app
 from corda_lab.errors import LabError
+from corda_lab.host import interrupts
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
 from lab_workload.names import did_you_mean
 
 EXIT_DEFECT = 70
 EXIT_INTERRUPTED = 130
-
-
-def interrupt(_signal: int, _frame: FrameType | None) -> None:
-    """Turn SIGINT and SIGTERM into KeyboardInterrupt, so that both clean up in the same way."""
-    raise KeyboardInterrupt
 
 
 def usage_error(error: TyperException) -> LabError:
@@ -79,6 +74,13 @@ def run_command() -> int:
         # The reader of our output has closed the pipe. Redirect it, so that the final flush does not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if error.errno == errno.EIO and not os.isatty(sys.stdout.fileno()):
+            # The terminal was closed, and the write came before its signal.
+            interrupts.forget_terminal()
+            return EXIT_INTERRUPTED
+        report_defect(error)
+        return EXIT_DEFECT
     except Exception as error:  # last resort: the user never sees a traceback
         report_defect(error)
         return EXIT_DEFECT
@@ -86,9 +88,7 @@ def run_command() -> int:
 
 def main() -> None:
     """Install the signal handlers, run the command and exit with its status."""
-    # SIGINT as well: a shell script starts its background jobs with SIGINT ignored, so they could not stop cleanly.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
+    interrupts.raise_interrupts()
     sys.exit(run_command())
 
 

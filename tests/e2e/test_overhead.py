@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.lab("standard"), pytest.mark.slow]
 
 NODES = ("partya", "partyb")
 """The nodes that time flows of the workload."""
-SWITCH = "/opt/corda/logs/stages.ndjson.off"
+SWITCH = "/opt/corda/persistence/base/logs/stages.ndjson.off"
 SECONDS_MAX = 420.0
 """Cold nodes are conditioned first, for up to four minutes."""
 

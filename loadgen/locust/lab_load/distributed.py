@@ -229,7 +229,8 @@ class Master(Generator):
         elif not set(self._environment.runner.clients) <= set(self.run.workers):
             # Locust assigns users to it, but it has no share of the prepared items.
             self.fail("a worker joined during the run; start all workers before it")
-        self._end_early()
+        if self.run is not None:
+            self._end_early()
 
 
 class Worker(Generator):

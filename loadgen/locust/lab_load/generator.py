@@ -101,7 +101,7 @@ class Generator:
         atexit.register(self._end)
         # Otherwise Python would raise KeyboardInterrupt in the running greenlet, even while it writes a row.
         gevent.signal_handler(signal.SIGINT, self._interrupt)
-        gevent.spawn(self._tick)
+        gevent.spawn(self._tick).link(self._tick_ended)
 
     def fail(self, message: str) -> None:
         """Stop the run because its values are not reliable. Returns immediately."""
@@ -245,6 +245,9 @@ class Generator:
             logger.info("Run %s ended: %s", run.plan.choice.run_id, run.outcome)
         except LoadError as error:
             self.fail(error.message)
+        except Exception as error:
+            logger.exception("The run could not be closed")
+            self.fail(f"its rows may be incomplete: {type(error).__name__}: {error}")
         finally:
             metrics.hide_runs()
             self.run = None
@@ -297,7 +300,9 @@ class Generator:
 
     def _tick_run(self) -> None:
         self.run.tick()
-        self._end_early()
+        # The run may have ended meanwhile: another greenlet gets its turn where a tick waits.
+        if self.run is not None:
+            self._end_early()
 
     def _end_early(self) -> None:
         """End a run that is done; a headless one if the stop file exists, or if all requests fail in the same way."""
@@ -323,6 +328,17 @@ class Generator:
                     self._tick_run()
                 except LoadError as error:
                     self.fail(error.message)
+                except Exception as error:
+                    # Without ticks, no row would be written, nothing would end the run early, and nobody would know.
+                    logger.exception("The run could not be looked after")
+                    self.fail(f"its rows may be incomplete: {type(error).__name__}: {error}")
+
+    def _tick_ended(self, tick: gevent.Greenlet) -> None:
+        """Fail the run if nothing looks after it any more. Only the end of the process ends the ticks otherwise."""
+        if not self._quitting:
+            reason = "it was killed" if tick.exception is None else repr(tick.exception)
+            logger.error("No run is looked after any more: %s", reason)
+            self.fail(f"its rows may be incomplete: nothing looks after it any more: {reason}")
 
 
 def leave(error: LoadError) -> NoReturn:

@@ -66,6 +66,12 @@ class Pool:
             self.schedule.begin(time.monotonic())
             self._dispatcher = gevent.spawn(self._dispatch)
 
+    @property
+    def failure(self) -> BaseException | None:
+        """What ended the dispatcher before the schedule; None as long as arrivals are assigned."""
+        failure: BaseException | None = None if self._dispatcher is None else self._dispatcher.exception
+        return failure
+
     def add_free(self, place: Place) -> bool:
         """Let ``place`` wait for an arrival, or for None at the end. Return False if the load has ended."""
         if self._ended.is_set():

@@ -218,7 +218,12 @@ class ProcessRun:
         return time.monotonic() - self._started
 
     def tick(self) -> None:
-        """Write rows and drops, and sample the CPU utilisation. Called once per second. Raises ``RowsError``."""
+        """Write rows and drops, and sample the CPU utilisation. Called once per second.
+
+        Raises ``RowsError``, or ``LoadError`` if arrivals are no longer assigned.
+        """
+        if self.pool is not None and self.pool.failure is not None:
+            raise LoadError(f"arrivals are no longer assigned: {self.pool.failure!r}")
         self._cpu.sample()
         self._write_drops()
         self._writer.flush()

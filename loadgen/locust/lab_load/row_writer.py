@@ -9,7 +9,7 @@ With ``--recording none``, there are no rows and no drops, and only the end file
 import json
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from lab_load.choice import Choice
@@ -118,7 +118,8 @@ class _LineFile:
             try:
                 self._write(bytes(self._buffer))
             except OSError as error:
-                os.ftruncate(self._file, self._bytes_written)
+                with suppress(OSError):  # then the last row is torn, which readers know
+                    os.ftruncate(self._file, self._bytes_written)
                 self._failure = RowsError(f"cannot write rows to {self._path}: {error.strerror}")
         self._buffer.clear()
         if self._failure is not None:

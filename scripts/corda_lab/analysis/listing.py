@@ -56,6 +56,9 @@ def summaries(*, results_folder: Path | None = None) -> list[RunSummary | Damage
             found.append(summary(stored.read(folder)))
         except LabError as error:
             found.append(DamagedRun(run=folder.name, damaged=error.message))
+        except Exception as error:  # one folder, whatever it contains, must not hide the others
+            words = f"its values contradict each other ({type(error).__name__}: {error})"
+            found.append(DamagedRun(run=folder.name, damaged=words))
     return found
 
 

@@ -7,10 +7,12 @@ from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
+from corda_lab.runs.containers import RUN_LABEL
 from corda_lab.text import ui
 
 STAGE_COST_CLASS = "org.cordalab.timing.StageCost"
 STAGE_COST_CLASS_PATH = "/opt/corda/cordapps/*:/opt/corda/lib/*"
+BENCH = "bench-stages"
 STAGE_COST_SECONDS_MAX = 300.0
 
 
@@ -30,7 +32,7 @@ def measure(settings: Settings) -> None:
     """Measure the cost of timing a flow's stages in a JVM of the node's image, and print it. Raises LabError."""
     with ui.phase("Measuring the cost of stage timing, in a container of the node's image"):
         done = Compose(settings).run(
-            *("run", "--rm", "--no-deps", "-T", "--entrypoint", "java", "bootstrap"),
+            *("run", "--rm", "--no-deps", "-T", "--label", f"{RUN_LABEL}={BENCH}", "--entrypoint", "java", "bootstrap"),
             *("-Xmx128m", "-classpath", STAGE_COST_CLASS_PATH, STAGE_COST_CLASS),
             check=False,
             seconds_max=STAGE_COST_SECONDS_MAX,

@@ -55,6 +55,8 @@ def up(images: ImagesOption = None, **shape_of_lab: Any) -> None:
     from corda_lab.runs import leftovers
 
     settings = shape.with_options(load_settings(), variables_of(shape_of_lab), size=shape_of_lab[SIZE.name])
+    # Containers of a killed command must not send load to nodes that are starting.
+    leftovers.stop_loads(Compose(settings))
     lifecycle.up(settings, forced_images(images))
     leftovers.collect(Compose(settings))
     lifecycle.print_urls(settings)

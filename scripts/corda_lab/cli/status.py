@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from rich.text import Text
+
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host import probe
@@ -74,7 +76,7 @@ def show(state: LabState) -> None:
     in_flight = {name.lower(): str(node.outstanding_flows) for name, node in state.nodes.items()}
     for name, condition in state.services.items():
         colour = COLOURS.get(condition, "yellow" if condition == "not started" else "red")
-        table.add_row(name, f"[{colour}]{condition}[/{colour}]", in_flight.get(name, ""))
+        table.add_row(name, Text(condition, style=colour), in_flight.get(name, ""))
     tables.show(table)
     ui.console.print()
     for name, address in state.urls.items():

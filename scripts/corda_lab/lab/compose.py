@@ -183,17 +183,22 @@ def node_inputs(settings: Settings) -> str:
 
 
 class Compose:
-    """The lab's Compose project, with the environment for the wanted shape."""
+    """The lab's Compose project, with the environment for the wanted shape.
 
-    def __init__(self, settings: Settings) -> None:
+    ``files`` are Compose files in addition to ``compose.yaml``.
+    """
+
+    def __init__(self, settings: Settings, *, files: Sequence[Path] = ()) -> None:
         self.settings = settings
+        self._files = (COMPOSE_FILE, *files)
         self.project = settings.project
         self.environment = lab_environment(settings)
         """Variables that every command gets in addition to the environment of this process."""
 
     def arguments(self, *arguments: str) -> list[str]:
         """Return the arguments that follow ``docker`` on the command line."""
-        return ["compose", "--file", str(COMPOSE_FILE), "--project-name", self.project, *arguments]
+        files = [word for path in self._files for word in ("--file", str(path))]
+        return ["compose", *files, "--project-name", self.project, *arguments]
 
     def shown(self, *arguments: str) -> str:
         """Return the command as it can be typed in the checkout."""

@@ -12,7 +12,7 @@ import psutil
 
 from corda_lab.errors import LabError
 from corda_lab.host import engine, machine, plugins, probe
-from corda_lab.lab import cordapps, interference
+from corda_lab.lab import cordapps, exposure, interference
 from corda_lab.lab.checks import Check, CheckKind, Level, failure, ok
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, Settings
@@ -30,6 +30,10 @@ DISK_BUILD_BYTES_MIN = 10 * GIB
 
 MEMORY_SHARE_MIN = 0.55
 """Share of all memory limits that must be free. An idle lab uses about half of its limits, and load adds some heap."""
+
+OLDER_VOLUMES = "older volumes"
+READ_SHAPE = f"if [ -e /network/nodes ]; then echo {OLDER_VOLUMES}; else cat /network/shape; fi"
+"""Prints what the bootstrapper wrote. An older version of the lab kept the keys of all nodes in the same volume."""
 
 PORTS = {
     "BRIDGE_PORT": "bridge",
@@ -250,8 +254,14 @@ def check_volumes(settings: Settings) -> Check:
     if not images:
         return ok("volumes", "kept from an earlier start")
     image = settings.node_image if settings.node_image in images else images[0]
-    read = ["run", "--rm", "--network", "none", "--volume", f"{volume}:/network:ro", "--entrypoint", "cat"]
-    shape = run_docker([*read, image, "/network/shape"])
+    read = ["run", "--rm", "--network", "none", "--volume", f"{volume}:/network:ro", "--entrypoint", "sh"]
+    shape = run_docker([*read, image, "-c", READ_SHAPE])
+    if OLDER_VOLUMES in shape.stdout:
+        return failure(
+            "volumes",
+            "an older version of the lab made them, in which every node could read the keys of all nodes",
+            "Delete them and all ledgers with `scripts/lab down --volumes`, or use that version of the lab.",
+        )
     differences = judge_shape(shape.stdout, settings) if shape.returncode == 0 else []
     if differences:
         return failure(
@@ -295,6 +305,7 @@ def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Chec
         check_disk(settings),
         *check_ports(settings, ports, published=published_ports()),
         check_volumes(settings),
+        *exposure.examine(settings),
     ]
 
 

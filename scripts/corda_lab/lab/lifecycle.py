@@ -1,16 +1,16 @@
 """Starts and stops the lab."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from corda_lab.errors import LabError
 from corda_lab.host import engine, plugins
 from corda_lab.host.processes import follow, last_line, last_lines, last_words
-from corda_lab.lab import cordapps, doctor, images, ownership, project, shape, start_cost
+from corda_lab.lab import cordapps, doctor, exposure, images, ownership, project, shape, start_cost
 from corda_lab.lab.addresses import urls
 from corda_lab.lab.checks import CheckKind, Level
-from corda_lab.lab.compose import Compose, Service
+from corda_lab.lab.compose import Compose, Service, run_docker
 from corda_lab.lab.links import show_links
 from corda_lab.lab.progress import StartProgress, events
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, PARTIES, Settings
@@ -119,15 +119,34 @@ def remove_surplus(settings: Settings) -> list[Service]:
     return kept
 
 
-def start(settings: Settings) -> None:
-    """Run ``docker compose up`` and wait until every service is healthy. Raises LabError that names failed services."""
+def replace_network(settings: Settings) -> None:
+    """Remove containers and networks if the network is open but must be internal, or the other way round.
+
+    Compose may keep a network that exists. Ledgers are kept. Raises LabError.
+    """
+    name = f"{settings.project}_default"
+    found = run_docker(["network", "inspect", "--format", "{{.Internal}}", name]).stdout.strip()
+    wanted = "true" if exposure.is_internal(settings) else "false"
+    if found in {"", wanted}:
+        return
+    compose = Compose(whole(settings))
+    ui.note(f"the network becomes {'internal' if wanted == 'true' else 'open'}: {compose.shown('down')}")
+    compose.run("down", "--remove-orphans", seconds_max=DOWN_SECONDS_MAX)
+
+
+def start(settings: Settings, files: Sequence[Path] = ()) -> None:
+    """Run ``docker compose up`` and wait until every service is healthy. Raises LabError that names failed services.
+
+    ``files`` are Compose files in addition to ``compose.yaml``.
+    """
     with ui.phase("Starting the lab"):
         beginning = start_cost.Beginning()
-        compose = Compose(settings)
+        compose = Compose(settings, files=files)
         out = left_out()
         # Compose pulls images even for services scaled to 0. So if a service is left out, all the others are named.
         services = settings.services
         check_services(compose.config(), services)
+        replace_network(settings)
         ready = {service.name: service.condition for service in remove_surplus(settings) if service.is_ready}
         named = [name for name in services if name not in out and name != BOOTSTRAP] if out else []
         arguments = ["up", "--detach", "--wait", *named]
@@ -207,7 +226,7 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
     check_machine(settings)
     build(settings)
     ownership.mark(settings.project, mark)
-    start(settings)
+    start(settings, ownership.files_of_start(mark))
     show_links(settings)
 
 

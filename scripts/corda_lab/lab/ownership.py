@@ -11,12 +11,32 @@ from corda_lab.errors import LabError
 from corda_lab.lab.compose import run_docker
 
 STARTING = "starting"
-"""Recorded while a sweep starts its lab. If the process is killed then, what it started still belongs to the sweep."""
+"""Recorded while a sweep starts its lab. If the process is killed then, the containers that it made still belong to the
+sweep, and those that a person made with plain Compose since do not: ``sweep_file`` tells them apart."""
+
+FILES_LABEL = "com.docker.compose.project.config_files"
+SWEEP_FILE_TEXT = "# Sweeps start their lab with this file beside compose.yaml. It changes nothing.\nservices: {}\n"
 
 
 def mark_file(project: str) -> Path:
     """Return the path of the record of a Compose project."""
     return paths.CACHE / f"sweep-lab-{project}.json"
+
+
+def sweep_file() -> Path:
+    """Return the path of a second Compose file, which changes nothing. Sweeps start their lab with it.
+
+    Compose writes the names of its files on every container, and does not count them as a change of the container.
+    """
+    return paths.CACHE / "sweep-lab.yaml"
+
+
+def files_of_start(lab: str | None) -> tuple[Path, ...]:
+    """Return the additional Compose files for a start that is recorded as ``lab``, and write them."""
+    if lab != STARTING:
+        return ()
+    atomic.write_text(sweep_file(), SWEEP_FILE_TEXT)
+    return (sweep_file(),)
 
 
 def mark(project: str, lab: str | None) -> None:
@@ -35,11 +55,10 @@ def marked(project: str) -> str | None:
 
 def present(project: str) -> str | None:
     """Return what identifies the existing lab: the id of PartyA's container, else its volumes; None without a lab."""
-    label = f"label=com.docker.compose.project={project}"
-    service = "label=com.docker.compose.service=partya"
-    containers = run_docker(["ps", "--all", "--quiet", "--no-trunc", "--filter", label, "--filter", service])
+    containers = run_docker(["ps", "--all", "--quiet", "--no-trunc", *_partya(project)])
     if containers.stdout.split():
         return containers.stdout.split()[0]
+    label = f"label=com.docker.compose.project={project}"
     volumes = sorted(run_docker(["volume", "ls", "--quiet", "--filter", label]).stdout.split())
     if not volumes:
         return None
@@ -51,6 +70,22 @@ def present(project: str) -> str | None:
 
 
 def is_replaceable(project: str) -> bool:
-    """Return whether a sweep may replace the lab: there is none, or a sweep started it."""
+    """Return whether a sweep may replace the lab: there is none, or a sweep started it.
+
+    Of a start that was killed, only containers tell whose they are. Volumes alone can be a person's ledger.
+    """
     found = present(project)
-    return found is None or marked(project) in (found, STARTING)
+    lab = marked(project)
+    return found is None or lab == found or (lab == STARTING and _is_made_by_sweep(project))
+
+
+def _is_made_by_sweep(project: str) -> bool:
+    """Return whether the start of a sweep made PartyA's container."""
+    form = f'{{{{.Label "{FILES_LABEL}"}}}}'
+    made = run_docker(["ps", "--all", "--no-trunc", "--format", form, *_partya(project)]).stdout.split("\n")
+    return str(sweep_file()) in made[0].split(",")
+
+
+def _partya(project: str) -> list[str]:
+    labels = (f"com.docker.compose.project={project}", "com.docker.compose.service=partya")
+    return [word for label in labels for word in ("--filter", f"label={label}")]

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import polars as pl
 
 from corda_lab import atomic
+from corda_lab.errors import LabError
 from corda_lab.report import chart, palette, summaries, sweep
 from corda_lab.report import run as report_run
-from corda_lab.results import stored
+from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
 from corda_lab.text import words
 
@@ -52,11 +54,18 @@ def page(run: StoredRun) -> str:
 
 
 def render(folder: Path) -> Path:
-    """Write the report and the summaries of a run, each atomically, and return the path of the report."""
+    """Write the report and the summaries of a run, each atomically, and return the path of the report.
+
+    Raises LabError if the run is damaged.
+    """
     run = stored.read(folder)
     texts: dict[str, Callable[[], str]] = {"report.html": partial(page, run), **summaries.writers(run)}
     # All texts are made before the first file is replaced, so an error leaves the old files untouched.
-    made = {name: make() for name, make in texts.items()}
+    try:
+        made = {name: make() for name, make in texts.items()}
+    except pl.exceptions.PolarsError as error:
+        # Such as a table that lacks a column.
+        raise LabError(f"{folder}: its tables are not those of its steps ({error})", folders.DAMAGED) from error
     for name, text in made.items():
         atomic.write_text(folder / name, text)
     return folder / "report.html"

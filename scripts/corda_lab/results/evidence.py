@@ -149,14 +149,18 @@ def unfinished_runs(*, results: Path | None = None) -> list[UnfinishedRun]:
     """The runs without results, oldest first."""
     unfinished = [path for path in folders.unfinished_folders(results=results) if folders.is_run(path)]
     # A command that is killed right after it has stored its run leaves both folders.
-    return [_unfinished_run(path) for path in unfinished if not (path.parent.parent / path.name / "run.json").is_file()]
+    return [
+        _unfinished_run(path)
+        for path in unfinished
+        if not folders.has_file(path.parent.parent / path.name / "run.json")
+    ]
 
 
 def _unfinished_run(folder: Path) -> UnfinishedRun:
-    if locks.is_locked(folder):
-        return UnfinishedRun(run=folder.name, state="in progress")
     try:
+        if locks.is_locked(folder):
+            return UnfinishedRun(run=folder.name, state="in progress")
         seen = ended(folder)
-    except LabError as error:
-        return UnfinishedRun(run=folder.name, state="interrupted", damaged=error.message)
+    except (LabError, OSError) as error:
+        return UnfinishedRun(run=folder.name, state="interrupted", damaged=str(error))
     return UnfinishedRun(run=folder.name, state=seen.outcome, reason=seen.reason, rows=seen.rows)

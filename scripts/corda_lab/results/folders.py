@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from corda_lab import locks
 from corda_lab.atomic import whole_folder
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
+from corda_lab.text import ui
 
 SCHEMA = 7
 """Version of the format of ``steps.json`` and ``run.json``."""
@@ -45,6 +46,9 @@ UNFINISHED = "unfinished"
 
 FINISHED = ".finished-"
 """Name prefix of the folder of an unfinished run or sweep that is being deleted."""
+
+DAMAGED = "The run is damaged; choose another."
+"""What to do about a run whose files cannot be read."""
 
 FREE_BYTES_MIN = 200 * 1024**2
 """Free disk space without which nothing is measured: room for the rows and metrics of a large run."""
@@ -79,15 +83,15 @@ def read_json(path: Path) -> Any:
     """Read a JSON file of a run. Raises LabError, which names the file, if it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise LabError(f"{path}: cannot be read ({error})", "The run is damaged; choose another.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise LabError(f"{path}: cannot be read ({error})", DAMAGED) from None
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """Read a JSON file whose content is an object. Raises LabError for any other content."""
     content = read_json(path)
     if not isinstance(content, dict):
-        raise LabError(f"{path}: is not a JSON object", "The run is damaged; choose another.")
+        raise LabError(f"{path}: is not a JSON object", DAMAGED)
     return content
 
 
@@ -106,7 +110,7 @@ def as_model(path: Path, content: Any, model: type[Model]) -> Model:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(name) for name in first["loc"])
-        raise LabError(f"{path}: {field}: {first['msg']}", "The run is damaged; choose another.") from None
+        raise LabError(f"{path}: {field}: {first['msg']}", DAMAGED) from None
 
 
 def name_of(identity: str) -> str:
@@ -178,26 +182,31 @@ def point_latest(run: Path) -> None:
 
 def all_runs(*, results: Path | None = None) -> list[Path]:
     """The folders of all runs, oldest first."""
-    results = results or RESULTS
-    if not results.is_dir():
+    return _folders_of_runs(results or RESULTS)
+
+
+def _folders_of_runs(parent: Path) -> list[Path]:
+    """The folders in ``parent`` that have the name of a run, oldest first. Raises LabError if it cannot be read."""
+    try:
+        return sorted(path for path in parent.iterdir() if RUN_NAME.fullmatch(path.name) and path.is_dir())
+    except FileNotFoundError:
         return []
-    return sorted(path for path in results.iterdir() if path.is_dir() and RUN_NAME.fullmatch(path.name))
+    except OSError as error:
+        raise LabError(
+            f"{parent}: cannot be read ({error.strerror})", "Make it a folder that this user can read."
+        ) from None
 
 
 def find_run(name: str, *, results: Path | None = None) -> Path:
     """The folder of a run, given as ``latest``, an id or its beginning, a name, or a path.
 
-    Raises LabError if no run or more than one matches.
+    ``latest`` passes over folders whose files are no JSON, and names them. Raises LabError if no run or more than one
+    matches.
     """
     results = results or RESULTS
     runs = all_runs(results=results)
     if name == "latest":
-        link = results / "latest"
-        if link.is_dir():
-            return link.resolve()
-        if not runs:
-            raise LabError("There is no run yet", "Start one with `scripts/lab run iou`.")
-        return runs[-1]
+        return _latest(results, runs)
     for path in (results / name, Path(name)):
         if (path / "run.json").is_file():
             return path.resolve()
@@ -212,6 +221,27 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
     if any(path.name.startswith(name) or name_of(path.name) == name for path in unfinished_folders(results=results)):
         raise LabError(f"{name!r} has no results, because it did not finish", f"See `scripts/lab report {name}`.")
     raise LabError(f"There is no run {name!r} in {results}", "`scripts/lab list` shows all runs.")
+
+
+def _latest(results: Path, runs: Sequence[Path]) -> Path:
+    """The newest run whose files can be read; else the newest. Raises LabError if there is no run."""
+    link = results / "latest"
+    newest = [link.resolve()] if has_folder(link) else []
+    candidates = list(dict.fromkeys([*newest, *reversed(runs)]))
+    if not candidates:
+        raise LabError("There is no run yet", "Start one with `scripts/lab run iou`.")
+    skipped = []
+    for folder in candidates:
+        try:
+            for name in ("run.json", "steps.json"):
+                read_object(folder / name)
+        except LabError as error:
+            skipped.append(error.message)
+            continue
+        for text in skipped:
+            ui.warn(f"skipped a damaged run: {text}")
+        return folder
+    return candidates[0]
 
 
 class UnfinishedSweep(BaseModel):
@@ -235,13 +265,30 @@ def unfinished(*, results: Path | None = None) -> list[UnfinishedSweep]:
 
 
 def _unfinished_sweep(folder: Path) -> UnfinishedSweep:
-    done = len(complete_steps(folder))
+    done = 0
     try:
+        done = len(complete_steps(folder))
         planned = len(read_plan(folder)["steps"])
-    except LabError as error:
-        return UnfinishedSweep(run=folder.name, steps=done, steps_planned=0, damaged=error.message)
-    state: Literal["in progress", "interrupted"] = "in progress" if locks.is_locked(folder) else "interrupted"
+        state: Literal["in progress", "interrupted"] = "in progress" if locks.is_locked(folder) else "interrupted"
+    except (LabError, OSError) as error:
+        return UnfinishedSweep(run=folder.name, steps=done, steps_planned=0, damaged=str(error))
     return UnfinishedSweep(run=folder.name, steps=done, steps_planned=planned, state=state)
+
+
+def has_file(path: Path) -> bool:
+    """Whether there is a file. Where that cannot be seen, for lack of permission, there is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def has_folder(path: Path) -> bool:
+    """Whether there is a folder. Where that cannot be seen, for lack of permission, there is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def unfinished_folder(*, results: Path | None = None) -> Path:
@@ -251,15 +298,12 @@ def unfinished_folder(*, results: Path | None = None) -> Path:
 
 def unfinished_folders(*, results: Path | None = None) -> list[Path]:
     """The folders of the unfinished runs and sweeps, oldest first."""
-    folder = unfinished_folder(results=results)
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if RUN_NAME.fullmatch(path.name))
+    return _folders_of_runs(unfinished_folder(results=results))
 
 
 def is_run(folder: Path) -> bool:
     """Return whether an unfinished folder is that of a run, with the evidence of one load, and not of a sweep."""
-    return (folder / "load.json").is_file() or (folder / "rows").is_dir()
+    return has_file(folder / "load.json") or has_folder(folder / "rows")
 
 
 def unfinished_sweeps(*, results: Path | None = None) -> list[Path]:
@@ -296,9 +340,13 @@ def tidy_unfinished(*, results: Path | None = None) -> None:
 
 
 def complete_steps(sweep: Path) -> list[Path]:
-    """The folders of the complete steps of an interrupted sweep, in the order in which they ran."""
-    folder = sweep / "steps"
-    return sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+    """The folders of the complete steps of an interrupted sweep, in the order in which they ran. Raises LabError."""
+    try:
+        return sorted(path for path in (sweep / "steps").iterdir() if not path.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise LabError(f"{sweep / 'steps'}: cannot be read ({error.strerror})", DAMAGED) from None
 
 
 def read_plan(sweep: Path) -> dict[str, Any]:

@@ -8,12 +8,11 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.results import older
-from corda_lab.results.folders import READABLE, SCHEMA, as_model, read_json
+from corda_lab.results.folders import DAMAGED, READABLE, SCHEMA, as_model, read_json
 from corda_lab.results.manifest import Environment, Manifest, SweepPlan
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.usage import NO_SAMPLES
 
-DAMAGED = "The run is damaged; choose another."
 NO_SWEEP = SweepPlan()
 
 

@@ -25,11 +25,13 @@ SELECT node, SUM(bytes)::bigint FROM (
 
 COMPACT_SECONDS_MAX = 120
 # The node goes on writing to its file. H2 opens a copy of it at its last complete chunk, as after a crash. The classes
-# are those of the node itself, so they know the format. The copy is not written to the volume of the node.
+# are those of the node itself, so they know the format. The copy is in the volume of the node: besides its memory,
+# nothing else of the container can be written. A copy that a killed command left is deleted.
 COMPACT_COMMAND = """\
 set -e
 jar=$(ls /opt/corda/lib/h2-*.jar)
-copy=$(mktemp -d)
+rm -rf /opt/corda/persistence/copy.*
+copy=$(mktemp -d /opt/corda/persistence/copy.XXXXXX)
 trap 'rm -rf "$copy"' EXIT
 cp /opt/corda/persistence/persistence.mv.db "$copy/copy.mv.db"
 java -Xmx128m -XX:+UseSerialGC -cp "$jar" org.h2.mvstore.MVStoreTool -compact "$copy/copy.mv.db" > /dev/null

@@ -30,23 +30,38 @@ def collect(compose: Compose) -> None:
             collect_one(volume, identity)
     except (LabError, OSError) as error:
         ui.warn(f"rows of an earlier run may still be in the lab's volume: {error}")
-    for folder in folders.unfinished_folders():
-        if folders.is_run(folder) and not locks.is_locked(folder) and is_stored(folder.name):
-            remove_stored(folder)
+    try:
+        for folder in folders.unfinished_folders():
+            if folders.is_run(folder) and not locks.is_locked(folder) and is_stored(folder.name):
+                remove_stored(folder)
+    except (LabError, OSError) as error:
+        ui.warn(f"the evidence of a stored run could not be deleted: {error}")
+
+
+def stop_loads(compose: Compose) -> None:
+    """Stop orphaned loads before the lab starts again. What is impossible now is tried again by ``collect``."""
+    try:
+        project.require_own(compose.project)
+        stop_orphans(compose)
+    except LabError as error:
+        ui.note(f"no look for what killed commands left: {error.message}")
 
 
 def stop_orphans(compose: Compose) -> None:
-    """Remove the load containers of runs whose command has ended."""
+    """Remove the containers whose command has ended, whether there is a folder of their run or not.
+
+    The folder may be gone, or be in another folder of results than the one of this command.
+    """
     form = f'{{{{.ID}}}} {{{{.Label "{RUN_LABEL}"}}}}'
     filters = (f"label=com.docker.compose.project={compose.project}", f"label={RUN_LABEL}")
     listed = run_docker(["ps", "--all", *(word for each in filters for word in ("--filter", each)), "--format", form])
     for line in listed.stdout.splitlines():
         container, _, identity = line.partition(" ")
         folder = evidence.find(identity)
-        if folder is not None and not locks.is_locked(folder):
-            ui.warn(f"stopped the load of {identity}, whose command has ended")
+        if folder is None or not locks.is_locked(folder):
+            ui.warn(f"removed a container of {identity}, whose command has ended")
             run_docker(["stop", "-t", str(FLUSH_SECONDS), container])
-            run_docker(["rm", "--force", container])
+            run_docker(["rm", "--force", "--volumes", container])
 
 
 def collect_one(volume: RowsVolume, identity: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rich.console import RenderableType
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Column, Table
@@ -34,7 +35,7 @@ def show(made: Table) -> None:
     if widths is not None:
         for column, width in zip(made.columns, widths, strict=True):
             column.width = width
-        ui.console.print(made)
+        ui.console.print(made, markup=False)
         return
     rest = made.columns[1:]
     widths = _fitting(rest, room - GAP)
@@ -42,7 +43,7 @@ def show(made: Table) -> None:
         _print_below(rest, [column.header for column in rest], widths, "bold")
     for number, row in enumerate(made.rows):
         first, *cells = (list(column.cells)[number] for column in made.columns)
-        ui.console.print(first, style=row.style)
+        ui.console.print(first, style=row.style, markup=False)
         if widths is not None:
             _print_below(rest, cells, widths, row.style)
             continue
@@ -52,7 +53,7 @@ def show(made: Table) -> None:
 
 def _fitting(columns: Sequence[Column], room: int) -> list[int] | None:
     """The widths of the columns in characters, so that they fit and only text is wrapped. None if they do not fit."""
-    options = ui.console.options.update(max_width=ui.WIDTH_WITHOUT_TERMINAL)
+    options = ui.console.options.update(max_width=ui.WIDTH_WITHOUT_TERMINAL, markup=False)
     widths = [
         max(Measurement.get(ui.console, options, text).maximum for text in (column.header, *column.cells))
         for column in columns
@@ -66,10 +67,12 @@ def _fitting(columns: Sequence[Column], room: int) -> list[int] | None:
     return widths
 
 
-def _print_below(columns: Sequence[Column], cells: Sequence[object], widths: Sequence[int], style: object) -> None:
+def _print_below(
+    columns: Sequence[Column], cells: Sequence[RenderableType], widths: Sequence[int], style: object
+) -> None:
     """Print the cells of a row below its first cell, indented."""
     grid = Table.grid(padding=(0, GAP, 0, 0))
     for column, width in zip(columns, widths, strict=True):
         grid.add_column(justify=column.justify if len(columns) > 1 else "left", no_wrap=column.no_wrap, width=width)
-    grid.add_row(*map(str, cells), style=str(style or ""))
-    ui.console.print(Padding(grid, (0, 0, 0, GAP)))
+    grid.add_row(*cells, style=str(style or ""))
+    ui.console.print(Padding(grid, (0, 0, 0, GAP)), markup=False)

@@ -180,7 +180,7 @@ def _container(subject: Subject, options: list[str], arguments: list[str]) -> It
     finally:
         # A second Ctrl-C must not leave behind a container that still sends load.
         with interrupts.held_back():
-            run_docker(["rm", "--force", name])
+            run_docker(["rm", "--force", "--volumes", name])
 
 
 def _await_end(subject: Subject, name: str) -> int:

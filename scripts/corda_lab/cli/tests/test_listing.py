@@ -1,6 +1,8 @@
 """What stands in the lines of ``lab list``."""
 
 import io
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,6 +98,102 @@ def test_a_damaged_run_is_marked_and_hides_no_other(stored_run: Callable[..., Pa
     assert first.damaged
     assert second.run == run.name
     assert results._table_of_runs([first, second]).row_count == 2
+
+
+def beside(run: Path) -> Path:
+    """A copy of a run, which a test damages."""
+    return shutil.copytree(run, run.parent / "20260101T000000Z-broken")
+
+
+def delete_all(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def put_a_folder(folder: Path) -> None:
+    (folder / "run.json").unlink()
+    (folder / "run.json").mkdir()
+
+
+def nest_deeply(folder: Path) -> None:
+    (folder / "steps.json").write_text("[" * 100_000, encoding="utf-8")
+
+
+def cut_off(folder: Path) -> None:
+    content = (folder / "steps.json").read_bytes()
+    (folder / "steps.json").write_bytes(content[: len(content) // 2])
+
+
+def name_in_brackets(folder: Path) -> None:
+    content = folders.read_json(folder / "run.json")
+    content["environments"][0]["shape"]["[/red]"] = 5
+    folders.write_json(folder / "run.json", content)
+
+
+@pytest.mark.parametrize("damage", [delete_all, put_a_folder, nest_deeply, cut_off, name_in_brackets])
+def test_a_damaged_folder_is_named_and_skipped(
+    stored_run: Callable[..., Path],
+    damage: Callable[[Path], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = stored_run()
+    monkeypatch.setattr(folders, "RESULTS", run.parent)
+    broken = beside(run)
+    damage(broken)
+    results.list_runs()
+    said = capsys.readouterr().out
+    assert re.search(rf"{broken.name} +cannot be read", said)
+    assert re.search(rf"{run.name} +run ", said)
+
+
+def test_values_that_contradict_each_other_hide_no_run(
+    stored_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = stored_run()
+    broken = beside(run)
+    summary = listing.summary
+
+    def failing(found: stored.StoredRun) -> RunSummary:
+        if found.folder == broken:
+            raise ZeroDivisionError("no step has a weight")
+        return summary(found)
+
+    monkeypatch.setattr(listing, "summary", failing)
+    first, second = listing.summaries(results_folder=run.parent)
+    assert isinstance(first, DamagedRun)
+    assert "ZeroDivisionError: no step has a weight" in first.damaged
+    assert second.run == run.name
+
+
+def test_the_latest_run_is_the_newest_that_can_be_read(
+    stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = stored_run()
+    newer = shutil.copytree(run, run.parent / "20270101T000000Z-newer")
+    folders.point_latest(newer)
+    cut_off(newer)
+    assert folders.find_run("latest", results=run.parent) == run
+    assert f"skipped a damaged run: {newer / 'steps.json'}" in capsys.readouterr().out
+
+
+def test_an_unfinished_folder_of_another_form_hides_no_run(
+    stored_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = stored_run()
+    monkeypatch.setattr(folders, "RESULTS", run.parent)
+    unfinished = folders.unfinished_folder()
+    (unfinished / "20260101T000000Z-sweep").mkdir(parents=True)
+    (unfinished / "20260101T000000Z-sweep" / "steps").write_text("no folder", encoding="utf-8")
+    (unfinished / "20260101T000001Z-file").write_text("no folder", encoding="utf-8")
+    (unfinished / "20260101T000002Z-run" / "rows").mkdir(parents=True)
+    (unfinished / "20260101T000002Z-run" / evidence.END).write_bytes(b"\xff\xfe")
+    results.list_runs()
+    said = capsys.readouterr().out
+    assert re.search(rf"{run.name} +run ", said)
+    assert "unfinished: 20260101T000000Z-sweep, cannot be resumed: " in said
+    assert "interrupted: 20260101T000002Z-run, " in said
+    assert "20260101T000001Z-file" not in said
 
 
 def plan_text(schema: int) -> str:

@@ -9,8 +9,9 @@ import pytest
 from corda_lab import paths
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab import lifecycle, ownership
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
-from corda_lab.paths import ENV_FILE
+from corda_lab.paths import COMPOSE_FILE, ENV_FILE
 from corda_lab.sweeps import lab as execute
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import read_sweep
@@ -25,11 +26,14 @@ class Engine:
 
     def __init__(self) -> None:
         self.container = ""
+        self.files = "/checkout/compose.yaml,/checkout/compose.override.yaml"
+        """The Compose files with which PartyA's container was made. Plain Compose has these."""
         self.volumes: dict[str, str] = {}
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         said = {
-            "ps": self.container,
+            "ps --all --quiet": self.container,
+            "ps": self.files if self.container else "",
             "volume ls": "\n".join(self.volumes),
             "volume inspect": "\n".join(f"{name} {made}" for name, made in self.volumes.items()),
         }
@@ -56,9 +60,30 @@ def test_a_sweep_replaces_the_lab_that_a_sweep_started_and_no_other(engine: Engi
     assert ownership.is_replaceable(PROJECT)
     engine.container = "second"
     assert not ownership.is_replaceable(PROJECT)
-    ownership.mark(PROJECT, ownership.STARTING)
-    assert ownership.is_replaceable(PROJECT)
     assert not ownership.is_replaceable("another")
+
+
+def test_what_a_killed_start_made_is_the_sweep_s_and_what_plain_compose_made_is_not(engine: Engine) -> None:
+    ownership.mark(PROJECT, ownership.STARTING)
+    files = ("/checkout/compose.yaml", *map(str, ownership.files_of_start(ownership.STARTING)))
+    engine.container, engine.files = "made by the sweep", ",".join(files)
+    assert ownership.is_replaceable(PROJECT)
+    engine.container, engine.files = "made by a person", "/checkout/compose.yaml,/checkout/compose.override.yaml"
+    assert not ownership.is_replaceable(PROJECT)
+
+
+def test_volumes_without_containers_are_nobody_s_after_a_killed_start(engine: Engine) -> None:
+    ownership.mark(PROJECT, ownership.STARTING)
+    engine.volumes = {"lab_ledger": "2026-01-02T03:04:05Z"}
+    assert not ownership.is_replaceable(PROJECT)
+
+
+def test_only_a_sweep_starts_with_the_file_of_sweeps(engine: Engine) -> None:
+    assert ownership.files_of_start(None) == ()
+    (file,) = ownership.files_of_start(ownership.STARTING)
+    assert file.is_file()
+    started = Compose(SETTINGS, files=(file,)).arguments("up")
+    assert started[:5] == ["compose", "--file", str(COMPOSE_FILE), "--file", str(file)]
 
 
 def test_volumes_that_were_made_anew_are_not_those_of_the_sweep(engine: Engine) -> None:

@@ -170,6 +170,16 @@ def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
         page.render(run)
 
 
+@pytest.mark.parametrize("table", ["requests", "metrics", "stages", "samples"])
+def test_a_table_without_the_columns_of_a_run_is_one_error(stored_run: Callable[..., Path], table: str) -> None:
+    run = stored_run()
+    before = (run / "report.html").read_bytes()
+    pl.DataFrame({"other": [1]}).write_parquet(run / f"{table}.parquet")
+    with pytest.raises(LabError, match=re.escape(str(run))):
+        page.render(run)
+    assert (run / "report.html").read_bytes() == before
+
+
 @pytest.mark.parametrize(("value", "text"), [(None, "–"), (3.04, "3.0 ms"), (250.6, "251 ms"), (1534.0, "1.53 s")])
 def test_latencies_are_written_for_people(value: float | None, text: str) -> None:
     assert words.milliseconds(value) == text

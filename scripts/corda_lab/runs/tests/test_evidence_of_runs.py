@@ -4,6 +4,7 @@ Docker is a small program here that runs the commands for the volume in a folder
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -146,7 +147,7 @@ def test_rows_of_a_killed_command_are_collected_and_its_load_is_stopped(
     (listed,) = evidence.unfinished_runs()
     assert (listed.state, listed.reason, listed.rows) == ("interrupted", evidence.KILLED, ROWS)
     assert names(volume) == {WEB_ROWS}
-    assert "rm --force c0ffee" in (tmp_path / "bin" / "calls").read_text(encoding="utf-8")
+    assert "rm --force --volumes c0ffee" in (tmp_path / "bin" / "calls").read_text(encoding="utf-8")
 
 
 def test_rows_whose_folder_was_deleted_get_one(volume: Path, compose: Compose) -> None:
@@ -163,6 +164,15 @@ def test_a_load_of_another_command_is_left_alone(volume: Path, compose: Compose,
         leftovers.collect(compose)
         assert f"{RUN_IDENTITY}.ndjson" in names(volume)
     assert not (tmp_path / "bin" / "calls").exists()
+
+
+@pytest.mark.parametrize("collect", [leftovers.collect, leftovers.stop_loads])
+def test_a_load_whose_folder_is_gone_is_stopped(
+    volume: Path, compose: Compose, tmp_path: Path, collect: Callable[[Compose], None]
+) -> None:
+    (tmp_path / "bin" / "orphans").write_text(f"c0ffee {RUN_IDENTITY}\n", encoding="utf-8")
+    collect(compose)
+    assert "rm --force --volumes c0ffee" in (tmp_path / "bin" / "calls").read_text(encoding="utf-8")
 
 
 def test_what_a_kill_after_the_storing_leaves_is_deleted(volume: Path, compose: Compose, tmp_path: Path) -> None:

@@ -79,3 +79,14 @@ def test_a_program_gets_each_row_on_one_line_however_long() -> None:
         check=True,
     )
     assert [line.split()[-1] for line in done.stdout.splitlines()] == ["load", "end"]
+
+
+@pytest.mark.parametrize("width", [200, 100, 40])
+def test_brackets_in_a_cell_are_text(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=width, highlight=False, soft_wrap=True, force_terminal=True, color_system=None)
+    monkeypatch.setattr(ui, "console", console)
+    made = tables.table("run", "load")
+    made.add_row(RUN, "environments.0.shape.[/red]: " + LOAD)
+    tables.show(made)
+    assert "[/red]" in file.getvalue()

@@ -36,7 +36,7 @@ def test_the_commands_run_if_the_block_fails(tmp_path: Path) -> None:
     assert (tmp_path / "file").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_commands_run_if_the_process_is_killed(tmp_path: Path, number: signal.Signals) -> None:
     file = tmp_path / "file"
     process = subprocess.Popen(

@@ -144,7 +144,8 @@ final class Authority {
                 null);
     }
 
-    private static String randomPassword() {
+    /** Returns 128 random bits as hexadecimal digits. */
+    static String randomPassword() {
         byte[] bytes = new byte[PASSWORD_BYTES];
         new SecureRandom().nextBytes(bytes);
         StringBuilder text = new StringBuilder();

@@ -30,21 +30,23 @@ import net.corda.core.identity.CordaX500Name;
  * rewrites the rest; a party that is no longer in the network keeps its files. R3's own bootstrapper starts every node
  * twice to create the same files. This one needs only one JVM.
  *
- * <p>Usage: {@code Bootstrap <configs> <directory> <authority>}, with the {@link Shape} in the environment. {@code
- * <authority>} contains the network's own root, except in development mode; no node has access to it. A node's settings
- * come from these sources, in order of precedence: its place in the network, the notary, the preset {@code
- * nodes/<preset>.conf}, the database {@code databases/<database>.conf}, and {@code network.conf} for all nodes.
+ * <p>Usage: {@code Bootstrap <configs> <network> <nodes> <authority> <secrets>}, which are {@link Places}, with the
+ * {@link Shape} in the environment. {@code <authority>} contains the network's own root, except in development mode,
+ * and all {@link Passwords}. A node's settings come from these sources, in order of precedence: its place in the
+ * network, the notary, the preset {@code nodes/<preset>.conf}, the database {@code databases/<database>.conf}, and
+ * {@code network.conf} for all nodes.
  *
- * <p>Creates in {@code <directory>}:
+ * <p>Creates:
  *
  * <pre>
- * nodes/&lt;name&gt;/certificates/*.jks   key stores of one node
- * nodes/&lt;name&gt;/node.conf            its settings
- * nodes/&lt;name&gt;/jvm.args             its JVM flags, one per line
- * nodes/&lt;name&gt;/node-infos/*         the signed node infos of all nodes, with the addresses that this node uses
- * network-parameters                signed, for all nodes
- * bridge.env, parties, targets.json the nodes for the bridge, Locust and Prometheus
- * links.json                        the proxies between nodes, with their latency and bandwidth
+ * &lt;nodes&gt;/&lt;name&gt;/certificates/*.jks           key stores of one node
+ * &lt;nodes&gt;/&lt;name&gt;/node.conf                    its settings, with its passwords
+ * &lt;nodes&gt;/&lt;name&gt;/jvm.args                     its JVM flags, one per line
+ * &lt;nodes&gt;/&lt;name&gt;/node-infos/*                 signed node infos of all nodes, as it reaches them
+ * &lt;network&gt;/network-parameters              signed, for all nodes
+ * &lt;network&gt;/bridge.env, parties, targets.json  the nodes for the bridge, Locust and Prometheus
+ * &lt;network&gt;/links.json                      the proxies between nodes, with their latency and bandwidth
+ * &lt;secrets&gt;/&lt;service&gt;/*                      the passwords of one service
  * </pre>
  */
 public final class Bootstrap {
@@ -60,6 +62,7 @@ public final class Bootstrap {
      */
     private static final int DATABASE_PATHS_PLATFORM_VERSION = 4;
 
+    private static final String POSTGRES = "postgres";
     private static final String BROKER_PROPERTY = "-Dbrokerconfig.";
 
     private final Shape shape;
@@ -68,37 +71,51 @@ public final class Bootstrap {
     private final Config database;
     private final Config notary;
     private final Path directory;
+    private final Path nodes;
     private final Path authority;
+    private final Path secrets;
     private final List<Member> notaries;
     private final List<Member> parties;
-    private final Proxies proxies;
+    /** The names of all nodes that the network can ever have. */
+    private final List<String> known;
 
-    Bootstrap(Shape shape, Path configs, Path directory, Path authority) {
+    private final Proxies proxies;
+    private final Passwords passwords;
+
+    Bootstrap(Shape shape, Places places) {
         this.shape = shape;
-        this.directory = directory;
-        this.authority = authority;
+        Path configs = places.configs;
+        directory = places.network;
+        nodes = places.nodes;
+        authority = places.authority;
+        secrets = places.secrets;
         network = parse(configs.resolve("network.conf"));
         preset = named(configs, "nodes", "NODE_PRESET", shape.preset);
         database = named(configs, "databases", "DATABASE", shape.database);
         notary = named(configs, "notaries", "NOTARY", shape.notary).resolve();
-        notaries = Member.allOf(network.getConfigList("notaries"))
-                .subList(0, notary.getConfigList("members").size());
-        List<Member> known = Member.allOf(network.getConfigList("parties"));
-        if (shape.parties > known.size()) {
-            throw new ConfigException.Generic("PARTIES=" + shape.parties + " is more than the " + known.size()
-                    + " parties in configs/network.conf; set it to at most " + known.size());
+        List<Member> knownNotaries = Member.allOf(network.getConfigList("notaries"));
+        List<Member> knownParties = Member.allOf(network.getConfigList("parties"));
+        notaries = knownNotaries.subList(0, notary.getConfigList("members").size());
+        if (shape.parties > knownParties.size()) {
+            throw new ConfigException.Generic("PARTIES=" + shape.parties + " is more than the " + knownParties.size()
+                    + " parties in configs/network.conf; set it to at most " + knownParties.size());
         }
-        parties = known.subList(0, shape.parties);
+        parties = knownParties.subList(0, shape.parties);
+        known = names(Stream.concat(knownNotaries.stream(), knownParties.stream())
+                .collect(Collectors.toList()));
         proxies = new Proxies(shape.links, names(members()), shape.database);
+        passwords = new Passwords(authority, shape.environment());
     }
 
     public static void main(String[] args) throws IOException {
-        if (args.length != 3) {
-            System.err.println("usage: Bootstrap <configs> <directory> <authority>");
+        if (args.length != 5) {
+            System.err.println("usage: Bootstrap <configs> <network> <nodes> <authority> <secrets>");
             System.exit(2);
         }
         try {
-            new Bootstrap(new Shape(System.getenv()), Paths.get(args[0]), Paths.get(args[1]), Paths.get(args[2])).run();
+            Places places = new Places(
+                    Paths.get(args[0]), Paths.get(args[1]), Paths.get(args[2]), Paths.get(args[3]), Paths.get(args[4]));
+            new Bootstrap(new Shape(System.getenv()), places).run();
         } catch (ConfigException | IllegalArgumentException | ArithmeticException e) {
             // The message of a ConfigException gives file, line and key. The others are about names and numbers that
             // Corda refuses.
@@ -151,6 +168,10 @@ public final class Bootstrap {
                     "the keys of the network's authority are missing: their volume was removed, or an older"
                             + " lab created the network; delete it with `scripts/lab down --volumes`");
         }
+        passwords.handOut(secrets);
+        if (shape.database.equals(POSTGRES)) {
+            passwords.handOutDatabase(secrets, known);
+        }
         Authority signer = shape.devMode ? Authority.development() : Authority.own(authority);
         try (NetworkMaker maker = new NetworkMaker(signer)) {
             if (!Files.exists(directory.resolve("network-parameters"))) {
@@ -176,7 +197,7 @@ public final class Bootstrap {
     }
 
     private Path of(Member member) {
-        return directory.resolve("nodes").resolve(member.name);
+        return nodes.resolve(member.name);
     }
 
     /** Creates the identities of all nodes of the notary, and then the network parameters, which complete it. */
@@ -208,11 +229,11 @@ public final class Bootstrap {
     }
 
     private void makeKeyStores(NetworkMaker maker, Member member, List<ServiceKey> services) throws IOException {
-        // Created elsewhere and then renamed, so that an interrupted run leaves no incomplete identity.
-        Path unfinished = directory.resolve("unfinished");
+        // Created elsewhere and then renamed, so that an interrupted run leaves no incomplete identity. It is in the
+        // node's own folder, because that is a volume of its own.
+        Path unfinished = Files.createDirectories(of(member)).resolve("unfinished");
         deleteRecursively(unfinished);
         maker.createKeyStores(unfinished, member.legalName, services);
-        Files.createDirectories(of(member));
         Files.move(unfinished.resolve("certificates"), of(member).resolve("certificates"));
         deleteRecursively(unfinished);
         System.out.println("created the identity of " + member.legalName);
@@ -239,6 +260,10 @@ public final class Bootstrap {
         Map<String, String> values = new HashMap<>(shape.environment());
         values.put("NODE_NAME", member.name);
         values.put("DATABASE_ADDRESS", proxies.databaseAddress(member.name));
+        values.put("RPC_PASSWORD", passwords.rpc());
+        if (shape.database.equals(POSTGRES)) {
+            values.put("POSTGRES_PASSWORD", passwords.database(member.name));
+        }
         Config settings = own.withFallback(nodeOf(preset))
                 .withFallback(nodeOf(database))
                 .withFallback(nodeOf(network))
@@ -271,7 +296,7 @@ public final class Bootstrap {
                 .forEach(entry -> flat.put(
                         String.join(".", ConfigUtil.splitPath(entry.getKey())),
                         entry.getValue().unwrapped()));
-        if (shape.database.equals("postgres")) {
+        if (shape.database.equals(POSTGRES)) {
             // Otherwise, a node that creates its tables mistakes the sequence in another node's schema for its own.
             flat.put("connectionInitSql", "CREATE SEQUENCE IF NOT EXISTS hibernate_sequence");
         }

@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -44,7 +45,7 @@ class BootstrapTest {
                 "  { name = partyb, legalName = \"O=PartyB,L=New York,C=US\" }",
                 "  { name = partyc, legalName = \"O=PartyC,L=Paris,C=FR\" }",
                 "]",
-                "node { rpcUsers = [{ username = ${RPC_USER} }] }",
+                "node { rpcUsers = [{ username = ${RPC_USER}, password = ${RPC_PASSWORD} }] }",
                 "parameters { minimumPlatformVersion = 4, maxMessageSize = 200MiB, maxTransactionSize = 200MiB }");
         write("nodes/stock.conf", "node {}", "jvmArgs = []");
         write("nodes/paid.conf", "enterprise = true", "jvmArgs = []");
@@ -55,7 +56,8 @@ class BootstrapTest {
         write("databases/h2.conf", "node.dataSourceProperties.dataSource.url = \"jdbc:h2:mem\"");
         write(
                 "databases/postgres.conf",
-                "node.dataSourceProperties.dataSource.url = \"jdbc:postgresql://\"${DATABASE_ADDRESS}\"/\"${NODE_NAME}");
+                "node.dataSourceProperties.dataSource.url = \"jdbc:postgresql://\"${DATABASE_ADDRESS}\"/\"${NODE_NAME}",
+                "node.dataSourceProperties.dataSource.password = ${POSTGRES_PASSWORD}");
         write("notaries/simple.conf", "members = [{}]", "notary { validating = false }");
         write("notaries/late.conf", "members = [{}]", "platformVersionMin = 5", "notary { validating = false }");
         write("notaries/jpa.conf", "members = [{}]", "database = postgres", "notary { validating = false }");
@@ -134,7 +136,7 @@ class BootstrapTest {
         assertThat(settingsOf("partya").getBoolean("devMode")).isTrue();
         assertThat(settingsOf("partya").getString("keyStorePassword"))
                 .isEqualTo(Authority.development().keyStorePassword);
-        assertThat(folder.resolve("authority")).doesNotExist();
+        assertThat(Authority.isIn(folder.resolve("authority"))).isFalse();
     }
 
     @Test
@@ -227,6 +229,79 @@ class BootstrapTest {
         assertRefused("is listed twice", "LINKS", "partya-partyb=+1ms partyb-partya=+2ms");
     }
 
+    @Test
+    void everyPasswordIsGeneratedOnceAndGivenOnlyToThoseThatNeedIt() throws IOException {
+        make("DATABASE", "postgres");
+        String rpc = secret("bridge/rpc-password");
+        assertThat(rpc).hasSize(32);
+        assertThat(secret("jmeter/rpc-password")).isEqualTo(rpc);
+        assertThat(rpcPasswordOf("partya")).isEqualTo(rpc);
+        assertThat(databasePasswordOf("partya")).isEqualTo(secret("postgres/partya"));
+        assertThat(databasePasswordOf("partyb")).isEqualTo(secret("postgres/partyb"));
+        assertThat(secret("postgres-exporter/password")).isEqualTo(secret("postgres/exporter"));
+        assertThat(new String[] {
+                    rpc,
+                    secret("grafana/admin-password"),
+                    secret("postgres/lab"),
+                    secret("postgres/exporter"),
+                    secret("postgres/partya"),
+                    secret("postgres/partyb"),
+                    // A party that may join later: the database creates its roles only once.
+                    secret("postgres/partyc")
+                })
+                .doesNotHaveDuplicates();
+        make("DATABASE", "postgres", "PARTIES", "2");
+        assertThat(secret("bridge/rpc-password")).isEqualTo(rpc);
+    }
+
+    @Test
+    void noKeyAndNoPasswordIsInTheFolderThatEveryServiceSees() throws IOException {
+        make("DATABASE", "postgres");
+        List<String> passwords = new ArrayList<>();
+        for (String file : new String[] {"bridge/rpc-password", "grafana/admin-password", "postgres/partya"}) {
+            passwords.add(secret(file));
+        }
+        passwords.add(settingsOf("partya").getString("keyStorePassword"));
+        try (Stream<Path> files = Files.walk(directory)) {
+            for (Path file : files.filter(Files::isRegularFile)
+                    .filter(file -> !file.startsWith(directory.resolve("nodes")))
+                    .collect(Collectors.toList())) {
+                String content = new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1);
+                assertThat(content).as(file.toString()).doesNotContain(passwords);
+                assertThat(file.toString()).doesNotEndWith(".jks");
+            }
+        }
+    }
+
+    @Test
+    void aPasswordOfTheEnvironmentIsUsed() throws IOException {
+        make("DATABASE", "postgres", "RPC_PASSWORD", "mine", "POSTGRES_PASSWORD", "theirs");
+        assertThat(rpcPasswordOf("partya")).isEqualTo("mine").isEqualTo(secret("bridge/rpc-password"));
+        assertThat(databasePasswordOf("partya")).isEqualTo("theirs").isEqualTo(secret("postgres/partya"));
+        // The database keeps the passwords with which it was created.
+        make("DATABASE", "postgres");
+        assertThat(databasePasswordOf("partya")).isEqualTo("theirs");
+        assertThat(rpcPasswordOf("partya")).isNotEqualTo("mine");
+        assertRefused(
+                "POSTGRES_PASSWORD is not the password with which",
+                "DATABASE",
+                "postgres",
+                "POSTGRES_PASSWORD",
+                "another");
+    }
+
+    private String secret(String file) throws IOException {
+        return new String(Files.readAllBytes(folder.resolve("secrets").resolve(file)), StandardCharsets.UTF_8);
+    }
+
+    private String rpcPasswordOf(String node) {
+        return settingsOf(node).getConfigList("rpcUsers").get(0).getString("password");
+    }
+
+    private String databasePasswordOf(String node) {
+        return settingsOf(node).getString("dataSourceProperties.dataSource.password");
+    }
+
     private void assertRefused(String words, String... values) {
         assertThatThrownBy(() -> make(values))
                 .isInstanceOf(ConfigException.class)
@@ -246,7 +321,13 @@ class BootstrapTest {
         for (int index = 0; index < values.length; index += 2) {
             environment.put(values[index], values[index + 1]);
         }
-        new Bootstrap(new Shape(environment), configs, directory, folder.resolve("authority")).run();
+        Places places = new Places(
+                configs,
+                directory,
+                directory.resolve("nodes"),
+                folder.resolve("authority"),
+                folder.resolve("secrets"));
+        new Bootstrap(new Shape(environment), places).run();
     }
 
     private void write(String name, String... lines) throws IOException {

@@ -62,11 +62,15 @@ class ShippedConfigsTest {
         environment.put("LAB_PLATFORM_VERSION", "12");
         environment.put("CORDA_IMAGE", "example/corda-enterprise");
         environment.put("NODE_HEAP", "1g");
-        environment.put("POSTGRES_PASSWORD", "none");
         environment.put("POSTGRES_POOL_SIZE", "10");
         environment.put("RPC_USER", "lab");
-        environment.put("RPC_PASSWORD", "none");
         environment.put(variable, value);
-        new Bootstrap(new Shape(environment), CONFIGS, directory, directory.resolve("authority")).run();
+        Places places = new Places(
+                CONFIGS,
+                directory,
+                directory.resolve("nodes"),
+                directory.resolve("authority"),
+                directory.resolve("secrets"));
+        new Bootstrap(new Shape(environment), places).run();
     }
 }

@@ -1,5 +1,8 @@
 package org.cordalab.bridge.config;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -105,7 +108,7 @@ public record BridgeConfig(
                     stubPlan.isPresent() ? List.of() : nodes("BRIDGE_NODES"),
                     stubPlan,
                     stubPlan.isPresent() ? "" : required("BRIDGE_RPC_USER"),
-                    stubPlan.isPresent() ? "" : required("BRIDGE_RPC_PASSWORD"),
+                    stubPlan.isPresent() ? "" : secret("BRIDGE_RPC_PASSWORD"),
                     number("BRIDGE_RPC_CONNECTIONS", 1, 1, 16),
                     rpcLeftOpenMax(),
                     number("BRIDGE_PORT", 8080, 0, 65_535),
@@ -154,6 +157,24 @@ public record BridgeConfig(
                 mistakes.add(variable + " is not set");
             }
             return value;
+        }
+
+        /** Reads a variable, or the file that the variable of that name with {@code _FILE} names. */
+        private String secret(String variable) {
+            String file = value(variable + "_FILE");
+            if (file.isEmpty()) {
+                return required(variable);
+            }
+            try {
+                String content = Files.readString(Path.of(file)).strip();
+                if (!content.isEmpty()) {
+                    return content;
+                }
+                mistakes.add("%s_FILE: %s is empty".formatted(variable, file));
+            } catch (IOException | InvalidPathException e) {
+                mistakes.add("%s_FILE: %s cannot be read (%s)".formatted(variable, file, e.getClass().getSimpleName()));
+            }
+            return "";
         }
 
         private int number(String variable, int standard, int least, int most) {

@@ -3,12 +3,15 @@ package org.cordalab.bridge.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class BridgeConfigTest {
 
@@ -83,6 +86,21 @@ class BridgeConfigTest {
                         "BRIDGE_RPC must be shared or left-open, but is \"closed\"",
                         "BRIDGE_RPC_LEFT_OPEN_MAX must be a whole number from 1 to 10000, but is \"0\"",
                         "BRIDGE_OUTCOME_RETENTION_SECONDS must be a whole number from 1 to 604800, but is \"1h\"");
+    }
+
+    @Test
+    void readsThePasswordFromAFile(@TempDir Path folder) throws IOException {
+        Path file = Files.writeString(folder.resolve("rpc-password"), "from the file\n");
+        environment.put("BRIDGE_RPC_PASSWORD_FILE", file.toString());
+
+        assertThat(BridgeConfig.fromEnvironment(environment).rpcPassword()).isEqualTo("from the file");
+
+        Files.writeString(file, "\n");
+        assertThat(mistakes()).containsExactly("BRIDGE_RPC_PASSWORD_FILE: " + file + " is empty");
+
+        Files.delete(file);
+        assertThat(mistakes())
+                .containsExactly("BRIDGE_RPC_PASSWORD_FILE: " + file + " cannot be read (NoSuchFileException)");
     }
 
     @Test

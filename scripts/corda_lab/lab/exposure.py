@@ -1,0 +1,49 @@
+"""What the configured lab is exposed to that a person should know before it starts."""
+
+from corda_lab.errors import LabError
+from corda_lab.lab.checks import Check, ok, warning
+from corda_lab.lab.settings import Settings
+
+INTERNAL_NETWORK = "INTERNAL_NETWORK"
+LOG4SHELL_FIXED = (4, 9)
+"""The first version of Corda on Maven Central without Log4Shell (CVE-2021-44228). 4.6 to 4.8 have Log4j 2.13.3, older
+ones 2.9.1 or older; 4.9 has 2.17.1."""
+
+
+def is_internal(settings: Settings) -> bool:
+    """Return whether containers are to reach nothing outside. Raises LabError if the variable is no truth value."""
+    value = settings.values.get(INTERNAL_NETWORK) or "true"
+    if value not in {"true", "false"}:
+        raise LabError(f"{INTERNAL_NETWORK}: {value!r} is neither true nor false", "Use true, unless you need egress.")
+    return value == "true"
+
+
+def has_log4shell(version: str) -> bool:
+    """Return whether this version of Corda contains a Log4j that runs code from the messages that it logs."""
+    numbers = tuple(int(number) for number in version.split(".") if number.isdecimal())
+    return bool(numbers) and numbers < LOG4SHELL_FIXED
+
+
+def examine(settings: Settings) -> list[Check]:
+    """Check for nodes with known holes, and for a network that is open. Raises LabError for a wrong value."""
+    internal, version = is_internal(settings), settings["CORDA_VERSION"]
+    checks = [
+        ok("network", "containers reach nothing outside")
+        if internal
+        else warning(
+            "network",
+            f"containers reach other networks and the internet ({INTERNAL_NETWORK}=false)",
+            f"Set {INTERNAL_NETWORK}=true unless a CorDapp needs to reach something outside.",
+        )
+    ]
+    if not settings.foreign_image and has_log4shell(version):
+        closed = "the network is internal" if internal else "and the network is open"
+        checks.append(
+            warning(
+                f"Corda {version}",
+                f"its Log4j has Log4Shell (CVE-2021-44228): who can send it text can run code in a node; {closed}",
+                f"Use Corda {'.'.join(map(str, LOG4SHELL_FIXED))} or newer, or start only flows and CorDapps that you"
+                f" trust, with {INTERNAL_NETWORK}=true.",
+            )
+        )
+    return checks

@@ -1,0 +1,109 @@
+"""The bootstrapper's script, with its folders below a temporary one, and in place of Java what it would write."""
+
+import os
+import re
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from corda_lab.paths import ROOT
+
+SCRIPT = ROOT / "nodes" / "bin" / "bootstrap"
+PLACES = re.compile(r"(?<![\w$}/])/(opt/corda|etc/corda-lab|network|nodes|authority|secrets)(?![\w-])")
+JAVA = """\
+#!/bin/bash
+[[ $* == *org.cordalab.nodes.Bootstrap* ]] || exit 0
+echo "${{@: -5}}" >> {root}/calls
+for file in bridge/rpc-password jmeter/rpc-password grafana/admin-password postgres/lab postgres-exporter/password; do
+  mkdir --parents "{root}/secrets/${{file%/*}}"
+  echo generated > "{root}/secrets/$file"
+done
+cd {root}/network
+touch network-parameters bridge.env links.json parties targets.json
+"""
+NODE_FILES = ("run-corda", "node-java", "healthcheck", "log4j2-tuned.xml", "tuned.security", "jmx-exporter.jar")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    names = [f"opt/corda/bin/{name}" for name in (*NODE_FILES, "asprof", "libasyncProfiler.so")]
+    names += [
+        "opt/corda/cordapps/flows.jar",
+        "opt/corda/drivers/postgresql.jar",
+        "opt/corda/bootstrap-lib/bootstrap.jar",
+    ]
+    names += ["etc/corda-lab/jmx-exporter.yaml", "etc/corda-lab/network.conf", "etc/corda-lab/nodes/stock.conf"]
+    for name in (*names, "bin/java", "opt/corda/bin/platform-version"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("12\n", encoding="utf-8")
+    (tmp_path / "bin/java").write_text(JAVA.format(root=tmp_path), encoding="utf-8")
+    (tmp_path / "bin/java").chmod(0o755)
+    for name in ("network", "nodes", "authority", "secrets"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def bootstrap(root: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    shape = {"LAB_CORDA_VERSION": "4.10", "DATABASE": "postgres", "NOTARY": "simple", "DEV_MODE": "false"}
+    others = {"PARTIES": "3", "CORDAPP": "lab", "NODE_PRESET": "stock", "RPC_USER": "lab"}
+    return subprocess.run(
+        ["bash", "-c", PLACES.sub(rf"{root}/\1", SCRIPT.read_text(encoding="utf-8"))],
+        env={"PATH": f"{root / 'bin'}:{os.environ['PATH']}", **shape, **others, **changes},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def calls(root: Path) -> list[str]:
+    path = root / "calls"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def test_the_network_is_made_once(root: Path) -> None:
+    for _ in range(2):
+        done = bootstrap(root)
+        assert done.returncode == 0, done.stderr
+    places = ("etc/corda-lab", "network", "nodes", "authority", "secrets")
+    assert calls(root) == [" ".join(str(root / place) for place in places)]
+    assert done.stdout == "the network already exists\n"
+
+
+@pytest.mark.parametrize(
+    "missing", ["secrets/bridge/rpc-password", "secrets/postgres/lab", "network/network-parameters"]
+)
+def test_what_a_deleted_volume_had_is_handed_out_again(root: Path, missing: str) -> None:
+    bootstrap(root)
+    (root / missing).unlink()
+    bootstrap(root)
+    assert (root / missing).exists()
+    assert len(calls(root)) == 2
+
+
+@pytest.mark.parametrize("variable", ["RPC_PASSWORD", "GRAFANA_PASSWORD", "POSTGRES_PASSWORD"])
+def test_a_password_that_is_set_is_handed_out(root: Path, variable: str) -> None:
+    bootstrap(root)
+    bootstrap(root, **{variable: "mine"})
+    assert len(calls(root)) == 2
+
+
+def test_passwords_can_be_read_by_whoever_has_the_volume_and_nothing_about_them_is_in_the_network(root: Path) -> None:
+    bootstrap(root, RPC_PASSWORD="mine")
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (root / "secrets").rglob("*") if path.is_file()}
+    assert modes == {0o644}
+    assert (root / "authority/fingerprint").exists()
+    assert {path.name for path in (root / "network").iterdir()} == {
+        *("network-parameters", "bridge.env", "links.json", "parties", "targets.json"),
+        *("shape", "schemas", "bin", "cordapps"),
+    }
+
+
+def test_volumes_of_an_older_version_are_refused_with_the_remedy(root: Path) -> None:
+    (root / "network/nodes").mkdir()
+    done = bootstrap(root)
+    assert done.returncode == 2
+    assert "older version" in done.stderr
+    assert "down --volumes" in done.stderr
+    assert calls(root) == []

@@ -1,0 +1,58 @@
+"""What a person is told of a lab before it starts: holes of old versions, and an open network."""
+
+import subprocess
+from collections.abc import Sequence
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.lab import exposure, lifecycle
+from corda_lab.lab.checks import Level
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.paths import ENV_FILE
+
+
+def settings_with(**changes: str) -> Settings:
+    return load_settings(ENV_FILE, {}).with_values(changes)
+
+
+def warnings_of(settings: Settings) -> list[str]:
+    return [check.name for check in exposure.examine(settings) if check.level is Level.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("3.3", True), ("4.0", True), ("4.5", True), ("4.6", True), ("4.8", True), ("4.9", False), ("4.10", False)],
+)
+def test_versions_with_log4shell_are_called_out(version: str, expected: bool) -> None:
+    settings = settings_with(CORDA_VERSION=version)
+    assert warnings_of(settings) == ([f"Corda {version}"] if expected else [])
+    assert warnings_of(settings.with_values({"CORDA_IMAGE": "own:1"})) == []
+
+
+def test_an_open_network_is_called_out() -> None:
+    assert warnings_of(settings_with(INTERNAL_NETWORK="false")) == ["network"]
+    with pytest.raises(LabError, match="INTERNAL_NETWORK: 'no' is neither true nor false"):
+        exposure.examine(settings_with(INTERNAL_NETWORK="no"))
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "removed"),
+    [("", "true", 0), ("true", "true", 0), ("false", "false", 0), ("false", "true", 1), ("true", "false", 1)],
+)
+def test_a_network_of_the_other_kind_is_removed_before_the_start(
+    monkeypatch: pytest.MonkeyPatch, found: str, wanted: str, removed: int
+) -> None:
+    calls: list[tuple[str, ...]] = []
+
+    def answer(_arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess([], 0, f"{found}\n", "")
+
+    def record(_self: Compose, *arguments: str, seconds_max: float) -> None:
+        calls.append(arguments)
+
+    monkeypatch.setattr(lifecycle, "run_docker", answer)
+    monkeypatch.setattr(Compose, "run", record)
+    lifecycle.replace_network(settings_with(INTERNAL_NETWORK=wanted))
+    assert calls == [("down", "--remove-orphans")] * removed

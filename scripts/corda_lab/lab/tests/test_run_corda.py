@@ -1,0 +1,134 @@
+"""The start script of a node, with all of its folders below a temporary one, and in place of Java what it was told."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from corda_lab.paths import ROOT
+
+SCRIPT = ROOT / "nodes" / "bin" / "run-corda"
+STUB = '#!/bin/bash\nprintf "%s\\n" "$LAB_BASE_DIRECTORY" "$@" >> "{calls}"\n'
+PLACES = re.compile(r"(?<![\w$}/])/(opt/corda|node|network|tmp|proc/self/mountinfo)(?![\w-])")
+FIRST, SECOND = "a" * 64, "b" * 64
+"""Ids of containers."""
+
+
+@dataclass(frozen=True)
+class Container:
+    """The folders of a node's container, below ``root``."""
+
+    root: Path
+
+    @property
+    def base(self) -> Path:
+        return self.root / "opt/corda/persistence/base"
+
+    @property
+    def calls(self) -> list[str]:
+        return (self.root / "calls").read_text(encoding="utf-8").splitlines()
+
+    def start(self, container: str = FIRST) -> None:
+        (self.root / "proc/self/mountinfo").write_text(
+            f"1 2 254:1 /var/lib/docker/containers/{container}/hostname /etc/hostname rw - ext4 /dev/vda1 rw\n"
+        )
+        script = PLACES.sub(rf"{self.root}/\1", SCRIPT.read_text(encoding="utf-8"))
+        done = subprocess.run(
+            ["bash", "-c", script],
+            env={**os.environ, "HOSTNAME": "partya", "LAB_DATABASE": "h2", "JVM_ARGS": "-Xmx1g"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Container:
+    files = {
+        "node/node.conf": "myLegalName=PartyA\n",
+        "node/jvm.args": "-Xint\n",
+        "node/certificates/nodekeystore.jks": "keys",
+        "node/node-infos/nodeInfo-partya": "info",
+        "network/network-parameters": "parameters",
+        "network/schemas": "hash migration/table.xml\n",
+        "network/cordapps/flows.jar": "jar",
+        "network/bin/drivers/postgresql.jar": "jar",
+        "network/bin/platform-version": "12\n",
+        "network/bin/node-java": STUB.format(calls=tmp_path / "calls"),
+        "opt/corda/template/persistence.mv.db": "empty",
+        "opt/corda/template/schemas": "hash migration/table.xml\n",
+    }
+    for name, content in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    for name in ("opt/corda/lib", "opt/corda/artemis", "opt/corda/persistence", "proc/self", "tmp"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "network/bin/node-java").chmod(0o755)
+    return Container(tmp_path)
+
+
+def test_a_node_starts_in_its_volume_and_with_its_own_keys(node: Container) -> None:
+    node.start()
+    assert (node.base / "certificates/nodekeystore.jks").read_text(encoding="utf-8") == "keys"
+    assert (node.base / "node.conf").is_file()
+    assert (node.base / "logs").is_dir()
+    assert (node.base / "artemis").readlink() == node.root / "opt/corda/artemis"
+    assert (node.base.parent / "persistence.mv.db").read_text(encoding="utf-8") == "empty"
+    assert (node.calls[0], node.calls[-4:]) == (
+        str(node.base),
+        ["-Xmx1g", "--", "--config-file", str(node.base / "node.conf")],
+    )
+    assert "run-migration-scripts" not in node.calls
+    assert stat.S_IMODE((node.base / "certificates/nodekeystore.jks").stat().st_mode) & 0o077 == 0
+
+
+def test_only_volumes_and_what_is_temporary_are_written(node: Container) -> None:
+    def outside() -> set[Path]:
+        kept = ("opt/corda/persistence", "opt/corda/artemis", "tmp", "proc", "calls")
+        return {path for path in node.root.rglob("*") if not str(path.relative_to(node.root)).startswith(kept)}
+
+    before = outside()
+    node.start()
+    assert outside() == before
+
+
+def test_logs_live_as_long_as_the_container_and_the_database_as_long_as_the_volume(node: Container) -> None:
+    node.start()
+    (node.base / "logs/node-partya.log").touch()
+    (node.base / "brokers").mkdir()
+    (node.base.parent / "persistence.mv.db").write_text("ledger", encoding="utf-8")
+    node.start()
+    assert (node.base / "logs/node-partya.log").exists()
+    assert (node.base / "brokers").exists()
+    node.start(SECOND)
+    assert list((node.base / "logs").iterdir()) == []
+    assert not (node.base / "brokers").exists()
+    assert (node.base.parent / "persistence.mv.db").read_text(encoding="utf-8") == "ledger"
+
+
+def test_corda_3_gets_a_folder_and_no_link(node: Container) -> None:
+    (node.root / "network/bin/platform-version").write_text("3\n", encoding="utf-8")
+    node.start()
+    assert not (node.base / "artemis").is_symlink()
+    assert (node.base / "artemis").is_dir()
+
+
+def test_a_member_of_a_cluster_makes_its_tables_itself(node: Container) -> None:
+    (node.root / "node/node.conf").write_text("notary {\n    raft {\n    }\n}\n", encoding="utf-8")
+    node.start()
+    assert not (node.base.parent / "persistence.mv.db").exists()
+    assert "run-migration-scripts" in node.calls
+    assert "--core-schemas" in node.calls
+
+
+def test_a_node_without_settings_says_so(node: Container) -> None:
+    shutil.rmtree(node.root / "node")
+    with pytest.raises(AssertionError, match="is in configs/network"):
+        node.start()

@@ -1,0 +1,196 @@
+"""Every line of SECURITY.md, in the containers of a running lab."""
+
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from corda_lab.lab.compose import run_docker
+from corda_lab.paths import ROOT
+from labkit import Lab
+
+pytestmark = pytest.mark.lab("standard")
+
+Containers = dict[str, dict[str, Any]]
+"""Service → what ``docker inspect`` says of its container."""
+
+PUBLISHED = {"bridge", "locust", "prometheus", "grafana"}
+"""The services with a port on this machine."""
+TEXTS = {".html", ".json", ".md", ".csv", ".yaml"}
+LINE = re.compile(r"^\|.*\| `(\w+)` \|$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def containers(lab: Lab) -> Containers:
+    names = {service.name: service.container for service in lab.compose.services()}
+    assert {"bootstrap", "notary", "partya", "bridge", "locust", "prometheus"} <= set(names)
+    inspected = {item["Name"].lstrip("/"): item for item in json.loads(inspect("container", *names.values()))}
+    return {service: inspected[container] for service, container in names.items()}
+
+
+def inspect(kind: str, *names: str) -> str:
+    done = run_docker([kind, "inspect", *names])
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def running(containers: Containers) -> list[str]:
+    return [service for service in containers if service != "bootstrap"]
+
+
+def file_in(lab: Lab, service: str, path: str) -> str:
+    """Return the content of a file as the service itself reads it."""
+    return lab.compose.run("exec", "-T", service, "cat", path).stdout
+
+
+@pytest.fixture(scope="module")
+def passwords(lab: Lab, containers: Containers) -> dict[str, str]:
+    """All generated passwords of the lab by what they protect. They differ, and none is short."""
+    node = file_in(lab, "partya", "/node/node.conf")
+    key_stores = re.search(r'keyStorePassword\s*=\s*"?([^"\s]+)', node)
+    assert key_stores is not None
+    found = {"RPC": file_in(lab, "bridge", "/secrets/rpc-password"), "key stores": key_stores[1]}
+    if "grafana" in containers:
+        found["Grafana"] = file_in(lab, "grafana", "/secrets/admin-password")
+    assert all(len(password) >= 32 for password in found.values())
+    assert len(set(found.values())) == len(found)
+    return found
+
+
+def test_every_line_of_the_document_has_its_test() -> None:
+    lines = LINE.findall((ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    tests = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
+    assert set(lines) == tests - {"every_line_of_the_document_has_its_test"}
+
+
+def test_ports_are_on_loopback(containers: Containers) -> None:
+    for service, container in containers.items():
+        bindings = [one for several in (container["HostConfig"]["PortBindings"] or {}).values() for one in several]
+        assert all(binding["HostIp"] == "127.0.0.1" for binding in bindings), service
+        assert bool(bindings) == (service in PUBLISHED), service
+
+
+def test_no_container_has_a_privilege(containers: Containers) -> None:
+    for service, container in containers.items():
+        host = container["HostConfig"]
+        assert container["Config"]["User"].partition(":")[0] not in {"", "0", "root"}, service
+        assert [name for name in ("Privileged", "CapAdd", "Devices") if host[name]] == [], service
+        assert host["CapDrop"] == ["ALL"], service
+        assert "no-new-privileges:true" in host["SecurityOpt"], service
+        assert not {host["PidMode"], host["UTSMode"], host["NetworkMode"], host["IpcMode"]} & {"host"}, service
+        assert not any("docker.sock" in mount["Source"] for mount in container["Mounts"]), service
+
+
+def test_roots_are_read_only(lab: Lab, containers: Containers) -> None:
+    assert [name for name, container in containers.items() if not container["HostConfig"]["ReadonlyRootfs"]] == []
+    for service in running(containers):
+        mounts = [line.split() for line in file_in(lab, service, "/proc/mounts").splitlines()]
+        (root,) = [options.split(",") for _, place, _, options, *_ in mounts if place == "/"]
+        assert "ro" in root, service
+
+
+def test_every_container_has_limits(containers: Containers) -> None:
+    for service, container in containers.items():
+        host = container["HostConfig"]
+        assert host["Memory"] > 0, service
+        assert host["PidsLimit"] > 0, service
+        assert {"max-size", "max-file"} <= set(host["LogConfig"]["Config"]), service
+
+
+def test_the_network_is_internal(lab: Lab, containers: Containers) -> None:
+    (network,) = json.loads(inspect("network", lab.network))
+    assert network["Internal"] is True
+    published = lab.network.replace("_default", "_published")
+    (second,) = json.loads(inspect("network", published))
+    assert second["Options"]["com.docker.network.bridge.enable_ip_masquerade"] == "false"
+    for service, container in containers.items():
+        expected = {lab.network, published} if service in PUBLISHED else {lab.network}
+        assert set(container["NetworkSettings"]["Networks"]) == expected, service
+    # Without a route for destination 0.0.0.0, nothing but the internal network can be reached.
+    routes = [line.split()[1] for line in file_in(lab, "partya", "/proc/net/route").splitlines()[1:]]
+    assert routes
+    assert "00000000" not in routes
+
+
+def mounts_of(container: dict[str, Any], suffix: str) -> set[tuple[str, bool]]:
+    """Return the volumes with this end of their name that a container mounts, each with whether it may write."""
+    found = (mount for mount in container["Mounts"] if mount["Type"] == "volume")
+    names = ((mount["Name"].partition("_")[2], bool(mount["RW"])) for mount in found)
+    return {(name, writes) for name, writes in names if name.endswith(suffix)}
+
+
+def test_a_node_sees_only_its_own_keys(lab: Lab, containers: Containers) -> None:
+    for service in running(containers):
+        is_node = service.startswith(("notary", "party"))
+        expected = {(f"{service}-keys", False)} if is_node else set()
+        assert mounts_of(containers[service], "-keys") == expected, service
+    shared = lab.inside("partya", "find /network -name '*.jks' -o -name node.conf -o -name '*password*'")
+    assert shared == ""
+    assert "nodekeystore.jks" in lab.inside("partya", "ls /node/certificates")
+
+
+def test_a_service_sees_only_its_own_passwords(containers: Containers) -> None:
+    for service in running(containers):
+        expected = {(f"{service}-secrets", False)} if service in {"bridge", "grafana"} else set()
+        assert mounts_of(containers[service], "-secrets") == expected, service
+        assert mounts_of(containers[service], "authority") == set(), service
+
+
+def test_no_password_is_in_an_environment(lab: Lab, containers: Containers, passwords: dict[str, str]) -> None:
+    inspected = json.dumps(containers)
+    assert [name for name, password in passwords.items() if password in inspected] == []
+    for service in running(containers):
+        seen = lab.compose.run("exec", "-T", service, "cat", "/proc/1/environ", "/proc/1/cmdline", check=False).stdout
+        assert seen, service
+        # Grafana's own start script puts the content of the file into the environment of Grafana.
+        leaked = {name for name, password in passwords.items() if password in seen}
+        assert leaked <= ({"Grafana"} if service == "grafana" else set()), service
+
+
+def test_no_password_is_in_logs_or_results(lab: Lab, passwords: dict[str, str]) -> None:
+    if not lab.results():
+        lab.measure("iou", "--users", "1", "--duration", "2s", "--warm-up", "1s", "--name", "e2e-security")
+    texts = {"logs": lab.compose.run("logs", "--no-color", "--tail", "10000").stdout}
+    for path in sorted(lab.results()[-1].rglob("*")):
+        if path.suffix in TEXTS:
+            texts[path.name] = path.read_text(encoding="utf-8", errors="replace")
+    assert {"logs", "run.json", "report.html"} <= set(texts)
+    assert [(where, name) for where, text in texts.items() for name, word in passwords.items() if word in text] == []
+
+
+def test_the_rpc_user_is_not_almighty(lab: Lab) -> None:
+    settings = file_in(lab, "partya", "/node/node.conf")
+    permissions = re.search(r"permissions\s*=\s*\[(.*?)\]", settings, re.DOTALL)
+    assert permissions is not None
+    granted = re.findall(r'[^\s",]+', permissions[1])
+    assert "InvokeRpc.nodeInfo" in granted
+    assert all(one.startswith("InvokeRpc.") for one in granted)
+    assert not {"shutdown", "terminate", "killFlow", "setFlowsDrainingModeEnabled"} & {
+        one.removeprefix("InvokeRpc.") for one in granted
+    }
+
+
+def test_foreign_hosts_and_origins_are_refused(lab: Lab) -> None:
+    locust = lab.settings.url("LOCUST_PORT")
+    for address in (f"{lab.bridge_url}/v1/nodes", f"{locust}/"):
+        for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "http://evil.example"}, 403)):
+            answer = httpx.get(address, headers=headers, timeout=30, trust_env=False)
+            assert answer.status_code == status, (address, headers)
+
+
+def test_grafana_reports_nothing(containers: Containers) -> None:
+    # Where its image is not available, the file that would start it says the same.
+    text = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    environment = containers["grafana"]["Config"]["Env"] if "grafana" in containers else text.replace(": ", "=")
+    for expected in (
+        "GF_ANALYTICS_REPORTING_ENABLED",
+        "GF_ANALYTICS_CHECK_FOR_UPDATES",
+    ):
+        assert any(re.search(rf'{expected}="?false', line) for line in as_lines(environment))
+    assert any(re.search(r"GF_AUTH_ANONYMOUS_ORG_ROLE=Viewer", line) for line in as_lines(environment))
+
+
+def as_lines(environment: list[str] | str) -> list[str]:
+    return environment.splitlines() if isinstance(environment, str) else environment
