@@ -1,7 +1,7 @@
 """Installs packages on Debian and Ubuntu with apt, and unpacks single programs from Debian sid.
 
-The system is changed only if the user agrees (see ``may_change_system``). The addresses of archives come from the
-host's apt sources, so a company's mirror is used if there is one.
+Callers ask for consent first (see ``consent``). The addresses of archives come from the host's apt sources, so a
+company's mirror is used if there is one.
 """
 
 import os
@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,22 +70,6 @@ def host_platform() -> Platform:
 def can_install() -> bool:
     """Return whether packages can be installed: apt exists, and the user is root."""
     return host_platform().has_apt and os.geteuid() == 0 and shutil.which("apt-get") is not None
-
-
-def may_change_system(question: str, *, install: bool | None) -> bool:
-    """Return whether the user agrees to a change of the operating system.
-
-    ``install`` is the answer if the caller knows it. If it is None, the user is asked at the terminal; without a
-    terminal (CI, a pipe), the answer is yes.
-    """
-    if install is not None:
-        return install
-    if not sys.stdin.isatty():
-        return True
-    ui.console.print(f"    {question} [Y/n] ", end="", markup=False)
-    answer = sys.stdin.readline()
-    # End of input, without even a line break, means no.
-    return answer != "" and answer.strip().lower() in {"", "y", "yes"}
 
 
 def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | None = None) -> str:

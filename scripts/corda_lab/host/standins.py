@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.host import debian, processes
+from corda_lab.host import consent, debian, processes
 from corda_lab.host.processes import COMMAND_SECONDS_MAX, run_bounded
 from corda_lab.paths import CACHE, ROOT
 from corda_lab.text import ui
@@ -202,6 +202,10 @@ def _ensure_debootstrap() -> None:
             "Building stand-in images needs debootstrap, which is not installed",
             "Install debootstrap and debian-archive-keyring, or point the *_IMAGE variables in .env to a mirror.",
         )
+    consent.require(
+        "install debootstrap and debian-archive-keyring with apt-get",
+        by_hand="`apt-get install debootstrap debian-archive-keyring`.",
+    )
     debian.apt_install(["debootstrap", "debian-archive-keyring"])
 
 

@@ -1,6 +1,5 @@
-"""Reading a host's own package sources, and asking before anything of the system is changed."""
+"""Reading a host's own package sources, and fetching from them only what is signed."""
 
-import io
 from pathlib import Path
 
 import pytest
@@ -91,30 +90,6 @@ def test_private_configuration_keeps_apt_inside_its_folder() -> None:
     for setting in ("Dir::Etc::SourceList", "Dir::State::Lists", "Dir::Cache"):
         assert f'{setting} "/somewhere/' in config
     assert 'Dir::Etc::SourceParts "/dev/null"' in config
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(
-    ("answer", "agreed"), [("\n", True), ("Y\n", True), ("yes\n", True), ("n\n", False), ("", False)]
-)
-def test_person_at_the_terminal_is_asked(monkeypatch: pytest.MonkeyPatch, answer: str, *, agreed: bool) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal(answer))
-    assert debian.may_change_system("Install?", install=None) is agreed
-
-
-def test_nobody_is_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
-    assert debian.may_change_system("Install?", install=None)
-
-
-@pytest.mark.parametrize("install", [True, False])
-def test_given_answer_needs_no_question(monkeypatch: pytest.MonkeyPatch, *, install: bool) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal(""))
-    assert debian.may_change_system("Install?", install=install) is install
 
 
 def test_tail_is_one_line_of_the_last_words() -> None:

@@ -111,7 +111,7 @@ def test_no_permission_is_a_clear_error_and_installs_nothing(tmp_path: Path, mon
     docker_client(tmp_path, monkeypatch, "echo 'permission denied while trying to connect' >&2; exit 1")
     monkeypatch.setattr(debian, "can_install", lambda: True)
     with pytest.raises(LabError, match="no permission to use the Docker engine") as caught:
-        engine.ensure_engine(install=True)
+        engine.ensure_engine()
     assert "docker group" in caught.value.remedy
 
 
@@ -128,7 +128,7 @@ def test_engine_chosen_by_the_user_is_never_replaced(tmp_path: Path, monkeypatch
     monkeypatch.setenv("DOCKER_HOST", "tcp://remote.example:2376")
     monkeypatch.setattr(debian, "can_install", lambda: True)
     with pytest.raises(LabError, match=r"DOCKER_HOST=tcp://remote\.example:2376"):
-        engine.ensure_engine(install=True)
+        engine.ensure_engine()
 
 
 def test_missing_compose_is_a_clear_error_where_it_may_not_be_fetched(
