@@ -15,8 +15,8 @@ VARIABLE = "LAB_INSTALL"
 YES, NO = "yes", "no"
 
 SCOPE = (
-    "One answer covers this command: if they are missing, the lab also installs Docker, its plugins Compose and buildx, "
-    "and debootstrap, and it starts Docker."
+    "One answer covers this command: if they are missing, the lab also installs Docker, its plugins Compose and "
+    "buildx, and debootstrap, and it starts Docker."
 )
 HOW_TO_AGREE = f"To agree, pass --install or set {VARIABLE}={YES}."
 

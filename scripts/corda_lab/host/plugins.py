@@ -46,8 +46,7 @@ def ensure_compose(*, install: bool = True) -> str:
     if not install or not debian.can_install():
         raise problem
     consent.require(
-        f"install the Docker {'plugins' if len(missing) > 1 else 'plugin'} {' and '.join(missing)} from packages of the "
-        "distribution",
+        f"install Docker's {' and '.join(missing)} from packages of the distribution",
         by_hand="install docker-compose-plugin and docker-buildx-plugin from Docker's own packages.",
     )
     if debian.host_platform().is_debian:
