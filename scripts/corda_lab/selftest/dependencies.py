@@ -1,5 +1,7 @@
 """Writes ``docs/dependencies.md``: what the lab consists of and what its images contain, with versions and licences.
 
+Also writes the hashes with which Maven compares what it fetches, ``.mvn/checksums/``.
+
     PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.dependencies
 
 Needs Maven with JDK 21 or newer, and reaches pip's index and Maven Central. A test compares the document with the pins
@@ -18,11 +20,16 @@ from pathlib import Path
 
 from corda_lab import __version__, atomic
 from corda_lab.errors import LabError
+from corda_lab.host.fetched import file_hash
 from corda_lab.host.processes import last_words
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ROOT
 
 DOCUMENT = ROOT / "docs" / "dependencies.md"
+CHECKSUMS = ROOT / ".mvn" / "checksums" / "checksums.sha256"
+"""The hashes of what Maven fetches for the default version of Corda, in the form of sha256sum: hash and path in a
+repository. ``.mvn/maven.config`` names the folder."""
+
 SECONDS_MAX = 1800.0
 
 REQUIREMENTS = {
@@ -140,16 +147,20 @@ def canonical(name: str) -> str:
 def direct_artifacts() -> dict[str, str]:
     """Return what the poms of the lab name themselves: ``group:artifact`` → version.
 
-    Libraries, plugins, and the programs that are copied into images. Versions that a bill of materials sets are left
-    out.
+    Libraries, plugins, and the programs that are copied into images. Left out are bills of materials, the versions that
+    they set, and what is in a profile.
     """
     properties: dict[str, str] = {}
     roots = [ElementTree.parse(ROOT / name).getroot() for name in POMS]
     for root in roots:
         properties |= {one.tag.removeprefix(_POM): one.text or "" for one in root.iterfind(f"{_POM}properties/*")}
     found = {}
-    for element in (element for root in roots for element in root.iter()):
-        if element.tag.removeprefix(_POM) not in {"dependency", "plugin", "artifactItem", "palantirJavaFormat"}:
+    parts = [part for root in roots for part in root if part.tag != f"{_POM}profiles"]
+    for element in (element for part in parts for element in part.iter()):
+        kind = element.tag.removeprefix(_POM)
+        if kind not in {"dependency", "plugin", "artifactItem", "palantirJavaFormat"}:
+            continue
+        if element.findtext(f"{_POM}type") == "pom":
             continue
         group = element.findtext(f"{_POM}groupId") or _default_group(element)
         artifact = element.findtext(f"{_POM}artifactId") or "palantir-java-format"
@@ -199,8 +210,8 @@ def java_dependencies(repository: Path) -> list[Dependency]:
     output = Path("target") / "dependencies.txt"
     maven = ["mvn", "--batch-mode", "--quiet", f"-Dmaven.repo.local={repository}", "-Dmaven.test.skip=true"]
     maven += ["-DincludeScope=runtime", f"-DoutputFile={output}", f"--projects={','.join(MODULES)}", "--also-make"]
-    # In the first of these phases the node's own parts are copied, so that their poms are there too.
-    run([*maven, "compile", "dependency:list"])
+    # The first of these phases fetches all that builds the images: plugins, the formatter, the node's own parts.
+    run([*maven, "verify", "dependency:list"])
     parts: dict[tuple[str, str, str], list[str]] = {}
     for module, part in MODULES.items():
         for key in parse_listed((ROOT / module / output).read_text(encoding="utf-8")):
@@ -218,6 +229,17 @@ def java_dependencies(repository: Path) -> list[Dependency]:
         )
         for group, artifact, version in sorted(parts)
     ]
+
+
+def checksums(repository: Path) -> str:
+    """Return the hashes of all artifacts in a local repository, sorted by path: lines ``hash  path``."""
+    artifacts = {path.relative_to(repository).as_posix(): path for path in repository.rglob("*") if is_artifact(path)}
+    return "".join(f"{file_hash(artifacts[name])}  {name}\n" for name in sorted(artifacts))
+
+
+def is_artifact(path: Path) -> bool:
+    """Return whether a file of a local repository came from Maven Central, and is not about a download or a module."""
+    return path.is_file() and path.suffix in {".jar", ".pom"} and "cordalab" not in path.parts
 
 
 def images() -> list[Dependency]:
@@ -269,6 +291,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="corda-lab-maven-") as folder:
         repository = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder)
         text = document(python_dependencies(), java_dependencies(repository), images())
+        atomic.write_text(CHECKSUMS, checksums(repository))
     atomic.write_text(DOCUMENT, text)
 
 

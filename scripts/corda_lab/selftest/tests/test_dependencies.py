@@ -37,6 +37,15 @@ def test_java_artifacts_that_the_poms_name_are_listed() -> None:
     assert direct <= section("Java").keys(), REMEDY
 
 
+def test_java_libraries_have_their_hashes() -> None:
+    names = {line.partition("  ")[2] for line in dependencies.CHECKSUMS.read_text(encoding="utf-8").splitlines()}
+    folders = {name.rpartition("/")[0] for name in names if name.endswith(".jar")}
+    libraries = {(*name.split(":"), version) for name, version in section("Java")}
+    assert {f"{group.replace('.', '/')}/{artifact}/{version}" for group, artifact, version in libraries} <= folders, (
+        REMEDY
+    )
+
+
 def test_images_are_those_of_the_settings() -> None:
     assert section("Images").keys() == {(one.name, one.version) for one in dependencies.images()}, REMEDY
 
