@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -261,10 +262,11 @@ Acquire::Languages "none";
 def _make_folders(directory: Path) -> None:
     """Make the folders of a private apt. Its user may write where it downloads, so that nothing is fetched as root."""
     directory.chmod(0o711)
-    try:
-        owner = pwd.getpwnam(APT_USER).pw_uid
-    except KeyError:
-        owner = -1  # no such user: apt downloads as root
+    owner = -1  # nobody else
+    if os.geteuid() == 0:
+        # Without such a user, apt downloads as root.
+        with suppress(KeyError):
+            owner = pwd.getpwnam(APT_USER).pw_uid
     for name in ("lists", "lists/partial", "cache", "cache/archives", "cache/archives/partial", "download", "unpacked"):
         folder = directory / name
         folder.mkdir(exist_ok=True)
