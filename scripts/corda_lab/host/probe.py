@@ -97,7 +97,7 @@ def _remedy(state: EngineState) -> str:
         return "Start Docker Desktop and enable its WSL integration for this distribution."
     if debian.can_install():
         return (
-            "Run `scripts/lab up`, which installs and starts what is missing if you agree, or start dockerd yourself."
+            "Run `scripts/lab up`, which installs and starts what is missing if you agree, or start dockerd."
         )
     if debian.host_platform().has_apt:
         if state is EngineState.NO_CLIENT:
