@@ -1,15 +1,18 @@
 """``scripts/lab`` from nothing: in a folder of its own, with the real interpreter and a real virtual environment."""
 
 import ast
+import hashlib
 import os
 import pty
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from corda_lab.host import fetched
 from corda_lab.paths import ROOT
 
 LAUNCHER = ROOT / "scripts" / "lab"
@@ -213,8 +216,41 @@ def test_the_variable_agrees_or_refuses(checkout: Path, bare_python: Path, monke
     assert bare_python.exists()
 
 
-def test_a_package_without_a_hash_is_not_installed(checkout: Path) -> None:
-    (checkout / "scripts" / "requirements.txt").write_text("idna==3.20\n", encoding="utf-8")
+@pytest.fixture
+def wheel(checkout: Path) -> Path:
+    """A wheel of one module, ``tiny``."""
+    path = checkout / "tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("tiny.py", "")
+        archive.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        archive.writestr("tiny-1.0.dist-info/WHEEL", tags)
+        archive.writestr("tiny-1.0.dist-info/RECORD", "")
+    return path
+
+
+def require(checkout: Path, line: str) -> None:
+    (checkout / "scripts" / "requirements.txt").write_text(f"{line}\n", encoding="utf-8")
+
+
+def test_a_package_with_its_hash_is_installed_and_recorded(checkout: Path, wheel: Path) -> None:
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    require(checkout, f"{wheel} --hash=sha256:{digest}")
+    done = start(checkout)
+    assert done.returncode == 0, done.stderr
+    assert fetched.python_packages(checkout / ".venv" / "fetched.json") == {wheel.name: digest}
+
+
+def test_a_package_without_a_hash_is_not_installed(checkout: Path, wheel: Path) -> None:
+    require(checkout, str(wheel))
     done = start(checkout)
     assert done.returncode == 2
     assert "Hashes are required" in done.stderr
+
+
+def test_a_package_with_another_hash_is_not_installed(checkout: Path, wheel: Path) -> None:
+    require(checkout, f"{wheel} --hash=sha256:{'0' * 64}")
+    done = start(checkout)
+    assert done.returncode == 2
+    assert "DO NOT MATCH THE HASHES" in done.stderr
+    assert not (checkout / ".venv" / "complete").exists()
