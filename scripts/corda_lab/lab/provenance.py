@@ -9,8 +9,8 @@ from corda_lab.lab import images
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 
-LISTS = ("loadgen/locust/requirements.txt", "scripts/requirements.txt")
-"""Files of the checkout with the hashes of everything that pip may install."""
+LISTS = (".mvn/checksums/checksums.sha256", "loadgen/locust/requirements.txt", "scripts/requirements.txt")
+"""Files of the checkout with the hashes of what Maven and pip may fetch."""
 
 
 def fetched_files(settings: Settings) -> dict[str, dict[str, str]]:

@@ -8,7 +8,6 @@ Needs Maven with JDK 21 or newer, and reaches pip's index and Maven Central. A t
 in the checkout, so a release cannot forget it.
 """
 
-import json
 import re
 import subprocess
 import sys
@@ -16,7 +15,10 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from email.message import Message
+from importlib.metadata import distributions
 from pathlib import Path
+from typing import cast
 
 from corda_lab import __version__, atomic
 from corda_lab.errors import LabError
@@ -63,7 +65,12 @@ IMAGE_LICENCES = {
 }
 """Licences of the main program of each official image; its base system has licences of its own."""
 
-KNOWN: Mapping[str, str] = {}
+KNOWN: Mapping[str, str] = {
+    "io.netty:netty-tcnative-classes": "Apache-2.0",  # header of its parent's pom
+    "oro:oro": "Apache-1.1",  # META-INF/LICENSE of its jar
+    "xalan:serializer": "Apache-2.0",  # a part of Xalan
+    "xalan:xalan": "Apache-2.0",  # META-INF/LICENSE.txt of its jar
+}
 """Licences of packages whose metadata name none: name → licence, with its source in a comment."""
 
 SPDX = (
@@ -76,6 +83,11 @@ SPDX = (
     (r"^cc0|creative commons zero|public domain.*cc0", "CC0-1.0"),
     (r"mozilla.*2|^mpl.?2", "MPL-2.0"),
     (r"python software foundation|^psf", "PSF-2.0"),
+    (r"^bsd( license)?$", "BSD"),
+    (r"isc license", "ISC"),
+    (r"lesser general public license.*3", "LGPL-3.0"),
+    (r"^(gnu )?lesser general public license$", "LGPL"),
+    (r"library general public license v2\.1 or later", "LGPL-2.1-or-later"),
 )
 """Ways in which metadata name a licence, and its SPDX identifier. Other names stay as they are."""
 
@@ -106,14 +118,13 @@ def simplified(licence: str) -> str:
     return next((spdx for pattern, spdx in SPDX if re.search(pattern, first, re.IGNORECASE)), first)
 
 
-def python_licence(metadata: Mapping[str, object]) -> str:
+def python_licence(metadata: Message) -> str:
     """Return the licence in the metadata of a Python package; empty if there is none."""
-    if expression := metadata.get("license_expression"):
+    if expression := metadata.get("License-Expression"):
         return str(expression)
-    classifiers = metadata.get("classifier")
-    listed = [str(one) for one in classifiers] if isinstance(classifiers, list) else []
+    listed = [str(one) for one in metadata.get_all("Classifier") or []]
     names = [one.rpartition(" :: ")[2] for one in listed if one.startswith("License :: ") and one.count(" :: ") > 1]
-    return " or ".join(simplified(name) for name in names) or simplified(str(metadata.get("license") or ""))
+    return " or ".join(simplified(name) for name in names) or simplified(str(metadata.get("License") or ""))
 
 
 def run(command: list[str], *, folder: Path = ROOT) -> str:
@@ -125,23 +136,29 @@ def run(command: list[str], *, folder: Path = ROOT) -> str:
 
 
 def python_dependencies() -> list[Dependency]:
-    """Ask pip about every package of the lists, without installing one."""
+    """Return the packages of the lists. Those of the browser tests, which only their image has, are fetched."""
     parts: dict[tuple[str, str], list[str]] = {}
-    licences: dict[tuple[str, str], str] = {}
-    pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps", "--quiet"]
     for name, part in REQUIREMENTS.items():
-        report = json.loads(run([*pip, "--only-binary=:all:", "--report=-", f"--requirement={name}"]))
-        by_name = {canonical(item["metadata"]["name"]): item["metadata"] for item in report["install"]}
         for package, version in pins(ROOT / name).items():
-            metadata = by_name.get(canonical(package), {})
             parts.setdefault((package, version), []).append(part)
-            licences[package, version] = KNOWN.get(package) or python_licence(metadata)
-    return [Dependency(*key, licences[key], tuple(dict.fromkeys(parts[key]))) for key in sorted(parts)]
+    missing = [key for key in parts if installed(*key) is None]
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", f"--target={folder}"]
+        if missing:
+            run([*pip, *(f"{name}=={version}" for name, version in missing)])
+        found = {key: installed(*key) or installed(*key, folder=folder) for key in parts}
+        licences = {key: python_licence(metadata) for key, metadata in found.items() if metadata is not None}
+    return [
+        Dependency(*key, KNOWN.get(key[0]) or licences.get(key, ""), tuple(dict.fromkeys(parts[key])))
+        for key in sorted(parts)
+    ]
 
 
-def canonical(name: str) -> str:
-    """Return the name of a Python package in the form in which names are compared."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+def installed(name: str, version: str, *, folder: str | None = None) -> Message | None:
+    """Return the metadata of a package of this version in the environment or in ``folder``; None if it is not there."""
+    path = sys.path if folder is None else [folder]
+    found = [one.metadata for one in distributions(name=name, path=path) if one.version == version]
+    return cast(Message, found[0]) if found else None
 
 
 def direct_artifacts() -> dict[str, str]:
@@ -278,7 +295,7 @@ Without a registry, stand-ins take their places. They consist of packages of Deb
 {table(containers, parts=False)}
 ## Java
 
-The jar of the Corda node (`net.corda:corda`) contains further libraries. They are in its `NOTICE` and `META-INF`.
+The jar of the Corda node (`net.corda:corda`) contains further libraries. Its file `NOTICE` has their licences.
 
 {table(java, parts=True)}
 ## Python

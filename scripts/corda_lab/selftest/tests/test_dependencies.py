@@ -1,6 +1,7 @@
 """The list of dependencies names what is pinned in the checkout, each with a licence."""
 
 import re
+from email import message_from_string
 
 import pytest
 
@@ -70,17 +71,17 @@ def test_markers_of_other_systems_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "licence"),
+    ("text", "licence"),
     [
-        ({"license_expression": "BSD-3-Clause", "license": "x"}, "BSD-3-Clause"),
-        ({"classifier": ["Topic :: X", "License :: OSI Approved :: MIT License"]}, "MIT"),
-        ({"classifier": ["License :: OSI Approved"], "license": "Apache License 2.0\n\nText"}, "Apache-2.0"),
-        ({"license": "\nSomething else\nmore"}, "Something else"),
-        ({}, ""),
+        ("License-Expression: BSD-3-Clause\nLicense: x", "BSD-3-Clause"),
+        ("Classifier: Topic :: X\nClassifier: License :: OSI Approved :: MIT License", "MIT"),
+        ("Classifier: License :: OSI Approved\nLicense: Apache License 2.0", "Apache-2.0"),
+        ("License: Something else\n         and its text", "Something else"),
+        ("Name: without", ""),
     ],
 )
-def test_licence_is_read_from_the_metadata(metadata: dict[str, object], licence: str) -> None:
-    assert dependencies.python_licence(metadata) == licence
+def test_licence_is_read_from_the_metadata(text: str, licence: str) -> None:
+    assert dependencies.python_licence(message_from_string(text)) == licence
 
 
 def test_lines_of_maven_are_read() -> None:
