@@ -133,7 +133,17 @@ def bare_python(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = checkout / "programs"
     folder.mkdir()
     script = folder / "apt-get"
-    script.write_text(f'#!/bin/sh\necho "$@" >> {calls}\n', encoding="utf-8")
+    # As apt does it: the files that are about to be installed are the input of the command.
+    script.write_text(
+        f"""#!/bin/sh
+echo "$@" >> {calls}
+printf venv > {checkout}/package.deb
+for argument; do
+  case "$argument" in DPkg::Pre-Install-Pkgs::=*) echo {checkout}/package.deb | sh -c "${{argument#*::=}}";; esac
+done
+""",
+        encoding="utf-8",
+    )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.delenv("LAB_INSTALL", raising=False)
@@ -191,10 +201,14 @@ def test_a_person_who_agrees_is_not_asked_again(checkout: Path, bare_python: Pat
     assert done.stdout == "['up'] yes\n"
     assert done.stderr.count("Agree?") == 1
     package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
-    assert bare_python.read_text(encoding="utf-8").splitlines() == [
-        "update --quiet",
-        f"install --yes --quiet -o APT::Get::AllowUnauthenticated=false {package}",
-    ]
+    update, install = bare_python.read_text(encoding="utf-8").splitlines()
+    assert update == "update --quiet"
+    assert install.startswith(
+        "install --yes --quiet -o APT::Get::AllowUnauthenticated=false -o DPkg::Pre-Install-Pkgs::="
+    )
+    assert install.endswith(f" {package}")
+    listed = (checkout / ".cache" / "packages.sha256").read_text(encoding="utf-8")
+    assert listed == f"{hashlib.sha256(b'venv').hexdigest()}  {checkout}/package.deb\n"
 
 
 @pytest.mark.parametrize("arguments", [("up", "--install"), ("--install", "up")])

@@ -8,6 +8,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +16,9 @@ from corda_lab import atomic
 from corda_lab.paths import CACHE
 
 RECORD = CACHE / "fetched.json"
+LAUNCHER_RECORD = CACHE / "packages.sha256"
+"""The packages that ``scripts/lab`` itself has installed, before the virtual environment existed."""
+
 PIP_REPORT = Path(sys.prefix) / "fetched.json"
 
 
@@ -42,11 +46,13 @@ def record(files: Mapping[str, str]) -> None:
 
 def recorded() -> dict[str, str]:
     """Return what was fetched for this machine from this checkout: name of the file → SHA-256."""
-    try:
+    files: dict[str, str] = {}
+    with suppress(OSError):
+        files |= parse_hashes(LAUNCHER_RECORD.read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError):
         content = json.loads(RECORD.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {str(name): str(digest) for name, digest in content.items()} if isinstance(content, dict) else {}
+        files |= {str(name): str(digest) for name, digest in content.items()} if isinstance(content, dict) else {}
+    return dict(sorted(files.items()))
 
 
 def python_packages(report: Path = PIP_REPORT) -> dict[str, str]:

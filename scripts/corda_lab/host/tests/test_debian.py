@@ -117,6 +117,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(fetched, "RECORD", tmp_path / "fetched.json")
+    monkeypatch.setattr(fetched, "LAUNCHER_RECORD", tmp_path / "packages.sha256")
 
     def put(name: str, script: str) -> None:
         (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")

@@ -8,17 +8,22 @@ import pytest
 from corda_lab.host import fetched
 
 
-def test_records_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def no_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetched, "RECORD", tmp_path / "fetched.json")
+    monkeypatch.setattr(fetched, "LAUNCHER_RECORD", tmp_path / "packages.sha256")
+
+
+def test_records_add_up() -> None:
     assert fetched.recorded() == {}
     fetched.record({"b_1.deb": "22"})
     fetched.record({"a_1.deb": "11"})
-    assert list(fetched.recorded().items()) == [("a_1.deb", "11"), ("b_1.deb", "22")]
+    fetched.LAUNCHER_RECORD.write_text("33  /var/cache/apt/archives/c_1.deb\n", encoding="utf-8")
+    assert list(fetched.recorded().items()) == [("a_1.deb", "11"), ("b_1.deb", "22"), ("c_1.deb", "33")]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]"])
-def test_unreadable_record_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
-    monkeypatch.setattr(fetched, "RECORD", tmp_path / "fetched.json")
+def test_unreadable_record_is_empty(content: str) -> None:
     fetched.RECORD.write_text(content, encoding="utf-8")
     assert fetched.recorded() == {}
 

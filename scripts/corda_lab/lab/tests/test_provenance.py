@@ -29,6 +29,7 @@ case "$last" in prom/*) echo '["prom/prometheus@sha256:abc"]';; *) echo '[]';; e
     monkeypatch.setattr(images, "IN_USE", tmp_path / "stand-ins.json")
     images.IN_USE.write_text(json.dumps({name: SETTINGS[name] for name in used}), encoding="utf-8")
     monkeypatch.setattr(fetched, "RECORD", tmp_path / "fetched.json")
+    monkeypatch.setattr(fetched, "LAUNCHER_RECORD", tmp_path / "packages.sha256")
     fetched.record({"docker-compose_2.40.3-3_amd64.deb": "c0"})
     return SETTINGS
 
