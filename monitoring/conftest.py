@@ -1,21 +1,19 @@
 """A real Prometheus with known samples, for the tests in this folder."""
 
-import os
-import re
 import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 
 import httpx
 import pytest
 
 from corda_lab.clients.prometheus import Prometheus
+from corda_lab.lab.images import image_name
+from corda_lab.lab.settings import load_settings
 from known_samples import SCRAPE_SECONDS, STRETCH_SECONDS, Loaded, Stretch, run_samples
 
-ENVIRONMENT_FILE = Path(__file__).parent.parent / ".env"
 START_DEADLINE_SECONDS = 60
 
 
@@ -25,13 +23,6 @@ def _docker(*arguments: str) -> str:
     )
     assert done.returncode == 0, f"docker {arguments[0]}: {done.stdout.strip()}"
     return done.stdout.strip()
-
-
-def _prometheus_image() -> str:
-    environment = ENVIRONMENT_FILE.read_text(encoding="utf-8")
-    default = re.search(r"^PROMETHEUS_IMAGE=(\S+)$", environment, re.MULTILINE)
-    assert default is not None
-    return os.environ.get("PROMETHEUS_IMAGE", default[1])
 
 
 def _await(condition: Callable[[], bool], container: str) -> None:
@@ -67,7 +58,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
     )
     _docker(
         *("create", "--name", container, "--publish", "127.0.0.1::9090", "--memory", "512m", "--entrypoint", "sh"),
-        *(_prometheus_image(), "-c", start),
+        *(image_name(load_settings(), "PROMETHEUS_IMAGE"), "-c", start),
     )
     try:
         _docker("cp", str(samples), f"{container}:/samples.om")

@@ -1,14 +1,18 @@
 """``scripts/lab`` from nothing: in a folder of its own, with the real interpreter and a real virtual environment."""
 
 import ast
+import hashlib
 import os
+import pty
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from corda_lab.host import fetched
 from corda_lab.paths import ROOT
 
 LAUNCHER = ROOT / "scripts" / "lab"
@@ -120,3 +124,147 @@ def test_a_python_without_venv_names_the_package(checkout: Path) -> None:
     assert done.returncode == 2
     package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
     assert f"sudo apt-get install {package}" in done.stderr
+
+
+@pytest.fixture
+def bare_python(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Debian's Python without its venv package, as root: the file into which a scripted apt-get writes its calls."""
+    calls = checkout / "apt-get.calls"
+    folder = checkout / "programs"
+    folder.mkdir()
+    script = folder / "apt-get"
+    # As apt does it: the files that are about to be installed are the input of the command.
+    script.write_text(
+        f"""#!/bin/sh
+echo "$@" >> {calls}
+printf venv > {checkout}/package.deb
+for argument; do
+  case "$argument" in DPkg::Pre-Install-Pkgs::=*) echo {checkout}/package.deb | sh -c "${{argument#*::=}}";; esac
+done
+""",
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("LAB_INSTALL", raising=False)
+    return calls
+
+
+def start_bare(checkout: Path, *arguments: str, answer: str | None = None) -> "subprocess.CompletedProcess[str]":
+    """Start the launcher as root and without a venv module. With ``answer``, standard input is a terminal."""
+    code = (
+        "import os, runpy, sys\n"
+        "sys.modules['ensurepip'] = None\n"
+        "os.geteuid = lambda: 0\n"
+        f"sys.argv[1:] = {list(arguments)!r}\n"
+        f"runpy.run_path({str(checkout / 'scripts' / 'lab')!r}, run_name='__main__')\n"
+    )
+    command = [sys.executable, "-c", code]
+    if answer is None:
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+        )
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, answer.encode())
+        return subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=120, check=False)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_without_a_terminal_and_without_consent_nothing_is_installed(checkout: Path, bare_python: Path) -> None:
+    done = start_bare(checkout, "up")
+    assert done.returncode == 2
+    assert "there is no terminal to ask at. Nothing was changed." in done.stderr
+    assert "pass --install or set LAB_INSTALL=yes. Or do it yourself: `apt-get install python3" in done.stderr
+    assert not bare_python.exists()
+    assert not (checkout / ".venv").exists()
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n"])
+def test_a_person_who_says_no_gets_the_remedy(checkout: Path, bare_python: Path, answer: str) -> None:
+    done = start_bare(checkout, "up", answer=answer)
+    assert done.returncode == 2
+    assert "Agree? [y/N]" in done.stderr
+    assert "but the answer was no. Nothing was changed." in done.stderr
+    assert not bare_python.exists()
+
+
+COMMAND_THAT_TELLS_THE_ANSWER = "import os, sys\nprint(sys.argv[1:], os.environ['LAB_INSTALL'])\n"
+
+
+def test_a_person_who_agrees_is_not_asked_again(checkout: Path, bare_python: Path) -> None:
+    main = checkout / "scripts" / "corda_lab" / "__main__.py"
+    main.write_text(COMMAND_THAT_TELLS_THE_ANSWER, encoding="utf-8")
+    done = start_bare(checkout, "up", answer="y\n")
+    assert done.stdout == "['up'] yes\n"
+    assert done.stderr.count("Agree?") == 1
+    package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+    update, install = bare_python.read_text(encoding="utf-8").splitlines()
+    assert update == "update --quiet"
+    assert install.startswith(
+        "install --yes --quiet -o APT::Get::AllowUnauthenticated=false -o DPkg::Pre-Install-Pkgs::="
+    )
+    assert install.endswith(f" {package}")
+    listed = (checkout / ".cache" / "packages.sha256").read_text(encoding="utf-8")
+    assert listed == f"{hashlib.sha256(b'venv').hexdigest()}  {checkout}/package.deb\n"
+
+
+@pytest.mark.parametrize("arguments", [("up", "--install"), ("--install", "up")])
+def test_the_option_agrees_wherever_it_stands(checkout: Path, bare_python: Path, arguments: tuple[str, ...]) -> None:
+    main = checkout / "scripts" / "corda_lab" / "__main__.py"
+    main.write_text(COMMAND_THAT_TELLS_THE_ANSWER, encoding="utf-8")
+    assert start_bare(checkout, *arguments).stdout == "['up'] yes\n"
+    assert "install" in bare_python.read_text(encoding="utf-8")
+
+
+def test_the_variable_agrees_or_refuses(checkout: Path, bare_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_INSTALL", "no")
+    assert "LAB_INSTALL says no" in start_bare(checkout, "up", answer="y\n").stderr
+    assert not bare_python.exists()
+    monkeypatch.setenv("LAB_INSTALL", "maybe")
+    assert "LAB_INSTALL: 'maybe' is neither yes nor no" in start_bare(checkout, "up").stderr
+    monkeypatch.setenv("LAB_INSTALL", "yes")
+    assert start_bare(checkout, "up").returncode == 0
+    assert bare_python.exists()
+
+
+@pytest.fixture
+def wheel(checkout: Path) -> Path:
+    """A wheel of one module, ``tiny``."""
+    path = checkout / "tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("tiny.py", "")
+        archive.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        archive.writestr("tiny-1.0.dist-info/WHEEL", tags)
+        archive.writestr("tiny-1.0.dist-info/RECORD", "")
+    return path
+
+
+def require(checkout: Path, line: str) -> None:
+    (checkout / "scripts" / "requirements.txt").write_text(f"{line}\n", encoding="utf-8")
+
+
+def test_a_package_with_its_hash_is_installed_and_recorded(checkout: Path, wheel: Path) -> None:
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    require(checkout, f"{wheel} --hash=sha256:{digest}")
+    done = start(checkout)
+    assert done.returncode == 0, done.stderr
+    assert fetched.python_packages(checkout / ".venv" / "fetched.json") == {wheel.name: digest}
+
+
+def test_a_package_without_a_hash_is_not_installed(checkout: Path, wheel: Path) -> None:
+    require(checkout, str(wheel))
+    done = start(checkout)
+    assert done.returncode == 2
+    assert "Hashes are required" in done.stderr
+
+
+def test_a_package_with_another_hash_is_not_installed(checkout: Path, wheel: Path) -> None:
+    require(checkout, f"{wheel} --hash=sha256:{'0' * 64}")
+    done = start(checkout)
+    assert done.returncode == 2
+    assert "DO NOT MATCH THE HASHES" in done.stderr
+    assert not (checkout / ".venv" / "complete").exists()

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from corda_lab.lab.images import image_name
 from corda_lab.lab.settings import load_settings
 from labkit import Browser, Lab
 
@@ -59,7 +60,7 @@ def bridge(lab: Lab) -> Iterator[httpx.Client]:
 def browser_image(lab: Lab) -> str:
     """The image with headless Chromium, which is built if it does not exist."""
     image = "corda-lab/browser"
-    base = f"--build-arg=PYTHON_IMAGE={lab.settings['PYTHON_IMAGE']}"
+    base = f"--build-arg=PYTHON_IMAGE={image_name(lab.settings, 'PYTHON_IMAGE')}"
     folder = FOLDER / "browser"
     subprocess.run(["docker", "build", "--quiet", f"--tag={image}", base, str(folder)], check=True, timeout=900)
     return image

@@ -12,6 +12,7 @@ import httpx
 import pytest
 import yaml
 
+from corda_lab.lab.images import image_name
 from corda_lab.paths import ROOT
 from labkit import Lab
 
@@ -78,8 +79,9 @@ def fetch(lab: Lab, folder: Path, artifact: str, version: str) -> Path:
     folder.chmod(0o777)
     subprocess.run(
         [
-            *("docker", "run", "--rm", f"--volume={folder}:/jars", lab.settings["MAVEN_IMAGE"]),
-            *("mvn", "--batch-mode", "--quiet", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"),
+            *("docker", "run", "--rm", f"--volume={folder}:/jars", image_name(lab.settings, "MAVEN_IMAGE")),
+            *("mvn", "--batch-mode", "--strict-checksums", "--quiet"),
+            "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy",
             *(f"-Dartifact=net.corda:{artifact}:{version}", "-DoutputDirectory=/jars"),
         ],
         stdin=subprocess.DEVNULL,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.lab.images import image_name
 from labkit import Lab
 
 pytestmark = [pytest.mark.lab("own-image"), pytest.mark.slow]
@@ -24,8 +25,8 @@ def image(lab: Lab) -> str:
     image = f"corda-lab-test/own-corda:{version}"
     arguments = {
         "CORDA_VERSION": version,
-        "JAVA8_IMAGE": lab.settings["JAVA8_IMAGE"],
-        "MAVEN_IMAGE": lab.settings["MAVEN_IMAGE"],
+        "JAVA8_IMAGE": image_name(lab.settings, "JAVA8_IMAGE"),
+        "MAVEN_IMAGE": image_name(lab.settings, "MAVEN_IMAGE"),
     }
     options = [f"--build-arg={name}={value}" for name, value in arguments.items()]
     command = ["docker", "build", "--quiet", f"--tag={image}", *options, str(FOLDER)]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.lab import images
 from corda_lab.lab.doctor import PORTS, free_ports
 from corda_lab.lab.settings import project_in
 from corda_lab.paths import ROOT
@@ -82,7 +83,8 @@ def test_down_with_volumes_in_one_leaves_the_other_alone(lab: Lab, other: Checko
     assert project is not None
     assert project != lab.settings.project
     # Typed by hand, Compose meets the same project. Prometheus alone starts within a second.
-    started = other.run("docker", "compose", "up", "--detach", "--no-deps", "prometheus", **other.ports)
+    given = {**other.ports, **images.in_use(lab.settings)}
+    started = other.run("docker", "compose", "up", "--detach", "--no-deps", "prometheus", **given)
     assert started.returncode == 0, started.stderr
     assert f"{project}_prometheus-data" in volumes(project)
     config = other.run("docker", "compose", "config", "--images", **other.ports).stdout.split()

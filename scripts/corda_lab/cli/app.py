@@ -24,10 +24,27 @@ def print_version(asked: bool) -> None:
         raise typer.Exit
 
 
+def agree_to_install(asked: bool) -> None:
+    """Agree to changes of the operating system. ``scripts/lab`` does this itself, wherever the option stands."""
+    if asked:
+        from corda_lab.host import consent
+
+        consent.give()
+
+
 @app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    install: Annotated[
+        bool,
+        typer.Option(
+            "--install",
+            callback=agree_to_install,
+            help="Agree that the lab installs missing packages of the operating system, and starts Docker. "
+            "May also follow the verb. The same: LAB_INSTALL=yes.",
+        ),
     ] = False,
 ) -> None:
     """Declare the options that precede the verb."""

@@ -1,21 +1,25 @@
 """Installs packages on Debian and Ubuntu with apt, and unpacks single programs from Debian sid.
 
-The system is changed only if the user agrees (see ``may_change_system``). The addresses of archives come from the
-host's apt sources, so a company's mirror is used if there is one.
+Callers ask for consent first (see ``consent``). The addresses of archives come from the host's apt sources, so a
+company's mirror is used if there is one.
 """
 
 import os
+import pwd
 import re
 import shlex
 import shutil
 import subprocess
-import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
+from corda_lab.host import fetched
+from corda_lab.host.processes import COMMAND_SECONDS_MAX, last_words
 from corda_lab.text import ui
 
 OS_RELEASE = Path("/etc/os-release")
@@ -24,6 +28,19 @@ APT_ETC = Path("/etc/apt")
 APT_UPDATE_SECONDS_MAX = 300
 APT_INSTALL_SECONDS_MAX = 900
 DOWNLOAD_SECONDS_MAX = 600
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+"""The keys of Debian's archive, from the package debian-archive-keyring."""
+
+APT_USER = "_apt"
+"""The user without privileges as which apt downloads and checks signatures."""
+
+AGE_CHECKS = ("Acquire::Check-Valid-Until", "Acquire::Check-Date")
+"""apt's checks of the age of package lists. The host's own configuration decides about them."""
+
+HASH_PACKAGES = "xargs --no-run-if-empty sha256sum"
+"""Shell command that prints the hashes of packages. apt passes their files to its standard input before it installs
+them."""
 
 _ROLLING_SUITES = frozenset({"stable", "oldstable", "testing", "unstable", "sid"})
 
@@ -73,22 +90,6 @@ def can_install() -> bool:
     return host_platform().has_apt and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
-def may_change_system(question: str, *, install: bool | None) -> bool:
-    """Return whether the user agrees to a change of the operating system.
-
-    ``install`` is the answer if the caller knows it. If it is None, the user is asked at the terminal; without a
-    terminal (CI, a pipe), the answer is yes.
-    """
-    if install is not None:
-        return install
-    if not sys.stdin.isatty():
-        return True
-    ui.console.print(f"    {question} [Y/n] ", end="", markup=False)
-    answer = sys.stdin.readline()
-    # End of input, without even a line break, means no.
-    return answer != "" and answer.strip().lower() in {"", "y", "yes"}
-
-
 def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | None = None) -> str:
     """Run a command of the package system and return its output. Raises LabError with its last lines if it fails."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
@@ -111,24 +112,49 @@ def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | N
     except OSError as error:
         raise LabError(f"{what} could not start: {error}", "Install apt and dpkg, or use an image registry.") from None
     if done.returncode != 0:
-        raise LabError(
-            f"{what} failed with status {done.returncode}: {last_words(done.stderr or done.stdout)}",
-            f"Run `{shlex.join(command)}` by hand to see its whole output.",
-        )
+        words = last_words(done.stderr or done.stdout)
+        raise LabError(f"{what} failed with status {done.returncode}: {words}", _remedy(words, command))
     return done.stdout
 
 
+def _remedy(words: str, command: Sequence[str]) -> str:
+    """Return the remedy for a command that failed with these words."""
+    if "is expired" in words or "is not valid yet" in words:
+        return (
+            "Debian no longer vouches for lists of this age: the mirror may be stale, or the clock wrong. "
+            "Use another mirror in /etc/apt, or use an image registry and Docker's own packages."
+        )
+    return f"Run `{shlex.join(command)}` by hand to see its whole output."
+
+
 def apt_install(packages: Iterable[str]) -> None:
-    """Install packages and their dependencies from the host's apt sources. Needs root. Raises LabError."""
+    """Install packages and their dependencies from the host's apt sources, and record their hashes.
+
+    Needs root. Only packages from signed lists are installed, whatever the host's configuration allows. Raises
+    LabError.
+    """
     wanted = list(packages)
     ui.note(f"installing with apt-get: {' '.join(wanted)}")
     options = ["-qq", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Use-Pty=0"]
     _run(["apt-get", *options, "update"], seconds_max=APT_UPDATE_SECONDS_MAX, what="apt-get update")
-    _run(
-        ["apt-get", *options, "install", "--yes", "--no-install-recommends", *wanted],
-        seconds_max=APT_INSTALL_SECONDS_MAX,
-        what=f"apt-get install {' '.join(wanted)}",
-    )
+    with tempfile.TemporaryDirectory(prefix="corda-lab-apt-") as directory:
+        hashes = Path(directory) / "packages.sha256"
+        hashes.touch()
+        options += ["-o", "APT::Get::AllowUnauthenticated=false"]
+        options += ["-o", f"DPkg::Pre-Install-Pkgs::={HASH_PACKAGES} >> {shlex.quote(str(hashes))}"]
+        _run(
+            ["apt-get", *options, "install", "--yes", "--no-install-recommends", *wanted],
+            seconds_max=APT_INSTALL_SECONDS_MAX,
+            what=f"apt-get install {' '.join(wanted)}",
+        )
+        fetched.record(fetched.parse_hashes(hashes.read_text(encoding="utf-8")))
+
+
+def lifted_checks() -> list[str]:
+    """Return those checks of the age of package lists that this host's own apt configuration has switched off."""
+    dump = _run(["apt-config", "dump"], seconds_max=COMMAND_SECONDS_MAX, what="apt-config dump")
+    off = re.findall(r'^(\S+) "(?:false|no|off|without|disable|0)";$', dump, re.MULTILINE | re.IGNORECASE)
+    return [name for name in AGE_CHECKS if name in off]
 
 
 def _stanzas(text: str) -> list[dict[str, str]]:
@@ -156,15 +182,16 @@ _ONE_LINE = re.compile(r"^deb\s+(?P<options>\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<su
 
 @dataclass(frozen=True)
 class PackageArchive:
-    """The archive of a host's release: its URIs, and the key that signs it."""
+    """The archive of a host's release: its URIs, and the key that signs it. Without one, it is Debian's."""
 
     uris: str
     signed_by: str
 
     def with_suite(self, suite: str) -> str:
         """Return the text of a ``.sources`` file for the main component of another suite in this archive."""
-        text = f"Types: deb\nURIs: {self.uris}\nSuites: {suite}\nComponents: main\n"
-        return text + (f"Signed-By: {self.signed_by}\n" if self.signed_by else "")
+        # Without a key of its own, apt would accept any key that this host trusts for any archive.
+        key = self.signed_by or KEYRING
+        return f"Types: deb\nURIs: {self.uris}\nSuites: {suite}\nComponents: main\nSigned-By: {key}\n"
 
 
 def find_source(files: Mapping[str, str], codename: str) -> PackageArchive | None:
@@ -205,8 +232,8 @@ def private_apt_config(directory: Path) -> str:
     """Return an apt configuration that keeps all lists, caches and sources inside ``directory``.
 
     It is passed with ``--config-file``, so apt reads it after the host's configuration: proxies that are set there
-    still apply, but hooks and extra indexes are disabled. Expired lists of a rolling suite are accepted (a mirror, an
-    offline machine), but their signatures are still checked.
+    still apply, and so does whether expired lists are accepted. Hooks and extra indexes are disabled. Lists and
+    packages must be signed, whatever the host allows.
     """
     return f"""\
 Dir::Etc::SourceList "{directory}/debian.sources";
@@ -215,9 +242,11 @@ Dir::Etc::Preferences "/dev/null";
 Dir::Etc::PreferencesParts "/dev/null";
 Dir::State::Lists "{directory}/lists";
 Dir::Cache "{directory}/cache";
-Acquire::Check-Valid-Until "false";
+APT::Get::AllowUnauthenticated "false";
+Acquire::AllowInsecureRepositories "false";
+Acquire::AllowWeakRepositories "false";
+Acquire::AllowDowngradeToInsecureRepositories "false";
 Acquire::Languages "none";
-APT::Sandbox::User "root";
 #clear Acquire::IndexTargets::deb::DEP-11;
 #clear Acquire::IndexTargets::deb::DEP-11-icons-small;
 #clear Acquire::IndexTargets::deb::DEP-11-icons;
@@ -228,6 +257,22 @@ APT::Sandbox::User "root";
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
 """
+
+
+def _make_folders(directory: Path) -> None:
+    """Make the folders of a private apt. Its user may write where it downloads, so that nothing is fetched as root."""
+    directory.chmod(0o711)
+    owner = -1  # nobody else
+    if os.geteuid() == 0:
+        # Without such a user, apt downloads as root.
+        with suppress(KeyError):
+            owner = pwd.getpwnam(APT_USER).pw_uid
+    for name in ("lists", "lists/partial", "cache", "cache/archives", "cache/archives/partial", "download", "unpacked"):
+        folder = directory / name
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
+        if name.endswith(("partial", "download")):
+            os.chown(folder, owner, -1)
 
 
 def unpack_from_sid(packages: Sequence[str], directory: Path) -> Path:
@@ -241,8 +286,14 @@ def unpack_from_sid(packages: Sequence[str], directory: Path) -> Path:
             f"This host's apt sources contain no Debian archive to download {' and '.join(packages)} from",
             "Add the Debian archive to /etc/apt/sources.list.d, or install Docker's own packages.",
         )
-    for folder in ("lists/partial", "cache/archives/partial", "download", "unpacked"):
-        (directory / folder).mkdir(parents=True, exist_ok=True)
+    if not source.signed_by and not KEYRING.exists():
+        raise LabError(
+            f"{KEYRING} is missing, so the signature of Debian's archive cannot be checked",
+            "Install the package debian-archive-keyring, or Docker's own packages.",
+        )
+    if lifted := lifted_checks():
+        ui.warn(f"this host's apt configuration accepts old package lists ({' and '.join(lifted)})")
+    _make_folders(directory)
     (directory / "debian.sources").write_text(source.with_suite("sid"), encoding="utf-8")
     config = directory / "apt.conf"
     config.write_text(private_apt_config(directory), encoding="utf-8")
@@ -255,7 +306,9 @@ def unpack_from_sid(packages: Sequence[str], directory: Path) -> Path:
         what=f"Download of {' and '.join(packages)} from Debian sid",
         cwd=download,
     )
-    for archive in sorted(download.glob("*.deb")):
+    archives = sorted(download.glob("*.deb"))
+    fetched.record({unquote(archive.name): fetched.file_hash(archive) for archive in archives})
+    for archive in archives:
         _run(
             ["dpkg-deb", "--extract", str(archive), str(directory / "unpacked")],
             seconds_max=DOWNLOAD_SECONDS_MAX,

@@ -9,19 +9,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.host import debian
+from corda_lab.host import consent, debian
 from corda_lab.host.dockerd import DOCKER_PID_FILE, note_process, remove_stale_pid_file, start_engine
 from corda_lab.host.probe import EngineState, chosen_endpoint, probe, problem
 from corda_lab.text import ui
 
 
-def ensure_engine(*, install: bool | None = None) -> str:
+def ensure_engine(*, install: bool = True) -> str:
     """Make sure that an engine answers, and return its version.
 
-    If none answers, on Debian or Ubuntu and as root, it is installed (if missing) and started. ``install`` says whether
-    that is allowed; None asks the user at the terminal, and means yes if there is no terminal. Otherwise raises
-    LabError with the remedy for this platform. An engine that the user chose by ``DOCKER_HOST`` or a context is never
-    started.
+    If none answers, on Debian or Ubuntu and as root, it is installed (if missing) and started, after the user has
+    agreed (see ``consent``). With ``install=False``, nothing is changed and nobody is asked. Otherwise raises LabError
+    with the remedy for this platform. An engine that the user chose by ``DOCKER_HOST`` or a context is never started.
     """
     found = probe()
     if found.state is EngineState.READY:
@@ -33,15 +32,18 @@ def ensure_engine(*, install: bool | None = None) -> str:
             "Start that engine. To use this machine's engine, unset DOCKER_HOST and select the default context.",
         )
     startable = not endpoint and found.state in {EngineState.NO_CLIENT, EngineState.NO_DAEMON}
-    if not startable or not debian.can_install():
+    if not install or not startable or not debian.can_install():
         raise problem(found)
     missing = _missing_packages()
-    action = f"Install {' '.join(missing)} and start dockerd?" if missing else "Start dockerd?"
-    if not debian.may_change_system(f"No Docker engine is running on this machine. {action}", install=install):
-        raise problem(found)
     ui.note("no Docker engine is running on this machine")
     if missing:
+        consent.require(
+            f"install {' '.join(missing)} with apt-get and start dockerd",
+            by_hand=f"`apt-get install {' '.join(missing)}`, then start `dockerd`.",
+        )
         _install_engine(missing)
+    else:
+        consent.require("start dockerd as root", by_hand="start `dockerd`.")
     start_engine()
     found = probe()
     if found.state is not EngineState.READY:

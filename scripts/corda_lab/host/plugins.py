@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from corda_lab.atomic import whole_file
 from corda_lab.errors import LabError
-from corda_lab.host import debian
+from corda_lab.host import consent, debian
 from corda_lab.host.probe import parse_version, plugin_version
 from corda_lab.text import ui
 
@@ -27,11 +27,11 @@ def missing_plugins(compose_version: str, buildx_version: str) -> list[str]:
     return missing + ([] if parse_version(buildx_version) else ["buildx"])
 
 
-def ensure_compose(*, install: bool | None = None) -> str:
+def ensure_compose(*, install: bool = True) -> str:
     """Make sure that ``docker compose`` (2.24 or newer) and ``docker buildx`` work, and return Compose's version.
 
-    On Debian or Ubuntu and as root, missing plugins are installed from the distribution's packages; ``install`` has the
-    same meaning as in ``ensure_engine``. Otherwise raises LabError with a remedy.
+    On Debian or Ubuntu and as root, missing plugins are installed from the distribution's packages, after the user has
+    agreed (see ``consent``). With ``install=False``, nothing is changed. Otherwise raises LabError with a remedy.
     """
     compose_version, buildx_version = plugin_version("compose"), plugin_version("buildx")
     missing = missing_plugins(compose_version, buildx_version)
@@ -43,10 +43,12 @@ def ensure_compose(*, install: bool | None = None) -> str:
         "Install the packages docker-compose-plugin and docker-buildx-plugin, update Docker Desktop, "
         "or run this command as root on Debian or Ubuntu.",
     )
-    if not debian.can_install():
+    if not install or not debian.can_install():
         raise problem
-    if not debian.may_change_system(f"Install docker {' and '.join(missing)} from the distribution?", install=install):
-        raise problem
+    consent.require(
+        f"install Docker's {' and '.join(missing)} from packages of the distribution",
+        by_hand="install docker-compose-plugin and docker-buildx-plugin from Docker's own packages.",
+    )
     if debian.host_platform().is_debian:
         _fetch_plugins_from_sid(missing)
     else:

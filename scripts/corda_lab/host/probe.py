@@ -96,7 +96,7 @@ def _remedy(state: EngineState) -> str:
     if "microsoft" in os.uname().release.lower():
         return "Start Docker Desktop and enable its WSL integration for this distribution."
     if debian.can_install():
-        return "Run `scripts/lab up`, which installs and starts what is missing, or start dockerd yourself."
+        return "Run `scripts/lab up`, which installs and starts what is missing if you agree, or start dockerd."
     if debian.host_platform().has_apt:
         if state is EngineState.NO_CLIENT:
             return "Run this command as root, or run `sudo apt-get install docker.io` first."

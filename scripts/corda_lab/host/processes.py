@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from corda_lab.errors import LabError
 from corda_lab.text import ui
 
 COMMAND_SECONDS_MAX = 30.0
@@ -30,6 +31,14 @@ def run_bounded(command: Sequence[str], *, seconds_max: float | None = None) -> 
         )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 124, "", f"no answer within {seconds_max:g} s")
+
+
+def checked(command: Sequence[str], *, seconds_max: float, what: str, remedy: str) -> str:
+    """Run a command and return its output. Raises LabError with its last lines if it fails."""
+    done = run_bounded(command, seconds_max=seconds_max)
+    if done.returncode != 0:
+        raise LabError(f"{what} failed: {last_words(done.stderr or done.stdout, 8)}", remedy)
+    return done.stdout
 
 
 POLL_SECONDS = 1.0

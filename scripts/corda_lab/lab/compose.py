@@ -15,7 +15,7 @@ from corda_lab.errors import LabError
 from corda_lab.host.processes import last_lines, last_words
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
-from corda_lab.lab import cordapps
+from corda_lab.lab import cordapps, images
 from corda_lab.lab.settings import BOOTSTRAP, NOTARY, PARTIES, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 
@@ -159,6 +159,7 @@ def lab_environment(settings: Settings) -> dict[str, str]:
     return {
         **{name: settings.values[name] for name in SHAPE_VARIABLES if name in settings.values},
         **{name: settings.values[name] for name in BRIDGE_VARIABLES if name in settings.values},
+        **images.in_use(settings),
         "CORDA_IMAGE": settings.foreign_image,
         "PARTIES": str(settings.party_count),
         "COMPOSE_PROFILES": ",".join([*others, *nodes, *settings.extra_services]),

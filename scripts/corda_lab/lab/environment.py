@@ -7,7 +7,7 @@ import subprocess
 
 from corda_lab.host import frequency, machine, probe
 from corda_lab.knobs.shape import SHAPE_VARIABLES
-from corda_lab.lab import images, links
+from corda_lab.lab import images, links, provenance
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
@@ -33,7 +33,8 @@ def git_state() -> GitState:
 def image_ids(compose: Compose) -> dict[str, Image]:
     """Return the image of each service's container: service → name and id.
 
-    The names of the lab's own images have no project in them, so that they are the same in every checkout.
+    The names of the lab's own images have no project in them, so that they are the same in every checkout. Stand-ins
+    have the official names.
     """
     containers = [service for service in compose.services() if service.state in {"running", "exited"}]
     if not containers:
@@ -42,12 +43,17 @@ def image_ids(compose: Compose) -> dict[str, Image]:
     by_name = {item["Name"].lstrip("/"): item for item in json.loads(done.stdout or "[]")}
     return {
         service.name: Image(
-            name=compose.settings.recorded_name(by_name[service.container]["Config"]["Image"]),
+            name=recorded_name(compose.settings, by_name[service.container]["Config"]["Image"]),
             id=by_name[service.container]["Image"],
         )
         for service in sorted(containers, key=lambda service: service.name)
         if service.container in by_name
     }
+
+
+def recorded_name(settings: Settings, image: str) -> str:
+    """Return the name of an image as manifests have it: that of a stand-in is the official one."""
+    return settings.recorded_name(images.official_name(settings, image))
 
 
 def parse_java_version(text: str) -> str:
@@ -106,4 +112,5 @@ def read_environment(settings: Settings) -> Environment:
         shape={name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.recorded_image},
         links_measured=links.measure_links(compose) if settings.values.get("LINKS") else [],
         settings=settings.public(),
+        fetched=provenance.fetched_files(settings),
     )

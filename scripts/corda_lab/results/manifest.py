@@ -70,7 +70,10 @@ class MeasuredLink(ManifestPart):
 
 
 class Environment(ManifestPart):
-    """The environment of a step. ``shape`` and ``settings`` have variables of ``.env``."""
+    """The environment of a step. ``shape`` and ``settings`` have variables of ``.env``.
+
+    ``fetched`` has what was fetched, by kind: name with version → hash. Earlier versions of the lab did not store it.
+    """
 
     git: GitState
     versions: Versions
@@ -80,6 +83,7 @@ class Environment(ManifestPart):
     shape: dict[str, str]
     links_measured: list[MeasuredLink]
     settings: dict[str, str]
+    fetched: dict[str, dict[str, str]] = {}
 
 
 class Span(ManifestPart):

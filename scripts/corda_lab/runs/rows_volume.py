@@ -11,6 +11,7 @@ from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose, run_docker, run_docker_to_file
+from corda_lab.lab.images import image_name
 from corda_lab.results.folders import RUN_NAME
 from corda_lab.runs.containers import ROWS_DIRECTORY
 
@@ -35,7 +36,7 @@ class RowsVolume:
         if run_docker(["volume", "inspect", volume]).returncode != 0:
             return None
         settings = self._compose.settings
-        for image in (settings.own_image("locust"), settings["PYTHON_IMAGE"], settings.node_image):
+        for image in (settings.own_image("locust"), image_name(settings, "PYTHON_IMAGE"), settings.node_image):
             if run_docker(["image", "inspect", image]).returncode == 0:
                 mount = f"{volume}:{ROWS_DIRECTORY}"
                 options = ["--rm", "--network=none", "--user=10001:10001", f"--volume={mount}", "--entrypoint=env"]

@@ -20,6 +20,7 @@ from corda_lab.host import processes
 from corda_lab.host.processes import last_lines
 from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.images import image_name, in_use
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE, ROOT
 from corda_lab.selftest import matrix
@@ -147,7 +148,8 @@ def ensure_tools() -> None:
     if marker.is_file() and marker.read_text(encoding="ascii") == wanted:
         return
     with ui.phase("Installing the test tools (once)"):
-        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--requirement"]
+        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+        pip += ["--require-hashes", "--only-binary=:all:", "--requirement"]
         code, output = execute([*pip, str(REQUIREMENTS)], seconds_max=CHECK_SECONDS_MAX)
         if code != 0:
             for line in last_lines(output, 8):
@@ -177,7 +179,8 @@ def python_tests(totals: Totals) -> None:
 def build_command(settings: Settings, name: str, dockerfile: str, target: str) -> list[str]:
     """Return the ``docker build`` command of a test stage, with the variables of ``.env`` that its Dockerfile uses."""
     taken = re.findall(r"^ARG (\w+)", (ROOT / dockerfile).read_text(encoding="utf-8"), re.MULTILINE)
-    arguments = [f"--build-arg={name}={settings[name]}" for name in dict.fromkeys(taken) if name in settings.values]
+    values = {**settings.values, **in_use(settings)}
+    arguments = [f"--build-arg={name}={values[name]}" for name in dict.fromkeys(taken) if name in values]
     tag = f"--tag=corda-lab/test-{name.lower().replace(' ', '-')}"
     return [
         "docker",
@@ -203,7 +206,8 @@ def monitoring_check(totals: Totals, settings: Settings) -> None:
     """Check the Prometheus configuration with promtool."""
     folder = ROOT / "monitoring" / "prometheus"
     mount = f"--volume={folder}:/etc/prometheus:ro"
-    command = ["docker", "run", "--rm", "--network=none", mount, "--entrypoint=promtool", settings["PROMETHEUS_IMAGE"]]
+    image = image_name(settings, "PROMETHEUS_IMAGE")
+    command = ["docker", "run", "--rm", "--network=none", mount, "--entrypoint=promtool", image]
     with ui.phase("Monitoring configuration"):
         record(
             totals,

@@ -1,11 +1,15 @@
-"""Reading a host's own package sources, and asking before anything of the system is changed."""
+"""Reading a host's own package sources, and fetching from them only what is signed."""
 
-import io
+import hashlib
+import os
+import pwd
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from corda_lab.host import debian, processes
+from corda_lab.errors import LabError
+from corda_lab.host import debian, fetched, processes
 from corda_lab.host.debian import PackageArchive
 
 DEB822 = """\
@@ -93,28 +97,123 @@ def test_private_configuration_keeps_apt_inside_its_folder() -> None:
     assert 'Dir::Etc::SourceParts "/dev/null"' in config
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+def test_private_configuration_accepts_only_what_is_signed_and_leaves_age_and_user_to_the_host() -> None:
+    config = debian.private_apt_config(Path("/somewhere"))
+    assert 'APT::Get::AllowUnauthenticated "false";' in config
+    assert 'Acquire::AllowInsecureRepositories "false";' in config
+    for setting in (*debian.AGE_CHECKS, "APT::Sandbox"):
+        assert setting not in config
+
+
+def test_archive_without_a_key_of_its_own_is_held_to_that_of_debian() -> None:
+    sources = PackageArchive("http://mirror.example/debian", "").with_suite("sid")
+    assert sources.endswith(f"\nSigned-By: {debian.KEYRING}\n")
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Return a function that puts a shell script on PATH, before the programs of this machine."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(fetched, "RECORD", tmp_path / "fetched.json")
+    monkeypatch.setattr(fetched, "LAUNCHER_RECORD", tmp_path / "packages.sha256")
+
+    def put(name: str, script: str) -> None:
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+
+    return put
 
 
 @pytest.mark.parametrize(
-    ("answer", "agreed"), [("\n", True), ("Y\n", True), ("yes\n", True), ("n\n", False), ("", False)]
+    ("dump", "lifted"),
+    [
+        ('Acquire::Check-Valid-Until "false";\nAcquire::Check-Date "0";\n', list(debian.AGE_CHECKS)),
+        ('Acquire::Check-Valid-Until "true";\nAPT::Get::Upgrade "false";\n', []),
+        ("", []),
+    ],
 )
-def test_person_at_the_terminal_is_asked(monkeypatch: pytest.MonkeyPatch, answer: str, *, agreed: bool) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal(answer))
-    assert debian.may_change_system("Install?", install=None) is agreed
+def test_checks_of_age_are_lifted_only_by_the_host(
+    programs: Callable[[str, str], None], dump: str, lifted: list[str]
+) -> None:
+    programs("apt-config", f"cat << 'END'\n{dump}END")
+    assert debian.lifted_checks() == lifted
 
 
-def test_nobody_is_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
-    assert debian.may_change_system("Install?", install=None)
+def test_packages_are_installed_from_signed_lists_and_recorded_with_their_hashes(
+    tmp_path: Path, programs: Callable[[str, str], None]
+) -> None:
+    package = tmp_path / "docker.io_1%3a20.10_amd64.deb"
+    package.write_bytes(b"a package")
+    # As apt does it: the files that are about to be installed are the input of every command of the list.
+    programs(
+        "apt-get",
+        f"""
+echo "$@" >> {tmp_path}/calls
+for argument; do
+  case "$argument" in DPkg::Pre-Install-Pkgs::=*) echo {package} | sh -c "${{argument#*::=}}";; esac
+done
+""",
+    )
+    debian.apt_install(["docker.io"])
+    update, install = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    assert update.endswith("update")
+    assert "APT::Get::AllowUnauthenticated=false" in install
+    assert install.endswith("install --yes --no-install-recommends docker.io")
+    assert fetched.recorded() == {"docker.io_1:20.10_amd64.deb": hashlib.sha256(b"a package").hexdigest()}
 
 
-@pytest.mark.parametrize("install", [True, False])
-def test_given_answer_needs_no_question(monkeypatch: pytest.MonkeyPatch, *, install: bool) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal(""))
-    assert debian.may_change_system("Install?", install=install) is install
+@pytest.fixture
+def sid(tmp_path: Path, programs: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a private apt, whose programs are scripts. The archive of the host has a key."""
+    archive = PackageArchive("http://mirror.example/debian", "/usr/share/keyrings/archive.gpg")
+    monkeypatch.setattr(debian, "host_source", lambda: archive)
+    programs("apt-config", "")
+    programs("dpkg-deb", 'mkdir -p "$3/usr" && cp "$2" "$3/usr/plugin"')
+    programs("apt-get", 'case "$*" in *download*) echo compose > docker-compose_2.40.3-3_amd64.deb;; esac')
+    folder = tmp_path / "apt"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def test_packages_of_another_suite_are_unpacked_and_recorded(sid: Path) -> None:
+    unpacked = debian.unpack_from_sid(["docker-compose"], sid)
+    assert (unpacked / "usr/plugin").read_text(encoding="utf-8") == "compose\n"
+    assert fetched.recorded() == {"docker-compose_2.40.3-3_amd64.deb": hashlib.sha256(b"compose\n").hexdigest()}
+    assert "Signed-By: /usr/share/keyrings/archive.gpg" in (sid / "debian.sources").read_text(encoding="utf-8")
+
+
+def test_user_of_apt_can_reach_the_folders_into_which_it_downloads(sid: Path) -> None:
+    debian.unpack_from_sid(["docker-compose"], sid)
+    assert all(path.stat().st_mode & 0o001 for path in (sid, sid / "lists", sid / "cache/archives", sid / "download"))
+    if os.geteuid() == 0 and debian.APT_USER in {account.pw_name for account in pwd.getpwall()}:
+        owners = {(sid / name).owner() for name in ("lists/partial", "cache/archives/partial", "download")}
+        assert owners == {debian.APT_USER}
+
+
+def test_expired_list_is_an_error_with_its_own_remedy(sid: Path, programs: Callable[[str, str], None]) -> None:
+    programs("apt-get", "echo 'E: Release file for http://x/InRelease is expired (invalid since 3d).' >&2; exit 100")
+    with pytest.raises(LabError, match="is expired") as caught:
+        debian.unpack_from_sid(["docker-compose"], sid)
+    assert "no longer vouches" in caught.value.remedy
+
+
+def test_old_lists_that_the_host_accepts_are_said(
+    sid: Path, programs: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    programs("apt-config", "echo 'Acquire::Check-Valid-Until \"false\";'")
+    debian.unpack_from_sid(["docker-compose"], sid)
+    assert "accepts old package lists (Acquire::Check-Valid-Until)" in capsys.readouterr().out
+
+
+def test_archive_whose_signature_cannot_be_checked_is_refused(
+    sid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(debian, "host_source", lambda: PackageArchive("http://mirror.example/debian", ""))
+    monkeypatch.setattr(debian, "KEYRING", tmp_path / "absent.gpg")
+    with pytest.raises(LabError, match=r"absent\.gpg is missing, so the signature .* cannot be checked"):
+        debian.unpack_from_sid(["docker-compose"], sid)
 
 
 def test_tail_is_one_line_of_the_last_words() -> None:

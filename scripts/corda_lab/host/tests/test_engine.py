@@ -14,7 +14,7 @@ import pytest
 from packaging.version import Version
 
 from corda_lab.errors import LabError
-from corda_lab.host import debian, dockerd, engine, plugins, probe, processes
+from corda_lab.host import consent, debian, dockerd, engine, plugins, probe, processes
 from corda_lab.host.probe import EngineState
 from corda_lab.testing.docker import docker_client
 
@@ -111,7 +111,7 @@ def test_no_permission_is_a_clear_error_and_installs_nothing(tmp_path: Path, mon
     docker_client(tmp_path, monkeypatch, "echo 'permission denied while trying to connect' >&2; exit 1")
     monkeypatch.setattr(debian, "can_install", lambda: True)
     with pytest.raises(LabError, match="no permission to use the Docker engine") as caught:
-        engine.ensure_engine(install=True)
+        engine.ensure_engine()
     assert "docker group" in caught.value.remedy
 
 
@@ -128,7 +128,7 @@ def test_engine_chosen_by_the_user_is_never_replaced(tmp_path: Path, monkeypatch
     monkeypatch.setenv("DOCKER_HOST", "tcp://remote.example:2376")
     monkeypatch.setattr(debian, "can_install", lambda: True)
     with pytest.raises(LabError, match=r"DOCKER_HOST=tcp://remote\.example:2376"):
-        engine.ensure_engine(install=True)
+        engine.ensure_engine()
 
 
 def test_missing_compose_is_a_clear_error_where_it_may_not_be_fetched(
@@ -138,6 +138,42 @@ def test_missing_compose_is_a_clear_error_where_it_may_not_be_fetched(
     with pytest.raises(LabError, match=r"missing or too old: compose .*2\.24\.0") as caught:
         plugins.ensure_compose(install=False)
     assert "docker-compose-plugin" in caught.value.remedy
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was changed on a machine where the lab could change everything, but the user has refused."""
+    made: list[str] = []
+    monkeypatch.setattr(debian, "can_install", lambda: True)
+    monkeypatch.setattr(debian, "apt_install", lambda packages: made.append(f"installed {' '.join(packages)}"))
+    monkeypatch.setattr(engine, "start_engine", lambda: made.append("started dockerd"))
+    monkeypatch.setattr(plugins, "_fetch_plugins_from_sid", lambda names: made.append(f"fetched {' '.join(names)}"))
+    monkeypatch.setenv(consent.VARIABLE, consent.NO)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("missing", "action"),
+    [([], "start dockerd as root"), (["docker.io", "iptables"], "install docker.io iptables with apt-get and start")],
+)
+def test_engine_is_neither_installed_nor_started_without_consent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: list[str], missing: list[str], action: str
+) -> None:
+    docker_client(tmp_path, monkeypatch, "echo 'Is the docker daemon running?' >&2; exit 1")
+    monkeypatch.setattr(engine, "_missing_packages", lambda: missing)
+    with pytest.raises(LabError, match=f"The lab would have to {action}.* says no. Nothing was changed") as caught:
+        engine.ensure_engine()
+    assert "LAB_INSTALL=yes" in caught.value.remedy
+    assert changes == []
+
+
+def test_plugins_are_not_fetched_without_consent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: list[str]
+) -> None:
+    docker_client(tmp_path, monkeypatch, "exit 1")
+    with pytest.raises(LabError, match="The lab would have to install Docker's compose and buildx from packages"):
+        plugins.ensure_compose()
+    assert changes == []
 
 
 def test_pid_file_of_a_running_program_is_kept(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
