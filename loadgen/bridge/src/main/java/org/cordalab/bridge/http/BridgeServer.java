@@ -29,8 +29,10 @@ import org.slf4j.LoggerFactory;
 /** The HTTP server: routes, errors, limits. Each request runs on its own virtual thread, which may block. */
 public final class BridgeServer implements AutoCloseable {
 
-    private static final int MAX_CONNECTIONS = 8192;
-    private static final Duration IDLE_CONNECTION_TIMEOUT = Duration.ofMinutes(5);
+    /** Twice what clients of the lab send. Each connection may hold as much. */
+    private static final int MAX_HEADERS_BYTES = 8 * 1024;
+
+    private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
     /** All requests have been answered by now. This is for responses that are still being written. */
     private static final Duration STOP_GRACE = Duration.ofSeconds(1);
 
@@ -40,6 +42,10 @@ public final class BridgeServer implements AutoCloseable {
 
     private final BridgeMetrics metrics;
     private final OriginGuard guard;
+    private final TokenGuard token;
+    private final MemoryBudget budget;
+    private final ClientConnections connections;
+    private final OperationsRoutes operations;
     private final WebServer server;
 
     /**
@@ -48,16 +54,32 @@ public final class BridgeServer implements AutoCloseable {
     public BridgeServer(BridgeConfig config, BridgedNodes nodes, BridgeMetrics metrics, Optional<StubNetwork> stub) {
         this.metrics = metrics;
         this.guard = new OriginGuard(config.allowedHosts());
+        this.token = new TokenGuard(config.token());
+        this.budget = new MemoryBudget(config.limits().requestBudgetBytes());
+        this.connections = new ClientConnections(
+                config.limits(),
+                Http1Config.builder()
+                        .sendKeepAliveHeader(false)
+                        .maxHeadersSize(MAX_HEADERS_BYTES)
+                        .build());
+        this.operations = new OperationsRoutes(nodes, metrics);
+        metrics.watchServer(
+                connections::count,
+                config.limits().maxConnections(),
+                budget::used,
+                config.limits().requestBudgetBytes());
         this.server = WebServer.builder()
+                .address(config.address())
                 .port(config.port())
                 // Main stops the server after it has drained the outstanding flows.
                 .shutdownHook(false)
                 .shutdownGracePeriod(STOP_GRACE)
-                .maxTcpConnections(MAX_CONNECTIONS)
+                .maxTcpConnections(config.limits().maxConnections() + ClientConnections.SPARE)
                 .maxPayloadSize(Math.max(RequestBody.MAX_DISCARDED_BYTES, config.maxAttachmentBytes()))
-                .idleConnectionTimeout(IDLE_CONNECTION_TIMEOUT)
                 .connectionOptions(options -> options.tcpNoDelay(true))
-                .addProtocol(Http1Config.builder().sendKeepAliveHeader(false).build())
+                // Helidon adds no protocol of its own to this one.
+                .protocolsDiscoverServices(false)
+                .addConnectionSelector(connections)
                 .directHandlers(problemHandlers())
                 .routing(routing(config, nodes, stub))
                 .build();
@@ -74,10 +96,16 @@ public final class BridgeServer implements AutoCloseable {
         return server.port();
     }
 
+    /** Declares that the bridge is not ready any more, because it is about to stop. */
+    public void drain() {
+        operations.drain();
+    }
+
     /** Closes the port and the connections. */
     @Override
     public void close() {
         server.stop();
+        connections.close();
     }
 
     private HttpRouting.Builder routing(BridgeConfig config, BridgedNodes nodes, Optional<StubNetwork> stub) {
@@ -86,7 +114,6 @@ public final class BridgeServer implements AutoCloseable {
         var aboutNodes = new NodeRoutes(nodes);
         var vaults = new VaultRoutes(nodes);
         var attachments = new AttachmentRoutes(nodes, config.maxAttachmentBytes());
-        var operations = new OperationsRoutes(nodes, metrics);
         var routing = HttpRouting.builder();
         route(routing, "/health/live", Method.GET, operations::live);
         route(routing, "/health/ready", Method.GET, operations::ready);
@@ -129,32 +156,55 @@ public final class BridgeServer implements AutoCloseable {
 
     private Handler handler(String path, Route route) {
         return (request, response) -> {
-            var exchange = new Exchange(request, response);
-            try {
-                answer(exchange, path, route);
-            } finally {
-                metrics.httpRequest(exchange.status(), path);
-            }
-            if (exchange.endsConnection()) {
-                // Helidon leaves it to the client to close the connection. A client that is sending a body that no one
-                // reads would not close it.
-                throw new CloseConnectionException("The response closes the connection");
+            try (var exchange = new Exchange(request, response, connections.current(), budget)) {
+                try {
+                    answer(exchange, path, route);
+                } finally {
+                    metrics.httpRequest(exchange.status(), path);
+                }
+                if (exchange.endsConnection()) {
+                    // Helidon leaves it to the client to close the connection. A client that is sending a body that no
+                    // one reads would not close it.
+                    throw new CloseConnectionException("The response closes the connection");
+                }
+                exchange.end();
             }
         };
     }
 
     private void answer(Exchange exchange, String path, Route route) throws InterruptedException {
         try {
+            checkConnection(exchange);
             guard.check(exchange);
+            token.check(exchange);
             route.handle(exchange);
         } catch (Problem problem) {
             exchange.send(problem);
         } catch (RequestException | CloseConnectionException | UncheckedIOException transportFailure) {
             // The client disconnected or violated the protocol, which Helidon handles.
             throw transportFailure;
+        } catch (IllegalArgumentException e) {
+            // Helidon decodes paths and queries when they are asked for.
+            LOG.debug("Invalid request for {}", path, e);
+            exchange.send(new Problem(ProblemType.INVALID_REQUEST, "The request is not valid: " + e.getMessage()));
         } catch (RuntimeException | StackOverflowError e) {
             LOG.error("Failed to answer {}", path, e);
             exchange.send(new Problem(ProblemType.INTERNAL_ERROR, "The bridge failed: " + e));
+        }
+    }
+
+    /** Beyond the limit of connections, answers only what everyone may ask, and closes the connection. */
+    private static void checkConnection(Exchange exchange) {
+        if (!exchange.isOnSpareConnection()) {
+            return;
+        }
+        exchange.endConnection();
+        if (!exchange.isHealthCheck()) {
+            throw new Problem(
+                            ProblemType.OVERLOADED,
+                            "The bridge has as many connections as it accepts (BRIDGE_MAX_CONNECTIONS). Nothing was"
+                                    + " started.")
+                    .retryAfter(RETRY_AFTER);
         }
     }
 
