@@ -167,7 +167,7 @@ def _bridge_gauges(bridge: dict[str, str]) -> Iterator[Known]:
 def run_samples(failed: float) -> list[Known]:
     """A run of the IOU workload with 11 requests/s and 10 answers/s, of which ``failed`` are errors."""
     ok = 10 - failed
-    bridge = {"job": "bridge", "instance": "bridge:8080"}
+    bridge = {"job": "bridge", "instance": "bridge:8081"}
     locust = {"job": "locust", "instance": "172.18.0.8:9646"}
     prometheus = {"job": "prometheus", "instance": "localhost:9090"}
     started = bridge | {"node": "PartyA", "flow": "Iou"}

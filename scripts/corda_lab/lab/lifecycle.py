@@ -121,6 +121,7 @@ def remove_surplus(settings: Settings) -> list[Service]:
 
 def start(settings: Settings) -> None:
     """Run ``docker compose up`` and wait until every service is healthy. Raises LabError that names failed services."""
+    settings.check_bridge_address()
     with ui.phase("Starting the lab"):
         beginning = start_cost.Beginning()
         compose = Compose(settings)

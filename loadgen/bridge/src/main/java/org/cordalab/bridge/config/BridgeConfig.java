@@ -20,6 +20,7 @@ import java.util.regex.Pattern;
  * @param nodes empty if there is a stub plan
  * @param stubPlan file of the plan of stub nodes, which replace the nodes
  * @param rpcUser empty if there is a stub plan, like the password
+ * @param metricsPort a second port, which has only the metrics and needs no token; empty if there is none
  * @param allowedHosts hosts to which requests may be addressed, in addition to the loopback hosts; in lower case
  * @param rpcConnections number of RPC connections to each node that requests share
  * @param rpcLeftOpenMax maximum number of RPC connections that are opened for a flow start each and left open, to all
@@ -42,6 +43,7 @@ public record BridgeConfig(
         int rpcConnections,
         OptionalInt rpcLeftOpenMax,
         int port,
+        OptionalInt metricsPort,
         Set<String> allowedHosts,
         int maxOutstandingFlows,
         int maxBodyBytes,
@@ -87,7 +89,7 @@ public record BridgeConfig(
     /** Omits the password and the token. */
     @Override
     public String toString() {
-        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, rpcConnections=%d, rpcLeftOpenMax=%s, port=%d, allowedHosts=%s, maxOutstandingFlows=%d,"
+        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, rpcConnections=%d, rpcLeftOpenMax=%s, port=%d, metricsPort=%s, allowedHosts=%s, maxOutstandingFlows=%d,"
                         + " maxBodyBytes=%d, maxAttachmentBytes=%d, flowTimeout=%s, outcomeRetention=%s, address=%s, limits=%s]")
                 .formatted(
                         nodes,
@@ -96,6 +98,7 @@ public record BridgeConfig(
                         rpcConnections,
                         rpcLeftOpenMax,
                         port,
+                        metricsPort,
                         allowedHosts,
                         maxOutstandingFlows,
                         maxBodyBytes,
@@ -116,6 +119,7 @@ public record BridgeConfig(
 
         BridgeConfig read() {
             Optional<Path> stubPlan = stubPlan();
+            int maxAttachmentBytes = number("BRIDGE_MAX_ATTACHMENT_BYTES", 32 * 1_048_576, 1024, 200 * 1_048_576);
             int maxOutstanding = number("BRIDGE_MAX_OUTSTANDING_FLOWS", standardOutstanding(), 1, MAX_OUTSTANDING);
             Optional<String> token = token();
             var config = new BridgeConfig(
@@ -126,15 +130,18 @@ public record BridgeConfig(
                     number("BRIDGE_RPC_CONNECTIONS", 1, 1, 16),
                     rpcLeftOpenMax(),
                     number("BRIDGE_PORT", 8080, 0, 65_535),
+                    value("BRIDGE_METRICS_PORT").isEmpty()
+                            ? OptionalInt.empty()
+                            : OptionalInt.of(number("BRIDGE_METRICS_PORT", 0, 0, 65_535)),
                     hosts("BRIDGE_ALLOWED_HOSTS"),
                     maxOutstanding,
                     number("BRIDGE_MAX_BODY_BYTES", 1_048_576, 1024, 16 * 1_048_576),
-                    number("BRIDGE_MAX_ATTACHMENT_BYTES", 32 * 1_048_576, 1024, 200 * 1_048_576),
+                    maxAttachmentBytes,
                     Duration.ofSeconds(number("BRIDGE_FLOW_TIMEOUT_SECONDS", 300, 1, 86_400)),
                     Duration.ofSeconds(number("BRIDGE_OUTCOME_RETENTION_SECONDS", 3600, 1, 604_800)),
                     address(token),
                     token,
-                    limits(maxOutstanding));
+                    limits(maxOutstanding, maxAttachmentBytes));
             if (!mistakes.isEmpty()) {
                 throw new ConfigException(mistakes);
             }
@@ -176,8 +183,8 @@ public record BridgeConfig(
             return new InetSocketAddress(0).getAddress();
         }
 
-        private HttpLimits limits(int maxOutstanding) {
-            var standard = HttpLimits.of(Runtime.getRuntime().maxMemory(), maxOutstanding);
+        private HttpLimits limits(int maxOutstanding, int maxAttachmentBytes) {
+            var standard = HttpLimits.of(Runtime.getRuntime().maxMemory(), maxOutstanding, maxAttachmentBytes);
             return new HttpLimits(
                     number("BRIDGE_MAX_CONNECTIONS", standard.maxConnections(), 1, 100_000),
                     number(

@@ -40,12 +40,13 @@ public record HttpLimits(
      * Returns the limits that fit into a heap.
      *
      * @param maxOutstandingFlows flows of a node for which clients may wait, each on a connection of its own
+     * @param maxAttachmentBytes largest attachment, which must leave room for other requests
      */
-    public static HttpLimits of(long heapBytes, int maxOutstandingFlows) {
+    public static HttpLimits of(long heapBytes, int maxOutstandingFlows, int maxAttachmentBytes) {
         long part = heapBytes / HEAP_PARTS;
         return new HttpLimits(
                 standardConnections(heapBytes, maxOutstandingFlows),
-                part,
+                Math.max(part, maxAttachmentBytes + maxAttachmentBytes / 4L),
                 part,
                 Duration.ofSeconds(10),
                 Duration.ofSeconds(30),

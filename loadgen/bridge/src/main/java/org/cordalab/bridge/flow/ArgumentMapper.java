@@ -159,7 +159,9 @@ public final class ArgumentMapper {
         if (parser.hasToken(JsonToken.VALUE_STRING)
                 && (parser.getTextLength() > MAX_DECIMAL_CHARS || !Json.isModest(parser.getText()))) {
             throw context.weirdStringException(
-                    "", type, "the number has more than %d characters, or a large exponent".formatted(MAX_DECIMAL_CHARS));
+                    "",
+                    type,
+                    "the number has more than %d characters, or a large exponent".formatted(MAX_DECIMAL_CHARS));
         }
     }
 

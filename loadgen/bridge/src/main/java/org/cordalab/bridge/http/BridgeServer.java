@@ -8,6 +8,7 @@ import io.helidon.http.RequestException;
 import io.helidon.http.ServerResponseHeaders;
 import io.helidon.http.Status;
 import io.helidon.webserver.CloseConnectionException;
+import io.helidon.webserver.ListenerConfig;
 import io.helidon.webserver.WebServer;
 import io.helidon.webserver.http.DirectHandlers;
 import io.helidon.webserver.http.Handler;
@@ -16,6 +17,8 @@ import io.helidon.webserver.http1.Http1Config;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.config.BridgeConfig;
 import org.cordalab.bridge.json.Json;
@@ -37,6 +40,9 @@ public final class BridgeServer implements AutoCloseable {
     private static final Duration STOP_GRACE = Duration.ofSeconds(1);
 
     private static final String UNMATCHED = "unmatched";
+    private static final String METRICS = "metrics";
+    /** Connections of Prometheus, and of a second one. */
+    private static final int METRICS_CONNECTIONS = 16;
 
     private static final Logger LOG = LoggerFactory.getLogger(BridgeServer.class);
 
@@ -45,8 +51,11 @@ public final class BridgeServer implements AutoCloseable {
     private final TokenGuard token;
     private final MemoryBudget budget;
     private final ClientConnections connections;
+    private final ClientConnections scrapes;
     private final OperationsRoutes operations;
     private final WebServer server;
+    /** Method and path of each route, as the description must have them. */
+    private final Set<String> routes = new TreeSet<>();
 
     /**
      * @param stub the network of the nodes, if they are stub nodes
@@ -56,20 +65,17 @@ public final class BridgeServer implements AutoCloseable {
         this.guard = new OriginGuard(config.allowedHosts());
         this.token = new TokenGuard(config.token());
         this.budget = new MemoryBudget(config.limits().requestBudgetBytes());
-        this.connections = new ClientConnections(
-                config.limits(),
-                Http1Config.builder()
-                        .sendKeepAliveHeader(false)
-                        .maxHeadersSize(MAX_HEADERS_BYTES)
-                        .build());
+        this.connections = new ClientConnections(config.limits(), config.limits().maxConnections(), http());
+        this.scrapes = new ClientConnections(config.limits(), METRICS_CONNECTIONS, http());
         this.operations = new OperationsRoutes(nodes, metrics);
         metrics.watchServer(
                 connections::count,
                 config.limits().maxConnections(),
                 budget::used,
                 config.limits().requestBudgetBytes());
-        this.server = WebServer.builder()
-                .address(config.address())
+        var builder = WebServer.builder();
+        config.metricsPort().ifPresent(port -> builder.putSocket(METRICS, metricsListener(config, port)));
+        this.server = builder.address(config.address())
                 .port(config.port())
                 // Main stops the server after it has drained the outstanding flows.
                 .shutdownHook(false)
@@ -91,6 +97,49 @@ public final class BridgeServer implements AutoCloseable {
         return this;
     }
 
+    private static Http1Config http() {
+        return Http1Config.builder()
+                .sendKeepAliveHeader(false)
+                .maxHeadersSize(MAX_HEADERS_BYTES)
+                .build();
+    }
+
+    /**
+     * Returns a second port, which has only the metrics, without a token. In the lab, it is not published, and
+     * Prometheus reads them there.
+     */
+    private ListenerConfig metricsListener(BridgeConfig config, int port) {
+        var routing = HttpRouting.builder();
+        Route open = exchange -> {
+            guard.check(exchange);
+            operations.metrics(exchange);
+        };
+        routing.route(Method.GET, "/metrics", handler(scrapes, "/metrics", open));
+        routing.any(handler(scrapes, UNMATCHED, exchange -> {
+            throw new Problem(ProblemType.NOT_FOUND, "This port has only GET /metrics.");
+        }));
+        return ListenerConfig.builder()
+                .address(config.address())
+                .port(port)
+                .shutdownGracePeriod(STOP_GRACE)
+                .maxTcpConnections(METRICS_CONNECTIONS + ClientConnections.SPARE)
+                .protocolsDiscoverServices(false)
+                .addConnectionSelector(scrapes)
+                .directHandlers(problemHandlers())
+                .routing(routing)
+                .build();
+    }
+
+    /** Returns the method and path of each route, such as {@code GET /v1/nodes}. */
+    Set<String> routes() {
+        return routes;
+    }
+
+    /** Returns the port that has only the metrics. */
+    public int metricsPort() {
+        return server.port(METRICS);
+    }
+
     /** Returns the port that the server listens on. */
     public int port() {
         return server.port();
@@ -106,6 +155,7 @@ public final class BridgeServer implements AutoCloseable {
     public void close() {
         server.stop();
         connections.close();
+        scrapes.close();
     }
 
     private HttpRouting.Builder routing(BridgeConfig config, BridgedNodes nodes, Optional<StubNetwork> stub) {
@@ -127,9 +177,9 @@ public final class BridgeServer implements AutoCloseable {
         route(routing, "/v1/nodes/{node}/attachments/{id}", Method.GET, attachments::find);
         route(routing, "/v1/nodes/{node}/flows/{clientId}", Method.GET, outcomes::find);
         String flowsPath = "/v1/nodes/{node}/flows";
-        routing.route(Method.GET, flowsPath, handler(flowsPath, flows::list));
-        routing.route(Method.POST, flowsPath, handler(flowsPath, flows::post));
-        routing.route(Method.DELETE, flowsPath, handler(flowsPath, outcomes::forget));
+        add(routing, flowsPath, Method.GET, flows::list);
+        add(routing, flowsPath, Method.POST, flows::post);
+        add(routing, flowsPath, Method.DELETE, outcomes::forget);
         routing.any(flowsPath, methodNotAllowed(flowsPath, "GET, POST, DELETE"));
         stub.ifPresent(network -> {
             var truth = new StubRoutes(nodes, network);
@@ -143,8 +193,13 @@ public final class BridgeServer implements AutoCloseable {
     }
 
     private void route(HttpRouting.Builder routing, String path, Method method, Route route) {
-        routing.route(method, path, handler(path, route));
+        add(routing, path, method, route);
         routing.any(path, methodNotAllowed(path, method.text()));
+    }
+
+    private void add(HttpRouting.Builder routing, String path, Method method, Route route) {
+        routes.add(method.text() + " " + path);
+        routing.route(method, path, handler(path, route));
     }
 
     private Handler methodNotAllowed(String path, String allowed) {
@@ -155,8 +210,16 @@ public final class BridgeServer implements AutoCloseable {
     }
 
     private Handler handler(String path, Route route) {
+        return handler(connections, path, exchange -> {
+            guard.check(exchange);
+            token.check(exchange);
+            route.handle(exchange);
+        });
+    }
+
+    private Handler handler(ClientConnections clients, String path, Route route) {
         return (request, response) -> {
-            try (var exchange = new Exchange(request, response, connections.current(), budget)) {
+            try (var exchange = new Exchange(request, response, clients.current(), budget)) {
                 try {
                     answer(exchange, path, route);
                 } finally {
@@ -175,8 +238,6 @@ public final class BridgeServer implements AutoCloseable {
     private void answer(Exchange exchange, String path, Route route) throws InterruptedException {
         try {
             checkConnection(exchange);
-            guard.check(exchange);
-            token.check(exchange);
             route.handle(exchange);
         } catch (Problem problem) {
             exchange.send(problem);

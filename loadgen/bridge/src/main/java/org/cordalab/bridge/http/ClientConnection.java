@@ -105,8 +105,8 @@ final class ClientConnection {
     void bodyBegins(long bytes, long bytesMax) {
         memory.growTo(bytes);
         counted = 0;
-        // The sizes of chunks and the pieces count too.
-        countedMax = 8 * bytesMax + MAX_HEAD_BYTES;
+        // Of a known length, no more is read. Otherwise, the sizes of chunks and the pieces count too.
+        countedMax = bytes > 0 ? Long.MAX_VALUE : 8 * bytesMax + MAX_HEAD_BYTES;
         enter(Phase.BODY, limits.bodyTimeout().plusSeconds(bytes >> 20));
     }
 
@@ -191,8 +191,9 @@ final class ClientConnection {
         if (counted > countedMax) {
             throw new Problem(ProblemType.BODY_TOO_LARGE, "The body is too long, or in too many pieces.");
         }
-        // What was read before is in the body's array, for which the memory is reserved too.
-        memory.growTo(counted);
+        if (countedMax < Long.MAX_VALUE) {
+            memory.growTo(counted);
+        }
     }
 
     private void checkDiscarded() {
@@ -246,8 +247,9 @@ final class ClientConnection {
                         ? "The body did not arrive in time. Nothing was started."
                         : "The headers did not arrive in time.");
         byte[] body = Json.write(problem.toJson(""));
-        String head = "HTTP/1.1 %d Request Timeout\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-                .formatted(problem.type().status(), Problem.MEDIA_TYPE, body.length);
+        String head =
+                "HTTP/1.1 %d Request Timeout\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+                        .formatted(problem.type().status(), Problem.MEDIA_TYPE, body.length);
         return (head + new String(body, StandardCharsets.UTF_8)).getBytes(StandardCharsets.UTF_8);
     }
 }

@@ -39,12 +39,17 @@ final class ClientConnections implements ServerConnectionSelector, AutoCloseable
     private final Set<ClientConnection> open = ConcurrentHashMap.newKeySet();
     private final AtomicInteger count = new AtomicInteger();
     private final HttpLimits limits;
+    private final int max;
     private final ServerConnectionSelector http;
     private final Thread watchdog =
             Thread.ofPlatform().daemon().name("connection-deadlines").unstarted(this::watch);
 
-    ClientConnections(HttpLimits limits, Http1Config config) {
+    /**
+     * @param max number of connections that may ask for anything
+     */
+    ClientConnections(HttpLimits limits, int max, Http1Config config) {
         this.limits = limits;
+        this.max = max;
         this.http = Http1ConnectionSelector.builder().config(config).build();
         watchdog.start();
     }
@@ -93,7 +98,7 @@ final class ClientConnections implements ServerConnectionSelector, AutoCloseable
 
     @Override
     public ServerConnection connection(ConnectionContext context) {
-        var client = new ClientConnection(context, limits, count.get() >= limits.maxConnections());
+        var client = new ClientConnection(context, limits, count.get() >= max);
         return new Counted(client, http.connection(new Context(context, client.reader())));
     }
 

@@ -37,7 +37,8 @@ final class OperationsRoutes {
 
     /** {@code GET /health/ready}: succeeds if every configured node answers RPCs, and flows may still be started. */
     void ready(Exchange exchange) {
-        boolean ready = !draining && nodes.all().stream().allMatch(node -> node.gateway().ready());
+        boolean ready = !draining
+                && nodes.all().stream().allMatch(node -> node.gateway().ready());
         ObjectNode json = Json.object().put("status", draining ? "stopping" : ready ? "ready" : "not ready");
         ObjectNode byNode = json.putObject("nodes");
         nodes.all().forEach(node -> byNode.put(node.name(), node.gateway().ready()));

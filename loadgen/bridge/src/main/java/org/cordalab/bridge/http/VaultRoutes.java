@@ -24,7 +24,8 @@ final class VaultRoutes {
 
     private static final int MAX_PAGE_SIZE = 5000;
     private static final int MAX_CLASS_NAME_CHARS = 512;
-    private static final Pattern CLASS_NAME = Pattern.compile("[\\p{L}_$][\\p{L}\\p{N}_$]*(\\.[\\p{L}_$][\\p{L}\\p{N}_$]*)*+");
+    private static final Pattern CLASS_NAME =
+            Pattern.compile("[\\p{L}_$][\\p{L}\\p{N}_$]*(\\.[\\p{L}_$][\\p{L}\\p{N}_$]*)*+");
     private static final String UNIX_SECONDS = "[0-9]{1,11}(\\.[0-9]{1,9})?";
 
     private final BridgedNodes nodes;

@@ -134,9 +134,8 @@ public final class Json {
         for (int i = 0; i < text.length(); i++) {
             if (Character.isSurrogate(text.charAt(i))) {
                 return text.codePoints()
-                        .map(each -> each >= Character.MIN_SURROGATE && each <= Character.MAX_SURROGATE
-                                ? REPLACEMENT
-                                : each)
+                        .map(each ->
+                                each >= Character.MIN_SURROGATE && each <= Character.MAX_SURROGATE ? REPLACEMENT : each)
                         .collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append)
                         .toString();
             }

@@ -76,9 +76,15 @@ public final class BridgeMetrics {
 
     /** Starts to export the gauges of the HTTP server. */
     public void watchServer(
-            DoubleSupplier connections, double connectionsLimit, DoubleSupplier requestBytes, double requestBytesLimit) {
+            DoubleSupplier connections,
+            double connectionsLimit,
+            DoubleSupplier requestBytes,
+            double requestBytesLimit) {
         gauge("bridge_connections", "Connections of clients.", connections);
-        gauge("bridge_connections_limit", "Maximum number of connections. Further ones get 503.", () -> connectionsLimit);
+        gauge(
+                "bridge_connections_limit",
+                "Maximum number of connections. Further ones get 503.",
+                () -> connectionsLimit);
         gauge(
                 "bridge_request_memory_bytes",
                 "Memory that is reserved for bodies, for the arguments of flows, and for long answers.",

@@ -43,7 +43,7 @@ final class KeptIds {
 
     /** Returns how many ids fit into this many bytes, at most {@link #MAX_IDS}. */
     static int fitting(long bytes) {
-        return (int) Math.clamp(bytes / ENTRY_BYTES, 1, MAX_IDS);
+        return Math.clamp(bytes / ENTRY_BYTES, 1, MAX_IDS);
     }
 
     /** Enters an id whose start this bridge made. */

@@ -152,12 +152,14 @@ class BridgeConfigTest {
 
     @Test
     void derivesTheLimitsFromTheHeap() {
-        HttpLimits limits = HttpLimits.of(384L * 1024 * 1024, 128);
+        HttpLimits limits = HttpLimits.of(384L * 1024 * 1024, 128, 32 * 1024 * 1024);
 
         assertThat(limits.requestBudgetBytes()).isEqualTo(48 * 1024 * 1024);
         assertThat(limits.outcomeBudgetBytes()).isEqualTo(48 * 1024 * 1024);
         assertThat(limits.maxConnections()).isEqualTo(1536);
-        assertThat(HttpLimits.of(384L * 1024 * 1024, 5000).maxConnections()).isEqualTo(5512);
+        assertThat(HttpLimits.of(384L * 1024 * 1024, 5000, 1024).maxConnections()).isEqualTo(5512);
+        assertThat(HttpLimits.of(384L * 1024 * 1024, 128, 200 * 1024 * 1024).requestBudgetBytes())
+                .isEqualTo(250 * 1024 * 1024);
     }
 
     private List<String> mistakes() {

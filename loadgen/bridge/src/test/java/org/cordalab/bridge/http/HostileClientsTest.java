@@ -34,8 +34,8 @@ class HostileClientsTest {
     private static final int BODIES = 8;
     private static final Duration SECOND = Duration.ofSeconds(1);
     private static final Duration AGAIN = Duration.ofSeconds(5);
-    private static final HttpLimits LOW = new HttpLimits(
-            CONNECTIONS, BODIES * BODY + BODY / 2, 1024 * 1024, SECOND, SECOND, SECOND, SECOND);
+    private static final HttpLimits LOW =
+            new HttpLimits(CONNECTIONS, BODIES * BODY + BODY / 2, 1024 * 1024, SECOND, SECOND, SECOND, SECOND);
 
     private final List<Socket> sockets = new ArrayList<>();
     private final TestBridge bridge = new TestBridge(Optional.empty(), LOW);
@@ -54,7 +54,8 @@ class HostileClientsTest {
         sockets.clear();
     }
 
-    // --- memory -------------------------------------------------------------------------------------------------------
+    // --- memory
+    // -------------------------------------------------------------------------------------------------------
 
     @Test
     void answers503ToBodiesForWhichThereIsNoMemory() throws Exception {
@@ -67,8 +68,11 @@ class HostileClientsTest {
             answers.add(readUntil(socket, "}"));
         }
 
-        assertThat(answers).filteredOn(answer -> answer.startsWith("HTTP/1.1 503 ")).hasSizeGreaterThanOrEqualTo(BODIES);
-        assertThat(answers).allMatch(answer -> answer.startsWith("HTTP/1.1 503 ") || answer.startsWith("HTTP/1.1 408 "));
+        assertThat(answers)
+                .filteredOn(answer -> answer.startsWith("HTTP/1.1 503 "))
+                .hasSizeGreaterThanOrEqualTo(BODIES);
+        assertThat(answers)
+                .allMatch(answer -> answer.startsWith("HTTP/1.1 503 ") || answer.startsWith("HTTP/1.1 408 "));
         assertThat(answers).anyMatch(answer -> answer.contains("urn:corda-lab:problem:overloaded"));
         assertIsUsableAgain();
     }
@@ -76,7 +80,8 @@ class HostileClientsTest {
     @Test
     void countsAChunkThatIsNotCompleteYet() throws Exception {
         String start = "POST " + FLOWS + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                + "Transfer-Encoding: chunked\r\n\r\n" + Integer.toHexString(1024 * 1024) + "\r\n" + " ".repeat(32 * 1024);
+                + "Transfer-Encoding: chunked\r\n\r\n" + Integer.toHexString(1024 * 1024) + "\r\n"
+                + " ".repeat(32 * 1024);
         Socket socket = open(start);
 
         assertThat(readUntil(socket, "}")).matches("(?s)HTTP/1.1 (413|503) .*");
@@ -118,7 +123,8 @@ class HostileClientsTest {
         await(() -> gauge("bridge_request_memory_bytes") == 0);
     }
 
-    // --- slow clients -------------------------------------------------------------------------------------------------
+    // --- slow clients
+    // -------------------------------------------------------------------------------------------------
 
     @Test
     void answers408ToHeadersThatDoNotCome() throws Exception {
@@ -171,7 +177,8 @@ class HostileClientsTest {
         await(() -> gauge("bridge_connections") == 1);
     }
 
-    // --- sockets ------------------------------------------------------------------------------------------------------
+    // --- sockets
+    // ------------------------------------------------------------------------------------------------------
 
     @Test
     void answersAClientThatHasClosedItsHalf() throws Exception {
@@ -182,7 +189,8 @@ class HostileClientsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"Content-Length: 100\r\n\r\n{\"flow\"", "Transfer-Encoding: chunked\r\n\r\n20\r\n{\"flow\""})
+    @ValueSource(
+            strings = {"Content-Length: 100\r\n\r\n{\"flow\"", "Transfer-Encoding: chunked\r\n\r\n20\r\n{\"flow\""})
     void answers400ToABodyThatEndsEarly(String rest) throws Exception {
         Socket socket =
                 open("POST " + FLOWS + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + rest);
@@ -228,7 +236,8 @@ class HostileClientsTest {
         assertIsUsableAgain();
     }
 
-    // --- content ------------------------------------------------------------------------------------------------------
+    // --- content
+    // ------------------------------------------------------------------------------------------------------
 
     static List<String> hostileBodies() {
         String deep = "[".repeat(1000);
@@ -281,7 +290,8 @@ class HostileClientsTest {
                 "net.corda.core.contracts.ContractState.class",
             })
     void answers404ToClassesThatAreNoStates(String name) throws Exception {
-        var answer = bridge.send("GET", "/v1/nodes/PartyA/vault/count?stateType=" + name, "").get();
+        var answer = bridge.send("GET", "/v1/nodes/PartyA/vault/count?stateType=" + name, "")
+                .get();
 
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(404);
     }
@@ -316,7 +326,8 @@ class HostileClientsTest {
         assertIsUsableAgain();
     }
 
-    // --- nodes that never answer --------------------------------------------------------------------------------------
+    // --- nodes that never answer
+    // --------------------------------------------------------------------------------------
 
     @ParameterizedTest
     @ValueSource(
@@ -364,7 +375,8 @@ class HostileClientsTest {
         assertThat(bridge.send("GET", "/health/live", "").get().statusCode()).isEqualTo(200);
     }
 
-    // --- helpers ------------------------------------------------------------------------------------------------------
+    // --- helpers
+    // ------------------------------------------------------------------------------------------------------
 
     private static String head(int length) {
         return "POST " + FLOWS + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "

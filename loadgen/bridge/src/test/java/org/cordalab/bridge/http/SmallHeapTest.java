@@ -36,6 +36,7 @@ class SmallHeapTest {
     private static final int BODY_BYTES = 1024 * 1024;
     private static final String FLOWS = "/v1/nodes/PartyA/flows";
     private static final String START = "{\"flow\": \"Iou\", \"args\": {\"iouValue\": 1, \"otherParty\": \"PartyB\"}}";
+    private static final double HEAP_GROWTH_MAX = 1.1;
     private static final Duration READY_AGAIN = Duration.ofSeconds(5);
 
     private final HttpClient client =
@@ -46,6 +47,7 @@ class SmallHeapTest {
     private Path folder;
 
     private Process bridge;
+    private double heapBefore;
     private int port;
 
     @BeforeEach
@@ -70,6 +72,7 @@ class SmallHeapTest {
         bridge = process.start();
         awaitReady(Duration.ofSeconds(60));
         assertThat(startFlow()).isEqualTo(200);
+        heapBefore = heapInUse();
     }
 
     @AfterEach
@@ -101,6 +104,20 @@ class SmallHeapTest {
             assertThat(answer.get().statusCode()).isIn(400, 503);
         }
         assertThat(startFlow()).isEqualTo(200);
+        assertThat(heapInUse()).isLessThan(HEAP_GROWTH_MAX * heapBefore);
+    }
+
+    @Test
+    void keepsNothingOfNamesThatClientsMakeUp() throws Exception {
+        for (int i = 0; i < 10_000; i++) {
+            String name = "x".repeat(400) + i;
+            var answer = client.send(
+                    request("/v1/nodes/PartyA/vault/count?stateType=" + name).GET().build(),
+                    BodyHandlers.discarding());
+            assertThat(answer.statusCode()).isEqualTo(404);
+        }
+
+        assertThat(heapInUse()).isLessThan(HEAP_GROWTH_MAX * heapBefore);
     }
 
     private void attack(String headers, int bytes) throws Exception {
@@ -134,6 +151,24 @@ class SmallHeapTest {
         closeAttackers();
         awaitReady(READY_AGAIN);
         assertThat(startFlow()).isEqualTo(200);
+        assertThat(heapInUse()).isLessThan(HEAP_GROWTH_MAX * heapBefore);
+    }
+
+    /** Returns the heap in use after a collection, in bytes. */
+    private double heapInUse() throws Exception {
+        Path jcmd = Path.of(System.getProperty("java.home"), "bin", "jcmd");
+        Process collection = new ProcessBuilder(jcmd.toString(), Long.toString(bridge.pid()), "GC.run")
+                .redirectErrorStream(true)
+                .redirectOutput(folder.resolve("jcmd.log").toFile())
+                .start();
+        assertThat(collection.waitFor()).isZero();
+        String page = client.send(request("/metrics").GET().build(), BodyHandlers.ofString()).body();
+        String series = "jvm_memory_used_bytes{area=\"heap\"} ";
+        return page.lines()
+                .filter(line -> line.startsWith(series))
+                .mapToDouble(line -> Double.parseDouble(line.substring(series.length())))
+                .findFirst()
+                .orElseThrow();
     }
 
     private void closeAttackers() throws IOException {
@@ -146,7 +181,9 @@ class SmallHeapTest {
     private void awaitReady(Duration limit) throws Exception {
         long until = System.nanoTime() + limit.toNanos();
         while (true) {
-            assertThat(bridge.isAlive()).as(Files.readString(folder.resolve("bridge.log"))).isTrue();
+            assertThat(bridge.isAlive())
+                    .as(Files.readString(folder.resolve("bridge.log")))
+                    .isTrue();
             try {
                 if (client.send(request("/health/ready").GET().build(), BodyHandlers.discarding())
                                 .statusCode()
@@ -180,8 +217,7 @@ class SmallHeapTest {
 
     private Path plan() throws IOException {
         return Files.writeString(
-                folder.resolve("plan.json"),
-                """
+                folder.resolve("plan.json"), """
                 {"nodes": {"PartyA": "O=PartyA,L=London,C=GB", "PartyB": "O=PartyB,L=New York,C=US"},
                  "flow": "org.cordalab.bridge.flow.SampleFlows$Iou",
                  "stateType": "net.corda.core.contracts.ContractState",

@@ -43,7 +43,7 @@ final class TestBridge implements AutoCloseable {
     private static final Duration RETENTION = Duration.ofHours(1);
 
     /** The standard limits. */
-    static final HttpLimits LIMITS = HttpLimits.of(Runtime.getRuntime().maxMemory(), MAX_OUTSTANDING);
+    static final HttpLimits LIMITS = HttpLimits.of(Runtime.getRuntime().maxMemory(), MAX_OUTSTANDING, MAX_ATTACHMENT_BYTES);
 
     private final HttpClient client =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
@@ -86,6 +86,7 @@ final class TestBridge implements AutoCloseable {
                 1,
                 OptionalInt.empty(),
                 0,
+                OptionalInt.of(0),
                 Set.of(ALLOWED_HOST),
                 maxOutstanding,
                 MAX_BODY_BYTES,
@@ -127,13 +128,26 @@ final class TestBridge implements AutoCloseable {
         server.drain();
     }
 
+    Set<String> routes() {
+        return server.routes();
+    }
+
+    int metricsPort() {
+        return server.metricsPort();
+    }
+
     int port() {
         return server.port();
     }
 
     /** Sends the exact bytes of a request, even if HTTP clients would not allow them, and reads the whole answer. */
     String sendRaw(String request) throws IOException {
-        try (var socket = new Socket("localhost", port())) {
+        return sendRaw(port(), request);
+    }
+
+    /** The same, at one of the bridge's ports. */
+    static String sendRaw(int port, String request) throws IOException {
+        try (var socket = new Socket("localhost", port)) {
             socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
             return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         }

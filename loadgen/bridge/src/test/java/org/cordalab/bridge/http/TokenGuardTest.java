@@ -62,6 +62,16 @@ class TokenGuardTest {
         assertThat(get("/health/ready", "")).startsWith("HTTP/1.1 200 ");
     }
 
+    @Test
+    void servesMetricsWithoutTheTokenAtAPortOfTheirOwn() throws Exception {
+        String rest = " HTTP/1.1\r\nHost: " + TestBridge.ALLOWED_HOST + "\r\nConnection: close\r\n\r\n";
+
+        assertThat(TestBridge.sendRaw(bridge.metricsPort(), "GET /metrics" + rest))
+                .startsWith("HTTP/1.1 200 ")
+                .contains("bridge_node_ready");
+        assertThat(TestBridge.sendRaw(bridge.metricsPort(), "GET /v1/nodes" + rest)).startsWith("HTTP/1.1 404 ");
+    }
+
     private String get(String path, String header) throws Exception {
         return bridge.sendRaw(
                 "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + header + "\r\n");
