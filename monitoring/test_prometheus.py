@@ -118,7 +118,9 @@ def test_every_target_is_a_service(services: dict[str, Any], jobs: dict[str, Any
     assert hosts - {"localhost"} <= services.keys()
 
 
-def test_the_bridge_is_scraped_at_the_port_of_its_metrics_which_is_not_published(services: dict[str, Any], jobs: dict[str, Any]) -> None:
+def test_the_bridge_is_scraped_at_the_port_of_its_metrics_which_is_not_published(
+    services: dict[str, Any], jobs: dict[str, Any]
+) -> None:
     assert jobs["bridge"]["static_configs"][0]["targets"] == [
         f"bridge:{services['bridge']['environment']['BRIDGE_METRICS_PORT']}"
     ]

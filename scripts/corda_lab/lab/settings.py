@@ -115,7 +115,8 @@ class Settings:
         """The URL of the bridge, as this machine reaches it. Raises LabError if its address must not be published."""
         self.check_bridge_address()
         address = self._bridge_address
-        host = "127.0.0.1" if address in _ANY_ADDRESS else address
+        host = "127.0.0.1" if address in _ANY_ADDRESS else address.strip("[]")
+        host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.port('BRIDGE_PORT')}"
 
     @property
