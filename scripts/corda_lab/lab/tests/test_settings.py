@@ -43,7 +43,7 @@ def test_the_bridge_is_not_published_to_other_machines_without_a_token(address: 
 
 @pytest.mark.parametrize("token", ["short", "0123456789abcde", "with a space in it", "é" * 16, "x" * 257])
 def test_a_token_must_be_one_that_a_header_can_have(token: str) -> None:
-    with pytest.raises(LabError, match="^BRIDGE_TOKEN: is not a token$"):
+    with pytest.raises(LabError, match=r"^BRIDGE_TOKEN: is not a token$"):
         _ = load_settings(ENV_FILE, {"BRIDGE_TOKEN": token}).bridge_token
 
 
