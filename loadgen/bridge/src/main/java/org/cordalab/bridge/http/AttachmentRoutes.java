@@ -68,7 +68,7 @@ final class AttachmentRoutes {
         try {
             content = content(exchange);
             session = session(node);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             ended.complete(null);
             throw e;
         }

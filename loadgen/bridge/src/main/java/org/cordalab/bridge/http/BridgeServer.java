@@ -238,16 +238,13 @@ public final class BridgeServer implements AutoCloseable {
     private void answer(Exchange exchange, String path, Route route) throws InterruptedException {
         try {
             checkConnection(exchange);
+            exchange.requireDecodable();
             route.handle(exchange);
         } catch (Problem problem) {
             exchange.send(problem);
         } catch (RequestException | CloseConnectionException | UncheckedIOException transportFailure) {
             // The client disconnected or violated the protocol, which Helidon handles.
             throw transportFailure;
-        } catch (IllegalArgumentException e) {
-            // Helidon decodes paths and queries when they are asked for.
-            LOG.debug("Invalid request for {}", path, e);
-            exchange.send(new Problem(ProblemType.INVALID_REQUEST, "The request is not valid: " + e.getMessage()));
         } catch (RuntimeException | StackOverflowError e) {
             LOG.error("Failed to answer {}", path, e);
             exchange.send(new Problem(ProblemType.INTERNAL_ERROR, "The bridge failed: " + e));

@@ -61,6 +61,20 @@ final class Exchange implements AutoCloseable {
         return connection.isSpare();
     }
 
+    /**
+     * Checks that the path and the query can be decoded, which Helidon does only when they are asked for.
+     *
+     * @throws Problem invalid-request
+     */
+    void requireDecodable() {
+        try {
+            request.path().path();
+            request.query().toMap();
+        } catch (IllegalArgumentException e) {
+            throw new Problem(ProblemType.INVALID_REQUEST, "The path or the query is not valid: " + e.getMessage());
+        }
+    }
+
     /** Returns a path parameter by its name in the route. */
     String path(String name) {
         return request.path().pathParameters().get(name);
@@ -210,8 +224,7 @@ final class Exchange implements AutoCloseable {
     }
 
     void send(Problem problem) {
-        if (body.isAwaited()) {
-            // The sender waits for permission to continue and does not get it. It may send the body anyway.
+        if (body.endsConnection()) {
             endConnection();
         }
         problem.retryAfter()

@@ -26,6 +26,7 @@ final class RequestBody {
     private final ServerRequest request;
     private final ClientConnection connection;
     private InputStream content;
+    private boolean broken;
 
     RequestBody(ServerRequest request, ClientConnection connection) {
         this.request = request;
@@ -47,13 +48,17 @@ final class RequestBody {
         }
         connection.bodyBegins(length.orElse(0), maxBytes);
         content = request.content().inputStream();
+        // If it cannot be read to its end, no one knows where in a chunk it is.
+        broken = length.isEmpty();
         try {
             byte[] body = length.isPresent() ? known((int) length.getAsLong()) : growing(maxBytes);
             connection.workBegins();
+            broken = false;
             return body;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         } catch (DataReader.InsufficientDataAvailableException | DataReader.IncorrectNewLineException e) {
+            broken = true;
             throw new Problem(ProblemType.INVALID_REQUEST, "The body ends early, or its chunks are not valid.");
         }
     }
@@ -80,9 +85,12 @@ final class RequestBody {
         return Arrays.copyOf(body, read);
     }
 
-    /** Returns whether the sender waits for permission to send the body, and has not got it. */
-    boolean isAwaited() {
-        return content == null && request.headers().containsToken(HeaderValues.EXPECT_100);
+    /**
+     * Returns whether the next request cannot be found on the connection: the sender waits for permission to send the
+     * body, and does not get it, or the body could not be read.
+     */
+    boolean endsConnection() {
+        return broken || content == null && request.headers().containsToken(HeaderValues.EXPECT_100);
     }
 
     /** Throws away what was not read of the body. */

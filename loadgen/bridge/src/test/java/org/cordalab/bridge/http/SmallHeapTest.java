@@ -69,6 +69,8 @@ class SmallHeapTest {
         process.environment().put("BRIDGE_STUB", plan().toString());
         process.environment().put("BRIDGE_PORT", Integer.toString(port));
         process.environment().put("BRIDGE_MAX_CONNECTIONS", "700");
+        // An eighth of the heap must be enough for one.
+        process.environment().put("BRIDGE_MAX_ATTACHMENT_BYTES", "8388608");
         bridge = process.start();
         awaitReady(Duration.ofSeconds(60));
         assertThat(startFlow()).isEqualTo(200);
