@@ -156,6 +156,10 @@ def _postgres() -> list[Known]:
 
 
 def _bridge_gauges(bridge: dict[str, str]) -> Iterator[Known]:
+    yield Known("bridge_connections", bridge, start=24)
+    yield Known("bridge_connections_limit", bridge, start=1536)
+    yield Known("bridge_request_memory_bytes", bridge, start=40_000)
+    yield Known("bridge_request_memory_limit_bytes", bridge, start=48 * MIB)
     for node in ("Notary", "PartyA", "PartyB", "PartyC"):
         of_node = bridge | {"node": node}
         yield Known("bridge_node_ready", of_node, start=1)

@@ -59,10 +59,11 @@ public final class ArgumentMapper {
         mapper.coercionConfigFor(BigDecimal.class)
                 .setCoercion(CoercionInputShape.String, CoercionAction.TryConvert)
                 .setCoercion(CoercionInputShape.EmptyString, CoercionAction.Fail);
+        // Corda gives these types annotations, which precede what a module declares.
         mapper.addMixIn(PublicKey.class, ShortKey.class);
+        mapper.addMixIn(BigDecimal.class, Modest.class);
         mapper.registerModule(new SimpleModule("strict")
                 .addDeserializer(String.class, new StrictString())
-                .addDeserializer(BigDecimal.class, new ModestDecimal())
                 .setDeserializerModifier(new ModestAmounts()));
         return mapper;
     }
@@ -108,9 +109,15 @@ public final class ArgumentMapper {
         }
     }
 
-    /** Rejects decimals with so many digits or such an exponent that a calculation with them does not end. */
-    private static final class ModestDecimal extends StdScalarDeserializer<BigDecimal> {
-        ModestDecimal() {
+    @JsonDeserialize(using = ModestDecimal.class)
+    private interface Modest {}
+
+    /**
+     * Rejects decimals with so many digits or such an exponent that a calculation with them does not end. Public for
+     * Jackson only.
+     */
+    public static final class ModestDecimal extends StdScalarDeserializer<BigDecimal> {
+        public ModestDecimal() {
             super(BigDecimal.class);
         }
 

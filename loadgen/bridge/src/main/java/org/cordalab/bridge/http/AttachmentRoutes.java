@@ -68,7 +68,7 @@ final class AttachmentRoutes {
         try {
             content = content(exchange);
             session = session(node);
-        } catch (RuntimeException | Error e) {
+        } catch (InterruptedException | RuntimeException | Error e) {
             ended.complete(null);
             throw e;
         }
@@ -91,7 +91,7 @@ final class AttachmentRoutes {
         }
     }
 
-    private byte[] content(Exchange exchange) {
+    private byte[] content(Exchange exchange) throws InterruptedException {
         byte[] content = exchange.bytes(MEDIA_TYPE, maxBytes);
         if (!Arrays.equals(Arrays.copyOf(content, ZIP_START.length), ZIP_START)) {
             throw new Problem(ProblemType.INVALID_REQUEST, "An attachment must be a zip or jar file.");

@@ -65,7 +65,8 @@ public final class BridgeServer implements AutoCloseable {
         this.guard = new OriginGuard(config.allowedHosts());
         this.token = new TokenGuard(config.token());
         this.budget = new MemoryBudget(config.limits().requestBudgetBytes());
-        this.connections = new ClientConnections(config.limits(), config.limits().maxConnections(), http());
+        this.connections =
+                new ClientConnections(config.limits(), config.limits().maxConnections(), http());
         this.scrapes = new ClientConnections(config.limits(), METRICS_CONNECTIONS, http());
         this.operations = new OperationsRoutes(nodes, metrics);
         metrics.watchServer(
@@ -86,7 +87,7 @@ public final class BridgeServer implements AutoCloseable {
                 // Helidon adds no protocol of its own to this one.
                 .protocolsDiscoverServices(false)
                 .addConnectionSelector(connections)
-                .directHandlers(problemHandlers())
+                .directHandlers(problemHandlers(connections))
                 .routing(routing(config, nodes, stub))
                 .build();
     }
@@ -125,7 +126,7 @@ public final class BridgeServer implements AutoCloseable {
                 .maxTcpConnections(METRICS_CONNECTIONS + ClientConnections.SPARE)
                 .protocolsDiscoverServices(false)
                 .addConnectionSelector(scrapes)
-                .directHandlers(problemHandlers())
+                .directHandlers(problemHandlers(scrapes))
                 .routing(routing)
                 .build();
     }
@@ -267,11 +268,13 @@ public final class BridgeServer implements AutoCloseable {
     }
 
     /** Gives errors that Helidon finds before routing the same form as all other errors. */
-    private static DirectHandlers problemHandlers() {
+    private static DirectHandlers problemHandlers(ClientConnections clients) {
         var handlers = DirectHandlers.builder();
         for (DirectHandler.EventType event : DirectHandler.EventType.values()) {
             handlers.addHandler(event, (request, type, status, headers, message) -> {
-                Problem problem = transportProblem(status, message);
+                Problem problem = clients.current().isReadingHead()
+                        ? headProblem(status, message)
+                        : transportProblem(status, message);
                 headers.set(HeaderNames.CONTENT_TYPE, Problem.MEDIA_TYPE);
                 headers.set(HeaderValues.CONNECTION_CLOSE);
                 return DirectHandler.TransportResponse.builder()
@@ -283,6 +286,15 @@ public final class BridgeServer implements AutoCloseable {
             });
         }
         return handlers.build();
+    }
+
+    /** Helidon calls some mistakes in the first lines of a request errors of its own, or versions of HTTP unknown. */
+    private static Problem headProblem(Status status, String message) {
+        return status.code() < 500
+                ? transportProblem(status, message)
+                : new Problem(
+                        ProblemType.INVALID_REQUEST,
+                        "The request line or a header is not valid, or the version is not HTTP/1.1.");
     }
 
     private static Problem transportProblem(Status status, String message) {

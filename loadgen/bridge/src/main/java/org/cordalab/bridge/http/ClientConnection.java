@@ -37,6 +37,9 @@ final class ClientConnection {
     /** After this time, a late connection is closed even if its client does not take the answer that says so. */
     private static final Duration FAREWELL_LIMIT = Duration.ofSeconds(1);
 
+    /** Longest time to wait for the memory of a body. Conversions of other bodies take it for milliseconds. */
+    private static final Duration PATIENCE = Duration.ofSeconds(1);
+
     private enum Phase {
         /** Nothing of a request has arrived. */
         IDLE,
@@ -85,6 +88,11 @@ final class ClientConnection {
         return spare;
     }
 
+    /** Returns whether the headers of a request are still being read. Whatever is wrong then is the client's mistake. */
+    boolean isReadingHead() {
+        return phase == Phase.HEAD || phase == Phase.IDLE;
+    }
+
     /** Declares the current thread to be the connection's. */
     void begin() {
         thread = Thread.currentThread();
@@ -102,8 +110,8 @@ final class ClientConnection {
      * @param bytes length of the body, if it is known, else zero
      * @param bytesMax length of the longest body
      */
-    void bodyBegins(long bytes, long bytesMax) {
-        memory.growTo(bytes);
+    void bodyBegins(long bytes, long bytesMax) throws InterruptedException {
+        memory.growTo(bytes, PATIENCE);
         counted = 0;
         // Of a known length, no more is read. Otherwise, the sizes of chunks and the pieces count too.
         countedMax = bytes > 0 ? Long.MAX_VALUE : 8 * bytesMax + MAX_HEAD_BYTES;

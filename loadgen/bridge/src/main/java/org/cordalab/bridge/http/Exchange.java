@@ -5,12 +5,12 @@ import io.helidon.http.HeaderName;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.HeaderValues;
 import io.helidon.http.Status;
+import io.helidon.webserver.CloseConnectionException;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -151,9 +151,14 @@ final class Exchange implements AutoCloseable {
     JsonNode json(int maxBytes) throws InterruptedException {
         byte[] bytes = bytes(JSON_MEDIA_TYPE, maxBytes);
         memory.growTo(Json.readingBytes(bytes.length), PATIENCE);
-        JsonNode json = Json.read(bytes);
-        memory.shrinkTo(Json.bytes(json, bytes.length));
-        return json;
+        long left = 0;
+        try {
+            JsonNode json = Json.read(bytes);
+            left = Json.bytes(json, bytes.length);
+            return json;
+        } finally {
+            memory.shrinkTo(left);
+        }
     }
 
     /** Keeps the memory of the body reserved even after the answer, until something that needs the body has ended. */
@@ -167,7 +172,7 @@ final class Exchange implements AutoCloseable {
      *
      * @throws Problem unsupported-media-type, body-too-large, overloaded
      */
-    byte[] bytes(String mediaType, int maxBytes) {
+    byte[] bytes(String mediaType, int maxBytes) throws InterruptedException {
         String given = header(HeaderNames.CONTENT_TYPE).orElse("");
         if (!given.split(";", 2)[0].strip().equalsIgnoreCase(mediaType)) {
             throw new Problem(
@@ -213,7 +218,7 @@ final class Exchange implements AutoCloseable {
         try (var out = new BufferedOutputStream(response.outputStream())) {
             content.write(out);
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            throw new CloseConnectionException("The client does not take the answer", e);
         }
     }
 

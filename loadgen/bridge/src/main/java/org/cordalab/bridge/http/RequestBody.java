@@ -38,7 +38,7 @@ final class RequestBody {
      *
      * @throws Problem body-too-large, overloaded, invalid-request if it ends early
      */
-    byte[] read(int maxBytes) {
+    byte[] read(int maxBytes) throws InterruptedException {
         OptionalLong length = request.headers().contentLength();
         if (length.orElse(0) > maxBytes) {
             throw tooLarge(maxBytes);

@@ -157,7 +157,8 @@ class BridgeConfigTest {
         assertThat(limits.requestBudgetBytes()).isEqualTo(48 * 1024 * 1024);
         assertThat(limits.outcomeBudgetBytes()).isEqualTo(48 * 1024 * 1024);
         assertThat(limits.maxConnections()).isEqualTo(1536);
-        assertThat(HttpLimits.of(384L * 1024 * 1024, 5000, 1024).maxConnections()).isEqualTo(5512);
+        assertThat(HttpLimits.of(384L * 1024 * 1024, 5000, 1024).maxConnections())
+                .isEqualTo(5512);
         assertThat(HttpLimits.of(384L * 1024 * 1024, 128, 200 * 1024 * 1024).requestBudgetBytes())
                 .isEqualTo(250 * 1024 * 1024);
     }

@@ -43,7 +43,8 @@ final class TestBridge implements AutoCloseable {
     private static final Duration RETENTION = Duration.ofHours(1);
 
     /** The standard limits. */
-    static final HttpLimits LIMITS = HttpLimits.of(Runtime.getRuntime().maxMemory(), MAX_OUTSTANDING, MAX_ATTACHMENT_BYTES);
+    static final HttpLimits LIMITS =
+            HttpLimits.of(Runtime.getRuntime().maxMemory(), MAX_OUTSTANDING, MAX_ATTACHMENT_BYTES);
 
     private final HttpClient client =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();

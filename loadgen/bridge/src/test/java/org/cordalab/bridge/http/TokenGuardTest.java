@@ -69,7 +69,8 @@ class TokenGuardTest {
         assertThat(TestBridge.sendRaw(bridge.metricsPort(), "GET /metrics" + rest))
                 .startsWith("HTTP/1.1 200 ")
                 .contains("bridge_node_ready");
-        assertThat(TestBridge.sendRaw(bridge.metricsPort(), "GET /v1/nodes" + rest)).startsWith("HTTP/1.1 404 ");
+        assertThat(TestBridge.sendRaw(bridge.metricsPort(), "GET /v1/nodes" + rest))
+                .startsWith("HTTP/1.1 404 ");
     }
 
     private String get(String path, String header) throws Exception {
