@@ -49,17 +49,22 @@ class Attacker:
         return everything(connection)
 
 
-def everything(connection: socket.socket) -> bytes:
-    """Return what a connection receives until it ends, in whatever way. Raises TimeoutError if it does not end."""
-    received = b""
+def received(connection: socket.socket) -> bytes:
+    """Return the next data that a connection receives; nothing if it has ended, in whatever way."""
     try:
-        while part := connection.recv(65536):
-            received += part
+        return connection.recv(65536)
     except TimeoutError:
         raise
     except OSError:
-        pass
-    return received
+        return b""
+
+
+def everything(connection: socket.socket) -> bytes:
+    """Return what a connection receives until it ends, in whatever way. Raises TimeoutError if it does not end."""
+    parts = []
+    while part := received(connection):
+        parts.append(part)
+    return b"".join(parts)
 
 
 def statuses(answer: bytes) -> list[int]:

@@ -40,8 +40,10 @@ def test_bodies_whose_last_byte_is_held_back(lab: Lab, bridge: httpx.Client, fra
     with hostile.attack(lab.bridge_url) as attacker:
         connections = [attacker.open(head + b" " * (MIB - 1)) for _ in range(ATTACKERS)]
         hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
-        # The last were refused while the first were still held.
-        assert statuses(connections[-1].recv(4096)) == [503]
+        # The last were refused while the first were still held. If the end of a chunk is missing, the connection is
+        # closed too, and the answer may be lost.
+        refusals = ([503],) if framing == "Content-Length" else ([503], [])
+        assert statuses(hostile.received(connections[-1])) in refusals
 
 
 def test_connections_that_send_nothing(lab: Lab, bridge: httpx.Client) -> None:
