@@ -62,19 +62,18 @@ def test_slow_clients_are_cut_off(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "status"),
+    ("data", "allowed"),
     [
-        (get("/v1/nodes"), 200),
-        (post(100) + b'{"flow"', 400),
-        (b"GET /v1/nodes HTTP/1.1\r\nHost: loc", None),
-        (b"", None),
+        (get("/v1/nodes"), ([200],)),
+        (post(100) + b'{"flow"', ([400],)),
+        (b"GET /v1/nodes HTTP/1.1\r\nHost: loc", ([400], [])),
+        (b"", ([],)),
     ],
     ids=["whole request", "part of a body", "part of the headers", "nothing"],
 )
-def test_sockets_that_are_closed_by_half(lab: Lab, data: bytes, status: int | None) -> None:
+def test_sockets_that_are_closed_by_half(lab: Lab, data: bytes, allowed: tuple[list[int], ...]) -> None:
     with hostile.attack(lab.bridge_url) as attacker:
-        answer = statuses(attacker.ask(data, half_close=True))
-        assert answer == ([status] if status else answer[:0]) or answer == [400]
+        assert statuses(attacker.ask(data, half_close=True)) in allowed
 
 
 DEEP = 100_000
