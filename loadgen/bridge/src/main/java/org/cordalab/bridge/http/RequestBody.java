@@ -76,6 +76,8 @@ final class RequestBody {
         for (int more = 0; more >= 0; more = content.read(body, read, body.length - read)) {
             read += more;
             if (read > maxBytes) {
+                // What has arrived is whole, so the rest can be thrown away.
+                broken = false;
                 throw tooLarge(maxBytes);
             }
             if (read == body.length) {

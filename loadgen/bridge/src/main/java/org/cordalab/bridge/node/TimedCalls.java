@@ -37,15 +37,16 @@ public final class TimedCalls {
      * @throws Problem node-unavailable if there is no answer within the limit, or too many calls have none yet
      */
     public <T> T call(Callable<T> rpc) throws InterruptedException {
-        return call(rpc, () -> {});
+        return call(rpc, Duration.ZERO, () -> {});
     }
 
     /**
      * The same.
      *
+     * @param more time that the call may take in addition to the limit
      * @param afterwards runs once, when the call has truly ended, or was not made at all
      */
-    public <T> T call(Callable<T> rpc, Runnable afterwards) throws InterruptedException {
+    public <T> T call(Callable<T> rpc, Duration more, Runnable afterwards) throws InterruptedException {
         if (!free.tryAcquire()) {
             afterwards.run();
             throw unavailable("%s has not answered %d earlier requests yet.".formatted(node, MAX_CALLS));
@@ -62,9 +63,9 @@ public final class TimedCalls {
             }
         });
         try {
-            return answer.get(limit.toMillis(), TimeUnit.MILLISECONDS);
+            return answer.get(limit.plus(more).toMillis(), TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
-            throw unavailable("%s has not answered within %d s.".formatted(node, limit.toSeconds()));
+            throw unavailable("%s has not answered within %d s.".formatted(node, limit.plus(more).toSeconds()));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof RuntimeException failure) {
                 throw failure;
