@@ -37,8 +37,8 @@ class HostileClientsTest {
     /** Longer than a body waits for memory. */
     private static final Duration BODY_TIMEOUT = Duration.ofSeconds(2);
 
-    private static final HttpLimits LOW = new HttpLimits(
-            CONNECTIONS, BODIES * BODY + BODY / 2, 1024 * 1024, SECOND, BODY_TIMEOUT, SECOND, SECOND);
+    private static final HttpLimits LOW =
+            new HttpLimits(CONNECTIONS, BODIES * BODY + BODY / 2, 1024 * 1024, SECOND, BODY_TIMEOUT, SECOND, SECOND);
 
     private final List<Socket> sockets = new ArrayList<>();
     private final TestBridge bridge = new TestBridge(Optional.empty(), LOW);

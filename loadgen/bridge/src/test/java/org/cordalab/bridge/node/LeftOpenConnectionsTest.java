@@ -111,8 +111,7 @@ class LeftOpenConnectionsTest {
         connections.forget("PartyB", opened.getFirst());
 
         assertThat(connections.count("PartyA")).isEqualTo(LIMIT);
-        assertThat(catchThrowableOfType(
-                        NoConnectionException.class, () -> connections.open("PartyB", Object::new)))
+        assertThat(catchThrowableOfType(NoConnectionException.class, () -> connections.open("PartyB", Object::new)))
                 .isNotNull();
     }
 
