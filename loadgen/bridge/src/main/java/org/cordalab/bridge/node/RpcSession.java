@@ -68,6 +68,7 @@ final class RpcSession implements NodeSession {
     private final RpcConnections connections;
     /** For everything that is rare. Calls of flows take turns over all connections. */
     private final CordaRPCOps ops;
+
     private final FlowStarts starts;
 
     private final CountDownLatch broken = new CountDownLatch(1);

@@ -65,7 +65,8 @@ public final class TimedCalls {
         try {
             return answer.get(limit.plus(more).toMillis(), TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
-            throw unavailable("%s has not answered within %d s.".formatted(node, limit.plus(more).toSeconds()));
+            throw unavailable("%s has not answered within %d s."
+                    .formatted(node, limit.plus(more).toSeconds()));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof RuntimeException failure) {
                 throw failure;

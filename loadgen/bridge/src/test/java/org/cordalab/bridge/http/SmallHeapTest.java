@@ -144,7 +144,9 @@ class SmallHeapTest {
         // An eighth of the heap holds 12 of them.
         long until = System.nanoTime() + REFUSAL_LIMIT.toNanos();
         while (refused() < ATTACKERS - 50) {
-            assertThat(System.nanoTime() - until).as(refused() + " were refused").isNegative();
+            assertThat(System.nanoTime() - until)
+                    .as(refused() + " were refused")
+                    .isNegative();
             Thread.sleep(50);
         }
         closeAttackers();
