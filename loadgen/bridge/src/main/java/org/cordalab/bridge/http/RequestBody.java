@@ -3,6 +3,8 @@ package org.cordalab.bridge.http;
 import io.helidon.common.buffers.DataReader;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.HeaderValues;
+import io.helidon.http.RequestException;
+import io.helidon.webserver.CloseConnectionException;
 import io.helidon.webserver.http.ServerRequest;
 import java.io.IOException;
 import java.io.InputStream;
@@ -111,6 +113,11 @@ final class RequestBody {
             } while (content.read(buffer) >= 0);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
+        } catch (DataReader.InsufficientDataAvailableException
+                | DataReader.IncorrectNewLineException
+                | RequestException e) {
+            // The answer has been sent, and nothing can follow it.
+            throw new CloseConnectionException("The rest of the body does not come, or is not valid", e);
         }
     }
 

@@ -62,6 +62,8 @@ class SmallHeapTest {
                 ProcessHandle.current().info().command().orElseThrow(),
                 HEAP,
                 "-XX:+UseSerialGC",
+                // The JDK keeps the names of resources until memory is short. Here, it always is.
+                "-XX:SoftRefLRUPolicyMSPerMB=0",
                 "-XX:+ExitOnOutOfMemoryError"));
         // Corda's serialisation needs the same packages as in this process.
         ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
