@@ -156,6 +156,10 @@ def _postgres() -> list[Known]:
 
 
 def _bridge_gauges(bridge: dict[str, str]) -> Iterator[Known]:
+    yield Known("bridge_connections", bridge, start=24)
+    yield Known("bridge_connections_limit", bridge, start=1536)
+    yield Known("bridge_request_memory_bytes", bridge, start=40_000)
+    yield Known("bridge_request_memory_limit_bytes", bridge, start=48 * MIB)
     for node in ("Notary", "PartyA", "PartyB", "PartyC"):
         of_node = bridge | {"node": node}
         yield Known("bridge_node_ready", of_node, start=1)
@@ -167,7 +171,7 @@ def _bridge_gauges(bridge: dict[str, str]) -> Iterator[Known]:
 def run_samples(failed: float) -> list[Known]:
     """A run of the IOU workload with 11 requests/s and 10 answers/s, of which ``failed`` are errors."""
     ok = 10 - failed
-    bridge = {"job": "bridge", "instance": "bridge:8080"}
+    bridge = {"job": "bridge", "instance": "bridge:8081"}
     locust = {"job": "locust", "instance": "172.18.0.8:9646"}
     prometheus = {"job": "prometheus", "instance": "localhost:9090"}
     started = bridge | {"node": "PartyA", "flow": "Iou"}

@@ -118,10 +118,13 @@ def test_every_target_is_a_service(services: dict[str, Any], jobs: dict[str, Any
     assert hosts - {"localhost"} <= services.keys()
 
 
-def test_the_bridge_is_scraped_at_its_port(services: dict[str, Any], jobs: dict[str, Any]) -> None:
+def test_the_bridge_is_scraped_at_the_port_of_its_metrics_which_is_not_published(
+    services: dict[str, Any], jobs: dict[str, Any]
+) -> None:
     assert jobs["bridge"]["static_configs"][0]["targets"] == [
-        f"bridge:{services['bridge']['environment']['BRIDGE_PORT']}"
+        f"bridge:{services['bridge']['environment']['BRIDGE_METRICS_PORT']}"
     ]
+    assert [port.rpartition(":")[2] for port in services["bridge"]["ports"]] == ["8080"]
 
 
 def test_prometheus_is_started_with_the_mounted_configuration(services: dict[str, Any]) -> None:

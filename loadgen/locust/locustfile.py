@@ -12,13 +12,18 @@ from locust.exception import StopUser
 from lab_load.answer import Answer, no_answer, not_sent, read_answer
 from lab_load.distributed import make_generator
 from lab_load.generator import leave
-from lab_load.generator_settings import GeneratorSettings
+from lab_load.generator_settings import GeneratorSettings, authorization
 from lab_load.locust_arguments import add_arguments
 from lab_load.pool import Place
 from lab_workload.load import UNWANTED
 from lab_workload.problems import LoadError
 
-HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    **authorization(),
+}
 
 try:
     SETTINGS = GeneratorSettings.from_environment()

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import requests
 
 from lab_load.answer import read_answer
+from lab_load.generator_settings import authorization
 from lab_workload.flows import Flow, Party
 from lab_workload.problems import LoadError
 
@@ -22,7 +23,7 @@ class BridgeError(LoadError):
 
 
 class BridgeClient:
-    """A client of the bridge. Every request uses its own connection."""
+    """A client of the bridge. Every request uses its own connection, and the token of the environment."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -103,6 +104,7 @@ class BridgeClient:
             # Ignore proxies in the environment: the lab's network is never behind one.
             session.trust_env = False
             session.headers["Accept"] = "application/json"
+            session.headers.update(authorization())
             with session.request(method, self._url + path, timeout=timeout_seconds, stream=True, **content) as response:
                 body = _read(response)
                 if not response.ok:

@@ -51,6 +51,12 @@ class GeneratorSettings:
         return settings
 
 
+def authorization(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the header with the bridge's token, BRIDGE_TOKEN; none if it is not set. Manifests must not have it."""
+    token = environment.get("BRIDGE_TOKEN", "")
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
 def _party_names(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return LAB_PARTIES, else the names that the bootstrapper wrote to the network volume, else the default three."""
     text = environment.get("LAB_PARTIES")

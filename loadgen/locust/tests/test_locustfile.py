@@ -47,6 +47,17 @@ def test_every_request_of_a_headless_run_is_a_row(locust: Locust, bridge: StubBr
     assert "Traceback" not in output
 
 
+def test_every_request_has_the_bridge_s_token_and_nothing_else_shows_it(locust: Locust, bridge: StubBridge) -> None:
+    locust.environment["BRIDGE_TOKEN"] = "0123456789abcdef"
+    status, output = locust.run_headless("--run-time", "1s", "--stop-timeout", "10")
+
+    assert status == 0, output
+    assert bridge.starts
+    assert bridge.tokens == {"Bearer 0123456789abcdef"}
+    assert "0123456789abcdef" not in output
+    assert all("0123456789abcdef" not in (locust.rows_folder / name).read_text() for name in locust.files())
+
+
 def test_without_recording_the_same_requests_leave_only_the_end_file(locust: Locust, bridge: StubBridge) -> None:
     status, output = locust.run_headless("--run-time", "2s", "--stop-timeout", "10", "--recording", "none")
 

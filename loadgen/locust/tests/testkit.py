@@ -107,6 +107,8 @@ class StubBridge:
         self.reply: Callable[[dict[str, Any]], Reply] = success
         self.is_ready = True
         """Whether all its nodes answer."""
+        self.tokens: set[str | None] = set()
+        """The Authorization headers of all requests that arrived, except those for its health."""
         self.looks = 0
         """How often somebody asked whether it is ready."""
         self.parties: Reply = (
@@ -139,13 +141,16 @@ class StubBridge:
                 if self.path == "/health/ready":
                     bridge.looks += 1
                     self._send((200 if bridge.is_ready else 503, {}, {}))
-                elif self.path == "/v1/nodes":
+                    return
+                bridge.tokens.add(self.headers["Authorization"])
+                if self.path == "/v1/nodes":
                     nodes = [{"name": name, "platformVersion": PLATFORM_VERSION} for name in X500_NAMES]
                     self._send((200, {}, {"nodes": nodes}))
                 else:
                     self._send(bridge.parties if self.path.endswith("/parties") else (200, {}, {"flows": FLOWS}))
 
             def do_POST(self) -> None:
+                bridge.tokens.add(self.headers["Authorization"])
                 content = self.rfile.read(int(self.headers["Content-Length"]))
                 if "/attachments?" in self.path:
                     bridge.uploads.append((self.path, content))

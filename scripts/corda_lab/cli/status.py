@@ -52,7 +52,7 @@ def gather(settings: Settings) -> LabState:
         try:
             nodes = {
                 node.name: NodeState(node.is_ready, node.outstanding_flows)
-                for node in Bridge(settings.url("BRIDGE_PORT")).nodes().values()
+                for node in Bridge(settings.bridge_url, settings.bridge_token).nodes().values()
             }
         except LabError as error:
             ui.error_console.print(error.message, markup=False)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def _bridge() -> "Bridge":
     from corda_lab.clients.bridge import Bridge
 
-    return Bridge(load_settings().url("BRIDGE_PORT"))
+    settings = load_settings()
+    return Bridge(settings.bridge_url, settings.bridge_token)
 
 
 def flows(

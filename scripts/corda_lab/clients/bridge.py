@@ -54,9 +54,11 @@ class Node:
 class Bridge:
     """A client of the bridge. Its methods raise LabError if a request fails."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str = "") -> None:
+        """Talk to the bridge at ``url``. ``token`` is its BRIDGE_TOKEN; empty if it needs none."""
         self.url = url
-        self._client = httpx.Client(base_url=url, timeout=ANSWER_SECONDS_MAX, trust_env=False)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._client = httpx.Client(base_url=url, headers=headers, timeout=ANSWER_SECONDS_MAX, trust_env=False)
 
     def _get(self, path: str, parameters: dict[str, str] | None = None) -> httpx.Response:
         answer = self._ask("GET", path, params=parameters)

@@ -22,6 +22,6 @@ def urls(settings: Settings, *, without: Iterable[str] = ()) -> dict[str, str]:
         "Locust": settings.url("LOCUST_PORT"),
         "Grafana": settings.url("GRAFANA_PORT"),
         "Prometheus": settings.url("PROMETHEUS_PORT"),
-        "Bridge": settings.url("BRIDGE_PORT") + "/v1/nodes",
+        "Bridge": settings.bridge_url + "/v1/nodes",
     }
     return {name: address for name, address in addresses.items() if name.lower() not in set(without)}

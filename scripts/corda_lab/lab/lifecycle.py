@@ -139,6 +139,7 @@ def start(settings: Settings, files: Sequence[Path] = ()) -> None:
 
     ``files`` are Compose files in addition to ``compose.yaml``.
     """
+    settings.check_bridge_address()
     with ui.phase("Starting the lab"):
         beginning = start_cost.Beginning()
         compose = Compose(settings, files=files)

@@ -43,6 +43,10 @@ _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _SIZE_FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 _PROJECT = re.compile(r"""^name:\s*["']?([a-z0-9][a-z0-9_-]*)["']?\s*(?:#.*)?$""", re.MULTILINE)
+_ANY_ADDRESS = ("0.0.0.0", "::", "[::]")
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[?::1\]?")
+"""The same as in the bridge, which checks it again, for those who use Compose alone."""
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,256}")
 _SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|CREDENTIAL", re.IGNORECASE)
 
 
@@ -105,6 +109,37 @@ class Settings:
     def url(self, port_name: str) -> str:
         """Return the URL on this machine of the service whose port the variable sets."""
         return f"http://127.0.0.1:{self.port(port_name)}"
+
+    @property
+    def bridge_url(self) -> str:
+        """The URL of the bridge, as this machine reaches it. Raises LabError if its address must not be published."""
+        self.check_bridge_address()
+        address = self._bridge_address
+        host = "127.0.0.1" if address in _ANY_ADDRESS else address.strip("[]")
+        host = f"[{host}]" if ":" in host else host
+        return f"http://{host}:{self.port('BRIDGE_PORT')}"
+
+    @property
+    def bridge_token(self) -> str:
+        """The token that requests to the bridge need; empty if they need none. Raises LabError if it is not valid."""
+        token = self.values.get("BRIDGE_TOKEN", "")
+        if token and not _TOKEN.fullmatch(token):
+            raise LabError(
+                "BRIDGE_TOKEN: is not a token", "Use 16 to 256 letters, digits and the characters . _ ~ + / = -"
+            )
+        return token
+
+    @property
+    def _bridge_address(self) -> str:
+        return self.values.get("BRIDGE_ADDRESS") or "127.0.0.1"
+
+    def check_bridge_address(self) -> None:
+        """Raise LabError if other machines could reach the bridge, which starts flows, without a token."""
+        if not _LOOPBACK.fullmatch(self._bridge_address) and not self.bridge_token:
+            raise LabError(
+                f"BRIDGE_ADDRESS: {self._bridge_address} lets other machines reach the bridge, but there is no token",
+                "Set BRIDGE_TOKEN to 16 or more random characters, or BRIDGE_ADDRESS to 127.0.0.1.",
+            )
 
     def size(self, name: str) -> int:
         """Return a memory setting in bytes. Raises LabError that names the variable."""

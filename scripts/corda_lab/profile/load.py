@@ -52,7 +52,7 @@ def parse(page: str) -> Reading | None:
 
 def _read_bridge(settings: Settings) -> Reading | None:
     try:
-        samples = Bridge(settings.url("BRIDGE_PORT")).metrics()
+        samples = Bridge(settings.bridge_url, settings.bridge_token).metrics()
     except LabError:
         return None
     started, ended = (

@@ -20,5 +20,6 @@ class RunningLab:
     @classmethod
     def of(cls, settings: Settings, compose: Compose | None = None) -> "RunningLab":
         """The lab with these settings. ``compose`` is its project if it is not the usual one."""
-        bridge, prometheus = Bridge(settings.url("BRIDGE_PORT")), Prometheus(settings.url("PROMETHEUS_PORT"))
+        bridge = Bridge(settings.bridge_url, settings.bridge_token)
+        prometheus = Prometheus(settings.url("PROMETHEUS_PORT"))
         return cls(settings, compose or Compose(settings), bridge, prometheus)

@@ -29,6 +29,11 @@ LOG_SECONDS_MAX = 30.0
 OUTSTANDING_MAX = 2000
 """More than the largest pool, so that the bridge rejects nothing."""
 
+OPEN = {"BRIDGE_ADDRESS": "127.0.0.1", "BRIDGE_TOKEN": ""}
+"""No token, because Prometheus reads the metrics of the stub nodes from the bridge's own port."""
+OWN = ("BRIDGE_MAX_OUTSTANDING_FLOWS", *OPEN)
+"""The settings in which a self-check differs from the lab of this checkout, except the ports."""
+
 OVERRIDE = """\
 # Written by `scripts/lab selfcheck`.
 services:
@@ -64,7 +69,7 @@ class StubCompose(Compose):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.environment |= {name: settings[name] for name in (*PORTS, "BRIDGE_MAX_OUTSTANDING_FLOWS")}
+        self.environment |= {name: settings[name] for name in (*PORTS, *OWN)}
 
     def arguments(self, *arguments: str) -> list[str]:
         """See ``Compose``."""
@@ -75,7 +80,7 @@ def own_settings(base: Settings) -> Settings:
     """The settings of a checkout with a project and ports of its own, in the simplest shape."""
     ports = {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}
     shape = {"DATABASE": "h2", "LINKS": "", "NOTARY": "simple", "BRIDGE_MAX_OUTSTANDING_FLOWS": str(OUTSTANDING_MAX)}
-    return Settings({**base.values, **ports, **shape}, f"{base.project}-selfcheck")
+    return Settings({**base.values, **ports, **shape, **OPEN}, f"{base.project}-selfcheck")
 
 
 def free_ports(count: int) -> list[int]:

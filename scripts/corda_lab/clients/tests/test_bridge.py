@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
 
 import pytest
 
@@ -87,7 +88,11 @@ CHECKS: dict[object, tuple[int, dict[str, object]]] = {
 
 
 class Handler(BaseHTTPRequestHandler):
+    tokens: ClassVar[list[str | None]] = []
+    """The Authorization header of each GET."""
+
     def do_GET(self) -> None:
+        self.tokens.append(self.headers["Authorization"])
         self._answer(*(ANSWERS.get(self.path) or ANSWERS[self.path.partition("?")[0]]))
 
     def do_POST(self) -> None:
@@ -124,6 +129,13 @@ def test_knows_nodes_that_answer_and_those_that_do_not(bridge: Bridge) -> None:
     assert nodes["PartyA"].notary_x500_names == (NOTARY,)
     assert not nodes["PartyB"].is_ready
     assert not bridge.is_ready()
+
+
+def test_sends_the_token_if_there_is_one(bridge: Bridge) -> None:
+    bridge.nodes()
+    assert Handler.tokens[-1] is None
+    Bridge(bridge.url, "0123456789abcdef").nodes()
+    assert Handler.tokens[-1] == "Bearer 0123456789abcdef"
 
 
 def test_knows_flows_and_vaults(bridge: Bridge) -> None:

@@ -16,6 +16,37 @@ def test_reads_the_repository_s_own_file() -> None:
     assert settings.size("NODE_MEMORY") > settings.size("NODE_HEAP")
 
 
+@pytest.mark.parametrize("address", ["", "127.0.0.1", "127.0.1.1", "localhost", "::1"])
+def test_the_bridge_needs_no_token_on_this_machine(address: str) -> None:
+    settings = load_settings(ENV_FILE, {"BRIDGE_ADDRESS": address})
+    settings.check_bridge_address()
+    assert settings.bridge_token == ""
+    assert settings.bridge_url.startswith("http://")
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.7", "lab.example", "127.0.0.1.example"])
+def test_the_bridge_is_not_published_to_other_machines_without_a_token(address: str) -> None:
+    settings = load_settings(ENV_FILE, {"BRIDGE_ADDRESS": address})
+    for refused in (settings.check_bridge_address, lambda: settings.bridge_url):
+        with pytest.raises(
+            LabError, match=rf"^BRIDGE_ADDRESS: {address} lets other machines reach the bridge, but"
+        ) as e:
+            refused()
+        assert "Set BRIDGE_TOKEN" in e.value.remedy
+
+    secured = settings.with_values({"BRIDGE_TOKEN": "0123456789abcdef"})
+    secured.check_bridge_address()
+    expected = "127.0.0.1" if address in ("0.0.0.0", "::") else address
+    assert secured.bridge_url == f"http://{expected}:8080"
+    assert "BRIDGE_TOKEN" not in secured.public()
+
+
+@pytest.mark.parametrize("token", ["short", "0123456789abcde", "with a space in it", "é" * 16, "x" * 257])
+def test_a_token_must_be_one_that_a_header_can_have(token: str) -> None:
+    with pytest.raises(LabError, match=r"^BRIDGE_TOKEN: is not a token$"):
+        _ = load_settings(ENV_FILE, {"BRIDGE_TOKEN": token}).bridge_token
+
+
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("BRIDGE_PORT=8080\n", encoding="utf-8")

@@ -5,20 +5,32 @@ import org.cordalab.bridge.flow.ArgumentMapper;
 import org.cordalab.bridge.flow.ArgumentParser;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.node.NodeGateway;
+import org.cordalab.bridge.node.TimedCalls;
 import org.cordalab.bridge.run.NodeFlows;
 
 /**
  * Everything that the bridge holds for one node.
  *
  * @param arguments converts arguments with the parties that this node knows
+ * @param calls calls the node for everything but flows
  */
-public record BridgedNode(NodeGateway gateway, NodeFlows flows, ArgumentParser arguments) implements AutoCloseable {
+public record BridgedNode(NodeGateway gateway, NodeFlows flows, ArgumentParser arguments, TimedCalls calls)
+        implements AutoCloseable {
 
-    public static BridgedNode of(NodeGateway gateway, BridgeConfig config, BridgeMetrics metrics) {
+    /**
+     * @param nodes number of nodes, which share the memory for outcomes
+     */
+    public static BridgedNode of(NodeGateway gateway, BridgeConfig config, int nodes, BridgeMetrics metrics) {
         return new BridgedNode(
                 gateway,
-                new NodeFlows(gateway, config.maxOutstandingFlows(), config.outcomeRetention(), metrics),
-                new ArgumentParser(ArgumentMapper.create(gateway.parties())));
+                new NodeFlows(
+                        gateway,
+                        config.maxOutstandingFlows(),
+                        config.outcomeRetention(),
+                        config.limits().outcomeBudgetBytes() / nodes,
+                        metrics),
+                new ArgumentParser(ArgumentMapper.create(gateway.parties())),
+                new TimedCalls(gateway.name(), config.limits().rpcTimeout()));
     }
 
     public String name() {

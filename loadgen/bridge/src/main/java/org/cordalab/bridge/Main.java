@@ -32,8 +32,9 @@ public final class Main {
     private Main(BridgeConfig config) {
         var metrics = new BridgeMetrics();
         stub = config.stubPlan().map(plan -> StubNetwork.of(plan, Main.class.getClassLoader()));
-        nodes = new BridgedNodes(gateways(config).stream()
-                .map(gateway -> BridgedNode.of(gateway, config, metrics))
+        List<NodeGateway> gateways = gateways(config);
+        nodes = new BridgedNodes(gateways.stream()
+                .map(gateway -> BridgedNode.of(gateway, config, gateways.size(), metrics))
                 .toList());
         server = new BridgeServer(config, nodes, metrics, stub);
     }
@@ -64,6 +65,7 @@ public final class Main {
 
     private void stop() {
         long until = System.nanoTime() + DRAIN_LIMIT.toNanos();
+        server.drain();
         nodes.all().forEach(node -> node.flows().refuse());
         try {
             for (BridgedNode node : nodes.all()) {

@@ -1,6 +1,8 @@
 package org.cordalab.bridge.config;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -21,6 +23,7 @@ import java.util.regex.Pattern;
  * @param nodes empty if there is a stub plan
  * @param stubPlan file of the plan of stub nodes, which replace the nodes
  * @param rpcUser empty if there is a stub plan, like the password
+ * @param metricsPort a second port, which has only the metrics and needs no token; empty if there is none
  * @param allowedHosts hosts to which requests may be addressed, in addition to the loopback hosts; in lower case
  * @param rpcConnections number of RPC connections to each node that requests share
  * @param rpcLeftOpenMax maximum number of RPC connections that are opened for a flow start each and left open, to all
@@ -31,6 +34,9 @@ import java.util.regex.Pattern;
  *     memory
  * @param flowTimeout longest time that a request waits for its flow; the flow itself continues
  * @param outcomeRetention how long the outcome of an ended flow is kept for callers that may ask for it
+ * @param address address of this machine to listen on: that of the loopback interface, unless Compose publishes the port
+ * @param token bearer token that every request needs, except health checks; empty if none
+ * @param limits what clients may take
  */
 public record BridgeConfig(
         List<NodeAddress> nodes,
@@ -40,12 +46,16 @@ public record BridgeConfig(
         int rpcConnections,
         OptionalInt rpcLeftOpenMax,
         int port,
+        OptionalInt metricsPort,
         Set<String> allowedHosts,
         int maxOutstandingFlows,
         int maxBodyBytes,
         int maxAttachmentBytes,
         Duration flowTimeout,
-        Duration outcomeRetention) {
+        Duration outcomeRetention,
+        InetAddress address,
+        Optional<String> token,
+        HttpLimits limits) {
 
     private static final int MAX_NODES = 64;
     /** The throughput of a node, and with it the time that this many flows take, goes with its cores. */
@@ -54,6 +64,11 @@ public record BridgeConfig(
     private static final int MAX_OUTSTANDING = 100_000;
     /** A host name, an IPv4 address, or an IPv6 address in brackets. */
     private static final Pattern HOST = Pattern.compile("[a-z0-9._-]+|\\[[0-9a-f:.]+]");
+
+    /** Characters of a bearer token (RFC 6750). */
+    private static final Pattern TOKEN = Pattern.compile("[A-Za-z0-9._~+/=-]{16,256}");
+
+    private static final Pattern LOOPBACK = Pattern.compile("localhost|127(\\.[0-9]{1,3}){3}|\\[?::1]?");
 
     public BridgeConfig {
         nodes = List.copyOf(nodes);
@@ -74,11 +89,11 @@ public record BridgeConfig(
                 MAX_OUTSTANDING, OUTSTANDING_PER_CORE * Runtime.getRuntime().availableProcessors());
     }
 
-    /** Omits the password. */
+    /** Omits the password and the token. */
     @Override
     public String toString() {
-        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, rpcConnections=%d, rpcLeftOpenMax=%s, port=%d, allowedHosts=%s, maxOutstandingFlows=%d,"
-                        + " maxBodyBytes=%d, maxAttachmentBytes=%d, flowTimeout=%s, outcomeRetention=%s]")
+        return ("BridgeConfig[nodes=%s, stubPlan=%s, rpcUser=%s, rpcConnections=%d, rpcLeftOpenMax=%s, port=%d, metricsPort=%s, allowedHosts=%s, maxOutstandingFlows=%d,"
+                        + " maxBodyBytes=%d, maxAttachmentBytes=%d, flowTimeout=%s, outcomeRetention=%s, address=%s, limits=%s]")
                 .formatted(
                         nodes,
                         stubPlan,
@@ -86,12 +101,15 @@ public record BridgeConfig(
                         rpcConnections,
                         rpcLeftOpenMax,
                         port,
+                        metricsPort,
                         allowedHosts,
                         maxOutstandingFlows,
                         maxBodyBytes,
                         maxAttachmentBytes,
                         flowTimeout,
-                        outcomeRetention);
+                        outcomeRetention,
+                        address,
+                        limits);
     }
 
     private static final class Reader {
@@ -104,6 +122,9 @@ public record BridgeConfig(
 
         BridgeConfig read() {
             Optional<Path> stubPlan = stubPlan();
+            int maxAttachmentBytes = number("BRIDGE_MAX_ATTACHMENT_BYTES", 32 * 1_048_576, 1024, 200 * 1_048_576);
+            int maxOutstanding = number("BRIDGE_MAX_OUTSTANDING_FLOWS", standardOutstanding(), 1, MAX_OUTSTANDING);
+            Optional<String> token = token();
             var config = new BridgeConfig(
                     stubPlan.isPresent() ? List.of() : nodes("BRIDGE_NODES"),
                     stubPlan,
@@ -112,12 +133,18 @@ public record BridgeConfig(
                     number("BRIDGE_RPC_CONNECTIONS", 1, 1, 16),
                     rpcLeftOpenMax(),
                     number("BRIDGE_PORT", 8080, 0, 65_535),
+                    value("BRIDGE_METRICS_PORT").isEmpty()
+                            ? OptionalInt.empty()
+                            : OptionalInt.of(number("BRIDGE_METRICS_PORT", 0, 0, 65_535)),
                     hosts("BRIDGE_ALLOWED_HOSTS"),
-                    number("BRIDGE_MAX_OUTSTANDING_FLOWS", standardOutstanding(), 1, MAX_OUTSTANDING),
+                    maxOutstanding,
                     number("BRIDGE_MAX_BODY_BYTES", 1_048_576, 1024, 16 * 1_048_576),
-                    number("BRIDGE_MAX_ATTACHMENT_BYTES", 32 * 1_048_576, 1024, 200 * 1_048_576),
+                    maxAttachmentBytes,
                     Duration.ofSeconds(number("BRIDGE_FLOW_TIMEOUT_SECONDS", 300, 1, 86_400)),
-                    Duration.ofSeconds(number("BRIDGE_OUTCOME_RETENTION_SECONDS", 3600, 1, 604_800)));
+                    Duration.ofSeconds(number("BRIDGE_OUTCOME_RETENTION_SECONDS", 3600, 1, 604_800)),
+                    address(token),
+                    token,
+                    limits(maxOutstanding, maxAttachmentBytes));
             if (!mistakes.isEmpty()) {
                 throw new ConfigException(mistakes);
             }
@@ -132,6 +159,56 @@ public record BridgeConfig(
                 mistakes.add("BRIDGE_NODES and BRIDGE_STUB are both set, but stub nodes replace the nodes; unset one");
             }
             return plan;
+        }
+
+        private Optional<String> token() {
+            String token = value("BRIDGE_TOKEN");
+            if (!token.isEmpty() && !TOKEN.matcher(token).matches()) {
+                mistakes.add("BRIDGE_TOKEN must have 16 to 256 letters, digits and the characters . _ ~ + / = -");
+            }
+            return Optional.of(token).filter(text -> !text.isEmpty());
+        }
+
+        /**
+         * Returns the address to listen on. In a container, the port is published at an address of the host, which must
+         * be that of the loopback interface unless there is a token.
+         */
+        private InetAddress address(Optional<String> token) {
+            String published = value("BRIDGE_PUBLISHED_ADDRESS");
+            if (published.isEmpty()) {
+                return InetAddress.getLoopbackAddress();
+            }
+            if (!LOOPBACK.matcher(published).matches() && token.isEmpty()) {
+                mistakes.add(("BRIDGE_PUBLISHED_ADDRESS is %s, which other machines may reach, but there is no token."
+                                + " Set BRIDGE_TOKEN, or BRIDGE_ADDRESS to 127.0.0.1")
+                        .formatted(published));
+            }
+            return new InetSocketAddress(0).getAddress();
+        }
+
+        private HttpLimits limits(int maxOutstanding, int maxAttachmentBytes) {
+            var standard = HttpLimits.of(Runtime.getRuntime().maxMemory(), maxOutstanding, maxAttachmentBytes);
+            return new HttpLimits(
+                    number("BRIDGE_MAX_CONNECTIONS", standard.maxConnections(), 1, 100_000),
+                    number(
+                            "BRIDGE_REQUEST_BUDGET_BYTES",
+                            (int) Math.min(Integer.MAX_VALUE, standard.requestBudgetBytes()),
+                            1_048_576,
+                            Integer.MAX_VALUE),
+                    number(
+                            "BRIDGE_OUTCOME_BUDGET_BYTES",
+                            (int) Math.min(Integer.MAX_VALUE, standard.outcomeBudgetBytes()),
+                            1_048_576,
+                            Integer.MAX_VALUE),
+                    Duration.ofSeconds(number("BRIDGE_HEAD_TIMEOUT_SECONDS", seconds(standard.headTimeout()), 1, 3600)),
+                    Duration.ofSeconds(number("BRIDGE_BODY_TIMEOUT_SECONDS", seconds(standard.bodyTimeout()), 1, 3600)),
+                    Duration.ofSeconds(
+                            number("BRIDGE_ANSWER_TIMEOUT_SECONDS", seconds(standard.answerTimeout()), 1, 3600)),
+                    Duration.ofSeconds(number("BRIDGE_RPC_TIMEOUT_SECONDS", seconds(standard.rpcTimeout()), 1, 3600)));
+        }
+
+        private static int seconds(Duration duration) {
+            return (int) duration.toSeconds();
         }
 
         private OptionalInt rpcLeftOpenMax() {

@@ -3,12 +3,19 @@ package org.cordalab.bridge.flow;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.databind.BeanDescription;
+import com.fasterxml.jackson.databind.DeserializationConfig;
 import com.fasterxml.jackson.databind.DeserializationContext;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonDeserializer;
 import com.fasterxml.jackson.databind.MapperFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
 import com.fasterxml.jackson.databind.cfg.CoercionAction;
 import com.fasterxml.jackson.databind.cfg.CoercionInputShape;
+import com.fasterxml.jackson.databind.deser.BeanDeserializerModifier;
+import com.fasterxml.jackson.databind.deser.std.DelegatingDeserializer;
+import com.fasterxml.jackson.databind.deser.std.NumberDeserializers;
 import com.fasterxml.jackson.databind.deser.std.StdScalarDeserializer;
 import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.type.LogicalType;
@@ -18,11 +25,15 @@ import java.lang.reflect.Proxy;
 import java.math.BigDecimal;
 import java.security.PublicKey;
 import net.corda.client.jackson.JacksonSupport;
+import net.corda.core.contracts.Amount;
 import net.corda.core.identity.CordaX500Name;
 import net.corda.core.node.services.IdentityService;
+import org.cordalab.bridge.json.Json;
 
 /** Creates the mapper that converts JSON to Corda's types as Corda's shell does, but accepts no doubtful values. */
 public final class ArgumentMapper {
+
+    private static final int MAX_DECIMAL_CHARS = 1000;
 
     private ArgumentMapper() {}
 
@@ -48,7 +59,12 @@ public final class ArgumentMapper {
         mapper.coercionConfigFor(BigDecimal.class)
                 .setCoercion(CoercionInputShape.String, CoercionAction.TryConvert)
                 .setCoercion(CoercionInputShape.EmptyString, CoercionAction.Fail);
-        mapper.registerModule(new SimpleModule("strict").addDeserializer(String.class, new StrictString()));
+        // Corda gives these types annotations, which precede what a module declares.
+        mapper.addMixIn(PublicKey.class, ShortKey.class);
+        mapper.addMixIn(BigDecimal.class, Modest.class);
+        mapper.registerModule(new SimpleModule("strict")
+                .addDeserializer(String.class, new StrictString())
+                .setDeserializerModifier(new ModestAmounts()));
         return mapper;
     }
 
@@ -72,6 +88,88 @@ public final class ArgumentMapper {
                     default ->
                         throw new InvocationTargetException(new UnsupportedOperationException(method.toString()));
                 });
+    }
+
+    /** The time to decode a key from a text goes with the square of its length. */
+    @JsonDeserialize(using = BoundedKey.class)
+    private interface ShortKey {}
+
+    /** Public for Jackson only. */
+    @SuppressWarnings("deprecation")
+    public static final class BoundedKey extends JsonDeserializer<PublicKey> {
+        private static final int MAX_CHARS = 4096;
+
+        @Override
+        public PublicKey deserialize(JsonParser parser, DeserializationContext context) throws IOException {
+            if (parser.getTextLength() > MAX_CHARS) {
+                throw context.weirdStringException(
+                        "", PublicKey.class, "a name or key has at most %d characters".formatted(MAX_CHARS));
+            }
+            return JacksonSupport.PublicKeyDeserializer.INSTANCE.deserialize(parser, context);
+        }
+    }
+
+    @JsonDeserialize(using = ModestDecimal.class)
+    private interface Modest {}
+
+    /**
+     * Rejects decimals with so many digits or such an exponent that a calculation with them does not end. Public for
+     * Jackson only.
+     */
+    public static final class ModestDecimal extends StdScalarDeserializer<BigDecimal> {
+        public ModestDecimal() {
+            super(BigDecimal.class);
+        }
+
+        @Override
+        public LogicalType logicalType() {
+            return LogicalType.Float;
+        }
+
+        @Override
+        public BigDecimal deserialize(JsonParser parser, DeserializationContext context) throws IOException {
+            requireModest(parser, context, BigDecimal.class);
+            return NumberDeserializers.BigDecimalDeserializer.instance.deserialize(parser, context);
+        }
+    }
+
+    /** Checks the text of an amount, such as {@code "12.50 USD"}, before Corda calculates with it. */
+    private static final class ModestAmounts extends BeanDeserializerModifier {
+        @Override
+        public JsonDeserializer<?> modifyDeserializer(
+                DeserializationConfig config, BeanDescription description, JsonDeserializer<?> deserializer) {
+            return Amount.class.isAssignableFrom(description.getBeanClass())
+                    ? new ModestAmount(deserializer)
+                    : deserializer;
+        }
+    }
+
+    private static final class ModestAmount extends DelegatingDeserializer {
+        ModestAmount(JsonDeserializer<?> corda) {
+            super(corda);
+        }
+
+        @Override
+        protected JsonDeserializer<?> newDelegatingInstance(JsonDeserializer<?> corda) {
+            return new ModestAmount(corda);
+        }
+
+        @Override
+        public Object deserialize(JsonParser parser, DeserializationContext context) throws IOException {
+            requireModest(parser, context, Amount.class);
+            return super.deserialize(parser, context);
+        }
+    }
+
+    private static void requireModest(JsonParser parser, DeserializationContext context, Class<?> type)
+            throws IOException {
+        if (parser.hasToken(JsonToken.VALUE_STRING)
+                && (parser.getTextLength() > MAX_DECIMAL_CHARS || !Json.isModest(parser.getText()))) {
+            throw context.weirdStringException(
+                    "",
+                    type,
+                    "the number has more than %d characters, or a large exponent".formatted(MAX_DECIMAL_CHARS));
+        }
     }
 
     /** Rejects scalars, which this version of Jackson accepts as strings whatever its coercion settings are. */

@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import net.corda.core.crypto.SecureHash;
@@ -58,26 +59,29 @@ final class AttachmentRoutes {
                                     .formatted(MAX_WAIT.toSeconds()))
                     .retryAfter(RETRY_AFTER);
         }
+        // A call that the node does not answer in time still holds the attachment.
+        var ended = new CompletableFuture<Void>();
+        ended.thenRun(uploads::release);
+        exchange.keepUntil(ended);
+        byte[] content;
+        NodeSession session;
         try {
-            upload(exchange, node, name);
-        } finally {
-            uploads.release();
+            content = content(exchange);
+            session = session(node);
+        } catch (InterruptedException | RuntimeException | Error e) {
+            ended.complete(null);
+            throw e;
         }
-    }
-
-    private void upload(Exchange exchange, BridgedNode node, String name) {
-        byte[] content = exchange.bytes(MEDIA_TYPE, maxBytes);
-        if (!Arrays.equals(Arrays.copyOf(content, ZIP_START.length), ZIP_START)) {
-            throw new Problem(ProblemType.INVALID_REQUEST, "An attachment must be a zip or jar file.");
-        }
-        NodeSession session = session(node);
         try {
-            Optional<SecureHash> stored = session.upload(content, name);
+            Optional<SecureHash> stored =
+                    node.calls().call(() -> session.upload(content, name), time(content), () -> ended.complete(null));
             exchange.send(
                     stored.isPresent() ? 201 : 200,
                     Json.object()
                             .put("attachmentId", SecureHash.sha256(content).toString())
                             .put("bytes", content.length));
+        } catch (Problem e) {
+            throw e;
         } catch (NodeUnavailableException e) {
             throw NodeRoutes.unavailable(node);
         } catch (RuntimeException e) {
@@ -87,8 +91,21 @@ final class AttachmentRoutes {
         }
     }
 
+    /** Returns how much longer than other calls an upload may take. A node on two cores takes less than half of it. */
+    private static Duration time(byte[] content) {
+        return Duration.ofSeconds(2L * (content.length >> 20));
+    }
+
+    private byte[] content(Exchange exchange) throws InterruptedException {
+        byte[] content = exchange.bytes(MEDIA_TYPE, maxBytes);
+        if (!Arrays.equals(Arrays.copyOf(content, ZIP_START.length), ZIP_START)) {
+            throw new Problem(ProblemType.INVALID_REQUEST, "An attachment must be a zip or jar file.");
+        }
+        return content;
+    }
+
     /** {@code GET /v1/nodes/{node}/attachments/{id}}. */
-    void find(Exchange exchange) {
+    void find(Exchange exchange) throws InterruptedException {
         BridgedNode node = nodes.get(exchange.path("node"));
         String id = exchange.path("id");
         if (!id.matches(HASH_PATTERN)) {
@@ -96,7 +113,8 @@ final class AttachmentRoutes {
                     .field("id");
         }
         try {
-            if (!session(node).hasAttachment(SecureHash.parse(id))) {
+            NodeSession session = session(node);
+            if (!node.calls().call(() -> session.hasAttachment(SecureHash.parse(id)))) {
                 throw new Problem(ProblemType.NOT_FOUND, "%s has no attachment %s.".formatted(node.name(), id));
             }
         } catch (NodeUnavailableException e) {

@@ -5,34 +5,74 @@ import io.helidon.http.HeaderName;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.HeaderValues;
 import io.helidon.http.Status;
+import io.helidon.webserver.CloseConnectionException;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
+import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
-/** One request and its response. */
-final class Exchange {
+/** One request and its response, with the memory that they take. */
+final class Exchange implements AutoCloseable {
 
     private static final String JSON_MEDIA_TYPE = "application/json";
+    private static final String HEALTH = "/health/";
+
+    /** Longest answer without a reservation. Nearly all are shorter. */
+    private static final int SHORT_ANSWER_BYTES = 16 * 1024;
+    /** Longest time to wait for memory in which to convert a body, which takes milliseconds. */
+    private static final Duration PATIENCE = Duration.ofSeconds(2);
 
     private final ServerRequest request;
     private final ServerResponse response;
+    private final ClientConnection connection;
+    private final MemoryBudget.Reservation memory;
+    private final RequestBody body;
     private final long receivedAt = System.nanoTime();
+    private CompletableFuture<?> needed = CompletableFuture.completedFuture(null);
 
-    Exchange(ServerRequest request, ServerResponse response) {
+    Exchange(ServerRequest request, ServerResponse response, ClientConnection connection, MemoryBudget budget) {
         this.request = request;
         this.response = response;
+        this.connection = connection;
+        this.memory = budget.reserve();
+        this.body = new RequestBody(request, connection);
+        connection.headEnds(memory);
     }
 
     /** Returns the time since the request arrived, in nanoseconds. */
     long ageNanos() {
         return System.nanoTime() - receivedAt;
+    }
+
+    /** Returns whether this only asks whether the bridge lives or is ready, which everyone may at any time. */
+    boolean isHealthCheck() {
+        return request.path().rawPath().startsWith(HEALTH);
+    }
+
+    /** Returns whether the connection is beyond the limit of connections. */
+    boolean isOnSpareConnection() {
+        return connection.isSpare();
+    }
+
+    /**
+     * Checks that the path and the query can be decoded, which Helidon does only when they are asked for.
+     *
+     * @throws Problem invalid-request
+     */
+    void requireDecodable() {
+        try {
+            request.path().path();
+            request.query().toMap();
+        } catch (IllegalArgumentException e) {
+            throw new Problem(ProblemType.INVALID_REQUEST, "The path or the query is not valid: " + e.getMessage());
+        }
     }
 
     /** Returns a path parameter by its name in the route. */
@@ -103,19 +143,36 @@ final class Exchange {
     /**
      * Reads the body, whose Content-Type must be that of JSON.
      *
-     * @throws Problem unsupported-media-type, body-too-large, malformed-json
+     * <p>While it is converted, a value takes many times its characters. Afterwards, memory stays reserved for what is
+     * left, until the request has been answered, see also {@link #keepUntil}.
+     *
+     * @throws Problem unsupported-media-type, body-too-large, overloaded, malformed-json
      */
-    JsonNode json(int maxBytes) {
-        return Json.read(bytes(JSON_MEDIA_TYPE, maxBytes));
+    JsonNode json(int maxBytes) throws InterruptedException {
+        byte[] bytes = bytes(JSON_MEDIA_TYPE, maxBytes);
+        memory.growTo(Json.readingBytes(bytes.length), PATIENCE);
+        long left = 0;
+        try {
+            JsonNode json = Json.read(bytes);
+            left = Json.bytes(json, bytes.length);
+            return json;
+        } finally {
+            memory.shrinkTo(left);
+        }
+    }
+
+    /** Keeps the memory of the body reserved even after the answer, until something that needs the body has ended. */
+    void keepUntil(CompletableFuture<?> ended) {
+        needed = ended;
     }
 
     /**
      * Reads the body, whose Content-Type must be the given media type. This rejects the types that a web page may send
      * without a preflight request.
      *
-     * @throws Problem unsupported-media-type, body-too-large
+     * @throws Problem unsupported-media-type, body-too-large, overloaded
      */
-    byte[] bytes(String mediaType, int maxBytes) {
+    byte[] bytes(String mediaType, int maxBytes) throws InterruptedException {
         String given = header(HeaderNames.CONTENT_TYPE).orElse("");
         if (!given.split(";", 2)[0].strip().equalsIgnoreCase(mediaType)) {
             throw new Problem(
@@ -124,37 +181,57 @@ final class Exchange {
                                     .formatted(mediaType, given.isEmpty() ? "is missing" : "is " + given))
                     .field("Content-Type");
         }
-        return RequestBody.read(request, response, maxBytes);
+        return body.read(maxBytes);
     }
 
     void send(int status, JsonNode json) {
         send(status, JSON_MEDIA_TYPE, Json.write(json));
     }
 
-    void send(int status, String contentType, byte[] body) {
+    /**
+     * Sends an answer.
+     *
+     * @throws Problem overloaded, if it is long and there is no memory for it
+     */
+    void send(int status, String contentType, byte[] content) {
+        if (content.length > SHORT_ANSWER_BYTES) {
+            memory.growTo(content.length);
+        }
+        begin(status, contentType);
+        response.send(content);
+    }
+
+    private void begin(int status, String contentType) {
+        connection.answerBegins();
         response.status(Status.create(status));
         response.header(HeaderNames.CONTENT_TYPE, contentType);
-        response.send(body);
+    }
+
+    /** Sends JSON that may be long, without a copy of it in memory. */
+    void stream(JsonNode json) {
+        stream(JSON_MEDIA_TYPE, out -> Json.write(json, out));
     }
 
     /** Sends a body of any length, which is not held in memory. */
-    void stream(String contentType, Body body) {
-        response.status(Status.OK_200);
-        response.header(HeaderNames.CONTENT_TYPE, contentType);
+    void stream(String contentType, Content content) {
+        begin(Status.OK_200.code(), contentType);
         try (var out = new BufferedOutputStream(response.outputStream())) {
-            body.write(out);
+            content.write(out);
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            throw new CloseConnectionException("The client does not take the answer", e);
         }
     }
 
     /** Writes a body. */
     @FunctionalInterface
-    interface Body {
+    interface Content {
         void write(OutputStream out) throws IOException;
     }
 
     void send(Problem problem) {
+        if (body.endsConnection()) {
+            endConnection();
+        }
         problem.retryAfter()
                 .ifPresent(delay -> response.header(HeaderNames.RETRY_AFTER, Long.toString(delay.toSeconds())));
         send(
@@ -166,6 +243,28 @@ final class Exchange {
     /** Sets the Allow header, which a 405 response must have. */
     void allow(String methods) {
         response.header(HeaderNames.ALLOW, methods);
+    }
+
+    /** Sets the header that names the kind of token. */
+    void challenge() {
+        response.header(HeaderNames.WWW_AUTHENTICATE, "Bearer");
+    }
+
+    /** Lets the response close its connection. */
+    void endConnection() {
+        response.header(HeaderValues.CONNECTION_CLOSE);
+    }
+
+    /** Reads what is left of the body, so that the next request can follow. */
+    void end() {
+        body.discardRest();
+        connection.requestEnds();
+    }
+
+    /** Releases the memory, as soon as nothing needs the body any more. */
+    @Override
+    public void close() {
+        needed.whenComplete((result, error) -> memory.close());
     }
 
     /** Returns whether the response closes its connection. */

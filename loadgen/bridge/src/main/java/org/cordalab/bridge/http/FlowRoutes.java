@@ -51,7 +51,7 @@ final class FlowRoutes {
      * Reads the request like a start. Answers with the flow that would start, or with the problem that the start would
      * have.
      */
-    private void check(Exchange exchange) {
+    private void check(Exchange exchange) throws InterruptedException {
         BridgedNode node = nodes.get(exchange.path("node"));
         FlowRequest request = FlowRequest.of(exchange.json(config.maxBodyBytes()));
         FlowCall call = call(node, request);
@@ -70,6 +70,7 @@ final class FlowRoutes {
             label = node.name();
             request = FlowRequest.of(exchange.json(config.maxBodyBytes()));
             run = startOrFind(exchange, node, call(node, request), request.clientId());
+            run.ifPresent(each -> exchange.keepUntil(each.ended()));
         } catch (Problem problem) {
             metrics.rejected(label, problem.type().slug());
             throw problem;
@@ -95,7 +96,7 @@ final class FlowRoutes {
         FlowOutcome outcome = run.await(remaining(exchange))
                 .orElseThrow(() -> outcomes.unknown(outOfTime(), node, run.clientId())
                         .flowId(run.flowId().orElse(null)));
-        exchange.send(200, outcomes.completed(exchange, node, run, outcome));
+        outcomes.send(exchange, outcomes.completed(exchange, node, run, outcome));
     }
 
     private void answerFromNode(Exchange exchange, BridgedNode node, String clientId) throws InterruptedException {
@@ -106,7 +107,7 @@ final class FlowRoutes {
         if (!node.flows().canCompare(clientId)) {
             json.put("argumentsCompared", false);
         }
-        exchange.send(200, json);
+        outcomes.send(exchange, json);
     }
 
     private Duration remaining(Exchange exchange) {

@@ -18,10 +18,16 @@ final class OperationsRoutes {
     private final BridgedNodes nodes;
     private final BridgeMetrics metrics;
     private final byte[] openApi = resource("/openapi.json");
+    private volatile boolean draining;
 
     OperationsRoutes(BridgedNodes nodes, BridgeMetrics metrics) {
         this.nodes = nodes;
         this.metrics = metrics;
+    }
+
+    /** Declares that the bridge is not ready any more. */
+    void drain() {
+        draining = true;
     }
 
     /** {@code GET /health/live}: succeeds if the process serves requests. */
@@ -29,10 +35,11 @@ final class OperationsRoutes {
         exchange.send(200, Json.object().put("status", "live"));
     }
 
-    /** {@code GET /health/ready}: succeeds if every configured node answers RPCs. */
+    /** {@code GET /health/ready}: succeeds if every configured node answers RPCs, and flows may still be started. */
     void ready(Exchange exchange) {
-        boolean ready = nodes.all().stream().allMatch(node -> node.gateway().ready());
-        ObjectNode json = Json.object().put("status", ready ? "ready" : "not ready");
+        boolean ready = !draining
+                && nodes.all().stream().allMatch(node -> node.gateway().ready());
+        ObjectNode json = Json.object().put("status", draining ? "stopping" : ready ? "ready" : "not ready");
         ObjectNode byNode = json.putObject("nodes");
         nodes.all().forEach(node -> byNode.put(node.name(), node.gateway().ready()));
         exchange.send(ready ? 200 : 503, json);

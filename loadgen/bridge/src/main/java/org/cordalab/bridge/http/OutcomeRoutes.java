@@ -1,5 +1,6 @@
 package org.cordalab.bridge.http;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
 import java.util.Optional;
@@ -28,6 +29,9 @@ final class OutcomeRoutes {
     /** Shorter than the time for which clients usually wait for an answer. */
     private static final Duration FORGET_LIMIT = Duration.ofSeconds(20);
 
+    /** That of a transaction is shorter. */
+    private static final int SHORT_RESULT_VALUES = 2;
+
     private static final String RUNNING = "running";
     private static final String COMPLETED = "completed";
 
@@ -45,7 +49,21 @@ final class OutcomeRoutes {
         String clientId = FlowRequest.checkedClientId(exchange.path("clientId"));
         Optional<FlowRun> run = node.flows().find(clientId);
         ObjectNode json = run.isPresent() ? known(exchange, node, run.get()) : fromNode(node, clientId, REATTACH_LIMIT);
-        exchange.send(isRunning(json) ? 202 : 200, json);
+        if (isRunning(json)) {
+            exchange.send(202, json);
+        } else {
+            send(exchange, json);
+        }
+    }
+
+    /** Sends the answer of a completed flow. The result may be long, and many clients may ask for it. */
+    void send(Exchange exchange, ObjectNode json) {
+        JsonNode result = json.path("result");
+        if (result.isContainerNode() && result.size() > SHORT_RESULT_VALUES) {
+            exchange.stream(json);
+        } else {
+            exchange.send(200, json);
+        }
     }
 
     private ObjectNode known(Exchange exchange, BridgedNode node, FlowRun run) {
@@ -60,7 +78,7 @@ final class OutcomeRoutes {
         BridgedNode node = nodes.get(exchange.path("node"));
         String prefix = FlowRequest.checkedClientIdPrefix(exchange.query("clientIdPrefix"));
         try {
-            NodeFlows.Forgotten forgotten = node.flows().forget(prefix, FORGET_LIMIT);
+            NodeFlows.Forgotten forgotten = node.calls().call(() -> node.flows().forget(prefix, FORGET_LIMIT));
             exchange.send(
                     200,
                     Json.object()
@@ -84,7 +102,9 @@ final class OutcomeRoutes {
         NodeSession session = node.gateway().session().orElseThrow(() -> NodeRoutes.unavailable(node));
         StartedFlow flow;
         try {
-            flow = session.reattach(clientId).orElseThrow(() -> notOnNode(node, session, clientId));
+            flow = node.calls()
+                    .call(() -> session.reattach(clientId))
+                    .orElseThrow(() -> notOnNode(node, session, clientId));
         } catch (NodeUnavailableException e) {
             throw NodeRoutes.unavailable(node);
         }

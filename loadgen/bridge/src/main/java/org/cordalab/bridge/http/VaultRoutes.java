@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.math.BigDecimal;
 import java.time.Instant;
+import java.util.regex.Pattern;
 import net.corda.core.contracts.ContractState;
 import net.corda.core.node.services.Vault.StateStatus;
 import org.cordalab.bridge.BridgedNode;
@@ -22,6 +23,9 @@ final class VaultRoutes {
     private static final int DEFAULT_PAGE_SIZE = 1000;
 
     private static final int MAX_PAGE_SIZE = 5000;
+    private static final int MAX_CLASS_NAME_CHARS = 512;
+    private static final Pattern CLASS_NAME =
+            Pattern.compile("[\\p{L}_$][\\p{L}\\p{N}_$]*(\\.[\\p{L}_$][\\p{L}\\p{N}_$]*)*+");
     private static final String UNIX_SECONDS = "[0-9]{1,11}(\\.[0-9]{1,9})?";
 
     private final BridgedNodes nodes;
@@ -31,7 +35,7 @@ final class VaultRoutes {
     }
 
     /** {@code GET /v1/nodes/{node}/vault/count?stateType=…}. */
-    void countStates(Exchange exchange) {
+    void countStates(Exchange exchange) throws InterruptedException {
         BridgedNode node = nodes.get(exchange.path("node"));
         String className = exchange.query("stateType");
         Class<? extends ContractState> stateType = stateType(className);
@@ -39,8 +43,8 @@ final class VaultRoutes {
         try {
             // Consumed states are counted first. A state that is consumed between the two queries is then missed, not
             // counted twice.
-            long consumed = session.count(stateType, StateStatus.CONSUMED);
-            long unconsumed = session.count(stateType, StateStatus.UNCONSUMED);
+            long consumed = node.calls().call(() -> session.count(stateType, StateStatus.CONSUMED));
+            long unconsumed = node.calls().call(() -> session.count(stateType, StateStatus.UNCONSUMED));
             exchange.send(
                     200,
                     Json.object()
@@ -55,7 +59,7 @@ final class VaultRoutes {
     }
 
     /** {@code GET /v1/nodes/{node}/vault/transactions?stateType=…&since=…}: a page of transaction ids. */
-    void transactions(Exchange exchange) {
+    void transactions(Exchange exchange) throws InterruptedException {
         BridgedNode node = nodes.get(exchange.path("node"));
         String className = exchange.query("stateType");
         Class<? extends ContractState> stateType = stateType(className);
@@ -65,7 +69,7 @@ final class VaultRoutes {
         NodeSession session = node.gateway().session().orElseThrow(() -> NodeRoutes.unavailable(node));
         VaultTransactions found;
         try {
-            found = session.transactions(stateType, since, page, pageSize);
+            found = node.calls().call(() -> session.transactions(stateType, since, page, pageSize));
         } catch (NodeUnavailableException e) {
             throw NodeRoutes.unavailable(node);
         }
@@ -102,14 +106,21 @@ final class VaultRoutes {
     }
 
     private static Class<? extends ContractState> stateType(String className) {
-        try {
-            return Class.forName(className, false, VaultRoutes.class.getClassLoader())
-                    .asSubclass(ContractState.class);
-        } catch (ClassNotFoundException | LinkageError | ClassCastException e) {
-            throw new Problem(
-                            ProblemType.NOT_FOUND,
-                            "%s is not a contract state class of the bridge's CorDapps.".formatted(className))
-                    .field("stateType");
+        ClassLoader cordapps = VaultRoutes.class.getClassLoader();
+        // A class loader remembers every class that it was asked to load for ever, but the name of a resource only until
+        // memory is short. So it is asked to load only what there is.
+        if (className.length() <= MAX_CLASS_NAME_CHARS
+                && CLASS_NAME.matcher(className).matches()
+                && cordapps.getResource(className.replace('.', '/') + ".class") != null) {
+            try {
+                return Class.forName(className, false, cordapps).asSubclass(ContractState.class);
+            } catch (ClassNotFoundException | LinkageError | ClassCastException e) {
+                // Falls through to the same answer.
+            }
         }
+        throw new Problem(
+                        ProblemType.NOT_FOUND,
+                        "%s is not a contract state class of the bridge's CorDapps.".formatted(className))
+                .field("stateType");
     }
 }

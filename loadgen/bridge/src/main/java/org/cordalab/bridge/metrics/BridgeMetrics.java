@@ -74,6 +74,27 @@ public final class BridgeMetrics {
         JvmMetrics.builder().register(registry);
     }
 
+    /** Starts to export the gauges of the HTTP server. */
+    public void watchServer(
+            DoubleSupplier connections,
+            double connectionsLimit,
+            DoubleSupplier requestBytes,
+            double requestBytesLimit) {
+        gauge("bridge_connections", "Connections of clients.", connections);
+        gauge(
+                "bridge_connections_limit",
+                "Maximum number of connections. Further ones get 503.",
+                () -> connectionsLimit);
+        gauge(
+                "bridge_request_memory_bytes",
+                "Memory that is reserved for bodies, for the arguments of flows, and for long answers.",
+                requestBytes);
+        gauge(
+                "bridge_request_memory_limit_bytes",
+                "Maximum of the memory for requests. A request that does not fit gets 503.",
+                () -> requestBytesLimit);
+    }
+
     /** Starts to export a node's gauges. */
     public void watchNode(
             String node,
@@ -163,6 +184,14 @@ public final class BridgeMetrics {
                 .help(help)
                 .labelNames(NODE)
                 .callback(callback -> byNode.forEach((node, value) -> callback.call(value.getAsDouble(), node)))
+                .register(registry);
+    }
+
+    private void gauge(String name, String help, DoubleSupplier value) {
+        GaugeWithCallback.builder()
+                .name(name)
+                .help(help)
+                .callback(callback -> callback.call(value.getAsDouble()))
                 .register(registry);
     }
 

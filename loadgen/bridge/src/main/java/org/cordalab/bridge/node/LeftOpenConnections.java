@@ -75,6 +75,14 @@ public final class LeftOpenConnections {
         }
     }
 
+    /** Forgets a connection that has broken, so that another can take its place. */
+    void forget(String node, Object connection) {
+        Queue<Object> connections = open.get(node);
+        if (connections != null && connections.remove(connection)) {
+            free.release();
+        }
+    }
+
     /** Returns the number of connections to a node. */
     int count(String node) {
         Queue<Object> connections = open.get(node);

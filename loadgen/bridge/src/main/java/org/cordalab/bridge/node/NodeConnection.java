@@ -225,7 +225,9 @@ public final class NodeConnection implements NodeGateway {
             try {
                 profile = session.profile(NodeConnection.class.getClassLoader());
                 session.follow(parties);
-            } catch (RuntimeException e) {
+            } catch (Throwable e) {
+                // The client library also throws checked exceptions that it does not declare. Every attempt that failed
+                // with one would leave a connection open.
                 session.close();
                 throw e;
             }

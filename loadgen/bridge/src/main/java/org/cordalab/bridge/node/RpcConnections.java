@@ -68,7 +68,8 @@ final class RpcConnections {
         all.forEach(RpcConnections::close);
     }
 
-    private static void close(CordaRPCConnection connection) {
+    /** Releases the threads and the socket of one connection without waiting for the node. */
+    static void close(CordaRPCConnection connection) {
         try {
             connection.forceClose();
         } catch (RuntimeException e) {

@@ -1,7 +1,7 @@
 package org.cordalab.bridge.node;
 
 import java.util.Optional;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import net.corda.core.messaging.CordaRPCOps;
 import org.cordalab.bridge.config.NodeAddress;
 
@@ -43,11 +43,38 @@ public final class RpcConnector {
         return new RpcSession(node.name(), client, opened, forStarts(node, opened));
     }
 
-    private Supplier<CordaRPCOps> forStarts(NodeAddress node, RpcConnections shared) {
-        return leftOpen.<Supplier<CordaRPCOps>>map(each ->
-                        () -> each.open(node.name(), () -> client.connect(node, user, password))
-                                .getProxy())
-                .orElse(shared::next);
+    private FlowStarts forStarts(NodeAddress node, RpcConnections shared) {
+        return leftOpen.<FlowStarts>map(each -> new OneEach(each, node)).orElse(new FlowStarts() {
+            @Override
+            public <T> T start(Function<CordaRPCOps, T> start) {
+                return start.apply(shared.next());
+            }
+        });
+    }
+
+    /** Opens a connection for each start. It stays open, unless it breaks during the start, which is then retried. */
+    private final class OneEach implements FlowStarts {
+        private final LeftOpenConnections connections;
+        private final NodeAddress node;
+
+        OneEach(LeftOpenConnections connections, NodeAddress node) {
+            this.connections = connections;
+            this.node = node;
+        }
+
+        @Override
+        public <T> T start(Function<CordaRPCOps, T> start) {
+            var connection = connections.open(node.name(), () -> client.connect(node, user, password));
+            try {
+                return start.apply(connection.getProxy());
+            } catch (RuntimeException e) {
+                if (RpcSession.isConnectionFailure(e)) {
+                    connections.forget(node.name(), connection);
+                    RpcConnections.close(connection);
+                }
+                throw e;
+            }
+        }
     }
 
     /** Returns the number of connections to a node that were left open. */

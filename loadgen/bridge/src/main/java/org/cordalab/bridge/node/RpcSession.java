@@ -68,8 +68,8 @@ final class RpcSession implements NodeSession {
     private final RpcConnections connections;
     /** For everything that is rare. Calls of flows take turns over all connections. */
     private final CordaRPCOps ops;
-    /** Supplies the operations of the connection on which the next flow starts. */
-    private final Supplier<CordaRPCOps> forStarts;
+
+    private final FlowStarts starts;
 
     private final CountDownLatch broken = new CountDownLatch(1);
     /** Pending results. The client library does not promise to complete all of them when a connection is closed. */
@@ -77,12 +77,12 @@ final class RpcSession implements NodeSession {
 
     private final Callers callers = new Callers();
 
-    RpcSession(String node, RpcClient client, RpcConnections connections, Supplier<CordaRPCOps> forStarts) {
+    RpcSession(String node, RpcClient client, RpcConnections connections, FlowStarts starts) {
         this.node = node;
         this.client = client;
         this.connections = connections;
         this.ops = connections.first();
-        this.forStarts = forStarts;
+        this.starts = starts;
     }
 
     /** Returns the number of connections that all requests share. */
@@ -187,12 +187,13 @@ final class RpcSession implements NodeSession {
         if (!supportsClientIds()) {
             return startWithoutClientId(call);
         }
-        return started(call(() -> client.start(forStarts.get(), clientId, call)));
+        return started(call(() -> starts.<FlowHandle<?>>start(ops -> client.start(ops, clientId, call))));
     }
 
     @Override
     public StartedFlow startWithoutClientId(FlowCall call) {
-        return started(call(() -> forStarts.get().startFlowDynamic(call.flowClass(), call.argumentArray())));
+        return started(call(() ->
+                starts.<FlowHandle<?>>start(ops -> ops.startFlowDynamic(call.flowClass(), call.argumentArray()))));
     }
 
     @Override
@@ -347,7 +348,7 @@ final class RpcSession implements NodeSession {
      * Returns whether the client library itself raised the error. An {@link RPCException} may also be the node's
      * answer.
      */
-    private static boolean isConnectionFailure(Throwable error) {
+    static boolean isConnectionFailure(Throwable error) {
         return error instanceof RPCException
                 && (error.getCause() instanceof ActiveMQException
                         || error.getMessage() != null && CONNECTION_FAILURES.contains(error.getMessage()));

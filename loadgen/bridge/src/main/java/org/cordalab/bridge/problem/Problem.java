@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.cordalab.bridge.json.Json;
 
 /**
  * An error that is sent to the caller as an {@code application/problem+json} document (RFC 9457).
@@ -78,19 +79,20 @@ public final class Problem extends RuntimeException {
         json.put("title", type.title());
         json.put("status", type.status());
         json.put("detail", getMessage());
-        json.put("instance", instance);
+        json.put("instance", cut(instance));
         members.forEach(json::put);
         return json;
     }
 
     private Problem with(String member, String value) {
         if (value != null) {
-            members.put(member, value);
+            members.put(member, cut(value));
         }
         return this;
     }
 
-    private static String cut(String detail) {
-        return detail.length() <= MAX_DETAIL_CHARS ? detail : detail.substring(0, MAX_DETAIL_CHARS) + "…";
+    /** Shortens a text that may come from the caller, and makes it valid Unicode. */
+    private static String cut(String text) {
+        return Json.clean(text.length() <= MAX_DETAIL_CHARS ? text : text.substring(0, MAX_DETAIL_CHARS) + "…");
     }
 }

@@ -42,6 +42,7 @@ public final class FlowRun {
 
     private volatile String flowId;
     private volatile long rpcNanos;
+    private volatile long resultBytes;
 
     /** Who needs the client id after the flow has ended. It leaves {@link #INTERNAL} at most once. */
     private enum ClientIdUse {
@@ -117,8 +118,8 @@ public final class FlowRun {
         }
     }
 
-    /** Returns a future that completes when the run ends. */
-    CompletableFuture<FlowOutcome> ended() {
+    /** Returns a future that completes when the run ends. From then on, it does not hold the arguments. */
+    public CompletableFuture<FlowOutcome> ended() {
         return outcome;
     }
 
@@ -138,6 +139,20 @@ public final class FlowRun {
     /** Declares that the outcome is about to be delivered. Returns whether no caller knows the client id. */
     boolean releaseClientId() {
         return clientIdUse.compareAndSet(ClientIdUse.INTERNAL, ClientIdUse.RELEASED);
+    }
+
+    /** Returns about how many bytes the result takes, zero until the outcome is known. */
+    long resultBytes() {
+        return resultBytes;
+    }
+
+    /** Notes the size of the result, which must be known before the run is kept. */
+    void weigh(FlowOutcome result) {
+        resultBytes = switch (result) {
+            case FlowOutcome.Completed completed -> completed.result().bytes();
+            case FlowOutcome.Failed failed -> 2L * failed.message().length();
+            default -> 0;
+        };
     }
 
     void end(FlowOutcome result) {

@@ -10,14 +10,17 @@ import java.util.function.LongSupplier;
 /**
  * The client ids that one node keeps because a caller knows them, each until its retention ends.
  *
- * <p>An entry takes about 300 bytes, and there are at most {@link #MAX_IDS}. A further id is not entered and stays on
+ * <p>An entry takes about {@value #ENTRY_BYTES} bytes, and their number is limited. A further id is not entered and stays on
  * the node. It is entered at the next sweep after half of the entries have gone, so it is kept longer, never shorter.
  */
 final class KeptIds {
 
     static final int MAX_IDS = 100_000;
 
+    private static final int ENTRY_BYTES = 512;
+
     private final long retentionNanos;
+    private final int maxIds;
     private final LongSupplier nanoTime;
     /** In the order of entry, which is the order of expiry, because all ids have the same retention. */
     private final Map<String, Kept> byId = new LinkedHashMap<>();
@@ -32,9 +35,15 @@ final class KeptIds {
      */
     record Kept(Optional<String> fingerprint, long until) {}
 
-    KeptIds(Duration retention, LongSupplier nanoTime) {
+    KeptIds(Duration retention, int maxIds, LongSupplier nanoTime) {
+        this.maxIds = maxIds;
         this.retentionNanos = retention.toNanos();
         this.nanoTime = nanoTime;
+    }
+
+    /** Returns how many ids fit into this many bytes, at most {@link #MAX_IDS}. */
+    static int fitting(long bytes) {
+        return Math.clamp(bytes / ENTRY_BYTES, 1, MAX_IDS);
     }
 
     /** Enters an id whose start this bridge made. */
@@ -51,7 +60,7 @@ final class KeptIds {
     }
 
     private void enter(String clientId, Optional<String> fingerprint) {
-        if (byId.size() < MAX_IDS) {
+        if (byId.size() < maxIds) {
             byId.put(clientId, new Kept(fingerprint, nanoTime.getAsLong() + retentionNanos));
         } else {
             incomplete = true;
@@ -89,7 +98,7 @@ final class KeptIds {
 
     /** Returns whether ids are missing that can be entered now. */
     synchronized boolean hasRoomAgain() {
-        return incomplete && byId.size() <= MAX_IDS / 2;
+        return incomplete && byId.size() <= maxIds / 2;
     }
 
     /** Called before all ids of the node are offered again. */

@@ -32,12 +32,15 @@ import org.slf4j.LoggerFactory;
  * <p>The node keeps a client id that a caller knows for the retention, so that a repeated start cannot run the flow
  * twice, and the outcome can be asked for, even if the bridge was restarted in between. A caller knows the ids that it
  * chose, and those of the bridge that an answer without an outcome gave it. Any other client id is removed from the
- * node as soon as the flow has ended, because no one else has it. The last {@link #MAX_OUTCOMES} outcomes are also kept
- * here, so that they need no RPC. Ids that an earlier bridge left on the node are kept for the retention too.
+ * node as soon as the flow has ended, because no one else has it. The last outcomes, at most {@link #MAX_OUTCOMES}, are also
+ * kept here as far as the memory for them goes, so that they need no RPC. Ids that an earlier bridge left on the node are kept for the retention too.
  */
 public final class NodeFlows implements AutoCloseable {
 
     static final int MAX_OUTCOMES = 10_000;
+
+    /** What a run takes without its result: its ids, fingerprint and times. */
+    private static final int OUTCOME_BYTES = 1024;
 
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
@@ -62,22 +65,31 @@ public final class NodeFlows implements AutoCloseable {
 
     /**
      * @param retention how long an outcome is kept after the end of its flow
+     * @param outcomeBytes memory of the outcomes that are kept here, and as much again for the client ids that the node
+     *     keeps
      */
-    public NodeFlows(NodeGateway gateway, int maxOutstanding, Duration retention, BridgeMetrics metrics) {
-        this(gateway, maxOutstanding, retention, metrics, System::nanoTime);
+    public NodeFlows(
+            NodeGateway gateway, int maxOutstanding, Duration retention, long outcomeBytes, BridgeMetrics metrics) {
+        this(gateway, maxOutstanding, retention, outcomeBytes, metrics, System::nanoTime);
     }
 
     NodeFlows(
-            NodeGateway gateway, int maxOutstanding, Duration retention, BridgeMetrics metrics, LongSupplier nanoTime) {
+            NodeGateway gateway,
+            int maxOutstanding,
+            Duration retention,
+            long outcomeBytes,
+            BridgeMetrics metrics,
+            LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
         this.gateway = gateway;
         this.maxOutstanding = maxOutstanding;
         this.metrics = metrics;
         this.permits = new Semaphore(maxOutstanding);
-        this.kept = new KeptIds(retention, nanoTime);
+        this.kept = new KeptIds(retention, KeptIds.fitting(outcomeBytes), nanoTime);
         this.cleaner = new ClientIdCleaner(gateway, () -> outstanding() > 0, kept, this::sort);
         this.ended = Caffeine.newBuilder()
-                .maximumSize(MAX_OUTCOMES)
+                .maximumWeight(outcomeBytes)
+                .<String, FlowRun>weigher((clientId, run) -> weight(run, outcomeBytes))
                 .expireAfterWrite(retention)
                 .ticker(nanoTime::getAsLong)
                 .scheduler(Scheduler.systemScheduler())
@@ -91,6 +103,12 @@ public final class NodeFlows implements AutoCloseable {
                 cleaner::queued,
                 gateway::rpcConnections);
         cleaner.start();
+    }
+
+    /** Returns what an ended run takes of the memory for outcomes, at least the share of one of the highest number. */
+    private static int weight(FlowRun run, long outcomeBytes) {
+        long share = (outcomeBytes + MAX_OUTCOMES - 1) / MAX_OUTCOMES;
+        return (int) Math.min(Integer.MAX_VALUE, Math.max(share, OUTCOME_BYTES + run.resultBytes()));
     }
 
     /** Returns the number of flows that were handed to the node and have no outcome yet. */
@@ -199,6 +217,7 @@ public final class NodeFlows implements AutoCloseable {
             outcome = new FlowOutcome.Lost("The bridge failed: " + e);
         }
         count(outcome, flowMetrics);
+        run.weigh(outcome);
         // This order ensures that the run can always be found. The run is counted, and its permit is released, before
         // any caller learns of its end.
         remember(run, outcome);

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Optional;
 import net.corda.core.crypto.SecureHash;
 import net.corda.core.transactions.SignedTransaction;
+import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.node.RecordedTransaction;
 
 /**
@@ -21,13 +22,20 @@ import org.cordalab.bridge.node.RecordedTransaction;
  * are kept as they are. Any other value is summarised as the beginning of its {@code toString}.
  *
  * @param transactionId the id of a returned transaction
+ * @param bytes about how much memory the summary takes
  */
-public record ResultSummary(JsonNode value, Optional<String> transactionId) {
+public record ResultSummary(JsonNode value, Optional<String> transactionId, long bytes) {
 
     private static final int MAX_TEXT_CHARS = 1000;
     /** Maximum number of values in a list or map, including nested values. A longer one ends with an ellipsis. */
     static final int MAX_VALUES = 100_000;
 
+    /** Maximum memory of a summary. A list of 100,000 state references takes half of it. */
+    static final int MAX_BYTES = 32 * 1024 * 1024;
+    /** What a value takes in addition to the characters of its text. */
+    private static final int VALUE_BYTES = 64;
+
+    private static final int TRANSACTION_BYTES = 512;
     private static final int MAX_DEPTH = 20;
 
     private static final JsonNodeFactory JSON = JsonNodeFactory.withExactBigDecimals(true);
@@ -38,13 +46,13 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId) {
             case SignedTransaction signed ->
                 transaction(signed.getId(), signed.getSigs().size());
             case RecordedTransaction recorded -> transaction(recorded.id(), recorded.signatures());
-            case null, default -> new ResultSummary(new Tree().of(value, 0), Optional.empty());
+            case null, default -> Tree.summary(value);
         };
     }
 
     private static ResultSummary transaction(SecureHash id, int signatures) {
         JsonNode value = JSON.objectNode().put("txId", id.toString()).put("signatures", signatures);
-        return new ResultSummary(value, Optional.of(id.toString()));
+        return new ResultSummary(value, Optional.of(id.toString()), TRANSACTION_BYTES);
     }
 
     /** Returns the value's {@code toString}, which is CorDapp code, or its class name if that throws. */
@@ -63,9 +71,28 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId) {
     /** Converts one value to JSON and counts the values in it. */
     private static final class Tree {
         private int values;
+        private long bytes;
+
+        static ResultSummary summary(Object value) {
+            var tree = new Tree();
+            JsonNode json = tree.of(value, 0);
+            return new ResultSummary(json, Optional.empty(), tree.bytes);
+        }
+
+        private boolean isFull() {
+            return values >= MAX_VALUES || bytes >= MAX_BYTES;
+        }
+
+        /** Cuts a text and counts its memory. */
+        private String counted(String text) {
+            String cut = Json.clean(cut(text));
+            bytes += cut.length();
+            return cut;
+        }
 
         JsonNode of(Object value, int depth) {
             values++;
+            bytes += VALUE_BYTES;
             return switch (value) {
                 case null -> JSON.nullNode();
                 case Boolean truth -> JSON.booleanNode(truth);
@@ -78,14 +105,14 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId) {
                 case BigDecimal number -> JSON.numberNode(number);
                 case List<?> list when depth < MAX_DEPTH -> array(list, depth);
                 case Map<?, ?> map when depth < MAX_DEPTH -> object(map, depth);
-                default -> JSON.textNode(cut(text(value)));
+                default -> JSON.textNode(counted(text(value)));
             };
         }
 
         private JsonNode array(List<?> list, int depth) {
             ArrayNode array = JSON.arrayNode();
             for (Object each : list) {
-                if (values >= MAX_VALUES) {
+                if (isFull()) {
                     return array.add("…");
                 }
                 array.add(of(each, depth + 1));
@@ -96,10 +123,10 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId) {
         private JsonNode object(Map<?, ?> map, int depth) {
             ObjectNode object = JSON.objectNode();
             for (Map.Entry<?, ?> each : map.entrySet()) {
-                if (values >= MAX_VALUES) {
+                if (isFull()) {
                     return object.put("…", "…");
                 }
-                object.set(cut(String.valueOf(each.getKey())), of(each.getValue(), depth + 1));
+                object.set(counted(String.valueOf(each.getKey())), of(each.getValue(), depth + 1));
             }
             return object;
         }

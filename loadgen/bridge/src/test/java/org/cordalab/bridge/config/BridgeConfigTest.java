@@ -12,8 +12,12 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class BridgeConfigTest {
+
+    private static final String TOKEN = "0123456789abcdef";
 
     private final Map<String, String> environment = new HashMap<>(Map.of(
             "BRIDGE_NODES", "Notary=notary:10003, PartyA=partya:10004",
@@ -73,6 +77,8 @@ class BridgeConfigTest {
         environment.put("BRIDGE_OUTCOME_RETENTION_SECONDS", "1h");
         environment.put("BRIDGE_RPC", "closed");
         environment.put("BRIDGE_RPC_LEFT_OPEN_MAX", "0");
+        environment.put("BRIDGE_TOKEN", "too short");
+        environment.put("BRIDGE_MAX_CONNECTIONS", "many");
 
         assertThat(mistakes())
                 .containsExactlyInAnyOrder(
@@ -85,7 +91,9 @@ class BridgeConfigTest {
                         "BRIDGE_MAX_OUTSTANDING_FLOWS must be a whole number from 1 to 100000, but is \"0\"",
                         "BRIDGE_RPC must be shared or left-open, but is \"closed\"",
                         "BRIDGE_RPC_LEFT_OPEN_MAX must be a whole number from 1 to 10000, but is \"0\"",
-                        "BRIDGE_OUTCOME_RETENTION_SECONDS must be a whole number from 1 to 604800, but is \"1h\"");
+                        "BRIDGE_OUTCOME_RETENTION_SECONDS must be a whole number from 1 to 604800, but is \"1h\"",
+                        "BRIDGE_TOKEN must have 16 to 256 letters, digits and the characters . _ ~ + / = -",
+                        "BRIDGE_MAX_CONNECTIONS must be a whole number from 1 to 100000, but is \"many\"");
     }
 
     @Test
@@ -129,8 +137,48 @@ class BridgeConfigTest {
     }
 
     @Test
-    void keepsThePasswordOutOfItsText() {
-        assertThat(BridgeConfig.fromEnvironment(environment).toString()).doesNotContain("secret");
+    void keepsThePasswordAndTheTokenOutOfItsText() {
+        environment.put("BRIDGE_TOKEN", TOKEN);
+
+        assertThat(BridgeConfig.fromEnvironment(environment).toString()).doesNotContain("secret", TOKEN);
+    }
+
+    @Test
+    void listensOnLoopbackUnlessThePortIsPublished() {
+        assertThat(BridgeConfig.fromEnvironment(environment).address().isLoopbackAddress())
+                .isTrue();
+
+        for (String published : List.of("127.0.0.1", "127.0.1.1", "localhost", "::1", "[::1]")) {
+            environment.put("BRIDGE_PUBLISHED_ADDRESS", published);
+            assertThat(BridgeConfig.fromEnvironment(environment).address().isAnyLocalAddress())
+                    .isTrue();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"0.0.0.0", "192.0.2.7", "::", "127.0.0.1.example", "[2001:db8::1]", "lab.example"})
+    void wantsATokenIfOtherMachinesMayReachThePort(String published) {
+        environment.put("BRIDGE_PUBLISHED_ADDRESS", published);
+        assertThat(mistakes())
+                .containsExactly("BRIDGE_PUBLISHED_ADDRESS is " + published
+                        + ", which other machines may reach, but there is no token. Set BRIDGE_TOKEN, or BRIDGE_ADDRESS"
+                        + " to 127.0.0.1");
+
+        environment.put("BRIDGE_TOKEN", TOKEN);
+        assertThat(BridgeConfig.fromEnvironment(environment).token()).contains(TOKEN);
+    }
+
+    @Test
+    void derivesTheLimitsFromTheHeap() {
+        HttpLimits limits = HttpLimits.of(384L * 1024 * 1024, 128, 32 * 1024 * 1024);
+
+        assertThat(limits.requestBudgetBytes()).isEqualTo(48 * 1024 * 1024);
+        assertThat(limits.outcomeBudgetBytes()).isEqualTo(48 * 1024 * 1024);
+        assertThat(limits.maxConnections()).isEqualTo(1536);
+        assertThat(HttpLimits.of(384L * 1024 * 1024, 5000, 1024).maxConnections())
+                .isEqualTo(5512);
+        assertThat(HttpLimits.of(384L * 1024 * 1024, 128, 200 * 1024 * 1024).requestBudgetBytes())
+                .isEqualTo(250 * 1024 * 1024);
     }
 
     private List<String> mistakes() {

@@ -23,6 +23,7 @@ import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -52,6 +53,20 @@ class ArgumentParserTest {
 
         assertThat(call.arguments()).containsExactly(7, PARTY_B);
         assertThat(call.shortName()).isEqualTo("Iou");
+    }
+
+    @Test
+    @Timeout(5)
+    void refusesTextsThatWouldTakeHoursOrAllMemory() {
+        for (String hostile : List.of(
+                MANY.replace("100.50 GBP", "1e1000000000 GBP"),
+                MANY.replace("100.50 GBP", "9".repeat(500_000) + " GBP"),
+                MANY.replace("1.10", "\"1e-1000000000\""),
+                MANY.replace("1.10", "\"" + "9".repeat(500_000) + "\""),
+                MANY.replace("\"PartyA\"", "\"" + "2".repeat(900_000) + "\""))) {
+            var problem = catchThrowableOfType(Problem.class, () -> parse(SampleFlows.Many.class, hostile));
+            assertThat(problem.type()).isEqualTo(ProblemType.INVALID_ARGUMENT);
+        }
     }
 
     @Test

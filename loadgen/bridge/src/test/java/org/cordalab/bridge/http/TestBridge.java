@@ -1,6 +1,7 @@
 package org.cordalab.bridge.http;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -19,6 +20,7 @@ import java.util.concurrent.CompletableFuture;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.config.BridgeConfig;
+import org.cordalab.bridge.config.HttpLimits;
 import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.metrics.BridgeMetrics;
 import org.cordalab.bridge.node.NodeGateway;
@@ -40,6 +42,10 @@ final class TestBridge implements AutoCloseable {
 
     private static final Duration RETENTION = Duration.ofHours(1);
 
+    /** The standard limits. */
+    static final HttpLimits LIMITS =
+            HttpLimits.of(Runtime.getRuntime().maxMemory(), MAX_OUTSTANDING, MAX_ATTACHMENT_BYTES);
+
     private final HttpClient client =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final FakeNode node;
@@ -52,7 +58,16 @@ final class TestBridge implements AutoCloseable {
 
     /** Starts a bridge on a node that may have served another bridge before. */
     TestBridge(FakeNode node, Duration flowTimeout) {
-        this(node, List.of(node), Optional.empty(), MAX_OUTSTANDING, flowTimeout);
+        this(node, List.of(node), Optional.empty(), MAX_OUTSTANDING, flowTimeout, Optional.empty(), LIMITS);
+    }
+
+    /** Starts a bridge with other limits, and a token if there is one. */
+    TestBridge(Optional<String> token, HttpLimits limits) {
+        this(new FakeNode().connect(), token, limits);
+    }
+
+    private TestBridge(FakeNode node, Optional<String> token, HttpLimits limits) {
+        this(node, List.of(node), Optional.empty(), MAX_OUTSTANDING, FLOW_TIMEOUT, token, limits);
     }
 
     private TestBridge(
@@ -60,7 +75,9 @@ final class TestBridge implements AutoCloseable {
             List<? extends NodeGateway> gateways,
             Optional<StubNetwork> stub,
             int maxOutstanding,
-            Duration flowTimeout) {
+            Duration flowTimeout,
+            Optional<String> token,
+            HttpLimits limits) {
         this.node = node;
         var config = new BridgeConfig(
                 List.of(new NodeAddress("PartyA", "partya", 10003)),
@@ -70,15 +87,19 @@ final class TestBridge implements AutoCloseable {
                 1,
                 OptionalInt.empty(),
                 0,
+                OptionalInt.of(0),
                 Set.of(ALLOWED_HOST),
                 maxOutstanding,
                 MAX_BODY_BYTES,
                 MAX_ATTACHMENT_BYTES,
                 flowTimeout,
-                RETENTION);
+                RETENTION,
+                InetAddress.getLoopbackAddress(),
+                token,
+                limits);
         var metrics = new BridgeMetrics();
         nodes = new BridgedNodes(gateways.stream()
-                .map(gateway -> BridgedNode.of(gateway, config, metrics))
+                .map(gateway -> BridgedNode.of(gateway, config, gateways.size(), metrics))
                 .toList());
         server = new BridgeServer(config, nodes, metrics, stub).start();
     }
@@ -91,7 +112,8 @@ final class TestBridge implements AutoCloseable {
     /** Starts a bridge with the stub nodes of a plan, a limit of outstanding flows, and a time limit of flows. */
     static TestBridge ofStub(Path plan, int maxOutstanding, Duration flowTimeout) {
         StubNetwork stub = StubNetwork.of(plan, TestBridge.class.getClassLoader());
-        return new TestBridge(null, stub.gateways(), Optional.of(stub), maxOutstanding, flowTimeout);
+        return new TestBridge(
+                null, stub.gateways(), Optional.of(stub), maxOutstanding, flowTimeout, Optional.empty(), LIMITS);
     }
 
     FakeNode node() {
@@ -102,13 +124,31 @@ final class TestBridge implements AutoCloseable {
         return nodes.get(node.name()).flows();
     }
 
+    /** Declares that the bridge is about to stop. */
+    void drain() {
+        server.drain();
+    }
+
+    Set<String> routes() {
+        return server.routes();
+    }
+
+    int metricsPort() {
+        return server.metricsPort();
+    }
+
     int port() {
         return server.port();
     }
 
     /** Sends the exact bytes of a request, even if HTTP clients would not allow them, and reads the whole answer. */
     String sendRaw(String request) throws IOException {
-        try (var socket = new Socket("localhost", port())) {
+        return sendRaw(port(), request);
+    }
+
+    /** The same, at one of the bridge's ports. */
+    static String sendRaw(int port, String request) throws IOException {
+        try (var socket = new Socket("localhost", port)) {
             socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
             return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         }

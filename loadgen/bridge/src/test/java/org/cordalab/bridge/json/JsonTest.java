@@ -10,6 +10,7 @@ import org.cordalab.bridge.problem.ProblemType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class JsonTest {
 
@@ -57,6 +58,29 @@ class JsonTest {
     @Test
     void refusesEndlessNumbers() {
         assertThatThrownBy(() -> read("[" + "9".repeat(500_000) + "]")).hasMessageContaining("1000 characters");
+    }
+
+    @Test
+    void refusesMoreValuesThanABodyNeeds() {
+        assertThatThrownBy(() -> read("[" + "0,".repeat(100_000) + "0]")).hasMessageContaining("100000 values");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"1e1001", "-1.5E+99999", "1e-1000000000", "1e99999999999999999999"})
+    void refusesNumbersWithWhichNoOneCanCalculate(String number) {
+        assertThatThrownBy(() -> read("[" + number + "]")).hasMessageContaining("exponent beyond 1000");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"1e1000", "0.5E-10", "1e0000000000005"})
+    void readsNumbersWithOrdinaryExponents(String number) {
+        assertThat(read("[" + number + "]").toString()).isNotEmpty();
+    }
+
+    @Test
+    void replacesHalvesOfSurrogatePairsOnly() {
+        assertThat(Json.clean("a\ud83d\ude00b")).isEqualTo("a\ud83d\ude00b");
+        assertThat(Json.clean("a\ud83db\udc00")).isEqualTo("a\ufffdb\ufffd");
     }
 
     private static Object read(String text) {

@@ -97,6 +97,25 @@ class LeftOpenConnectionsTest {
     }
 
     @Test
+    void anotherTakesThePlaceOfAConnectionThatIsForgotten() {
+        List<Object> opened = new ArrayList<>();
+        for (int i = 0; i < LIMIT; i++) {
+            opened.add(connections.open("PartyA", Object::new));
+        }
+
+        for (int retry = 0; retry < 3 * LIMIT; retry++) {
+            connections.forget("PartyA", opened.removeFirst());
+            opened.add(connections.open("PartyA", Object::new));
+        }
+        connections.forget("PartyA", new Object());
+        connections.forget("PartyB", opened.getFirst());
+
+        assertThat(connections.count("PartyA")).isEqualTo(LIMIT);
+        assertThat(catchThrowableOfType(NoConnectionException.class, () -> connections.open("PartyB", Object::new)))
+                .isNotNull();
+    }
+
+    @Test
     void connectsOnPlatformThreadsBecauseTheClientLibraryBlocksInSynchronized() throws Exception {
         try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
             var connectedOn = threads.submit(() -> connections.open("PartyA", Thread::currentThread))

@@ -47,6 +47,8 @@ public final class FakeNode implements NodeGateway {
     private final Map<SecureHash, Instant> recorded = Collections.synchronizedMap(new LinkedHashMap<>());
     private volatile boolean supportsClientIds = true;
     private volatile BiFunction<String, FlowCall, RuntimeException> onStart = (id, call) -> null;
+    private final CountDownLatch answering = new CountDownLatch(1);
+    private volatile boolean silent;
     private Session session;
     private boolean closed;
 
@@ -87,6 +89,17 @@ public final class FakeNode implements NodeGateway {
     /** Sets which exception further start RPCs throw before the node sees them. Null lets them through. */
     public void onStart(BiFunction<String, FlowCall, RuntimeException> behaviour) {
         onStart = behaviour;
+    }
+
+    /** From now on, answers no call but flow starts, until {@link #speak}. */
+    public void fallSilent() {
+        silent = true;
+    }
+
+    /** Answers all calls. */
+    public void speak() {
+        silent = false;
+        answering.countDown();
     }
 
     /** Adds a transaction to the vault. */
@@ -215,6 +228,16 @@ public final class FakeNode implements NodeGateway {
             return attached(before == null ? flow : before);
         }
 
+        private void awaitAnswer() {
+            if (silent) {
+                try {
+                    answering.await();
+                } catch (InterruptedException e) {
+                    throw new NodeUnavailableException("interrupted", e);
+                }
+            }
+        }
+
         private void requireConnected() {
             if (discarded.getCount() == 0) {
                 throw new NodeUnavailableException("broken");
@@ -228,6 +251,7 @@ public final class FakeNode implements NodeGateway {
 
         @Override
         public Optional<StartedFlow> reattach(String clientId) {
+            awaitAnswer();
             requireConnected();
             return supportsClientIds ? Optional.ofNullable(flows.get(clientId)).map(this::attached) : Optional.empty();
         }
@@ -267,6 +291,7 @@ public final class FakeNode implements NodeGateway {
 
         @Override
         public long count(Class<? extends ContractState> stateType, StateStatus status) {
+            awaitAnswer();
             return status == StateStatus.UNCONSUMED ? 3 : 2;
         }
 
@@ -274,6 +299,7 @@ public final class FakeNode implements NodeGateway {
         @Override
         public VaultTransactions transactions(
                 Class<? extends ContractState> stateType, Instant since, int page, int pageSize) {
+            awaitAnswer();
             requireConnected();
             List<SecureHash> ids = recorded.entrySet().stream()
                     .filter(entry -> !entry.getValue().isBefore(since))
@@ -285,12 +311,14 @@ public final class FakeNode implements NodeGateway {
 
         @Override
         public Optional<SecureHash> upload(byte[] content, String fileName) {
+            awaitAnswer();
             SecureHash id = SecureHash.sha256(content);
             return attachments.add(id) ? Optional.of(id) : Optional.empty();
         }
 
         @Override
         public boolean hasAttachment(SecureHash id) {
+            awaitAnswer();
             return attachments.contains(id);
         }
 

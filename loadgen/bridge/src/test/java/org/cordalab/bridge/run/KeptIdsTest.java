@@ -11,7 +11,7 @@ class KeptIdsTest {
     private static final Duration RETENTION = Duration.ofMinutes(1);
 
     private final AtomicLong now = new AtomicLong();
-    private final KeptIds kept = new KeptIds(RETENTION, now::get);
+    private final KeptIds kept = new KeptIds(RETENTION, KeptIds.MAX_IDS, now::get);
 
     @Test
     void givesIdsBackInTheOrderOfTheirExpiry() {

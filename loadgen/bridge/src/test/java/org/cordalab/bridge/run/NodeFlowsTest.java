@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Collections;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
@@ -32,6 +34,9 @@ class NodeFlowsTest {
 
     private static final Duration LONG = Duration.ofSeconds(20);
     private static final Duration RETENTION = Duration.ofHours(1);
+    /** Room for more than the highest number of outcomes. */
+    private static final long OUTCOME_BYTES = 64 * 1024 * 1024;
+
     private static final int LIMIT = 3;
 
     private final FakeNode node = new FakeNode();
@@ -457,6 +462,26 @@ class NodeFlowsTest {
     }
 
     @Test
+    void keepsLargeOutcomesOnlyAsFarAsTheMemoryGoes() throws InterruptedException {
+        flows = connected();
+        // 100 kB each.
+        List<String> result = Collections.nCopies(200, "x".repeat(436));
+        int fitting = (int) (OUTCOME_BYTES / 100_000);
+        for (int i = 0; i < 2 * fitting; i++) {
+            FlowRun run = flows.start(iou(1), Optional.of("c" + i), LONG);
+            node.awaitStarted("c" + i);
+            node.complete("c" + i, result);
+            run.await(LONG);
+        }
+
+        long kept = IntStream.range(0, 2 * fitting)
+                .filter(i -> flows.find("c" + i).isPresent())
+                .count();
+        assertThat(kept).isBetween(fitting / 2L, (long) fitting);
+        assertThat(flows.isOnNodeOnly("c0") || flows.find("c0").isPresent()).isTrue();
+    }
+
+    @Test
     void drainWaitsForFlowsAndThenLetsTheirCallersGo() throws InterruptedException {
         flows = connected();
         FlowRun run = flows.start(iou(1), Optional.of("c1"), LONG);
@@ -474,7 +499,7 @@ class NodeFlowsTest {
     }
 
     private NodeFlows flows() {
-        return new NodeFlows(node, LIMIT, RETENTION, metrics, now::get);
+        return new NodeFlows(node, LIMIT, RETENTION, OUTCOME_BYTES, metrics, now::get);
     }
 
     /** Starts a flow and lets it end. */

@@ -1,0 +1,178 @@
+"""A hostile client of the bridge: raw sockets, and requests generated from its OpenAPI document."""
+
+import json
+import re
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+
+FLOWS = "/v1/nodes/PartyA/flows"
+READY_SECONDS_MAX = 5.0
+"""Time within which the bridge must be ready after an attack."""
+ANSWER_SECONDS_MAX = 60.0
+"""Longer than any time limit of the bridge for a client."""
+UNAVAILABLE = 503
+GAUGE = re.compile(r"^(bridge_connections|bridge_request_memory_bytes) (\S+)$", re.MULTILINE)
+
+
+class Attacker:
+    """Opens connections to the bridge and sends what no good client sends."""
+
+    def __init__(self, url: str, stack: ExitStack) -> None:
+        parts = urlsplit(url)
+        self._address = (parts.hostname or "127.0.0.1", parts.port or 80)
+        self._stack = stack
+
+    def open(self, data: bytes = b"") -> socket.socket:
+        """Return a new connection on which ``data`` was sent, or as much of it as the bridge has taken."""
+        connection = self._stack.enter_context(socket.create_connection(self._address, timeout=ANSWER_SECONDS_MAX))
+        with suppress(OSError):
+            connection.sendall(data)
+        return connection
+
+    def ask(self, data: bytes, *, half_close: bool = False) -> bytes:
+        """Send ``data`` on a new connection and return all that comes back before the bridge closes it."""
+        connection = self.open(data)
+        with suppress(OSError):
+            if half_close:
+                connection.shutdown(socket.SHUT_WR)
+        return everything(connection)
+
+
+def received(connection: socket.socket) -> bytes:
+    """Return the next data that a connection receives; nothing if it has ended, in whatever way."""
+    try:
+        return connection.recv(65536)
+    except TimeoutError:
+        raise
+    except OSError:
+        return b""
+
+
+def everything(connection: socket.socket) -> bytes:
+    """Return what a connection receives until it ends, in whatever way. Raises TimeoutError if it does not end."""
+    parts = []
+    while part := received(connection):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def statuses(answer: bytes) -> list[int]:
+    """Return the status of each answer in what a connection has received."""
+    return [int(status) for status in re.findall(rb"^HTTP/1\.1 (\d{3})", answer, re.MULTILINE)]
+
+
+def post(body_bytes: int, *, content_type: str = "application/json") -> bytes:
+    """Return the headers of a flow start."""
+    return (
+        f"POST {FLOWS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\n"
+        f"Content-Length: {body_bytes}\r\n\r\n"
+    ).encode()
+
+
+def get(path: str) -> bytes:
+    """Return a request on a connection that stays open."""
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+
+@contextmanager
+def attack(url: str) -> Iterator[Attacker]:
+    """Provide an attacker, whose connections are closed at the end."""
+    with ExitStack() as stack:
+        yield Attacker(url, stack)
+
+
+def seconds_until(condition: Callable[[], bool], limit: float) -> float:
+    """Return the seconds until a condition holds. Raises AssertionError if it does not within ``limit``."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < limit, f"not within {limit:g} s"
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def is_ready(bridge: httpx.Client) -> bool:
+    """Return whether the bridge says that it is ready."""
+    try:
+        return bridge.get("/health/ready", timeout=2.0).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def started(bridge: httpx.Client) -> tuple[float, float]:
+    """Return when the bridge's process was started, and how many flows it has started since."""
+    page = bridge.get("/metrics").text
+    began = re.search(r"^process_start_time_seconds (\S+)$", page, re.MULTILINE)
+    assert began is not None
+    flows = re.findall(r"^bridge_flows_started_total\S* (\S+)$", page, re.MULTILINE)
+    return float(began[1]), sum(map(float, flows))
+
+
+def held(bridge: httpx.Client) -> dict[str, float]:
+    """Return the bridge's connections, and the bytes that it has reserved for requests."""
+    return {name: float(value) for name, value in GAUGE.findall(bridge.get("/metrics").text)}
+
+
+@schemathesis.serializer("application/zip")
+def as_bytes(_context: Any, value: Any) -> bytes:
+    """Send a generated body as it is, or as text: the bridge must refuse what is no attachment."""
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def fuzz(url: str, token: str, requests: int) -> Counter[int]:
+    """Send about as many generated bad requests to the operations with parameters. Returns how many got which status.
+
+    Raises AssertionError with the request, reduced to what matters, if an answer is a failure of the bridge, or has a
+    status or a form that its OpenAPI document does not have.
+    """
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    schema = schemathesis.openapi.from_url(f"{url}/openapi.json", headers=headers)
+    operations = [
+        operation
+        for result in schema.get_all_operations()
+        if (operation := result.ok()) and (list(operation.iter_parameters()) or operation.body)
+    ]
+    seen: Counter[int] = Counter()
+    each = -(-requests // len(operations))
+    for operation in operations:
+        try:
+            _fuzz(operation, GenerationMode.NEGATIVE, url, headers, each, seen)
+        except Unsatisfiable:
+            # Any text is a valid name of a node. Made-up names are bad requests all the same.
+            assert operation.method == "get", f"{operation.label}: no bad requests can be generated"
+            _fuzz(operation, GenerationMode.POSITIVE, url, headers, each, seen)
+    return seen
+
+
+def _fuzz(
+    operation: Any, mode: GenerationMode, url: str, headers: dict[str, str], requests: int, seen: Counter[int]
+) -> None:
+    documented = {int(status) for status in operation.definition.raw["responses"]}
+
+    @settings(
+        max_examples=requests, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def send(case: Any) -> None:
+        response = case.call(base_url=url, headers=headers)
+        status = response.status_code
+        seen[status] += 1
+        assert status < 500 or status == UNAVAILABLE, f"{status}: {response.text[:500]}"
+        # Broken HTTP is answered before the route is known.
+        assert status in documented | {400, 404, 405, 413}, f"{operation.label} has no answer {status}"
+        if status >= 400 and response.content:
+            problem = json.loads(response.content)
+            assert problem["status"] == status
+            assert problem["type"].startswith("urn:corda-lab:problem:")
+
+    send()

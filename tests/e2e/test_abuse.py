@@ -1,0 +1,130 @@
+"""The bridge under abuse: hostile clients get an error, start no flow, and do not keep the bridge from good ones."""
+
+import json
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+import hostile
+from hostile import FLOWS, READY_SECONDS_MAX, everything, get, is_ready, post, statuses
+from labkit import Lab
+
+pytestmark = pytest.mark.lab("standard")
+
+ATTACKERS = 630
+"""With so many bodies of 1 MiB whose last byte was held back, the bridge once ended."""
+MIB = 1024 * 1024
+REQUESTS_SHORT = 300
+REQUESTS_LONG = 10_000
+CHECK = {"flow": "Empty", "args": {}}
+
+
+@pytest.fixture(autouse=True)
+def survival(bridge: httpx.Client) -> Iterator[None]:
+    """After each attack, the same process is ready in time, has started no flow, and has released what it held."""
+    before = hostile.started(bridge)
+    yield
+    hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
+    assert hostile.started(bridge) == before
+    assert bridge.post(FLOWS, params={"check": "true"}, json=CHECK).status_code == 200
+    hostile.seconds_until(lambda: hostile.held(bridge)["bridge_request_memory_bytes"] < MIB, READY_SECONDS_MAX)
+
+
+@pytest.mark.parametrize("framing", ["Content-Length", "chunks"])
+def test_bodies_whose_last_byte_is_held_back(lab: Lab, bridge: httpx.Client, framing: str) -> None:
+    head = post(MIB)
+    if framing == "chunks":
+        chunked = f"Transfer-Encoding: chunked\r\n\r\n{MIB:x}\r\n".encode()
+        head = head.replace(f"Content-Length: {MIB}\r\n\r\n".encode(), chunked)
+    with hostile.attack(lab.bridge_url) as attacker:
+        connections = [attacker.open(head + b" " * (MIB - 1)) for _ in range(ATTACKERS)]
+        hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
+        # The last were refused while the first were still held. If the end of a chunk is missing, the connection is
+        # closed too, and the answer may be lost.
+        refusals = ([503],) if framing == "Content-Length" else ([503], [])
+        assert statuses(hostile.received(connections[-1])) in refusals
+
+
+def test_connections_that_send_nothing(lab: Lab, bridge: httpx.Client) -> None:
+    with hostile.attack(lab.bridge_url) as attacker:
+        for _ in range(ATTACKERS):
+            attacker.open()
+        hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
+
+
+def test_slow_clients_are_cut_off(lab: Lab) -> None:
+    with hostile.attack(lab.bridge_url) as attacker:
+        silent, head = attacker.open(), attacker.open(b"GET /v1/nod")
+        assert everything(silent) == b""
+        assert statuses(everything(head)) == [408]
+
+
+# It takes the half a minute that a body may take.
+@pytest.mark.slow
+def test_a_body_that_does_not_come_is_not_awaited_for_long(lab: Lab) -> None:
+    with hostile.attack(lab.bridge_url) as attacker:
+        assert statuses(attacker.ask(post(100) + b'{"flow"')) == [408]
+
+
+@pytest.mark.parametrize(
+    ("data", "allowed"),
+    [
+        (get("/v1/nodes"), ([200],)),
+        (post(100) + b'{"flow"', ([400],)),
+        (b"GET /v1/nodes HTTP/1.1\r\nHost: loc", ([400], [])),
+        (b"", ([],)),
+    ],
+    ids=["whole request", "part of a body", "part of the headers", "nothing"],
+)
+def test_sockets_that_are_closed_by_half(lab: Lab, data: bytes, allowed: tuple[list[int], ...]) -> None:
+    with hostile.attack(lab.bridge_url) as attacker:
+        assert statuses(attacker.ask(data, half_close=True)) in allowed
+
+
+DEEP = 100_000
+BAD_BODIES = {
+    "deep lists": b'{"flow": "Empty", "args": ' + b"[" * DEEP,
+    "deep objects": b'{"a":' * DEEP,
+    "many values": b'{"flow": "Empty", "args": [' + b"0," * 200_000 + b"0]}",
+    "long number": b'{"flow": ' + b"9" * 500_000 + b"}",
+    "large exponent": b'{"flow": "Iou", "args": {"iouValue": 1e1000000000, "otherParty": "PartyB"}}',
+    "half a surrogate pair": rb'{"flow": "\ud800"}',
+    "half a pair as a name": rb'{"\udfff": 1}',
+    "not UTF-8": b'{"flow": "\xff\xfe"}',
+    "zeros": b"\x00" * 1000,
+    "line breaks": rb'{"flow": "a\r\nSet-Cookie: b=c"}',
+    "a class of Java": b'{"flow": "java.lang.Runtime", "args": {}}',
+    "a class of Corda that is no flow": b'{"flow": "net.corda.core.contracts.Amount", "args": {}}',
+    "a flow that no one may start": b'{"flow": "net.corda.core.flows.FinalityFlow", "args": {}}',
+    "an array class": b'{"flow": "[Ljava.lang.String;", "args": {}}',
+    "a look-up": b'{"flow": "${jndi:ldap://127.0.0.1/a}", "args": {}}',
+    "a key that is too long": b'{"flow": "Iou", "args": {"iouValue": 1, "otherParty": "' + b"2" * 900_000 + b'"}}',
+}
+
+
+@pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES.keys())
+def test_hostile_bodies_are_refused_quickly(bridge: httpx.Client, body: bytes) -> None:
+    answer = bridge.post(FLOWS, content=body, headers={"content-type": "application/json"}, timeout=5.0)
+    assert 400 <= answer.status_code < 500, answer.text
+    assert json.loads(answer.content)["status"] == answer.status_code
+
+
+@pytest.mark.parametrize("name", ["java.lang.String", "[[[I", "../../etc/passwd", "a\x00b", "\U0001f600", "x" * 3000])
+def test_classes_that_are_no_states(bridge: httpx.Client, name: str) -> None:
+    answer = bridge.get("/v1/nodes/PartyA/vault/count", params={"stateType": name})
+    assert 400 <= answer.status_code < 500
+
+
+def fuzz(lab: Lab, requests: int) -> None:
+    seen = hostile.fuzz(lab.bridge_url, lab.settings.bridge_token, requests * 5 // 4)
+    assert sum(count for status, count in seen.items() if status >= 400) >= requests, f"only {seen}"
+
+
+def test_generated_bad_requests(lab: Lab) -> None:
+    fuzz(lab, REQUESTS_SHORT)
+
+
+@pytest.mark.slow
+def test_ten_thousand_generated_bad_requests(lab: Lab) -> None:
+    fuzz(lab, REQUESTS_LONG)
