@@ -58,7 +58,7 @@ def _counts(view: View) -> dict[str, int]:
         "acknowledged_transactions": len(view.starters),
         "unknown_requests": sum(one.status == "unknown" for one in view.requests),
         "vault_states": sum(1 for _ in view.vault_rows()),
-        "notary_entries": len(log.consumers) if log else 0,
+        "notary_entries": len(log.consumers or log.transactions or ()) if log else 0,
     }
 
 
@@ -70,5 +70,7 @@ def _reasons(view: View) -> Iterator[str]:
         yield f"{plural(unread, 'transaction')} consume states whose own transaction could not be read"
     if view.ledgers.log is None:
         yield "the notary's log was not read"
+    elif view.ledgers.log.consumers is None:
+        yield "this kind of notary stores the states that it has seen consumed in a form that is not read"
     if unknown := sum(one.status == "unknown" for one in view.requests):
         yield f"the outcome of {plural(unknown, 'request')} is not known"

@@ -10,7 +10,7 @@ from corda_lab.results.audits import Violation, ViolationKind
 def entries_without_transaction(view: View, log: NotaryLog) -> Iterator[Violation]:
     """Transactions that the notary has committed and that no node has."""
     consumed: dict[str, list[str]] = {identity: [] for identity in log.transactions or ()}
-    for state, consumer in log.consumers.items():
+    for state, consumer in (log.consumers or {}).items():
         consumed.setdefault(consumer, []).append(str(state))
     for identity in sorted(consumed.keys() - view.places.keys()):
         if view.scope.contains(log.committed_at.get(identity)):
@@ -25,10 +25,13 @@ def entries_without_transaction(view: View, log: NotaryLog) -> Iterator[Violatio
 
 def against_log(view: View, log: NotaryLog) -> Iterator[Violation]:
     """Transactions that consume states or have a time window, and that the notary has not committed as they are."""
+    consumers = log.consumers
+    if consumers is None:
+        return
     for transaction in view.read:
         if not transaction.is_notarised:
             continue
-        missing = [str(state) for state in transaction.inputs if state not in log.consumers]
+        missing = [str(state) for state in transaction.inputs if state not in consumers]
         is_missing = log.transactions is not None and not transaction.inputs and transaction.id not in log.transactions
         if missing or is_missing:
             yield Violation(
@@ -37,7 +40,7 @@ def against_log(view: View, log: NotaryLog) -> Iterator[Violation]:
                 text=f"transaction {transaction.id} is on the ledger, but the notary has not committed it",
             )
         for state in transaction.inputs:
-            consumer = log.consumers.get(state, transaction.id)
+            consumer = consumers.get(state, transaction.id)
             if consumer != transaction.id:
                 yield Violation(
                     kind=ViolationKind.CONSUMED_TWICE,

@@ -143,10 +143,10 @@ def unexplained(view: View) -> dict[str, frozenset[str]]:
 
 def doubled_flows(view: View) -> Iterator[Violation]:
     """Flows that made transactions in a window of the run without a request of the run that accounts for them."""
-    unknown = [request.client_id for request in view.requests if request.status == "unknown"]
+    nameless = [one for one in view.requests if one.status in ("unknown", "failed") and one.flow_id is None]
     left = sorted(unexplained(view).items())
-    # An unknown request may be any of them; what exceeds their number is nobody's.
-    for flow, identities in left[len(unknown) :]:
+    # A request whose flow nobody knows may have started any of them; what exceeds their number is nobody's.
+    for flow, identities in left[len(nameless) :]:
         yield Violation(
             kind=ViolationKind.DOUBLED,
             ids=(*sorted(identities), *((flow,) if flow not in identities else ())),

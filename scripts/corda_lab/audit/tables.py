@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple
 FlowStatus = Literal["suspended", "hospital", "ended"]
 """ended: the node keeps only the outcome, for a caller that asks by client id."""
 
-RequestStatus = Literal["acknowledged", "unknown", "other"]
-"""acknowledged: the caller was told of success, or the node said so later. unknown: nobody could tell."""
+RequestStatus = Literal["acknowledged", "unknown", "failed", "other"]
+"""acknowledged: the caller was told of success, or the node said so later. unknown: nobody could tell. failed: it was
+started, and ended with an exception; what it had recorded by then stays."""
 
 
 class StateRef(NamedTuple):
@@ -101,10 +102,11 @@ class NodeLedger:
 class NotaryLog:
     """What the notary has committed: the consumer of every state, and every transaction, with the time if it has one.
 
-    ``transactions`` is None if this notary keeps no list of transactions.
+    ``transactions`` is None if this notary keeps no list of transactions, and ``consumers`` if it stores them in a form
+    that is not read, as a Raft cluster does.
     """
 
-    consumers: Mapping[StateRef, str] = field(default_factory=dict)
+    consumers: Mapping[StateRef, str] | None = field(default_factory=dict)
     transactions: frozenset[str] | None = None
     committed_at: Mapping[str, float] = field(default_factory=dict)
 

@@ -1,12 +1,12 @@
 """Reads a transaction from the bytes that a node stores: what it consumes, what it makes, who signed it."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from corda_lab.audit import amqp
-from corda_lab.audit.amqp import Described, UnreadableError, Record
+from corda_lab.audit.amqp import Described, Record, UnreadableError
 from corda_lab.audit.tables import Asset, Output, StateRef, Transaction
 
 # Ordinals of net.corda.core.contracts.ComponentGroupEnum.
@@ -44,7 +44,7 @@ class People:
 
 
 def read_transaction(identity: str, data: bytes, people: People) -> Transaction:
-    """Read a transaction from the bytes that a node stores. Raises UnreadableError, also for other kinds than usual ones.
+    """Read a transaction from the bytes that a node stores. Raises UnreadableError, also for unusual kinds.
 
     Those are changes of notary and explicit upgrades of contracts, which the lab never makes.
     """
@@ -151,6 +151,6 @@ def _bytes(value: object) -> bytes:
     return value
 
 
-def inputs_of(transactions: Iterator[Transaction]) -> set[str]:
+def inputs_of(transactions: Iterable[Transaction]) -> set[str]:
     """The transactions whose outputs these consume or refer to."""
     return {state.transaction for one in transactions for state in (*one.inputs, *one.references)}
