@@ -172,7 +172,8 @@ POSTGRES_SCRIPT = 'printf "%s" "$1" | psql --username=lab --dbname=corda --no-ps
 
 def h2_arguments(file: str, wanted: Wanted) -> list[str]:
     """The arguments of ``H2_SCRIPT``: the queries as statements that each write a file."""
-    new, old = [], []
+    new: list[str] = []
+    old: list[str] = []
     for name, query in queries(H2, wanted).items():
         quoted = query.replace("'", "''")
         (old if name.endswith("_old") else new).append(f"call csvwrite('{name}.csv', '{quoted}');")

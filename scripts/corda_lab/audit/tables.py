@@ -16,10 +16,10 @@ class StateRef(NamedTuple):
     """The name of a state: the transaction that made it, and its place among the outputs."""
 
     transaction: str
-    index: int
+    place: int
 
     def __str__(self) -> str:
-        return f"{self.transaction}({self.index})"
+        return f"{self.transaction}({self.place})"
 
 
 class Asset(NamedTuple):

@@ -74,9 +74,11 @@ def _output(state: Record, people: People) -> Output:
     """An output, from its ``TransactionState``."""
     data = _record(state.fields.get("data"))
     owner = _party_key(data.fields.get("owner"))
-    parties = [owner]
+    parties = [owner] if owner else []
     if data.type.startswith(LAB_STATES):
-        parties += [_party_key(value) for name, value in data.fields.items() if name != "issuer"]
+        parties += [
+            key for name, value in data.fields.items() if name != "issuer" and (key := _party_key(value)) is not None
+        ]
     found = _value(data, people)
     return Output(
         state_class=data.type,

@@ -74,9 +74,9 @@ class View:
     def output(self, state: StateRef) -> Output | None:
         """The output that a state is; None if the bytes of its transaction were not read."""
         transaction = self.known.get(state.transaction)
-        if transaction is None or not 0 <= state.index < len(transaction.outputs):
+        if transaction is None or not 0 <= state.place < len(transaction.outputs):
             return None
-        return transaction.outputs[state.index]
+        return transaction.outputs[state.place]
 
     def holders(self, state: StateRef) -> frozenset[str]:
         """The nodes of the network that a state belongs to, as far as its bytes or any vault tell."""

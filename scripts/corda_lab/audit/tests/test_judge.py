@@ -6,7 +6,18 @@ from dataclasses import replace
 import pytest
 
 from corda_lab.audit.judge import Judgement, judge
-from corda_lab.audit.tables import Flow, Ledgers, Recorded, Request, Scope, StateRef, Transaction, VaultState, Window
+from corda_lab.audit.tables import (
+    Flow,
+    Ledgers,
+    NotaryLog,
+    Recorded,
+    Request,
+    Scope,
+    StateRef,
+    Transaction,
+    VaultState,
+    Window,
+)
 from corda_lab.results.audits import Violation, ViolationKind, verdict_of
 from corda_lab.testing import ledgers as network
 from corda_lab.testing.ledgers import BEGAN, COIN, IOU, ISSUE, NOTARY, PAYMENT, PROMISE, REQUESTS, A, B, C, cash
@@ -41,6 +52,12 @@ def without(ledgers: Ledgers, node: str, *identities: str) -> Ledgers:
 def with_row(ledgers: Ledgers, node: str, state: StateRef, row: VaultState) -> Ledgers:
     one = ledgers.nodes[node]
     return network.with_node(ledgers, replace(one, vault={**one.vault, state: row}))
+
+
+def logged(ledgers: Ledgers, state: StateRef, consumer: str) -> Ledgers:
+    """The ledgers after the notary has committed another consumer of a state."""
+    assert ledgers.log is not None
+    return replace(ledgers, log=replace(ledgers.log, consumers={**(ledgers.log.consumers or {}), state: consumer}))
 
 
 def recorded_at(ledgers: Ledgers, node: str, identity: str, recorded: Recorded) -> Ledgers:
@@ -100,8 +117,7 @@ def test_a_backchain_may_be_at_a_party_that_takes_no_part_in_it() -> None:
     ledgers = recorded_at(ledgers, B, "C4", Recorded("flow-on", BEGAN + 4))
     for identity in (COIN, ISSUE, PAYMENT, "C4"):
         ledgers = recorded_at(ledgers, C, identity, Recorded("flow-receive", BEGAN + 4))
-    assert ledgers.log is not None
-    ledgers = replace(ledgers, log=replace(ledgers.log, consumers={**ledgers.log.consumers, state: "C4"}))
+    ledgers = logged(ledgers, state, "C4")
     assert judged(ledgers, (*REQUESTS, Request("run-4", B, "acknowledged", "flow-on", "C4"))).violations == ()
 
 
@@ -152,10 +168,7 @@ def test_a_state_that_two_transactions_consume_is_found() -> None:
 
 
 def test_a_state_that_the_notary_gave_to_another_transaction_is_found() -> None:
-    ledgers = network.consistent()
-    assert ledgers.log is not None
-    log = replace(ledgers.log, consumers={**ledgers.log.consumers, StateRef(COIN, 0): ISSUE})
-    one = only(judged(replace(ledgers, log=log)), Kind.CONSUMED_TWICE)
+    one = only(judged(logged(network.consistent(), StateRef(COIN, 0), ISSUE)), Kind.CONSUMED_TWICE)
     assert one.ids == (f"{COIN}(0)", PAYMENT, ISSUE)
 
 
@@ -197,10 +210,7 @@ def test_a_vault_row_without_its_transaction_is_found() -> None:
 
 
 def test_an_entry_of_the_notary_without_a_transaction_is_found() -> None:
-    ledgers = network.consistent()
-    assert ledgers.log is not None
-    log = replace(ledgers.log, consumers={**ledgers.log.consumers, StateRef(PAYMENT, 1): "C6"})
-    one = only(judged(replace(ledgers, log=log)), Kind.NOTARY_WITHOUT_TRANSACTION)
+    one = only(judged(logged(network.consistent(), StateRef(PAYMENT, 1), "C6")), Kind.NOTARY_WITHOUT_TRANSACTION)
     assert one.ids == ("C6", f"{PAYMENT}(1)")
 
 
@@ -211,18 +221,25 @@ def test_an_entry_of_the_notary_from_before_the_run_is_not_the_runs() -> None:
     assert judged(replace(ledgers, log=log)).violations == ()
 
 
-@pytest.mark.parametrize("of_transaction", [False, True])
-def test_a_transaction_that_the_notary_never_committed_is_found(of_transaction: bool) -> None:
+def test_a_transaction_whose_inputs_the_notary_never_committed_is_found() -> None:
     ledgers = network.consistent()
     assert ledgers.log is not None
-    if of_transaction:
-        promise = network.TRANSACTIONS[3]._replace(is_notarised=True)
-        ledgers = network.with_transactions(ledgers, [promise])
-        identity = PROMISE
-    else:
-        ledgers = replace(ledgers, log=replace(ledgers.log, consumers={}))
-        identity = PAYMENT
-    assert only(judged(ledgers), Kind.NOT_NOTARISED).ids[0] == identity
+    found = judged(replace(ledgers, log=replace(ledgers.log, consumers={})))
+    assert only(found, Kind.NOT_NOTARISED).ids == (PAYMENT, f"{COIN}(0)", f"{ISSUE}(0)")
+
+
+def test_a_transaction_with_a_time_window_that_the_notary_never_committed_is_found() -> None:
+    promise = network.TRANSACTIONS[3]._replace(is_notarised=True)
+    found = judged(network.with_transactions(network.consistent(), [promise]))
+    assert only(found, Kind.NOT_NOTARISED).ids == (PROMISE,)
+
+
+def test_what_a_raft_cluster_stores_is_compared_by_transaction_only() -> None:
+    ledgers = network.consistent()
+    log = NotaryLog(None, frozenset({PAYMENT, "C6"}))
+    found = judged(replace(ledgers, log=log))
+    assert [one.kind for one in found.violations] == [Kind.NOTARY_WITHOUT_TRANSACTION]
+    assert len(found.reasons) == 1
 
 
 @pytest.mark.parametrize(("status", "kind"), [("suspended", Kind.FLOW_SUSPENDED), ("hospital", Kind.FLOW_IN_HOSPITAL)])

@@ -33,7 +33,9 @@ def test_an_issue_of_cash_has_its_value_and_is_not_notarised() -> None:
     assert (coin.state_class, coin.quantity, coin.owner) == (CASH, 10_000, "PartyA")
     assert coin.asset == Asset(CASH, PARTY_A, "GBP")
     assert coin.holders == {"PartyA"}
-    assert (issue.inputs, issue.is_notarised, issue.signers) == ((), False, {"PartyA"})
+    assert issue.inputs == ()
+    assert not issue.is_notarised
+    assert issue.signers == {"PartyA"}
     assert issue.signing_parties == {PARTY_A}
 
 

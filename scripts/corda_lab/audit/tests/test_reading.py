@@ -1,0 +1,363 @@
+"""An audit reads real H2 files and a real PostgreSQL, finds what is planted in them, and leaves them as they are.
+
+The files are made by the H2 of the nodes, with the tables of nodes and transactions that Corda wrote. Only Docker is
+left out: what would run in a container runs here. The end-to-end tests audit real nodes.
+"""
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+import pytest
+
+from corda_lab.audit.command import audit_load
+from corda_lab.audit.tests.databases import H2, Content, Postgres, moment, tables, text
+from corda_lab.audit.tests.test_transactions import BYTES, KEYS, PARTY_A
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose, Service
+from corda_lab.lab.settings import Settings
+from corda_lab.results.audits import Audit, ViolationKind
+
+DATABASES = ("h2", "postgres")
+NODES = ("Notary", "PartyA", "PartyB")
+NAMES = {"Notary": "O=Notary, L=London, C=GB", "PartyA": PARTY_A, "PartyB": "O=PartyB, L=New York, C=US"}
+ISSUE, PAYMENT, IOU = (BYTES[name][0] for name in ("cash-issue", "cash-pay", "iou"))
+CASH, PROMISE = "org.cordalab.states.CashState", "org.cordalab.states.IouState"
+BEGAN = 1_000.0
+"""When the load began. The coin was issued before, by the set-up."""
+GHOST = "F" * 64
+"""A transaction that no node has."""
+Kind = ViolationKind
+
+
+class LocalCompose(Compose):
+    """Compose without Docker: what would run in a container runs here, with the folders of a node below ``base``."""
+
+    def __init__(self, database: str, base: Path, environment: Mapping[str, str]) -> None:
+        self.settings = Settings({"DATABASE": database, "NOTARY": "simple", "PARTIES": "2"})
+        self.base = base
+        self.local = environment
+
+    def services(self) -> list[Service]:
+        return [Service(node.lower(), node, "running", "healthy", 0) for node in NODES]
+
+    def run_to_file(self, path: Path, *arguments: str, seconds_max: float = 60) -> None:
+        service, *command = arguments[2:]
+        script = [word.replace("/opt/corda", str(self.base / service)) for word in command]
+        with path.open("wb") as stream:
+            done = subprocess.run(
+                script, stdout=stream, stderr=subprocess.PIPE, env=self.local, check=False, timeout=seconds_max
+            )
+        if done.returncode != 0:
+            raise LabError(f"`docker compose exec` failed: {done.stderr.decode()[-300:]}", exit_code=1)
+
+
+def contents() -> dict[str, Content]:
+    """The set-up issued 100 GBP to PartyA. The load paid 75 of it to PartyB, and made an IOU."""
+    found = {node: Content().add("node_infos", "900000") for node in NODES}
+    for content in found.values():
+        for node, name in NAMES.items():
+            content.add("node_info_party_cert", text(name), text(KEYS[node]))
+
+    def record(node: str, name: str, flow: str, at: float) -> None:
+        identity, data = BYTES[name]
+        found[node].add("node_transactions", text(identity), f"<{data.hex()}>", text(flow), text("V"), moment(at))
+
+    def state(node: str, of: tuple[str, int], kind: str, at: float, spent: float | None, *holders: str) -> None:
+        identity, index = of
+        status, consumed = ("0", "null") if spent is None else ("1", moment(spent))
+        found[node].add("vault_states", str(index), text(identity), text(kind), status, moment(at), consumed)
+        for holder in holders:
+            found[node].add("state_party", str(index), text(identity), text(KEYS[holder]), text(NAMES[holder]))
+
+    record("PartyA", "cash-issue", "flow-setup", BEGAN - 10)
+    record("PartyB", "cash-issue", "flow-receive", BEGAN + 1)
+    state("PartyA", (ISSUE, 0), CASH, BEGAN - 10, BEGAN + 1, "PartyA")
+    for node, flow in (("PartyA", "flow-pay"), ("PartyB", "flow-receive")):
+        record(node, "cash-pay", flow, BEGAN + 1)
+    state("PartyB", (PAYMENT, 0), CASH, BEGAN + 1, None, "PartyB")
+    state("PartyA", (PAYMENT, 1), CASH, BEGAN + 1, None, "PartyA")
+    for node, flow in (("PartyA", "flow-iou"), ("PartyB", "flow-sign")):
+        record(node, "iou", flow, BEGAN + 2)
+        state(node, (IOU, 0), PROMISE, BEGAN + 2, None, "PartyA", "PartyB")
+    notary = found["Notary"]
+    notary.add("node_notary_committed_states", "0", text(ISSUE), text(PAYMENT))
+    notary.add("node_notary_committed_txs", text(PAYMENT))
+    notary.add("node_notary_request_log", text("1"), text(PAYMENT), moment(BEGAN + 1))
+    # The outcome of a flow that ended, kept for its caller.
+    found["PartyA"].add("node_checkpoints", text("flow-iou"), "2")
+    found["PartyA"].add("node_flow_metadata", text("flow-iou"), text("Iou"), text("run-2"))
+    return found
+
+
+ROWS = pl.DataFrame(
+    {
+        "client_id": ["run-1", "run-2"],
+        "node": ["PartyA", "PartyA"],
+        "flow_id": ["flow-pay", "flow-iou"],
+        "tx_id": [PAYMENT, IOU],
+        "outcome": ["ok", "ok"],
+        "started_at": [BEGAN, BEGAN + 1.5],
+        "ended_at": [BEGAN + 1.5, BEGAN + 3],
+    }
+)
+
+Database = Literal["h2", "postgres"]
+
+
+class Ledger:
+    """The databases of a network, in which a test can change something."""
+
+    def __init__(self, compose: LocalCompose, h2: H2 | None, postgres: Postgres | None) -> None:
+        self.compose = compose
+        self.h2 = h2
+        self.postgres = postgres
+
+    def change(self, node: str, statements: str) -> None:
+        if self.h2 is not None:
+            script = self.compose.base / "change.sql"
+            script.write_text(statements, encoding="utf-8")
+            file = self.compose.base / node.lower() / "persistence" / "persistence"
+            self.h2.run("org.h2.tools.RunScript", file, script)
+        else:
+            assert self.postgres is not None
+            self.postgres.execute(f"set search_path = {node.lower()};\n{statements}")
+
+    def audit(self, rows: pl.DataFrame = ROWS) -> Audit:
+        return audit_load(self.compose, rows)
+
+
+def h2_statements(content: Content) -> str:
+    return tables(is_old=False, of_bytes="blob") + content.statements().replace("<", "'").replace(">", "'")
+
+
+def postgres_statements(node: str, content: Content, of_bytes: str) -> str:
+    filled = content.statements()
+    if of_bytes == "oid":
+        filled = filled.replace("<", "lo_from_bytea(0, decode('").replace(">", "', 'hex'))")
+    else:
+        filled = filled.replace("<", "decode('").replace(">", "', 'hex')")
+    made = tables(is_old=False, of_bytes=of_bytes)
+    return f"create schema {node.lower()}; set search_path = {node.lower()};\n{made}{filled}"
+
+
+@dataclass(frozen=True)
+class Servers:
+    """What is made once for all tests: folders with H2 files, and a PostgreSQL server."""
+
+    folder: Path
+    h2: H2 | None
+    postgres: Postgres | None
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    h2, programs = H2.found(), Postgres.found()
+    folder = tmp_path_factory.mktemp("h2")
+    if h2 is not None:
+        for node, content in contents().items():
+            h2.create(folder / node.lower(), h2_statements(content))
+    postgres = None
+    if programs is not None:
+        # The path of a socket is short.
+        with_socket = tmp_path_factory.mktemp("pg")
+        for parent in (with_socket, *with_socket.parents[:2]):
+            parent.chmod(0o755)
+        postgres = Postgres(programs, with_socket)
+        postgres.start()
+    yield Servers(folder, h2, postgres)
+    if postgres is not None:
+        postgres.stop()
+
+
+def made(servers: Servers, database: str, folder: Path, of_bytes: str = "oid") -> Ledger:
+    """A network of this test's own. Skips the test if the database is not installed here."""
+    if database == "h2":
+        if servers.h2 is None:
+            pytest.skip("there is no Java, or no jar of H2")
+        shutil.copytree(servers.folder, folder / "nodes", symlinks=True)
+        compose = LocalCompose("h2", folder / "nodes", servers.h2.environment())
+        return Ledger(compose, servers.h2, None)
+    if servers.postgres is None:
+        pytest.skip("there is no PostgreSQL")
+    for node, content in contents().items():
+        servers.postgres.execute(
+            f"drop schema if exists {node.lower()} cascade;" + postgres_statements(node, content, of_bytes)
+        )
+    return Ledger(LocalCompose("postgres", folder, servers.postgres.environment()), None, servers.postgres)
+
+
+@pytest.fixture(params=DATABASES)
+def ledger(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> Ledger:
+    return made(servers, request.param, tmp_path)
+
+
+def test_a_ledger_that_agrees_passes(ledger: Ledger) -> None:
+    found = ledger.audit()
+    assert (found.violations, found.reasons) == ((), ())
+    assert found.verdict == "passed"
+    assert found.counts["transactions"] == 3
+    assert found.counts["vault_states"] == 5
+    assert found.counts["notary_entries"] == 1
+
+
+def test_large_objects_and_bytes_are_both_read_from_postgresql(servers: Servers, tmp_path: Path) -> None:
+    assert made(servers, "postgres", tmp_path, "bytea").audit().verdict == "passed"
+
+
+def test_reading_changes_nothing_and_leaves_nothing(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    file = ledger.compose.base / "partya" / "persistence" / "persistence.mv.db"
+    before = hashlib.sha256(file.read_bytes()).digest()
+    # What a killed audit has left is deleted.
+    (file.parent / ".audit-left").mkdir()
+    assert ledger.audit().verdict == "passed"
+    assert hashlib.sha256(file.read_bytes()).digest() == before
+    assert [path.name for path in file.parent.iterdir()] == ["persistence.mv.db"]
+
+
+Plant = tuple[Kind, str, str, str]
+"""What has to be found, at which node, what is changed there, and an id that the violation names."""
+AGAIN = "E" * 64
+
+
+def copied(identity: str) -> str:
+    """A statement that stores a transaction again, under another id and of another flow."""
+    return (
+        f"insert into node_transactions select '{AGAIN}', transaction_value, 'flow-again', status, timestamp "
+        f"from node_transactions where tx_id = '{identity}';"
+    )
+
+
+LEFT = """
+insert into node_checkpoints values ('flow-left', 0);
+insert into node_flow_metadata values ('flow-left', 'Iou', 'run-9');
+"""
+PLANTS: dict[str, Plant] = {
+    "a transaction missing at one party": (
+        Kind.MISSING_AT_PARTICIPANT,
+        "PartyB",
+        f"delete from node_transactions where tx_id = '{IOU}'; delete from vault_states where transaction_id='{IOU}';",
+        IOU,
+    ),
+    "one doubled under a second client id": (
+        Kind.DOUBLED,
+        "PartyA",
+        copied(IOU),
+        AGAIN,
+    ),
+    "a state consumed twice": (
+        Kind.CONSUMED_TWICE,
+        "PartyA",
+        copied(PAYMENT),
+        AGAIN,
+    ),
+    "value made from nothing": (
+        Kind.VALUE_NOT_CONSERVED,
+        "PartyA",
+        f"update vault_states set state_status = 0, consumed_timestamp = null where transaction_id = '{ISSUE}';",
+        f"{ISSUE}(0)",
+    ),
+    "a vault row without its transaction": (
+        Kind.VAULT_WITHOUT_TRANSACTION,
+        "PartyB",
+        f"insert into vault_states values (0, '{GHOST}', '{PROMISE}', 0, {moment(BEGAN + 2)}, null);",
+        GHOST,
+    ),
+    "a notary entry without a transaction": (
+        Kind.NOTARY_WITHOUT_TRANSACTION,
+        "Notary",
+        f"insert into node_notary_committed_states values (1, '{PAYMENT}', '{GHOST}');",
+        GHOST,
+    ),
+    "a flow left suspended": (
+        Kind.FLOW_SUSPENDED,
+        "PartyB",
+        LEFT,
+        "flow-left",
+    ),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS)
+def test_what_is_planted_in_the_databases_is_found(ledger: Ledger, plant: Plant) -> None:
+    kind, node, statements, identity = plant
+    ledger.change(node, statements)
+    found = ledger.audit()
+    assert found.verdict == "violations"
+    assert any(one.kind is kind and identity in one.ids for one in found.violations), found.violations
+
+
+def test_a_row_that_names_a_transaction_nobody_has_is_found(ledger: Ledger) -> None:
+    row = ROWS[1:].with_columns(client_id=pl.lit("run-3"), tx_id=pl.lit(GHOST.lower()), flow_id=pl.lit("flow-3"))
+    found = ledger.audit(pl.concat([ROWS, row]))
+    assert [(one.kind, one.ids) for one in found.violations] == [(Kind.ROW_WITHOUT_TRANSACTION, (GHOST, "run-3"))]
+
+
+def test_a_flow_in_the_hospital_is_found(ledger: Ledger) -> None:
+    ledger.change("PartyB", "insert into node_checkpoints values ('flow-ill', 3);")
+    assert [(one.kind, one.ids) for one in ledger.audit().violations] == [(Kind.FLOW_IN_HOSPITAL, ("flow-ill",))]
+
+
+def test_a_network_that_is_newer_than_the_run_cannot_tell(ledger: Ledger) -> None:
+    for node in NODES:
+        ledger.change(node, "update node_infos set serial = 2000000;")
+    found = ledger.audit()
+    assert found.verdict == "cannot tell"
+    assert "newer than the run" in found.reasons[0]
+
+
+def test_a_transaction_that_is_not_understood_cannot_be_told(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    for node in ("PartyA", "PartyB"):
+        ledger.change(node, f"update node_transactions set transaction_value = '00ff' where tx_id = '{IOU}';")
+    found = ledger.audit()
+    assert found.verdict == "cannot tell"
+    assert any(IOU in reason for reason in found.reasons)
+
+
+def test_a_node_that_cannot_be_read_is_named(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    (ledger.compose.base / "partyb" / "persistence" / "persistence.mv.db").write_bytes(b"no database")
+    found = ledger.audit()
+    assert found.verdict == "cannot tell"
+    assert found.reasons[0].startswith("the database of PartyB could not be read")
+
+
+def test_a_server_that_does_not_answer_is_named(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "postgres", tmp_path)
+    ledger.compose.local = {**ledger.compose.local, "PGHOST": str(tmp_path)}
+    found = ledger.audit()
+    assert found.verdict == "cannot tell"
+    assert found.reasons[0].startswith("PostgreSQL could not be read")
+
+
+def test_reading_ends_at_its_deadline(servers: Servers, tmp_path: Path) -> None:
+    found = audit_load(made(servers, "h2", tmp_path).compose, ROWS, deadline_seconds=0.5)
+    assert found.verdict == "cannot tell"
+    assert "no time was left" in found.reasons[0]
+
+
+def test_versions_before_4_6_have_fewer_tables(servers: Servers, tmp_path: Path) -> None:
+    """They do not say when a transaction was recorded; the vault does. A checkpoint there is a flow that goes on."""
+    if servers.h2 is None:
+        pytest.skip("there is no Java, or no jar of H2")
+    for node, content in contents().items():
+        for name in ("node_checkpoints", "node_flow_metadata"):
+            content.rows.pop(name, None)
+        rows = content.rows.get("node_transactions", [])
+        content.rows["node_transactions"] = [row.rpartition(", timestamp")[0] + ")" for row in rows]
+        if not rows:
+            del content.rows["node_transactions"]
+        statements = content.statements().replace("<", "'").replace(">", "'")
+        servers.h2.create(tmp_path / node.lower(), tables(is_old=True, of_bytes="blob") + statements)
+    ledger = Ledger(LocalCompose("h2", tmp_path, servers.h2.environment()), servers.h2, None)
+    found = ledger.audit()
+    assert (found.verdict, found.violations, found.reasons) == ("passed", (), ())
+    ledger.change("PartyA", "insert into node_checkpoints values ('flow-left');")
+    assert [one.kind for one in ledger.audit().violations] == [Kind.FLOW_SUSPENDED]
