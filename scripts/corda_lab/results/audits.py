@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.results import folders
+from corda_lab.text.words import plural
 
 AUDIT_FILE = "audit.json"
 
@@ -61,13 +62,19 @@ class Audit(BaseModel):
         return {kind: found.count(kind) for kind in ViolationKind if kind in found}
 
     @property
+    def kinds(self) -> str:
+        """The violations by kind: ``2 doubled, 1 flow_suspended``."""
+        return ", ".join(f"{count:,} {kind}" for kind, count in self.by_kind.items())
+
+    @property
     def summary(self) -> str:
         """The verdict in one line: ``passed: 812 transactions on 4 nodes``."""
         if self.verdict == "violations":
-            return "violations: " + ", ".join(f"{count} {kind}" for kind, count in self.by_kind.items())
+            return f"violations: {self.kinds}"
         if self.verdict == "cannot tell":
             return f"cannot tell: {self.reasons[0]}" + (f", and {len(self.reasons) - 1} more" * (len(self.reasons) > 1))
-        return f"passed: {self.counts.get('transactions', 0)} transactions on {self.counts.get('nodes', 0)} nodes"
+        seen = plural(self.counts.get("transactions", 0), "transaction")
+        return f"passed: {seen} on {plural(self.counts.get('nodes', 0), 'node')}"
 
 
 def verdict_of(violations: Iterable[Violation], reasons: Iterable[str]) -> Verdict:
