@@ -25,6 +25,8 @@ DEADLINE_SECONDS = 60.0
 UNREADABLE_SHOWN_MAX = 3
 VIOLATIONS_MAX = 10_000
 """Violations in one audit. More say nothing new."""
+AGAIN_SECONDS = 2.0
+"""How long after violations were found the ledgers are read again."""
 
 
 def audit_lab(
@@ -64,22 +66,34 @@ def _audit(
     *,
     files: Mapping[str, str] | None = None,
 ) -> Audit:
+    """Read and judge; if something is wrong, again a little later: a node may still have been recording."""
     started = time.monotonic()
+    deadline = Deadline(deadline_seconds)
+    found = _audit_once(compose, requests, scope, deadline, files)
+    if found.verdict == "violations" and deadline.left > (time.monotonic() - started) + AGAIN_SECONDS:
+        time.sleep(AGAIN_SECONDS)
+        again = _audit_once(compose, requests, scope, deadline, files)
+        found = again if again.verdict != "cannot tell" else found
+    return found.model_copy(update={"seconds": round(time.monotonic() - started, 3)})
+
+
+def _audit_once(
+    compose: Compose,
+    requests: tuple[Request, ...] | None,
+    scope: Scope,
+    deadline: Deadline,
+    files: Mapping[str, str] | None,
+) -> Audit:
     with tempfile.TemporaryDirectory(prefix="corda-lab-audit-") as folder:
-        read = _Reading(compose, Deadline(deadline_seconds), Path(folder), files)
+        read = _Reading(compose, deadline, Path(folder), files)
         ledgers = read.ledgers(scope)
     if ledgers is None:
-        return Audit(verdict="cannot tell", reasons=tuple(read.reasons), seconds=_since(started))
+        return Audit(verdict="cannot tell", reasons=tuple(read.reasons))
     if (reason := _replaced(read.created_at, scope)) is not None:
-        return Audit(verdict="cannot tell", reasons=(reason,), seconds=_since(started))
+        return Audit(verdict="cannot tell", reasons=(reason,))
     if read.reasons:
         # What is missing at a node that was not read would look like a loss.
-        return Audit(
-            verdict="cannot tell",
-            counts={"nodes": len(ledgers.nodes)},
-            reasons=tuple(read.reasons),
-            seconds=_since(started),
-        )
+        return Audit(verdict="cannot tell", counts={"nodes": len(ledgers.nodes)}, reasons=tuple(read.reasons))
     found = judge(ledgers, requests, scope)
     reasons = (*found.reasons, *read.unreadable())
     violations: tuple[Violation, ...] = found.violations[:VIOLATIONS_MAX]
@@ -90,12 +104,7 @@ def _audit(
         counts={**found.counts, "violations": len(found.violations)},
         violations=violations,
         reasons=reasons,
-        seconds=_since(started),
     )
-
-
-def _since(started: float) -> float:
-    return round(time.monotonic() - started, 3)
 
 
 def _wanted(scope: Scope) -> Wanted:

@@ -82,7 +82,8 @@ def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
         "parties": "select party_name, owning_key_hash from node_info_party_cert",
         "keys": "select public_key_hash from node_our_key_pairs",
         "transactions": "select tx_id, state_machine_run_id, "
-        f"{dialect.milliseconds.format('timestamp')} as at from node_transactions",
+        # One that is not verified yet is only on its way.
+        f"{dialect.milliseconds.format('timestamp')} as at from node_transactions where status <> 'U'",
         "transactions_old": "select t.tx_id, t.state_machine_run_id, min(v.at) as at from node_transactions t "
         f"left join (select transaction_id, {recorded} as at from vault_states) v on v.transaction_id = t.tx_id "
         "group by t.tx_id, t.state_machine_run_id",
