@@ -13,7 +13,7 @@ WORKLOADS = ROOT / "configs" / "workloads"
 PARTIES = 3
 """Parties of the standard lab. Workloads that require more are not run."""
 BY_COUNT = {"attachment-send", "attachment-send-cached"}
-"""These use a new file of up to 10 MB for each flow, so as many flows run as were prepared, however fast the machine."""
+"""These use a new file of up to 10 MB for each flow, so as many flows run as were prepared on any machine."""
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 
 
