@@ -111,7 +111,7 @@ def audited(lab: Lab, run: Path, files: dict[str, str] | None = None) -> Audit:
 
 
 def test_a_run_is_audited_when_it_ends_and_again_when_asked(lab: Lab, run: Path) -> None:
-    stored = json.loads((run / "audit.json").read_text(encoding="utf-8"))["audits"]["0"]
+    stored = json.loads((run / "audit.json").read_text(encoding="utf-8"))["audits"]["1"]
     assert (stored["verdict"], stored["violations"], stored["reasons"]) == ("passed", [], [])
     assert stored["counts"]["acknowledged_transactions"] == FLOWS
     assert stored["counts"]["transactions"] == 2 * FLOWS

@@ -73,7 +73,7 @@ def test_the_counts_agree_on_postgresql(shaped: Lab) -> None:
     step = shaped.measure("iou", "--users", "4", "--duration", "8s", "--warm-up", "4s", "--name", "e2e-postgres")
     assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
     assert step["counts"]["agree"], step["counts"]["disagreements"]
-    audited = audits.read(shaped.results()[-1])[0]
+    audited = audits.read(shaped.results()[-1])[1]
     assert audited.verdict == "passed", audited.summary
     assert step["costs"]["database_read"] == "server"
     # With its transaction, which is a large object.

@@ -7,6 +7,7 @@ left out: what would run in a container runs here. The end-to-end tests audit re
 import hashlib
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,15 +165,14 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
             h2.create(folder / node.lower(), h2_statements(content))
     postgres = None
     if programs is not None:
-        # The path of a socket is short.
-        with_socket = tmp_path_factory.mktemp("pg")
-        for parent in (with_socket, *with_socket.parents[:2]):
-            parent.chmod(0o755)
+        # The path of a socket is short, and the server's user has to reach it.
+        with_socket = Path(tempfile.mkdtemp(prefix="audit-"))
         postgres = Postgres(programs, with_socket)
         postgres.start()
     yield Servers(folder, h2, postgres)
     if postgres is not None:
         postgres.stop()
+        shutil.rmtree(postgres.folder)
 
 
 def made(servers: Servers, database: str, folder: Path, of_bytes: str = "oid") -> Ledger:

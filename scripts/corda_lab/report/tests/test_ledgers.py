@@ -19,7 +19,7 @@ UNTOLD = Audit(verdict="cannot tell", reasons=("the database of PartyB could not
 
 
 def shown(run: Path, audit: Audit) -> str:
-    audits.write(run, {0: audit})
+    audits.write(run, {1: audit})
     page.render(run)
     return " ".join(without_scripts((run / "report.html").read_text(encoding="utf-8")).split())
 
