@@ -42,14 +42,15 @@ def audit_lab(
     """
     if run is None:
         return _audit(Compose(settings), None, Scope(), deadline_seconds, files=files)
-    rows = stored.read(run).table("requests")
-    loads = rows.partition_by("step", maintain_order=True) if "step" in rows.columns else [rows]
-    return _audit(Compose(settings), requests_of(rows), scope_of(loads), deadline_seconds, files=files)
+    judged = stored.read(run)
+    rows = judged.table("requests")
+    scope = scope_of(judged.steps, rows)
+    return _audit(Compose(settings), requests_of(rows), scope, deadline_seconds, files=files)
 
 
 def audit_load(compose: Compose, rows: pl.DataFrame, deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
     """Audit a load that has just ended, from its rows with their resolutions. The lab is at rest. Raises nothing."""
-    window = window_of(rows, is_over=False)
+    window = window_of(rows)
     if window is None:
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 import polars as pl
 
 from corda_lab.audit.tables import Request, RequestStatus, Scope, Window
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.resolutions import COLUMNS, has_succeeded
 
-SETTLING_SECONDS = 5.0
-"""How long after the last row of a load its flows may still record transactions, if nothing says when it was at rest.
-"""
+SETTLING_SECONDS = 1.0
+"""How long after it was at rest a lab may still have recorded transactions of a load."""
 
 
 def requests_of(rows: pl.DataFrame) -> tuple[Request, ...]:
@@ -38,23 +38,26 @@ def _status(succeeded: bool, unknown: bool, resolved: str | None) -> RequestStat
     return "other"
 
 
-def window_of(rows: pl.DataFrame, *, is_over: bool) -> Window | None:
+def window_of(rows: pl.DataFrame, *, at_rest: float | None = None) -> Window | None:
     """The time in which the flows of a load recorded transactions; None without rows.
 
-    A load that was just measured has no end: everything since its begin is its own.
+    ``at_rest`` is when the lab was at rest after it, in unix seconds. Without it, the load has just ended: everything
+    since its begin is its own.
     """
     if rows.is_empty():
         return None
-    ends = [rows["ended_at"].max()]
-    if "resolved_at" in rows.columns:
-        ends.append(rows["resolved_at"].max())
-    last = max(float(end) for end in ends if isinstance(end, float))
-    first = rows["started_at"].min()
+    first, last = rows["started_at"].min(), rows["ended_at"].max()
     assert isinstance(first, float)
-    return Window(first, last + SETTLING_SECONDS if is_over else None)
+    assert isinstance(last, float)
+    return Window(first, None if at_rest is None else max(at_rest, last) + SETTLING_SECONDS)
 
 
-def scope_of(loads: Iterable[pl.DataFrame]) -> Scope:
-    """The windows of the loads of a stored run, one for each step."""
-    windows = (window_of(rows, is_over=True) for rows in loads)
+def scope_of(steps: Iterable[StepEntry], rows: pl.DataFrame) -> Scope:
+    """The windows of the steps of a stored run. ``rows`` has those of all of them."""
+    windows = (
+        window_of(
+            rows.filter(pl.col("step") == step.index), at_rest=step.window.load_ended_at + step.counts.rest_seconds
+        )
+        for step in steps
+    )
     return Scope(tuple(window for window in windows if window is not None))
