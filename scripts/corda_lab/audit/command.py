@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.audit import dumps, sources
+from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.judge import judge
 from corda_lab.audit.queries import IDS_MAX, Wanted
 from corda_lab.audit.requests import requests_of, scope_of, window_of
-from corda_lab.audit.sources import Deadline
 from corda_lab.audit.tables import Ledgers, Request, Scope
 from corda_lab.audit.transactions import inputs_of
 from corda_lab.errors import LabError
@@ -148,12 +148,12 @@ class _Reading:
             first = self._ask(_wanted(scope), "first")
             nodes = dumps.read_tables(first)
             people = dumps.people_of(nodes)
-            dumps.read_bytes(first, people, self.bytes)
+            dumps.read_bytes(first, people, self.bytes, self.deadline)
             ledgers = dumps.ledgers_of(nodes, self.bytes.transactions, people, self.compose.settings.notaries)
             # A vault that does not know that a state was consumed does not name its transaction either.
             if missing := self._missing_inputs(ledgers, scope):
                 further = self._ask(Wanted(ids=missing, only_ids=True), "further")
-                dumps.read_bytes(further, people, self.bytes)
+                dumps.read_bytes(further, people, self.bytes, self.deadline)
         except dumps.DumpError as error:
             self.reasons.append(error.message)
             return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from corda_lab.audit.amqp import UnreadableError
+from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.queries import END, MARK
 from corda_lab.audit.tables import (
     Flow,
@@ -21,6 +22,7 @@ from corda_lab.audit.tables import (
 )
 from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.errors import LabError
+from corda_lab.text.words import plural
 
 FIELD_BYTES_MAX = 128 * 1024**2
 """Twice the largest transaction, in hexadecimal."""
@@ -38,6 +40,8 @@ FLOW_STATUSES: Mapping[str, FlowStatus] = {
 
 REQUIRED = ("parties", "transactions", "vault")
 """The tables that every version of Corda has."""
+
+CUT_OFF = "the answer of a database was cut off"
 
 Row = dict[str, str]
 
@@ -94,13 +98,19 @@ def sections(source: Source) -> Iterator[Section]:
             # A table that the database does not have has no head.
             reader = csv.reader(_until_mark(stream, following))
             columns = [column.lower() for column in next(reader, [])]
-            rows = (dict(zip(columns, values, strict=True)) for values in reader)
+            rows = (_row(columns, values) for values in reader)
             yield Section(source.node or schema, name, bool(columns), rows)
             for _ in rows:
                 pass
             head = following[0] if following else ""
         if head.split() != [MARK, END]:
-            raise DumpError("the answer of a database was cut off", exit_code=1)
+            raise DumpError(CUT_OFF, exit_code=1)
+
+
+def _row(columns: list[str], values: list[str]) -> Row:
+    if len(columns) != len(values):
+        raise DumpError(CUT_OFF, exit_code=1)
+    return dict(zip(columns, values, strict=True))
 
 
 def _until_mark(lines: Iterable[str], following: list[str]) -> Iterator[str]:
@@ -156,8 +166,8 @@ class Bytes:
     unreadable: dict[str, str] = field(default_factory=dict)
 
 
-def read_bytes(sources: Iterable[Source], people: People, into: Bytes) -> None:
-    """Read the transactions of all answers, each once. Raises DumpError."""
+def read_bytes(sources: Iterable[Source], people: People, into: Bytes, deadline: Deadline) -> None:
+    """Read the transactions of all answers, each once. Raises DumpError, also at the deadline."""
     for source in sources:
         for section in sections(source):
             if not section.name.startswith("bytes"):
@@ -166,6 +176,10 @@ def read_bytes(sources: Iterable[Source], people: People, into: Bytes) -> None:
                 identity = row["tx_id"].upper()
                 if identity in into.transactions or identity in into.unreadable:
                     continue
+                if deadline.left == 0:
+                    read = len(into.transactions)
+                    text = f"only {plural(read, 'transaction')} could be read within {deadline.seconds:.0f} s"
+                    raise DumpError(text, exit_code=1)
                 try:
                     into.transactions[identity] = read_transaction(identity, bytes.fromhex(row["bytes"]), people)
                 except (UnreadableError, ValueError) as error:

@@ -142,7 +142,7 @@ trap 'exit 143' TERM INT HUP
 cp "$file" "$folder/copy.mv.db"
 cd "$folder"
 ask() {
-  java -Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jar" org.h2.tools.Shell \\
+  java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jar" org.h2.tools.Shell \\
     -url "jdbc:h2:file:$folder/copy;ACCESS_MODE_DATA=r;IFEXISTS=TRUE;LAZY_QUERY_EXECUTION=1" -user sa -password '' \\
     -sql "$1" > log 2>&1 || { tail -n 3 log >&2; exit 1; }
 }

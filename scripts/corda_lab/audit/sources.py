@@ -1,12 +1,12 @@
 """Asks the databases of the running or stopped lab. Nothing in them changes."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.audit import queries
+from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.dumps import Source
 from corda_lab.audit.queries import Wanted
 from corda_lab.errors import LabError
@@ -26,19 +26,6 @@ class Answers:
 
     sources: tuple[Source, ...]
     reasons: tuple[str, ...]
-
-
-class Deadline:
-    """The time by which reading has to end."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._ends = time.monotonic() + seconds
-
-    @property
-    def left(self) -> float:
-        """Seconds until then, never less than zero."""
-        return max(0.0, self._ends - time.monotonic())
 
 
 def read(
