@@ -13,6 +13,7 @@ class View:
         self.ledgers = ledgers
         self.requests = requests
         self.scope = scope
+        self._concerned: dict[str, frozenset[str]] = {}
 
     @property
     def known(self) -> Mapping[str, Transaction]:
@@ -86,10 +87,14 @@ class View:
 
     def concerned(self, transaction: Transaction) -> frozenset[str]:
         """The nodes that must have a transaction: who holds what it consumes or makes, who signed or started it."""
+        if (known := self._concerned.get(transaction.id)) is not None:
+            return known
         found = set(transaction.signers) | self.starters.get(transaction.id, set())
         for state in (*transaction.inputs, *self.outputs(transaction)):
             found |= self.holders(state)
-        return frozenset(found & self.ledgers.nodes.keys())
+        concerned = frozenset(found & self.ledgers.nodes.keys())
+        self._concerned[transaction.id] = concerned
+        return concerned
 
     @staticmethod
     def outputs(transaction: Transaction) -> tuple[StateRef, ...]:

@@ -1,5 +1,6 @@
 """What the ledgers prove is in the reports of runs and sweeps."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,3 +63,14 @@ def test_a_step_of_a_sweep_has_its_verdict(audit: Audit | None, state: str, word
 def test_the_tile_has_the_verdict(verdict: Verdict, state: str) -> None:
     tile = ledgers.tile(Audit(verdict=verdict, reasons=("why",)))
     assert (tile["value"], tile["state"]) == (verdict, state)
+
+
+def test_the_report_of_a_sweep_has_the_verdict_of_each_step(sweep: Path, tmp_path: Path) -> None:
+    own = tmp_path / sweep.name
+    shutil.copytree(sweep, own)
+    audits.write(own, {1: PASSED, 2: WRONG})
+    page.render(own)
+    text = without_scripts((own / "report.html").read_text(encoding="utf-8"))
+    assert text.count('<td class="good">✓ passed</td>') == 1
+    assert text.count(f'<td class="bad">✗ violations: {ledgers.SHOWN_MAX + 2} missing_at_participant</td>') == 1
+    assert '<td class="">not audited</td>' in text
