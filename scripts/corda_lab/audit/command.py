@@ -149,7 +149,9 @@ class _Reading:
             nodes = dumps.read_tables(first)
             people = dumps.people_of(nodes)
             dumps.read_bytes(first, people, self.bytes, self.deadline)
-            ledgers = dumps.ledgers_of(nodes, self.bytes.transactions, people, self.compose.settings.notaries)
+            settings = self.compose.settings
+            kind = settings.values.get("NOTARY", "simple")
+            ledgers = dumps.ledgers_of(nodes, self.bytes.transactions, people, settings.notaries, kind)
             # A vault that does not know that a state was consumed does not name its transaction either.
             if missing := self._missing_inputs(ledgers, scope):
                 further = self._ask(Wanted(ids=missing, only_ids=True), "further")

@@ -193,12 +193,18 @@ def created_at(nodes: Mapping[str, NodeTables]) -> float | None:
 
 
 def ledgers_of(
-    nodes: Mapping[str, NodeTables], transactions: Mapping[str, Transaction], people: People, notaries: Iterable[str]
+    nodes: Mapping[str, NodeTables],
+    transactions: Mapping[str, Transaction],
+    people: People,
+    notaries: Iterable[str],
+    notary: str,
 ) -> Ledgers:
-    """Put the ledgers together. ``notaries`` are the names of the notary's nodes."""
+    """Put the ledgers together. ``notaries`` are the names of the notary's nodes, ``notary`` is its kind."""
     members = frozenset(notaries)
     ledgers = {name: _ledger(node, people, is_notary=name in members) for name, node in nodes.items()}
-    return Ledgers(ledgers, transactions, notary_log([nodes[name] for name in sorted(members) if name in nodes]))
+    return Ledgers(
+        ledgers, transactions, notary_log([nodes[name] for name in sorted(members) if name in nodes], notary)
+    )
 
 
 def _ledger(node: NodeTables, people: People, *, is_notary: bool) -> NodeLedger:
@@ -237,8 +243,8 @@ def _ledger(node: NodeTables, people: People, *, is_notary: bool) -> NodeLedger:
     )
 
 
-def notary_log(members: Iterable[NodeTables]) -> NotaryLog | None:
-    """The log of a notary, together from all of its nodes; None without one."""
+def notary_log(members: Iterable[NodeTables], notary: str) -> NotaryLog | None:
+    """The log of a notary of a kind, together from all of its nodes; None without one."""
     nodes = list(members)
     if not nodes:
         return None
@@ -256,8 +262,9 @@ def notary_log(members: Iterable[NodeTables]) -> NotaryLog | None:
             if (at := _seconds(row["at"])) is not None:
                 identity = row["consuming_transaction_id"].upper()
                 requested[identity] = max(at, requested.get(identity, at))
-    is_raft = any(node.rows("committed_ids_raft") for node in nodes)
-    return NotaryLog(None if is_raft else consumers, transactions if has_ids else None, requested)
+    # A Raft cluster has the same table as any node, and leaves it empty.
+    is_read = notary != "raft" and (notary != "bft" or bool(consumers))
+    return NotaryLog(consumers if is_read else None, transactions if has_ids else None, requested)
 
 
 def _state(row: Row) -> StateRef:

@@ -50,7 +50,7 @@ def test_the_tables_of_a_node_become_its_ledger(tmp_path: Path) -> None:
     people = dumps.people_of(nodes)
     assert people.nodes == {"DLa": "PartyA", "DLfresh": "PartyA"}
     assert people.name("DLbank") == "O=Bank, L=Paris, C=FR"
-    node = dumps.ledgers_of(nodes, {}, people, []).nodes["PartyA"]
+    node = dumps.ledgers_of(nodes, {}, people, [], "simple").nodes["PartyA"]
     assert node.transactions[IDENTITY] == ("flow", 1.5)
     assert node.transactions["CD"] == (None, None)
     row = node.vault[StateRef(IDENTITY, 0)]
@@ -94,15 +94,17 @@ def test_the_log_of_a_notary_is_that_of_all_its_members() -> None:
         requested=[{"consuming_transaction_id": "cd", "at": "1000"}, {"consuming_transaction_id": "cd", "at": "3000"}],
     )
     other = member(committed_bft=[{"output_index": "1", "transaction_id": "ab", "consuming_transaction_id": "ef"}])
-    log = dumps.notary_log([one, other])
+    log = dumps.notary_log([one, other], "bft")
     assert log is not None
     assert log.consumers == {StateRef("AB", 0): "CD", StateRef("AB", 1): "EF"}
     assert log.transactions == {"CD"}
     assert log.committed_at == {"CD": 3.0}
-    assert dumps.notary_log([]) is None
+    assert dumps.notary_log([], "simple") is None
 
 
-def test_a_raft_cluster_has_a_list_of_transactions_only() -> None:
-    log = dumps.notary_log([NodeTables("Notary", {"committed_ids_raft": [{"transaction_id": "ab"}]})])
+@pytest.mark.parametrize(("notary", "consumers"), [("raft", None), ("bft", None), ("simple", {})])
+def test_what_a_cluster_keeps_elsewhere_is_not_an_empty_log(notary: str, consumers: dict[StateRef, str] | None) -> None:
+    log = dumps.notary_log([NodeTables("Notary", {"committed": [], "committed_ids": []})], notary)
     assert log is not None
-    assert (log.consumers, log.transactions) == (None, {"AB"})
+    assert log.consumers == consumers
+    assert log.transactions == frozenset()
