@@ -12,8 +12,9 @@ MARK = "@@"
 END = "end"
 """The name in the last line: what has none was cut off."""
 
-IDS_MAX = 2_000
-"""Ids in one query. They are part of a command line."""
+IDS_MAX = 1_000
+"""Ids in one query. They are part of an argument, which has at most 128 KiB on Linux."""
+ARGUMENT_CHARACTERS_MAX = 60_000
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,8 @@ echo "@@ end"
 Writes all tables. It changes nothing of the node's. H2's shell goes on after a statement that fails.
 """
 
-POSTGRES_SCRIPT = 'printf "%s" "$1" | psql --username=lab --dbname=corda --no-psqlrc --quiet --tuples-only --no-align'
-"""Argument: the commands for psql."""
+POSTGRES_SCRIPT = 'printf "%s" "$@" | psql --username=lab --dbname=corda --no-psqlrc --quiet --tuples-only --no-align'
+"""Arguments: the commands for psql, in pieces."""
 
 
 def h2_arguments(file: str, wanted: Wanted) -> list[str]:
@@ -179,6 +180,11 @@ def h2_arguments(file: str, wanted: Wanted) -> list[str]:
         quoted = query.replace("'", "''")
         (old if name.endswith("_old") else new).append(f"call csvwrite('{name}.csv', '{quoted}');")
     return [file, "\n".join(new), "\n".join(old), " ".join([] if wanted.only_ids else OLD)]
+
+
+def in_pieces(text: str) -> list[str]:
+    """A text as arguments of a command, none of which is too long."""
+    return [text[at : at + ARGUMENT_CHARACTERS_MAX] for at in range(0, len(text), ARGUMENT_CHARACTERS_MAX)]
 
 
 def postgres_commands(nodes: Iterable[str], wanted: Wanted, *, seconds_max: float) -> str:

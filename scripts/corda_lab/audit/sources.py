@@ -18,6 +18,8 @@ AT_ONCE = 2
 TRIES_MAX = 3
 """How often a node is asked. A copy that was taken while H2 moved its pages does not open."""
 TRY_SECONDS_MIN = 2.0
+STOPPED = ("exited", "created", "dead")
+"""States of containers whose volumes can be read in another container."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,14 @@ def read(
 ) -> Answers:
     """Ask the databases of all nodes of the lab, into ``folder``. ``files`` has another H2 file for some nodes.
 
-    Raises nothing if a node does not answer: its reason is in the answers.
+    If a node does not answer, its reason is in the answers. Raises LabError if there is no lab.
     """
     settings = compose.settings
+    states = {service.name: service.state for service in compose.services()}
+    if not states.keys() & {node.lower() for node in settings.nodes}:
+        raise LabError("There is no lab to audit", "Start one with `scripts/lab up`.", exit_code=1)
     if settings.values.get("DATABASE") == "postgres":
         return _of([_ask_postgres(compose, settings.nodes, wanted, folder, deadline)])
-    states = {service.name: service.state for service in compose.services()}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = pool.map(
             lambda node: _ask_h2(
@@ -52,7 +56,7 @@ def read(
                 queries.h2_arguments((files or {}).get(node, NODE_FILE), wanted),
                 folder,
                 deadline,
-                is_running=states.get(node.lower()) == "running",
+                states.get(node.lower()),
             ),
             settings.nodes,
         )
@@ -66,15 +70,18 @@ def _of(found: Sequence[Source | str]) -> Answers:
 
 
 def _ask_h2(
-    compose: Compose, node: str, arguments: list[str], folder: Path, deadline: Deadline, *, is_running: bool
+    compose: Compose, node: str, arguments: list[str], folder: Path, deadline: Deadline, state: str | None
 ) -> Source | str:
-    """Read the H2 file of a node in its container, or in one of its own if it does not run."""
+    """Read the H2 file of a node in its container, or in one of its own if that has stopped."""
+    if state not in ("running", *STOPPED):
+        why = "it has no container" if state is None else f"its container is {state}"
+        return f"the database of {node} could not be read: {why}"
     service, path = node.lower(), folder / f"{node}.csv"
 
     def ask() -> None:
         # What runs in the container has to end too.
         script = ["--kill-after=5", str(int(deadline.left)), "bash", "-c", queries.H2_SCRIPT, "audit", *arguments]
-        if is_running:
+        if state == "running":
             command = ["exec", "-T", service, "timeout", *script]
         else:
             command = ["run", "--rm", "--no-deps", "-T", "--entrypoint", "timeout", service, *script]
@@ -91,8 +98,8 @@ def _ask_postgres(
 
     def ask() -> None:
         commands = queries.postgres_commands(nodes, wanted, seconds_max=deadline.left)
-        command = ["exec", "-T", "postgres", "sh", "-c", queries.POSTGRES_SCRIPT, "audit", commands]
-        compose.run_to_file(path, *command, seconds_max=deadline.left)
+        command = ["exec", "-T", "postgres", "sh", "-c", queries.POSTGRES_SCRIPT, "audit"]
+        compose.run_to_file(path, *command, *queries.in_pieces(commands), seconds_max=deadline.left)
 
     problem = _tried(ask, deadline)
     return f"PostgreSQL could not be read: {problem}" if problem else Source(path)

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.audit import dumps
+from corda_lab.audit import dumps, queries
 from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.dumps import DumpError, NodeTables, Source
+from corda_lab.audit.queries import Wanted
 from corda_lab.audit.tables import StateRef
 from corda_lab.audit.tests.test_transactions import BYTES
 from corda_lab.audit.transactions import People
@@ -108,3 +109,12 @@ def test_what_a_cluster_keeps_elsewhere_is_not_an_empty_log(notary: str, consume
     assert log is not None
     assert log.consumers == consumers
     assert log.transactions == frozenset()
+
+
+def test_the_commands_for_the_largest_network_fit_into_arguments() -> None:
+    wanted = Wanted(1.0, 2.0, tuple(f"{number:064X}" for number in range(queries.IDS_MAX)))
+    nodes = [f"Party{number}" for number in range(15)]
+    pieces = queries.in_pieces(queries.postgres_commands(nodes, wanted, seconds_max=60))
+    assert "".join(pieces).count(f"{999:064X}") == len(nodes)
+    assert max(map(len, [*pieces, *queries.h2_arguments("file", wanted)])) < 128 * 1024
+    assert sum(map(len, pieces)) < 2 * 1024**2

@@ -16,6 +16,7 @@ from typing import Literal
 import polars as pl
 import pytest
 
+from corda_lab.audit import command
 from corda_lab.audit.command import audit_load
 from corda_lab.audit.tests.databases import H2, Content, Postgres, moment, tables, text
 from corda_lab.audit.tests.test_transactions import BYTES, KEYS, PARTY_A
@@ -43,13 +44,21 @@ class LocalCompose(Compose):
         self.settings = Settings({"DATABASE": database, "NOTARY": "simple", "PARTIES": "2"})
         self.base = base
         self.local = environment
+        self.states = dict.fromkeys(NODES, "running")
+        self.commands: list[tuple[str, ...]] = []
 
     def services(self) -> list[Service]:
-        return [Service(node.lower(), node, "running", "healthy", 0) for node in NODES]
+        return [Service(node.lower(), node, state, "", 0) for node, state in self.states.items()]
 
     def run_to_file(self, path: Path, *arguments: str, seconds_max: float = 60) -> None:
-        service, *command = arguments[2:]
-        script = [word.replace("/opt/corda", str(self.base / service)) for word in command]
+        self.commands.append(arguments)
+        if arguments[0] == "exec":
+            service, *words = arguments[2:]
+        else:
+            place = arguments.index("--entrypoint")
+            entrypoint, service, *words = arguments[place + 1 :]
+            words = [entrypoint, *words]
+        script = [word.replace("/opt/corda", str(self.base / service)) for word in words]
         with path.open("wb") as stream:
             done = subprocess.run(
                 script, stdout=stream, stderr=subprocess.PIPE, env=self.local, check=False, timeout=seconds_max
@@ -192,6 +201,12 @@ def made(servers: Servers, database: str, folder: Path, of_bytes: str = "oid") -
     return Ledger(LocalCompose("postgres", folder, servers.postgres.environment()), None, servers.postgres)
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_still_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Violations are looked for again at once."""
+    monkeypatch.setattr(command, "AGAIN_SECONDS", 0.0)
+
+
 @pytest.fixture(params=DATABASES)
 def ledger(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> Ledger:
     return made(servers, request.param, tmp_path)
@@ -327,6 +342,30 @@ def test_a_node_that_cannot_be_read_is_named(servers: Servers, tmp_path: Path) -
     found = ledger.audit()
     assert found.verdict == "cannot tell"
     assert found.reasons[0].startswith("the database of PartyB could not be read")
+
+
+def test_a_node_that_has_stopped_is_read_in_another_container(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    ledger.compose.states["PartyB"] = "exited"
+    assert ledger.audit().verdict == "passed"
+    (asked,) = [one for one in ledger.compose.commands if "partyb" in one]
+    assert asked[:4] == ("run", "--rm", "--no-deps", "-T")
+
+
+def test_a_node_that_is_paused_is_named(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    ledger.compose.states["PartyB"] = "paused"
+    found = ledger.audit()
+    assert found.verdict == "cannot tell"
+    assert found.reasons == ("the database of PartyB could not be read: its container is paused",)
+
+
+def test_without_a_lab_nothing_is_started(tmp_path: Path) -> None:
+    compose = LocalCompose("h2", tmp_path, {})
+    compose.states = {}
+    found = audit_load(compose, ROWS)
+    assert (found.verdict, found.reasons) == ("cannot tell", ("There is no lab to audit",))
+    assert compose.commands == []
 
 
 def test_a_server_that_does_not_answer_is_named(servers: Servers, tmp_path: Path) -> None:
