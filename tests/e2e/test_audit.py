@@ -5,6 +5,7 @@ Nothing is planted in the ledgers themselves: later tests use them.
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import polars as pl
 import pytest
 
 from corda_lab.audit import Audit, ViolationKind, audit_lab
+from corda_lab.audit.sources import LABEL
 from corda_lab.lab import shape
 from labkit import Lab
 
@@ -100,7 +102,7 @@ def planted(lab: Lab, payments: list[str]) -> Iterator[dict[str, str]]:
     try:
         for node, statements in changes.items():
             lab.inside(node.lower(), SCRIPT.format(file=PLANTED, statements=statements))
-        yield dict.fromkeys(changes, f"{PLANTED}.mv.db")
+        yield dict.fromkeys(changes, f"{PLANTED.rpartition('/')[2]}.mv.db")
     finally:
         for node in changes:
             lab.inside(node.lower(), f"rm -f {PLANTED}.*")
@@ -118,7 +120,9 @@ def test_a_run_is_audited_when_it_ends_and_again_when_asked(lab: Lab, run: Path)
     assert "passed: 16 transactions on 4 nodes" in (run / "report.html").read_text(encoding="utf-8")
     asked = lab.succeed("audit", run.name)
     assert "passed: 16 transactions on 4 nodes" in asked.stdout
-    assert ".audit-" not in lab.inside("partya", "ls -a /opt/corda/persistence")
+    label = f"label={LABEL}={lab.settings.project}"
+    left = subprocess.run(["docker", "ps", "--all", "--quiet", "--filter", label], capture_output=True, check=True)
+    assert left.stdout == b""
 
 
 def test_eight_planted_violations_are_found(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from corda_lab.audit.amqp import UnreadableError
 from corda_lab.audit.deadline import Deadline
-from corda_lab.audit.queries import END, MARK
+from corda_lab.audit.queries import END, FAILED, MARK
 from corda_lab.audit.tables import (
     Flow,
     FlowStatus,
@@ -52,11 +52,9 @@ class DumpError(LabError):
 
 @dataclass(frozen=True)
 class Source:
-    """The answer of one database: of a node, or of several whose tables follow their schemas."""
+    """The answer of the databases of several nodes: tables, each with the name of its node."""
 
     path: Path
-    node: str | None = None
-    """The node; None for several, whose schemas have their names."""
 
 
 @dataclass
@@ -76,7 +74,7 @@ class NodeTables:
 
 @dataclass(frozen=True)
 class Section:
-    """A table in an answer: the node or schema, its name, and its rows, which can be read once, before the next table.
+    """A table in an answer: its node, its name, and its rows, which can be read once, before the next table.
 
     It ``exists`` if the database has it.
     """
@@ -93,13 +91,13 @@ def sections(source: Source) -> Iterator[Section]:
     with source.path.open(encoding="utf-8", errors="replace", newline="") as stream:
         head = next(stream, "")
         while head.startswith(f"{MARK} ") and head.split()[1] != END:
-            schema, _, name = head.split()[1].rpartition("/")
+            node, _, name = head.split()[1].partition("/")
             following: list[str] = []
             # A table that the database does not have has no head.
             reader = csv.reader(_until_mark(stream, following))
             columns = [column.lower() for column in next(reader, [])]
             rows = (_row(columns, values) for values in reader)
-            yield Section(source.node or schema, name, bool(columns), rows)
+            yield Section(node, name, bool(columns), rows)
             for _ in rows:
                 pass
             head = following[0] if following else ""
@@ -127,6 +125,8 @@ def read_tables(sources: Iterable[Source]) -> dict[str, NodeTables]:
     found: dict[str, NodeTables] = {}
     for source in sources:
         for section in sections(source):
+            if section.name == FAILED:
+                continue
             node = found.setdefault(section.node, NodeTables(section.node))
             if section.exists and not section.name.startswith("bytes"):
                 node.tables[section.name] = list(section.rows)
@@ -134,6 +134,16 @@ def read_tables(sources: Iterable[Source]) -> dict[str, NodeTables]:
         for name in REQUIRED:
             if not node.has(name):
                 raise DumpError(f"the database of {node.name} does not answer the query {name}", exit_code=1)
+    return found
+
+
+def failures(source: Source) -> dict[str, str]:
+    """Why nodes could not be read, by node. They are the first tables of an answer."""
+    found: dict[str, str] = {}
+    for section in sections(source):
+        if section.name != FAILED:
+            break
+        found[section.node] = " ".join(" ".join(row.values()) for row in section.rows).strip()
     return found
 
 

@@ -4,7 +4,7 @@ Every table is a query of its own that may fail: versions of Corda and kinds of 
 come as milliseconds since 1970, bytes in hexadecimal.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 MARK = "@@"
@@ -124,62 +124,85 @@ OLD = {
 }
 """The tables with another query for older versions, and the column that those do not have."""
 
+LEDGERS = "/ledgers"
+"""Where the volumes of the nodes are in the container that reads them."""
+FAILED = "failed"
+"""The table of a node that could not be read: why."""
+
 # The node goes on writing to its file, and H2 lets only one process open it. A copy opens at its last complete chunk,
-# as after a crash, with the node's own classes, which know the format. It is on the node's volume, because the rest of
-# the container may be read-only or in memory, and is deleted whatever happens; what a killed audit left, the next one
-# deletes.
+# as after a crash, with the classes of the node's image, which know the format. Two nodes are read at a time. Each has
+# a folder of its own, which ends with the container.
 H2_SCRIPT = """\
-set -eu
-file=$1 sql=$2 old_sql=$3 old=$4
-base=/opt/corda/persistence
-jar=$(ls /opt/corda/lib/h2-*.jar)
-rm -rf "$base"/.audit-*
-size=$(wc -c < "$file")
-free=$(df --output=avail --block-size=1 "$base" | tail -n 1)
-if [ "$free" -lt $((size + 67108864)) ]; then echo "its volume has no space for a copy of $size bytes" >&2; exit 28; fi
-folder=$(mktemp -d "$base/.audit-XXXXXX")
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 143' TERM INT HUP
-cp "$file" "$folder/copy.mv.db"
-cd "$folder"
+set -u
+sql=$1 old_sql=$2 old=$3
+shift 3
+jar=$(ls /opt/corda/lib/h2-*.jar) || exit 1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 ask() {
   java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jar" org.h2.tools.Shell \\
-    -url "jdbc:h2:file:$folder/copy;ACCESS_MODE_DATA=r;IFEXISTS=TRUE;LAZY_QUERY_EXECUTION=1" -user sa -password '' \\
-    -sql "$1" > log 2>&1 || { tail -n 3 log >&2; exit 1; }
+    -url "jdbc:h2:file:$PWD/copy;ACCESS_MODE_DATA=r;IFEXISTS=TRUE;LAZY_QUERY_EXECUTION=1" -user sa -password '' \\
+    -sql "$1"
 }
-ask "$sql"
-missing=
-for name in $old; do
-  if [ ! -e "$name.csv" ]; then missing="$missing $name"; fi
-done
-if [ -n "$missing" ]; then
-  ask "$old_sql"
-  for name in $missing; do mv "${name}_old.csv" "$name.csv"; done
+ask_old() {
+  missing=
+  for name in $old; do
+    if [ ! -e "$name.csv" ]; then missing="$missing $name"; fi
+  done
+  if [ -z "$missing" ]; then return 0; fi
+  ask "$old_sql" || return 1
+  for name in $missing; do mv "${name}_old.csv" "$name.csv" || return 1; done
   rm -f -- *_old.csv
-fi
-for table in *.csv; do
-  echo "@@ ${table%.csv}"
-  cat "$table"
+}
+read_node() {
+  cd "$work/$1" && cp "$2" copy.mv.db && ask "$sql" && ask_old && rm copy.mv.db
+}
+for one in "$@"; do
+  node=${one%%=*}
+  mkdir "$work/$node"
+  (read_node "$node" "${one#*=}" > "$work/$node.log" 2>&1 || touch "$work/$node.failed") &
+  while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
+done
+wait
+for one in "$@"; do
+  node=${one%%=*}
+  if [ -e "$work/$node.failed" ]; then
+    echo "@@ $node/failed"
+    echo WHY
+    { grep -i -m 1 -E 'exception|error|denied|space|no such' "$work/$node.log" || tail -n 1 "$work/$node.log"; } |
+      tr '\\n",' '   '
+    echo
+  fi
+done
+for one in "$@"; do
+  node=${one%%=*}
+  if [ -e "$work/$node.failed" ]; then continue; fi
+  for table in "$work/$node"/*.csv; do
+    name=${table##*/}
+    echo "@@ $node/${name%.csv}"
+    cat "$table"
+  done
 done
 echo "@@ end"
 """
-"""Arguments: the file, the statements, those for older versions, and the names of the latter's tables.
+"""Arguments: the statements, those for older versions, the names of the latter's tables; then each node and its file.
 
-Writes all tables. It changes nothing of the node's. H2's shell goes on after a statement that fails.
+Nodes that could not be read come first. H2's shell goes on after a statement that fails.
 """
 
 POSTGRES_SCRIPT = 'printf "%s" "$@" | psql --username=lab --dbname=corda --no-psqlrc --quiet --tuples-only --no-align'
 """Arguments: the commands for psql, in pieces."""
 
 
-def h2_arguments(file: str, wanted: Wanted) -> list[str]:
-    """The arguments of ``H2_SCRIPT``: the queries as statements that each write a file."""
+def h2_arguments(files: Mapping[str, str], wanted: Wanted) -> list[str]:
+    """The arguments of ``H2_SCRIPT`` for the files of nodes: the queries as statements that each write a table."""
     new: list[str] = []
     old: list[str] = []
     for name, query in queries(H2, wanted).items():
         quoted = query.replace("'", "''")
         (old if name.endswith("_old") else new).append(f"call csvwrite('{name}.csv', '{quoted}');")
-    return [file, "\n".join(new), "\n".join(old), " ".join([] if wanted.only_ids else OLD)]
+    names = " ".join([] if wanted.only_ids else OLD)
+    return ["\n".join(new), "\n".join(old), names, *(f"{node}={file}" for node, file in files.items())]
 
 
 def in_pieces(text: str) -> list[str]:

@@ -1,30 +1,29 @@
 """Asks the databases of the running or stopped lab. Nothing in them changes."""
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.audit import queries
 from corda_lab.audit.deadline import Deadline
-from corda_lab.audit.dumps import Source
-from corda_lab.audit.queries import Wanted
+from corda_lab.audit.dumps import Source, failures
+from corda_lab.audit.queries import LEDGERS, Wanted
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.compose import Compose, run_docker_to_file
 
-NODE_FILE = "/opt/corda/persistence/persistence.mv.db"
-AT_ONCE = 2
-"""Nodes that are read at the same time: each takes a core and the disk."""
+NODE_FILE = "persistence.mv.db"
 TRIES_MAX = 3
 """How often a node is asked. A copy that was taken while H2 moved its pages does not open."""
 TRY_SECONDS_MIN = 2.0
-STOPPED = ("exited", "created", "dead")
-"""States of containers whose volumes can be read in another container."""
+ENDING_SECONDS = 6.0
+"""How long a command may take to end after its time is over."""
+LABEL = "org.cordalab.audit"
+"""Label of the container that reads H2 files, with the project as its value."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What was read: the answers, and for every node that did not answer, why."""
+    """What was read: the answers, and for every database that did not answer, why."""
 
     sources: tuple[Source, ...]
     reasons: tuple[str, ...]
@@ -38,71 +37,80 @@ def read(
     *,
     files: Mapping[str, str] | None = None,
 ) -> Answers:
-    """Ask the databases of all nodes of the lab, into ``folder``. ``files`` has another H2 file for some nodes.
+    """Ask the databases of all nodes of the lab, into ``folder``.
 
-    If a node does not answer, its reason is in the answers. Raises LabError if there is no lab.
+    ``files`` has the name of another H2 file on the volume of some nodes. If a database does not answer, its reason is
+    in the answers. Raises LabError if there is no lab.
     """
     settings = compose.settings
-    states = {service.name: service.state for service in compose.services()}
-    if not states.keys() & {node.lower() for node in settings.nodes}:
+    found = {service.name for service in compose.services()}
+    if not found & {node.lower() for node in settings.nodes}:
         raise LabError("There is no lab to audit", "Start one with `scripts/lab up`.", exit_code=1)
     if settings.values.get("DATABASE") == "postgres":
-        return _of([_ask_postgres(compose, settings.nodes, wanted, folder, deadline)])
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = pool.map(
-            lambda node: _ask_h2(
-                compose,
-                node,
-                queries.h2_arguments((files or {}).get(node, NODE_FILE), wanted),
-                folder,
-                deadline,
-                states.get(node.lower()),
-            ),
-            settings.nodes,
-        )
-        return _of(list(found))
+        return _read_postgres(compose, wanted, folder, deadline)
+    chosen = {node: (files or {}).get(node, NODE_FILE) for node in settings.nodes if node.lower() in found}
+    absent = [f"{node} has no container" for node in settings.nodes if node not in chosen]
+    return _read_h2(compose, chosen, wanted, folder, deadline, absent)
 
 
-def _of(found: Sequence[Source | str]) -> Answers:
-    return Answers(
-        tuple(one for one in found if isinstance(one, Source)), tuple(one for one in found if isinstance(one, str))
-    )
+def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, seconds: int) -> list[str]:
+    """The arguments of ``docker`` that read the H2 files of nodes, in one container on the image of the nodes.
+
+    It sees the volumes of the nodes read-only, and no network. It is apart from the nodes, so it takes nothing of their
+    memory, and works on those that have stopped.
+    """
+    project = compose.project
+    volumes = [f"--volume={project}_{node.lower()}-persistence:{LEDGERS}/{node}:ro" for node in files]
+    paths = {node: f"{LEDGERS}/{node}/{file}" for node, file in files.items()}
+    return [
+        *("run", "--rm", f"--label={LABEL}={project}", "--network=none", "--user=1000:1000"),
+        *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--pids-limit=256"),
+        *volumes,
+        *("--entrypoint=timeout", compose.settings.node_image, "--kill-after=5", str(seconds)),
+        *("bash", "-c", queries.H2_SCRIPT, "audit", *queries.h2_arguments(paths, wanted)),
+    ]
 
 
-def _ask_h2(
-    compose: Compose, node: str, arguments: list[str], folder: Path, deadline: Deadline, state: str | None
-) -> Source | str:
-    """Read the H2 file of a node in its container, or in one of its own if that has stopped."""
-    if state not in ("running", *STOPPED):
-        why = "it has no container" if state is None else f"its container is {state}"
-        return f"the database of {node} could not be read: {why}"
-    service, path = node.lower(), folder / f"{node}.csv"
+def _read_h2(
+    compose: Compose,
+    files: Mapping[str, str],
+    wanted: Wanted,
+    folder: Path,
+    deadline: Deadline,
+    absent: list[str],
+) -> Answers:
+    """Read the H2 files of nodes. Those that do not open are copied again."""
+    read: list[Source] = []
+    left = dict(files)
 
     def ask() -> None:
-        # What runs in the container has to end too.
-        script = ["--kill-after=5", str(int(deadline.left)), "bash", "-c", queries.H2_SCRIPT, "audit", *arguments]
-        if state == "running":
-            command = ["exec", "-T", service, "timeout", *script]
-        else:
-            command = ["run", "--rm", "--no-deps", "-T", "--entrypoint", "timeout", service, *script]
-        compose.run_to_file(path, *command, seconds_max=deadline.left + 6)
+        path = folder / f"h2-{len(read)}.csv"
+        command = h2_command(compose, left, wanted, max(1, int(deadline.left)))
+        shown = "docker run … " + " ".join(left)
+        run_docker_to_file(path, command, shown=shown, seconds_max=deadline.left + ENDING_SECONDS)
+        read.append(Source(path))
+        failed = failures(read[-1])
+        for node in [node for node in left if node not in failed]:
+            del left[node]
+        if failed:
+            why = "; ".join(f"{node}: {text}" for node, text in failed.items())
+            raise LabError(f"`{shown}` failed: {why}", exit_code=1)
 
     problem = _tried(ask, deadline)
-    return f"the database of {node} could not be read: {problem}" if problem else Source(path, node)
+    reasons = [f"the ledgers of {', '.join(left)} could not be read: {problem}"] if problem else []
+    return Answers(tuple(read), (*absent, *reasons))
 
 
-def _ask_postgres(
-    compose: Compose, nodes: Sequence[str], wanted: Wanted, folder: Path, deadline: Deadline
-) -> Source | str:
+def _read_postgres(compose: Compose, wanted: Wanted, folder: Path, deadline: Deadline) -> Answers:
     path = folder / "postgres.csv"
 
     def ask() -> None:
-        commands = queries.postgres_commands(nodes, wanted, seconds_max=deadline.left)
+        commands = queries.postgres_commands(compose.settings.nodes, wanted, seconds_max=deadline.left)
         command = ["exec", "-T", "postgres", "sh", "-c", queries.POSTGRES_SCRIPT, "audit"]
         compose.run_to_file(path, *command, *queries.in_pieces(commands), seconds_max=deadline.left)
 
     problem = _tried(ask, deadline)
-    return f"PostgreSQL could not be read: {problem}" if problem else Source(path)
+    return Answers((), (f"PostgreSQL could not be read: {problem}",)) if problem else Answers((Source(path),), ())
 
 
 def _tried(ask: Callable[[], None], deadline: Deadline) -> str | None:
@@ -115,7 +123,7 @@ def _tried(ask: Callable[[], None], deadline: Deadline) -> str | None:
             ask()
         except LabError as error:
             # The command itself has the whole script in it.
-            problem = " ".join(error.message.rpartition("` ")[2].split())
+            problem = " ".join(error.message.rpartition("` ")[2].removeprefix("failed: ").split())
         else:
             return None
     return problem

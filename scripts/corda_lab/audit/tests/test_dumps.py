@@ -15,35 +15,35 @@ from corda_lab.audit.transactions import People
 
 IDENTITY, DATA = BYTES["iou"]
 WHOLE = f"""\
-@@ bytes
+@@ PartyA/bytes
 "TX_ID","BYTES"
 "{IDENTITY}","{DATA.hex()}"
 "AB","00"
-@@ parties
+@@ PartyA/parties
 "PARTY_NAME","OWNING_KEY_HASH"
 "O=PartyA, L=London, C=GB","DLa"
 "O=Bank, L=Paris, C=FR","DLbank"
-@@ keys
+@@ PartyA/keys
 "PUBLIC_KEY_HASH"
 "DLfresh"
-@@ transactions
+@@ PartyA/transactions
 "TX_ID","STATE_MACHINE_RUN_ID","AT"
 "{IDENTITY}","flow","1500"
 "cd","","{""}"
-@@ vault
+@@ PartyA/vault
 "OUTPUT_INDEX","TRANSACTION_ID","CONTRACT_STATE_CLASS_NAME","STATE_STATUS","RECORDED","CONSUMED"
 "0","{IDENTITY}","Iou","1","1500","2500"
-@@ participants
+@@ PartyA/participants
 "OUTPUT_INDEX","TRANSACTION_ID","PUBLIC_KEY_HASH","X500_NAME"
 "0","{IDENTITY}","DLfresh",
 @@ end
 """
 
 
-def source(tmp_path: Path, text: str, node: str | None = "PartyA") -> Source:
+def source(tmp_path: Path, text: str) -> Source:
     path = tmp_path / "answer.csv"
     path.write_text(text, encoding="utf-8")
-    return Source(path, node)
+    return Source(path)
 
 
 def test_the_tables_of_a_node_become_its_ledger(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_an_answer_that_was_cut_off_is_an_error(tmp_path: Path, length: int) -> 
 def test_a_node_without_a_table_that_every_node_has_is_an_error(tmp_path: Path) -> None:
     answer = "@@ PartyA/parties\n@@ PartyA/transactions\n@@ PartyA/vault\n@@ end\n"
     with pytest.raises(DumpError, match="PartyA does not answer the query parties"):
-        dumps.read_tables([source(tmp_path, answer, None)])
+        dumps.read_tables([source(tmp_path, answer)])
 
 
 def test_the_log_of_a_notary_is_that_of_all_its_members() -> None:
@@ -116,5 +116,12 @@ def test_the_commands_for_the_largest_network_fit_into_arguments() -> None:
     nodes = [f"Party{number}" for number in range(15)]
     pieces = queries.in_pieces(queries.postgres_commands(nodes, wanted, seconds_max=60))
     assert "".join(pieces).count(f"{999:064X}") == len(nodes)
-    assert max(map(len, [*pieces, *queries.h2_arguments("file", wanted)])) < 128 * 1024
+    assert max(map(len, [*pieces, *queries.h2_arguments({"PartyA": "file"}, wanted)])) < 128 * 1024
     assert sum(map(len, pieces)) < 2 * 1024**2
+
+
+def test_nodes_that_could_not_be_read_are_told_with_their_reasons(tmp_path: Path) -> None:
+    answer = "@@ PartyB/failed\nWHY\nException: File  corrupted \n" + WHOLE
+    assert dumps.failures(source(tmp_path, answer)) == {"PartyB": "Exception: File  corrupted"}
+    assert set(dumps.read_tables([source(tmp_path, answer)])) == {"PartyA"}
+    assert dumps.failures(source(tmp_path, WHOLE)) == {}

@@ -8,7 +8,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,7 +16,7 @@ from typing import Literal
 import polars as pl
 import pytest
 
-from corda_lab.audit import command
+from corda_lab.audit import command, sources
 from corda_lab.audit.command import audit_load
 from corda_lab.audit.tests.databases import H2, Content, Postgres, moment, tables, text
 from corda_lab.audit.tests.test_transactions import BYTES, KEYS, PARTY_A
@@ -41,30 +41,46 @@ class LocalCompose(Compose):
     """Compose without Docker: what would run in a container runs here, with the folders of a node below ``base``."""
 
     def __init__(self, database: str, base: Path, environment: Mapping[str, str]) -> None:
-        self.settings = Settings({"DATABASE": database, "NOTARY": "simple", "PARTIES": "2"})
+        values = {
+            "DATABASE": database,
+            "NOTARY": "simple",
+            "PARTIES": "2",
+            "CORDA_VERSION": "4.10",
+            "CORDA_IMAGE": "node",
+        }
+        self.settings = Settings(values)
+        self.project = "local"
         self.base = base
         self.local = environment
-        self.states = dict.fromkeys(NODES, "running")
-        self.commands: list[tuple[str, ...]] = []
+        self.present = list(NODES)
+        self.containers = 0
 
     def services(self) -> list[Service]:
-        return [Service(node.lower(), node, state, "", 0) for node, state in self.states.items()]
+        return [Service(node.lower(), node, "running", "healthy", 0) for node in self.present]
 
     def run_to_file(self, path: Path, *arguments: str, seconds_max: float = 60) -> None:
-        self.commands.append(arguments)
-        if arguments[0] == "exec":
-            service, *words = arguments[2:]
-        else:
-            place = arguments.index("--entrypoint")
-            entrypoint, service, *words = arguments[place + 1 :]
-            words = [entrypoint, *words]
-        script = [word.replace("/opt/corda", str(self.base / service)) for word in words]
+        self.execute(path, arguments[3:], seconds_max)
+
+    def run_docker_to_file(self, path: Path, arguments: list[str], *, shown: str, seconds_max: float) -> None:
+        """``docker run`` with the volumes of nodes, whose names are those of the folders below ``base``."""
+        self.containers += 1
+        options, command = arguments[: arguments.index("node")], arguments[arguments.index("node") + 1 :]
+        assert "--network=none" in options
+        for volume in (word.removeprefix("--volume=") for word in options if word.startswith("--volume=")):
+            name, mount, mode = volume.split(":")
+            assert mode == "ro"
+            folder = self.base / name.removeprefix("local_").removesuffix("-persistence") / "persistence"
+            command = [word.replace(f"{mount}/", f"{folder}/") for word in command]
+        script = [word.replace("/opt/corda", str(self.base / "notary")) for word in command]
+        self.execute(path, ["timeout", *script], seconds_max)
+
+    def execute(self, path: Path, command: Sequence[str], seconds_max: float) -> None:
         with path.open("wb") as stream:
             done = subprocess.run(
-                script, stdout=stream, stderr=subprocess.PIPE, env=self.local, check=False, timeout=seconds_max
+                command, stdout=stream, stderr=subprocess.PIPE, env=self.local, check=False, timeout=seconds_max
             )
         if done.returncode != 0:
-            raise LabError(f"`docker compose exec` failed: {done.stderr.decode()[-300:]}", exit_code=1)
+            raise LabError(f"`docker` failed: {done.stderr.decode()[-300:]}", exit_code=1)
 
 
 def contents() -> dict[str, Content]:
@@ -138,8 +154,10 @@ class Ledger:
             assert self.postgres is not None
             self.postgres.execute(f"set search_path = {node.lower()};\n{statements}")
 
-    def audit(self, rows: pl.DataFrame = ROWS) -> Audit:
-        return audit_load(self.compose, rows)
+    def audit(self, rows: pl.DataFrame = ROWS, deadline_seconds: float = 60) -> Audit:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sources, "run_docker_to_file", self.compose.run_docker_to_file)
+            return audit_load(self.compose, rows, deadline_seconds)
 
 
 def h2_statements(content: Content) -> str:
@@ -229,11 +247,14 @@ def test_reading_changes_nothing_and_leaves_nothing(servers: Servers, tmp_path: 
     ledger = made(servers, "h2", tmp_path)
     file = ledger.compose.base / "partya" / "persistence" / "persistence.mv.db"
     before = hashlib.sha256(file.read_bytes()).digest()
-    # What a killed audit has left is deleted.
-    (file.parent / ".audit-left").mkdir()
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    ledger.compose.local = {**ledger.compose.local, "TMPDIR": str(copies)}
     assert ledger.audit().verdict == "passed"
     assert hashlib.sha256(file.read_bytes()).digest() == before
     assert [path.name for path in file.parent.iterdir()] == ["persistence.mv.db"]
+    assert list(copies.iterdir()) == []
+    assert ledger.compose.containers == 1, "one for all nodes"
 
 
 Plant = tuple[Kind, str, str, str]
@@ -341,31 +362,23 @@ def test_a_node_that_cannot_be_read_is_named(servers: Servers, tmp_path: Path) -
     (ledger.compose.base / "partyb" / "persistence" / "persistence.mv.db").write_bytes(b"no database")
     found = ledger.audit()
     assert found.verdict == "cannot tell"
-    assert found.reasons[0].startswith("the database of PartyB could not be read")
+    assert found.reasons[0].startswith("the ledgers of PartyB could not be read: PartyB: ")
+    assert "IO Exception" in found.reasons[0]
+    assert ledger.compose.containers == sources.TRIES_MAX, "a copy may have been taken in the middle of a change"
 
 
-def test_a_node_that_has_stopped_is_read_in_another_container(servers: Servers, tmp_path: Path) -> None:
+def test_a_node_without_a_container_is_named(servers: Servers, tmp_path: Path) -> None:
     ledger = made(servers, "h2", tmp_path)
-    ledger.compose.states["PartyB"] = "exited"
-    assert ledger.audit().verdict == "passed"
-    (asked,) = [one for one in ledger.compose.commands if "partyb" in one]
-    assert asked[:4] == ("run", "--rm", "--no-deps", "-T")
-
-
-def test_a_node_that_is_paused_is_named(servers: Servers, tmp_path: Path) -> None:
-    ledger = made(servers, "h2", tmp_path)
-    ledger.compose.states["PartyB"] = "paused"
+    ledger.compose.present.remove("PartyB")
     found = ledger.audit()
-    assert found.verdict == "cannot tell"
-    assert found.reasons == ("the database of PartyB could not be read: its container is paused",)
+    assert (found.verdict, found.reasons) == ("cannot tell", ("PartyB has no container",))
 
 
 def test_without_a_lab_nothing_is_started(tmp_path: Path) -> None:
     compose = LocalCompose("h2", tmp_path, {})
-    compose.states = {}
+    compose.present = []
     found = audit_load(compose, ROWS)
     assert (found.verdict, found.reasons) == ("cannot tell", ("There is no lab to audit",))
-    assert compose.commands == []
 
 
 def test_a_server_that_does_not_answer_is_named(servers: Servers, tmp_path: Path) -> None:
@@ -377,7 +390,7 @@ def test_a_server_that_does_not_answer_is_named(servers: Servers, tmp_path: Path
 
 
 def test_reading_ends_at_its_deadline(servers: Servers, tmp_path: Path) -> None:
-    found = audit_load(made(servers, "h2", tmp_path).compose, ROWS, deadline_seconds=0.5)
+    found = made(servers, "h2", tmp_path).audit(deadline_seconds=0.5)
     assert found.verdict == "cannot tell"
     assert "no time was left" in found.reasons[0]
 
