@@ -98,7 +98,7 @@ def test_the_log_of_a_notary_is_that_of_all_its_members() -> None:
     log = dumps.notary_log([one, other], "bft")
     assert log is not None
     assert log.consumers == {StateRef("AB", 0): "CD", StateRef("AB", 1): "EF"}
-    assert log.transactions == {"CD"}
+    assert log.transactions == frozenset({"CD"})
     assert log.committed_at == {"CD": 3.0}
     assert dumps.notary_log([], "simple") is None
 
