@@ -70,7 +70,11 @@ def audit(
     from corda_lab.results import folders
 
     run = folders.find_run(run_name) if run_name else None
-    found = audit_lab(shape.of_running(load_settings()), run, deadline)
+    end(audit_lab(shape.of_running(load_settings()), run, deadline), as_json=as_json)
+
+
+def end(found: "Audit", *, as_json: bool) -> None:
+    """Print an audit, and exit with status 1 unless it passed."""
     if as_json:
         print(json.dumps(found.model_dump(mode="json"), indent=2))
     else:
