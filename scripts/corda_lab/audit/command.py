@@ -11,8 +11,8 @@ from corda_lab.audit import dumps, sources
 from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.judge import judge
 from corda_lab.audit.queries import IDS_MAX, Wanted
-from corda_lab.audit.requests import requests_of, scope_of, window_of
-from corda_lab.audit.tables import Ledgers, Request, Scope
+from corda_lab.audit.requests import Load, load_of, loads_of
+from corda_lab.audit.tables import Ledgers, Scope
 from corda_lab.audit.transactions import inputs_of
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
@@ -25,6 +25,7 @@ DEADLINE_SECONDS = 60.0
 UNREADABLE_SHOWN_MAX = 3
 VIOLATIONS_MAX = 10_000
 """Violations in one audit. More say nothing new."""
+REPLACED = "the network is newer than the run: its ledgers were deleted since, and took the transactions with them"
 AGAIN_SECONDS = 2.0
 """How long after violations were found the ledgers are read again."""
 
@@ -41,28 +42,30 @@ def audit_lab(
     ``files`` has another H2 file for some nodes. Raises LabError if the run is damaged, or no container can be asked.
     """
     if run is None:
-        return _audit(Compose(settings), None, Scope(), deadline_seconds, files=files)
+        return _audit(Compose(settings), None, deadline_seconds, files=files)
     judged = stored.read(run)
-    rows = judged.table("requests")
-    scope = scope_of(judged.steps, rows)
-    return _audit(Compose(settings), requests_of(rows), scope, deadline_seconds, files=files)
+    loads = loads_of(judged.steps, judged.table("requests"))
+    return _audit(Compose(settings), loads, deadline_seconds, files=files)
 
 
 def audit_load(compose: Compose, rows: pl.DataFrame, deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
     """Audit a load that has just ended, from its rows with their resolutions. The lab is at rest. Raises nothing."""
-    window = window_of(rows)
-    if window is None:
+    load = load_of(rows)
+    if load is None:
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:
-        return _audit(compose, requests_of(rows), Scope((window,)), deadline_seconds)
+        return _audit(compose, (load,), deadline_seconds)
     except LabError as error:
         return Audit(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
+    except Exception as error:
+        # What was measured is still true, and must not be lost with the audit.
+        text = f"a defect of the lab: {type(error).__name__}: {' '.join(str(error).split())}"
+        return Audit(verdict="cannot tell", reasons=(text,))
 
 
 def _audit(
     compose: Compose,
-    requests: tuple[Request, ...] | None,
-    scope: Scope,
+    loads: tuple[Load, ...] | None,
     deadline_seconds: float,
     *,
     files: Mapping[str, str] | None = None,
@@ -70,33 +73,33 @@ def _audit(
     """Read and judge; if something is wrong, again a little later: a node may still have been recording."""
     started = time.monotonic()
     deadline = Deadline(deadline_seconds)
-    found = _audit_once(compose, requests, scope, deadline, files)
+    found = _audit_once(compose, loads, deadline, files)
     if found.verdict == "violations" and deadline.left > (time.monotonic() - started) + AGAIN_SECONDS:
         time.sleep(AGAIN_SECONDS)
-        again = _audit_once(compose, requests, scope, deadline, files)
+        again = _audit_once(compose, loads, deadline, files)
         found = again if again.verdict != "cannot tell" else found
     return found.model_copy(update={"seconds": round(time.monotonic() - started, 3)})
 
 
 def _audit_once(
-    compose: Compose,
-    requests: tuple[Request, ...] | None,
-    scope: Scope,
-    deadline: Deadline,
-    files: Mapping[str, str] | None,
+    compose: Compose, loads: tuple[Load, ...] | None, deadline: Deadline, files: Mapping[str, str] | None
 ) -> Audit:
     with tempfile.TemporaryDirectory(prefix="corda-lab-audit-") as folder:
         read = _Reading(compose, deadline, Path(folder), files)
-        ledgers = read.ledgers(scope)
+        ledgers = read.ledgers(_scope(loads))
     if ledgers is None:
         return Audit(verdict="cannot tell", reasons=tuple(read.reasons))
-    if (reason := _replaced(read.created_at, scope)) is not None:
-        return Audit(verdict="cannot tell", reasons=(reason,))
     if read.reasons:
         # What is missing at a node that was not read would look like a loss.
         return Audit(verdict="cannot tell", counts={"nodes": len(ledgers.nodes)}, reasons=tuple(read.reasons))
-    found = judge(ledgers, requests, scope)
+    there = _still_there(loads, read.created_at)
+    if loads and not there:
+        return Audit(verdict="cannot tell", reasons=(REPLACED,))
+    requests = None if there is None else [request for load in there for request in load.requests]
+    found = judge(ledgers, requests, _scope(there))
     reasons = (*found.reasons, *read.unreadable())
+    if loads and there and len(there) < len(loads):
+        reasons += (f"of {plural(len(loads), 'step')}, {len(loads) - len(there):,} are older than the network",)
     violations: tuple[Violation, ...] = found.violations[:VIOLATIONS_MAX]
     if len(found.violations) > VIOLATIONS_MAX:
         reasons += (f"of {plural(len(found.violations), 'violation')}, the first {VIOLATIONS_MAX:,} are listed",)
@@ -108,19 +111,23 @@ def _audit_once(
     )
 
 
+def _scope(loads: tuple[Load, ...] | None) -> Scope:
+    return Scope(tuple(load.window for load in loads or ()))
+
+
+def _still_there(loads: tuple[Load, ...] | None, created_at: float | None) -> tuple[Load, ...] | None:
+    """The loads that these ledgers can have: those since the network was made."""
+    if loads is None or created_at is None:
+        return loads
+    return tuple(load for load in loads if load.window.since >= created_at)
+
+
 def _wanted(scope: Scope) -> Wanted:
     """One span of time around all windows."""
     if not scope.windows:
         return Wanted()
     ends = [window.until for window in scope.windows]
     return Wanted(min(window.since for window in scope.windows), None if None in ends else max(filter(None, ends)))
-
-
-def _replaced(created_at: float | None, scope: Scope) -> str | None:
-    """Why a run cannot be audited on these ledgers: they are newer than it."""
-    if created_at is None or not any(window.since < created_at for window in scope.windows):
-        return None
-    return "the network is newer than the run: its ledgers were deleted since, and took the transactions with them"
 
 
 class _Reading:

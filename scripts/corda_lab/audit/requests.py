@@ -1,10 +1,11 @@
 """The rows of a run, as an audit sees them."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import polars as pl
 
-from corda_lab.audit.tables import Request, RequestStatus, Scope, Window
+from corda_lab.audit.tables import Request, RequestStatus, Window
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.resolutions import COLUMNS, has_succeeded
 
@@ -52,12 +53,24 @@ def window_of(rows: pl.DataFrame, *, at_rest: float | None = None) -> Window | N
     return Window(first, None if at_rest is None else max(at_rest, last) + SETTLING_SECONDS)
 
 
-def scope_of(steps: Iterable[StepEntry], rows: pl.DataFrame) -> Scope:
-    """The windows of the steps of a stored run. ``rows`` has those of all of them."""
-    windows = (
-        window_of(
-            rows.filter(pl.col("step") == step.index), at_rest=step.window.load_ended_at + step.counts.rest_seconds
-        )
+@dataclass(frozen=True)
+class Load:
+    """One load: when its flows recorded transactions, and its requests."""
+
+    window: Window
+    requests: tuple[Request, ...]
+
+
+def load_of(rows: pl.DataFrame, *, at_rest: float | None = None) -> Load | None:
+    """The load of these rows; None without rows. ``at_rest`` is that of ``window_of``."""
+    window = window_of(rows, at_rest=at_rest)
+    return None if window is None else Load(window, requests_of(rows))
+
+
+def loads_of(steps: Iterable[StepEntry], rows: pl.DataFrame) -> tuple[Load, ...]:
+    """The loads of the steps of a stored run. ``rows`` has those of all of them."""
+    loads = (
+        load_of(rows.filter(pl.col("step") == step.index), at_rest=step.window.load_ended_at + step.counts.rest_seconds)
         for step in steps
     )
-    return Scope(tuple(window for window in windows if window is not None))
+    return tuple(load for load in loads if load is not None)

@@ -15,6 +15,8 @@ import pytest
 
 from corda_lab.audit import command, sources
 from corda_lab.audit.command import audit_load
+from corda_lab.audit.requests import Load, load_of
+from corda_lab.audit.tables import Request, Window
 from corda_lab.audit.tests.databases import H2, Postgres, moment, tables
 from corda_lab.audit.tests.local_lab import (
     BEGAN,
@@ -182,6 +184,27 @@ def test_a_network_that_is_newer_than_the_run_cannot_tell(ledger: Ledger) -> Non
     found = ledger.audit()
     assert found.verdict == "cannot tell"
     assert "newer than the run" in found.reasons[0]
+
+
+def test_steps_that_are_older_than_the_network_are_left_out(servers: Servers, tmp_path: Path) -> None:
+    """Every repeat of a sweep starts a new lab: only the last steps are still on its ledgers."""
+    ledger = made(servers, "h2", tmp_path)
+    gone = Load(Window(100.0, 110.0), (Request("run-0", "PartyA", "acknowledged", "flow-0", GHOST),))
+    there = load_of(ROWS, at_rest=BEGAN + 10)
+    assert there is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "run_docker_to_file", ledger.compose.run_docker_to_file)
+        found = command._audit(ledger.compose, (gone, there), 60)
+    assert (found.verdict, found.violations) == ("cannot tell", ())
+    assert found.reasons == ("of 2 steps, 1 are older than the network",)
+
+
+def test_a_defect_of_the_audit_does_not_lose_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compose = LocalCompose("h2", tmp_path, {})
+    monkeypatch.setattr(compose, "present", None)
+    found = audit_load(compose, ROWS)
+    assert found.verdict == "cannot tell"
+    assert found.reasons[0].startswith("a defect of the lab: TypeError: ")
 
 
 def test_a_transaction_that_is_not_understood_cannot_be_told(servers: Servers, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.audit.requests import SETTLING_SECONDS, requests_of, scope_of, window_of
+from corda_lab.audit.requests import SETTLING_SECONDS, load_of, loads_of, requests_of, window_of
 from corda_lab.audit.tables import Request, RequestStatus, Window
 from corda_lab.results import stored
 
@@ -61,7 +61,7 @@ def test_what_the_node_said_later_decides_an_unknown_outcome(
 
 def test_a_load_that_has_just_ended_has_no_end() -> None:
     assert window_of(rows()) == Window(9.5, None)
-    assert window_of(rows().clear()) is None
+    assert load_of(rows().clear()) is None
 
 
 def test_the_window_of_a_load_lasts_until_the_lab_was_at_rest() -> None:
@@ -69,12 +69,13 @@ def test_the_window_of_a_load_lasts_until_the_lab_was_at_rest() -> None:
     assert window_of(rows(), at_rest=12.0) == Window(9.5, 12.5 + SETTLING_SECONDS)
 
 
-def test_a_stored_run_has_a_window_for_each_step(stored_run: Callable[..., Path]) -> None:
+def test_a_stored_run_has_a_load_for_each_step(stored_run: Callable[..., Path]) -> None:
     run = stored.read(stored_run())
     table = run.table("requests")
-    [window] = scope_of(run.steps, table).windows
+    [load] = loads_of(run.steps, table)
+    window = load.window
     assert window.since == table["started_at"].min()
     assert window.until is not None
     assert window.contains(run.steps[0].window.load_ended_at)
     assert not window.contains(window.since - 0.001)
-    assert len(requests_of(table)) == table.height
+    assert len(load.requests) == table.height
