@@ -154,6 +154,8 @@ class _Reading:
         try:
             first = self._ask(_wanted(scope), "first")
             nodes = dumps.read_tables(first)
+            if not self.reasons and (absent := set(self.compose.settings.nodes) - nodes.keys()):
+                raise dumps.DumpError(f"the databases did not answer for {', '.join(sorted(absent))}", exit_code=1)
             people = dumps.people_of(nodes)
             dumps.read_bytes(first, people, self.bytes, self.deadline)
             settings = self.compose.settings

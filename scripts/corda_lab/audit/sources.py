@@ -123,7 +123,8 @@ def _tried(ask: Callable[[], None], deadline: Deadline) -> str | None:
             ask()
         except LabError as error:
             # The command itself has the whole script in it.
-            problem = " ".join(error.message.rpartition("` ")[2].removeprefix("failed: ").split())
+            words = " ".join(error.message.rpartition("` ")[2].removeprefix("failed: ").split())
+            problem = words or f"reading did not end within {deadline.seconds:.0f} s"
         else:
             return None
     return problem

@@ -254,6 +254,27 @@ def test_reading_ends_at_its_deadline(servers: Servers, tmp_path: Path) -> None:
     assert "no time was left" in found.reasons[0]
 
 
+def test_a_container_that_was_ended_at_its_deadline_says_so(servers: Servers, tmp_path: Path) -> None:
+    """Whoever ends it leaves no word."""
+    ledger = made(servers, "h2", tmp_path)
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\nsleep 30\n", encoding="utf-8")
+    java.chmod(0o755)
+    ledger.compose.local = {**ledger.compose.local, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    found = ledger.audit(deadline_seconds=3)
+    assert found.verdict == "cannot tell"
+    assert "reading did not end within 3 s" in found.reasons[0]
+
+
+def test_a_database_that_leaves_out_a_node_is_named(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "run_docker_to_file", lambda path, *_, **__: path.write_text("@@ end\n"))
+        found = audit_load(ledger.compose, ROWS)
+    assert found.verdict == "cannot tell"
+    assert found.reasons == ("the databases did not answer for Notary, PartyA, PartyB",)
+
+
 def test_versions_before_4_6_have_fewer_tables(servers: Servers, tmp_path: Path) -> None:
     """They do not say when a transaction was recorded; the vault does. A checkpoint there is a flow that goes on."""
     if servers.h2 is None:
