@@ -8,7 +8,7 @@ from pathlib import Path
 
 from corda_lab.audit.amqp import UnreadableError
 from corda_lab.audit.deadline import Deadline
-from corda_lab.audit.queries import END, FAILED, MARK
+from corda_lab.audit.queries import END, FAILED, HARMLESS, MARK, STATE
 from corda_lab.audit.tables import (
     Flow,
     FlowStatus,
@@ -97,12 +97,22 @@ def sections(source: Source) -> Iterator[Section]:
             reader = csv.reader(_until_mark(stream, following))
             columns = [column.lower() for column in next(reader, [])]
             rows = (_row(columns, values) for values in reader)
-            yield Section(node, name, bool(columns), rows)
-            for _ in rows:
-                pass
+            if name == STATE:
+                _require_whole(node, rows)
+            else:
+                yield Section(node, name, bool(columns), rows)
+                for _ in rows:
+                    pass
             head = following[0] if following else ""
         if head.split() != [MARK, END]:
             raise DumpError(CUT_OFF, exit_code=1)
+
+
+def _require_whole(node: str, rows: Iterator[Row]) -> None:
+    """Raise DumpError if the query before did not succeed, other than for a missing table or column."""
+    states = {row[STATE] for row in rows}
+    if bad := states - set(HARMLESS):
+        raise DumpError(f"a query of the database of {node} failed (SQLSTATE {', '.join(sorted(bad))})", exit_code=1)
 
 
 def _row(columns: list[str], values: list[str]) -> Row:

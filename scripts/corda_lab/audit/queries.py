@@ -128,6 +128,10 @@ LEDGERS = "/ledgers"
 """Where the volumes of the nodes are in the container that reads them."""
 FAILED = "failed"
 """The table of a node that could not be read: why."""
+STATE = "sqlstate"
+"""The table behind each of PostgreSQL: how its query ended. A table that was cut off has rows too."""
+HARMLESS = ("00000", "42P01", "42703")
+"""Success, and a missing table or column."""
 
 # The node goes on writing to its file, and H2 lets only one process open it. A copy opens at its last complete chunk,
 # as after a crash, with the classes of the node's image, which know the format. Two nodes are read at a time. Each has
@@ -157,10 +161,15 @@ ask_old() {
 read_node() {
   cd "$work/$1" && cp "$2" copy.mv.db && ask "$sql" && ask_old && rm copy.mv.db
 }
+absent='(Table|Column) "[^"]*" not found'
+is_whole() {
+  ! grep -E '^Error:' "$1" | grep -qvE "$absent"
+}
 for one in "$@"; do
   node=${one%%=*}
   mkdir "$work/$node"
-  (read_node "$node" "${one#*=}" > "$work/$node.log" 2>&1 || touch "$work/$node.failed") &
+  ({ read_node "$node" "${one#*=}" > "$work/$node.log" 2>&1 && is_whole "$work/$node.log"; } ||
+    touch "$work/$node.failed") &
   while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
 done
 wait
@@ -169,7 +178,8 @@ for one in "$@"; do
   if [ -e "$work/$node.failed" ]; then
     echo "@@ $node/failed"
     echo WHY
-    { grep -i -m 1 -E 'exception|error|denied|space|no such' "$work/$node.log" || tail -n 1 "$work/$node.log"; } |
+    { grep -vE "$absent" "$work/$node.log" | grep -i -m 1 -E 'exception|error|denied|space|no such' ||
+      tail -n 1 "$work/$node.log"; } |
       tr '\\n",' '   '
     echo
   fi
@@ -244,4 +254,5 @@ def postgres_commands(nodes: Iterable[str], wanted: Wanted, *, seconds_max: floa
                 ]
             else:
                 lines.append(copied)
+            lines += [f"\\echo {MARK} {node}/{STATE}", f"\\echo {STATE}", "\\echo :SQLSTATE"]
     return "\n".join([*lines, "COMMIT;", f"\\echo {MARK} {END}", ""])

@@ -5,15 +5,17 @@ left out: what would run in a container runs here. The end-to-end tests audit re
 """
 
 import hashlib
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from corda_lab.audit import command, sources
+from corda_lab.audit import command, queries, sources
 from corda_lab.audit.command import audit_load
 from corda_lab.audit.requests import Load, load_of
 from corda_lab.audit.tables import Request, Window
@@ -264,6 +266,18 @@ def test_a_container_that_was_ended_at_its_deadline_says_so(servers: Servers, tm
     found = ledger.audit(deadline_seconds=3)
     assert found.verdict == "cannot tell"
     assert "reading did not end within 3 s" in found.reasons[0]
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_a_query_that_failed_is_no_empty_table(
+    database: str, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing table or column is normal; any other failure may have cut a table off."""
+    for name in ("H2", "POSTGRES"):
+        monkeypatch.setattr(queries, name, replace(getattr(queries, name), milliseconds="1 / 0"))
+    found = made(servers, database, tmp_path).audit()
+    assert (found.verdict, found.violations) == ("cannot tell", ())
+    assert re.search("Division by zero|SQLSTATE 22012", found.reasons[0])
 
 
 def test_a_database_that_leaves_out_a_node_is_named(servers: Servers, tmp_path: Path) -> None:
