@@ -22,7 +22,7 @@ pytestmark = pytest.mark.lab("standard")
 
 FILES = {
     *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "samples.parquet", "stages.parquet"),
-    *("report.html", "summary.md", "summary.csv", "summary.json"),
+    *("report.html", "summary.md", "summary.csv", "summary.json", "audit.json"),
 }
 
 NODES = {"Notary", "PartyA", "PartyB", "PartyC"}

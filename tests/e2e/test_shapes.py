@@ -13,6 +13,7 @@ from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab import links
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.shape import of_running
+from corda_lab.results import audits
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("postgres")
@@ -72,6 +73,8 @@ def test_the_counts_agree_on_postgresql(shaped: Lab) -> None:
     step = shaped.measure("iou", "--users", "4", "--duration", "8s", "--warm-up", "4s", "--name", "e2e-postgres")
     assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
     assert step["counts"]["agree"], step["counts"]["disagreements"]
+    audited = audits.read(shaped.results()[-1])[1]
+    assert audited.verdict == "passed", audited.summary
     assert step["costs"]["database_read"] == "server"
     # With its transaction, which is a large object.
     assert step["costs"]["database_bytes_per_flow"]["PartyA"] > 5_000

@@ -3,6 +3,7 @@
 import pytest
 
 from corda_lab.paths import ROOT
+from corda_lab.results import audits
 from corda_lab.workloads.resolve import read_workload
 from labkit import Lab
 
@@ -42,6 +43,8 @@ def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
 
     assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
     assert step["counts"]["agree"], step["counts"]["disagreements"]
+    audited = audits.read(lab.results()[-1])[1]
+    assert audited.verdict == "passed", audited.summary
     assert step["stages"]["flows"], step["stages"]["reason"]
     for table in step["stages"]["flows"]:
         assert table["rows"] == table["requests"]

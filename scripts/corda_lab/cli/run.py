@@ -25,6 +25,8 @@ QUICKSTART = {"users": 8, "warm_up": 10.0, "warm_up_max": 60.0, "duration": 60.0
 QUICKSTART_CONDITIONING_SECONDS_MAX = 90.0
 """The longest load that conditions the nodes before the first one. Then its warm-up is short."""
 
+AUDIT_SHOWN_MAX = 5
+"""Violations of the ledgers that the summary of a run names."""
 
 CONDITION_HELP = (
     "First bring the nodes to where they stay: the same load, until throughput is steady, for at most four "
@@ -80,6 +82,19 @@ def _show_throughput(step: "StepEntry") -> None:
         line("", f"{clock.name}: {words}, latency {_ms(clock.latency_mean_ms)}")
 
 
+def _show_audit(folder: Path) -> None:
+    """Print what the ledgers prove."""
+    from corda_lab.cli.audit import verdict_words
+    from corda_lab.results import audits
+
+    for found in audits.read(folder).values():
+        line("ledgers", f"{verdict_words(found)}, in {found.seconds:.1f} s")
+        for one in found.violations[:AUDIT_SHOWN_MAX]:
+            line("", escape(f"{one.kind}: {one.text}"))
+        if len(found.violations) > AUDIT_SHOWN_MAX:
+            line("", f"{len(found.violations) - AUDIT_SHOWN_MAX:,} more, in the report and in audit.json")
+
+
 def _show_run(folder: Path, step: "StepEntry") -> None:
     """Print the summary at the end of a run."""
     from corda_lab.steps.build import conditioning_words, warm_up_words
@@ -123,6 +138,7 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
         "four counts",
         ", ".join(f"{name} {count_words(count)}" for name, count in counts.items()) + f": {agree}",
     )
+    _show_audit(folder)
     consensus = step.stages.consensus_latency_ms
     if consensus.count:
         line("consensus", f"latency p50 {_ms(consensus.p50)}, p95 {_ms(consensus.p95)}, from notary to last commit")

@@ -6,7 +6,7 @@ import polars as pl
 
 from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
-from corda_lab.report import bursts, charts_run, commands, costs, value_table
+from corda_lab.report import bursts, charts_run, commands, costs, ledgers, value_table
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import conditioning_facts, environment_facts, load_facts, machine, rerun_facts
 from corda_lab.results.manifest import Environment, Manifest
@@ -300,6 +300,7 @@ def content(run: StoredRun) -> dict[str, Any]:
     environment = run.environment(step)
     window = step.window
     drawn = [chart.as_dict() for chart in charts(run)]
+    audit = run.audits().get(step.index)
     span = {
         "start": 0,
         "warm_up_end": round(window.started_at - window.load_started_at, 2),
@@ -314,7 +315,10 @@ def content(run: StoredRun) -> dict[str, Any]:
         "errors_shown": SHOWN_MAX,
         "headline": headline(step),
         "sentences": sentences(environment, step),
-        "tiles": tiles(step),
+        "tiles": [*tiles(step), ledgers.tile(audit)],
+        "audit": audit,
+        "audit_counts": ledgers.count_rows(audit) if audit else [],
+        "audit_shown": ledgers.SHOWN_MAX,
         "count_rows": count_rows(step),
         "facts": facts(run.manifest, environment, step),
         "charts": drawn,

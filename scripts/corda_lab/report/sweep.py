@@ -11,7 +11,7 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
-from corda_lab.report import charts_over_time, charts_sweep, commands, value_table
+from corda_lab.report import charts_over_time, charts_sweep, commands, ledgers, value_table
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts
 from corda_lab.report.plan_facts import ends, plan_facts
@@ -147,6 +147,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
     """The rows of the table of steps, in the order of execution, with the details of each step."""
     origin = charts_over_time.origin_of(run)
     found = []
+    audits = run.audits()
     for step in sorted(run.steps, key=lambda step: int(step.index)):
         latency, warm_up, law = step.judged_latency, step.warm_up, step.littles_law
         has_values = step.outcome == "passed"
@@ -171,6 +172,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "held": step.thresholds.passed,
                 "reasons": reasons_of(step),
                 "counts": four_counts(step),
+                "ledgers": ledgers.step_words(audits.get(step.index)),
                 "law": law,
                 "load": load_facts(step.load),
                 "uses": step.resources,

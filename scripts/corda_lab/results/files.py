@@ -11,12 +11,13 @@ import polars as pl
 
 import corda_lab
 from corda_lab.errors import LabError
-from corda_lab.results import folders
+from corda_lab.results import audits, folders
+from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
 from corda_lab.steps import validity
-from corda_lab.steps.entry import ConditioningEntry, StepEntry
+from corda_lab.steps.entry import ConditioningEntry, StepEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.reasons import Reason
+from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import NO_DROPS
 from corda_lab.steps.usage import NO_SAMPLES
 from corda_lab.text import ui
@@ -44,6 +45,8 @@ class Measured:
     """The rows of the load that conditioned the nodes before this step, if there was one."""
     samples: pl.DataFrame = field(default_factory=lambda: NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
+    audit: Audit | None = None
+    """What the ledgers prove about this step; None if they were not asked."""
 
     def after(self, entry: ConditioningEntry, requests: pl.DataFrame) -> "Measured":
         """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
@@ -56,6 +59,17 @@ class Measured:
     def with_warnings(self, warnings: Sequence[Reason]) -> "Measured":
         """A copy with further warnings."""
         return self.with_step(self.step.updated(flags=[*self.step.flags, *warnings]))
+
+    def with_audit(self, audit: Audit) -> "Measured":
+        """A copy with what the ledgers prove. A violation fails the step; what they do not tell is a warning."""
+        audited = replace(self, audit=audit)
+        if audit.verdict == "cannot tell":
+            return audited.with_warnings([reason("audit_cannot_tell", why=audit.reasons[0])])
+        if audit.verdict == "passed":
+            return audited
+        found = reason("ledger_violated", violations=len(audit.violations), kinds=audit.kinds)
+        failed = VerdictEntry(passed=False, reasons=[*self.step.verdict.reasons, found])
+        return audited.with_step(self.step.updated(verdict=failed))
 
     def with_step(self, step: StepEntry) -> "Measured":
         """A copy with another entry."""
@@ -143,6 +157,8 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     samples = pl.concat([with_step(one.samples, one.step) for one in steps])
     if samples.height:
         samples.write_parquet(folder / SAMPLES_TABLE)
+    if found := {one.step.index: one.audit for one in steps if one.audit is not None}:
+        audits.write(folder, found)
     entries = [
         one.step.updated(environment=run.environments.index(one.environment)).model_dump(mode="json") for one in steps
     ]
@@ -162,6 +178,8 @@ def write_step(folder: Path, measured: Measured) -> None:
         measured.conditioning.write_parquet(folder / CONDITIONING_TABLE)
     if measured.samples.height:
         measured.samples.write_parquet(folder / SAMPLES_TABLE)
+    if measured.audit is not None:
+        audits.write(folder, {measured.step.index: measured.audit})
     for name, content in (("step", measured.step), ("environment", measured.environment)):
         folders.write_json(folder / f"{name}.json", content.model_dump(mode="json"))
     folders.write_json(folder / "workload.json", {"name": measured.workload, "text": measured.workload_text})
@@ -172,6 +190,7 @@ def read_step(folder: Path) -> Measured:
     stage_file, drop_file, before = (folder / f"{name}.parquet" for name in ("stages", "drops", "conditioning"))
     sampled = folder / SAMPLES_TABLE
     workload = folders.read_object(folder / "workload.json")
+    audited = audits.read(folder)
     try:
         requests, metrics = (pl.read_parquet(folder / f"{name}.parquet") for name in ("requests", "metrics"))
         stage_rows = pl.read_parquet(stage_file) if stage_file.is_file() else None
@@ -193,6 +212,7 @@ def read_step(folder: Path) -> Measured:
         drops,
         conditioning,
         samples,
+        next(iter(audited.values()), None),
     )
 
 

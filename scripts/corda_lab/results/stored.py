@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.results import older
+from corda_lab.results import audits, older
+from corda_lab.results.audits import Audit
 from corda_lab.results.folders import DAMAGED, READABLE, SCHEMA, as_model, read_json
 from corda_lab.results.manifest import Environment, Manifest, SweepPlan
 from corda_lab.steps.entry import StepEntry
@@ -52,6 +53,10 @@ class StoredRun:
     def stage_rows(self) -> pl.DataFrame | None:
         """The stage rows; None if the run has none."""
         return self.table("stages") if (self.folder / "stages.parquet").is_file() else None
+
+    def audits(self) -> dict[int, Audit]:
+        """What the ledgers prove about each step, by its index. Raises LabError if the file is damaged."""
+        return audits.read(self.folder)
 
     def samples(self) -> pl.DataFrame:
         """The samples of containers each second; without rows if the run has none."""

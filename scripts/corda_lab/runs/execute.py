@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from corda_lab.audit import audit_load
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.host.calibration import calibrate
 from corda_lab.lab import shape
@@ -91,7 +92,7 @@ def measure(
 ) -> Measured:
     """Run a load and measure it. An interrupted load is stopped. Raises LabError. Arguments are those of ``check``."""
     checked = check(run, settings, recording, environment, conditioned)
-    measured = observe(checked.lab, checked.plan, checked.environment, recording).measured()
+    measured = audited(checked, recording)
     return measured.after(conditioned.entry, conditioned.requests) if conditioned else measured
 
 
@@ -101,7 +102,16 @@ def measure_cold(run: PreparedRun, settings: Settings, recording: Recording) -> 
     cold = conditioning.cold_nodes(checked.lab.prometheus, checked.plan.subject)
     for one in cold:
         ui.warn(str(one))
-    return observe(checked.lab, checked.plan, checked.environment, recording).measured().with_warnings(cold)
+    return audited(checked, recording).with_warnings(cold)
+
+
+def audited(checked: CheckedRun, recording: Recording) -> Measured:
+    """Run a load, measure it, and audit the ledgers. Raises LabError, but not if the ledgers cannot be read."""
+    measured = observe(checked.lab, checked.plan, checked.environment, recording).measured()
+    with ui.phase("Auditing the ledgers"):
+        found = audit_load(checked.lab.compose, measured.requests)
+        ui.note(found.summary)
+    return measured.with_audit(found)
 
 
 def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording) -> Observation:

@@ -78,6 +78,9 @@ SENTENCES: Mapping[str, str] = {
         " {example}"
     ),
     "not_at_rest": "flows were still outstanding {seconds:.0f} s after the load ended",
+    # What the ledgers prove.
+    "ledger_violated": "the ledgers show {violations:,} violations: {kinds}",
+    "audit_cannot_tell": "the audit of the ledgers cannot tell: {why}",
     # Whether the stage rows are complete.
     "stages_differ": "the sum of the stages of {part} differs by {percent:+.0f} % from the time of its requests",
     "stage_rows_missing": "{missing:,} of {requests:,} {part} flows have no stage row",

@@ -103,6 +103,8 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["profile", "PartyA", "--seconds", "601"], "--seconds: 601 is out of range"),
         (["profile", "PartyA", "--seconds", "many"], "--seconds"),
         (["profile", "PartyA", "--event", "cpus"], "--event: unknown event 'cpus', did you mean 'cpu'?"),
+        (["audit", "never"], "There is no run 'never'"),
+        (["audit", "--deadline", "0"], "--deadline"),
         (["report", "never"], "There is no run 'never'"),
         (["compare", "latest"], "CONTENDER: is missing; two runs are needed"),
         (["compare", "never", "latest"], "There is no run 'never'"),

@@ -1,0 +1,274 @@
+"""Reads what Corda has serialised: AMQP 1.0 values behind a magic number, described by a schema of their own.
+
+Only reading, and only what ledgers contain: an object is an envelope of its value, its schema and its transforms.
+Source of the form: ``net.corda.serialization.internal.amqp`` of Corda 3.3 to 4.10, and the AMQP 1.0 specification, part
+1. ``cramjam`` expands Snappy, in which nodes store transactions.
+"""
+
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+MAGIC = b"corda\x01\x00"
+DEPTH_MAX = 200
+"""How deep values may be nested. Deeper ones are no transaction of Corda."""
+SIZE_MAX = 64 * 1024**2
+"""Bytes of an expanded transaction. Its attachments are not part of it, and a network allows 10 MB by default."""
+
+_DATA, _ENCODED = 0, 2
+_DEFLATE, _SNAPPY = 0, 1
+_COMPOSITE, _RESTRICTED, _REFERENCE = (0xC562_0000_0000_0000 + code for code in (5, 6, 8))
+
+Value = object
+"""None, a boolean, number, text or bytes, a list of values, a mapping, or one of the two below."""
+
+
+class UnreadableError(Exception):
+    """The bytes are not what Corda writes, or not in a form that is known here."""
+
+
+class Described(NamedTuple):
+    """A value with its type: a number of Corda's own, or the fingerprint of a type in the schema."""
+
+    descriptor: object
+    value: object
+
+
+class Record(NamedTuple):
+    """An object: the class that wrote it, and its properties."""
+
+    type: str
+    fields: Mapping[str, object]
+
+
+class _Type(NamedTuple):
+    name: str
+    fields: tuple[str, ...] | None
+    """None if a value of this type is no object, such as a list."""
+
+
+def load(data: bytes) -> Value:
+    """Return the object that was serialised. Raises UnreadableError."""
+    try:
+        raw = _expanded(data)
+        reader = _Reader(raw, 1)
+        reader.enter_envelope()
+        value = reader.value()
+        types = _types(raw[reader.at : reader.end_of_value()])
+        return _Resolver(types).resolve(value)
+    except (IndexError, struct.error, ValueError, TypeError, zlib.error, RecursionError) as error:
+        raise UnreadableError(f"{type(error).__name__}: {error}") from None
+
+
+def _expanded(data: bytes) -> bytes:
+    """The bytes from the section on that has the envelope, without compression."""
+    if not data.startswith(MAGIC):
+        raise UnreadableError("it does not begin as Corda's serialised objects do")
+    section = data[len(MAGIC)]
+    if section == _ENCODED:
+        encoding, packed = data[len(MAGIC) + 1], data[len(MAGIC) + 2 :]
+        if encoding == _SNAPPY:
+            expanded = _unsnapped(packed)
+        elif encoding == _DEFLATE:
+            expanded = zlib.decompressobj().decompress(packed, SIZE_MAX)
+        else:
+            raise UnreadableError(f"its encoding {encoding} is not known")
+    else:
+        expanded = data[len(MAGIC) :]
+    if not expanded or expanded[0] != _DATA:
+        raise UnreadableError("it has no section with data")
+    return expanded
+
+
+def _unsnapped(packed: bytes) -> bytes:
+    # Imported here, because every verb that runs a load imports this module, and only an audit expands anything.
+    import cramjam
+
+    try:
+        return bytes(cramjam.snappy.decompress(packed))
+    except cramjam.DecompressionError as error:
+        raise UnreadableError(str(error)) from None
+
+
+_FIXED: Mapping[int, struct.Struct] = {
+    code: struct.Struct(form)
+    for code, form in {
+        0x50: ">B", 0x51: ">b", 0x52: ">B", 0x53: ">B", 0x54: ">b", 0x55: ">b", 0x56: ">?",
+        0x60: ">H", 0x61: ">h", 0x70: ">I", 0x71: ">i", 0x72: ">f", 0x73: ">I",
+        0x80: ">Q", 0x81: ">q", 0x82: ">d", 0x83: ">q", 0x98: ">16s",
+    }.items()
+}  # fmt: skip
+_CONSTANT: Mapping[int, object] = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0}
+_ONE, _FOUR, _TWO_FOURS = struct.Struct(">B"), struct.Struct(">I"), struct.Struct(">II")
+_BYTES: Mapping[int, tuple[struct.Struct, bool]] = {
+    0xA0: (_ONE, False), 0xA1: (_ONE, True), 0xA3: (_ONE, True),
+    0xB0: (_FOUR, False), 0xB1: (_FOUR, True), 0xB3: (_FOUR, True),
+}  # fmt: skip
+"""Variable width: how its length is written, and whether it is text."""
+
+
+class _Reader:
+    """Reads one value after the other."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data = data
+        self.at = at
+        self.depth = 0
+
+    def enter_envelope(self) -> None:
+        """Go to the first of the three values of an envelope."""
+        self._take(0x00)
+        self.value()
+        self._compound()
+
+    def _take(self, code: int) -> None:
+        if self.data[self.at] != code:
+            raise UnreadableError(f"{self.data[self.at]:#x} instead of {code:#x} at {self.at}")
+        self.at += 1
+
+    def _compound(self) -> tuple[int, int]:
+        """Go behind the head of a list or map. Returns its number of values, and where it ends."""
+        code = self.data[self.at]
+        at = self.at + 1
+        if code == 0x45:
+            self.at = at
+            return 0, at
+        if code in (0xC0, 0xC1):
+            size, count, head = self.data[at], self.data[at + 1], 1
+        elif code in (0xD0, 0xD1):
+            size, count = _TWO_FOURS.unpack_from(self.data, at)
+            head = 4
+        else:
+            raise UnreadableError(f"{code:#x} at {self.at} is no list")
+        self.at = at + 2 * head
+        return count, at + head + size
+
+    def end_of_value(self) -> int:
+        """Where the value ends that begins here. It has to be a described list."""
+        before = self.at
+        self._take(0x00)
+        self.value()
+        _, end = self._compound()
+        self.at = before
+        return end
+
+    def value(self) -> Value:
+        """Read the next value."""
+        code = self.data[self.at]
+        if code in _CONSTANT:
+            self.at += 1
+            return _CONSTANT[code]
+        if fixed := _FIXED.get(code):
+            [value] = fixed.unpack_from(self.data, self.at + 1)
+            self.at += 1 + fixed.size
+            return value
+        if variable := _BYTES.get(code):
+            head, is_text = variable
+            [length] = head.unpack_from(self.data, self.at + 1)
+            begin = self.at + 1 + head.size
+            self.at = begin + length
+            if self.at > len(self.data):
+                raise UnreadableError("it ends within a value")
+            found = self.data[begin : self.at]
+            return found.decode() if is_text else found
+        return self._nested(code)
+
+    def _nested(self, code: int) -> Value:
+        if self.depth >= DEPTH_MAX:
+            raise UnreadableError("its values are nested too deeply")
+        self.depth += 1
+        if code == 0x00:
+            self.at += 1
+            descriptor = self.value()
+            found: Value = Described(descriptor, self.value())
+        else:
+            count, _ = self._compound()
+            # A value takes at least one byte.
+            if count > len(self.data):
+                raise UnreadableError("it announces more values than it has bytes")
+            values = [self.value() for _ in range(count)]
+            found = values if code not in (0xC1, 0xD1) else _Pairs(zip(values[::2], values[1::2], strict=True))
+        self.depth -= 1
+        return found
+
+
+class _Pairs(list[tuple[object, object]]):
+    """The entries of a map, whose keys may be objects."""
+
+
+_TYPES: dict[bytes, Mapping[str, _Type]] = {}
+_TYPES_MAX = 1_000
+"""Schemas that are remembered: every kind of object has one, and it is half of the bytes."""
+
+
+def _types(schema: bytes) -> Mapping[str, _Type]:
+    """The types of a schema by fingerprint."""
+    found = _TYPES.get(schema)
+    if found is None:
+        found = dict(map(_type, _list(_list(_inner(_Reader(schema, 0).value()))[0])))
+        if len(_TYPES) >= _TYPES_MAX:
+            _TYPES.clear()
+        _TYPES[schema] = found
+    return found
+
+
+def _type(raw: object) -> tuple[str, _Type]:
+    """A type of a schema, with its fingerprint."""
+    if not isinstance(raw, Described):
+        raise UnreadableError("its schema has a type without a descriptor")
+    values = _list(raw.value)
+    is_object = raw.descriptor == _COMPOSITE
+    if not is_object and raw.descriptor != _RESTRICTED:
+        raise UnreadableError(f"its schema has a type of an unknown kind {raw.descriptor!r}")
+    fingerprint = _list(_inner(values[3 if is_object else 4]))[0]
+    fields = tuple(str(_list(_inner(one))[0]) for one in _list(values[4])) if is_object else None
+    return str(fingerprint), _Type(str(values[0]), fields)
+
+
+def _inner(value: object) -> object:
+    if not isinstance(value, Described):
+        raise UnreadableError("its schema is not described")
+    return value.value
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise UnreadableError("a list is missing")
+    return value
+
+
+class _Resolver:
+    """Turns values into objects of the types in a schema.
+
+    An object that was written before is written as a reference: its number in the order in which objects ended.
+    """
+
+    def __init__(self, types: Mapping[str, _Type]) -> None:
+        self.types = types
+        self.seen: list[object] = []
+
+    def resolve(self, value: object) -> Value:
+        if isinstance(value, Described):
+            if value.descriptor == _REFERENCE:
+                if not isinstance(value.value, int) or not 0 <= value.value < len(self.seen):
+                    raise UnreadableError("it refers to an object that it does not have")
+                return self.seen[value.value]
+            found = self._object(value)
+            self.seen.append(found)
+            return found
+        if isinstance(value, _Pairs):
+            return _Pairs((self.resolve(key), self.resolve(one)) for key, one in value)
+        if isinstance(value, list):
+            return [self.resolve(one) for one in value]
+        return value
+
+    def _object(self, value: Described) -> Value:
+        kind = self.types.get(value.descriptor) if isinstance(value.descriptor, str) else None
+        if kind is None:
+            # A class with a serialiser of its own, such as a key: its value is text, bytes or an object.
+            return Described(value.descriptor, self.resolve(value.value))
+        if kind.fields is None:
+            return self.resolve(value.value)
+        values = _list(value.value)
+        return Record(kind.name, {name: self.resolve(one) for name, one in zip(kind.fields, values, strict=True)})

@@ -1,0 +1,193 @@
+"""Audits the lab: reads the ledgers of all nodes and judges them, for a run or as a whole."""
+
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from corda_lab.audit import dumps, sources
+from corda_lab.audit.deadline import Deadline
+from corda_lab.audit.judge import judge
+from corda_lab.audit.queries import IDS_MAX, Wanted
+from corda_lab.audit.requests import Load, load_of, loads_of
+from corda_lab.audit.tables import Ledgers, Scope
+from corda_lab.audit.transactions import inputs_of
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings
+from corda_lab.results import stored
+from corda_lab.results.audits import Audit, Violation, verdict_of
+from corda_lab.text.words import plural
+
+DEADLINE_SECONDS = 60.0
+UNREADABLE_SHOWN_MAX = 3
+VIOLATIONS_MAX = 10_000
+"""Violations in one audit. More say nothing new."""
+REPLACED = "the network is newer than the run: its ledgers were deleted since, and took the transactions with them"
+AGAIN_SECONDS = 2.0
+"""How long after violations were found the ledgers are read again."""
+
+
+def audit_lab(
+    settings: Settings,
+    run: Path | None = None,
+    deadline_seconds: float = DEADLINE_SECONDS,
+    files: Mapping[str, str] | None = None,
+) -> Audit:
+    """Audit the lab of these settings, which must be at rest; of a run (the folder ``run``) or its whole ledgers.
+
+    Reading ends within ``deadline_seconds``; what was not read by then is a reason of the verdict "cannot tell".
+    ``files`` has another H2 file for some nodes. Raises LabError if the run is damaged, or no container can be asked.
+    """
+    if run is None:
+        return _audit(Compose(settings), None, deadline_seconds, files=files)
+    judged = stored.read(run)
+    loads = loads_of(judged.steps, judged.table("requests"))
+    return _audit(Compose(settings), loads, deadline_seconds, files=files)
+
+
+def audit_load(compose: Compose, rows: pl.DataFrame, deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
+    """Audit a load that has just ended, from its rows with their resolutions. The lab is at rest. Raises nothing."""
+    load = load_of(rows)
+    if load is None:
+        return Audit(verdict="cannot tell", reasons=("the load has no requests",))
+    try:
+        return _audit(compose, (load,), deadline_seconds)
+    except LabError as error:
+        return Audit(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
+    except Exception as error:
+        # What was measured is still true, and must not be lost with the audit.
+        text = f"a defect of the lab: {type(error).__name__}: {' '.join(str(error).split())}"
+        return Audit(verdict="cannot tell", reasons=(text,))
+
+
+def _audit(
+    compose: Compose,
+    loads: tuple[Load, ...] | None,
+    deadline_seconds: float,
+    *,
+    files: Mapping[str, str] | None = None,
+) -> Audit:
+    """Read and judge; if something is wrong, again a little later: a node may still have been recording."""
+    started = time.monotonic()
+    deadline = Deadline(deadline_seconds)
+    found = _audit_once(compose, loads, deadline, files)
+    if found.verdict == "violations" and deadline.left > (time.monotonic() - started) + AGAIN_SECONDS:
+        time.sleep(AGAIN_SECONDS)
+        again = _audit_once(compose, loads, deadline, files)
+        found = again if again.verdict != "cannot tell" else found
+    return found.model_copy(update={"seconds": round(time.monotonic() - started, 3)})
+
+
+def _audit_once(
+    compose: Compose, loads: tuple[Load, ...] | None, deadline: Deadline, files: Mapping[str, str] | None
+) -> Audit:
+    with tempfile.TemporaryDirectory(prefix="corda-lab-audit-") as folder:
+        read = _Reading(compose, deadline, Path(folder), files)
+        ledgers = read.ledgers(_scope(loads))
+    if ledgers is None:
+        return Audit(verdict="cannot tell", reasons=tuple(read.reasons))
+    if read.reasons:
+        # What is missing at a node that was not read would look like a loss.
+        return Audit(verdict="cannot tell", counts={"nodes": len(ledgers.nodes)}, reasons=tuple(read.reasons))
+    there = _still_there(loads, read.created_at)
+    if loads and not there:
+        return Audit(verdict="cannot tell", reasons=(REPLACED,))
+    requests = None if there is None else [request for load in there for request in load.requests]
+    found = judge(ledgers, requests, _scope(there))
+    reasons = (*found.reasons, *read.unreadable())
+    if loads and there and len(there) < len(loads):
+        reasons += (f"of {plural(len(loads), 'step')}, {len(loads) - len(there):,} are older than the network",)
+    violations: tuple[Violation, ...] = found.violations[:VIOLATIONS_MAX]
+    if len(found.violations) > VIOLATIONS_MAX:
+        reasons += (f"of {plural(len(found.violations), 'violation')}, the first {VIOLATIONS_MAX:,} are listed",)
+    return Audit(
+        verdict=verdict_of(violations, reasons),
+        counts={**found.counts, "violations": len(found.violations)},
+        violations=violations,
+        reasons=reasons,
+    )
+
+
+def _scope(loads: tuple[Load, ...] | None) -> Scope:
+    return Scope(tuple(load.window for load in loads or ()))
+
+
+def _still_there(loads: tuple[Load, ...] | None, created_at: float | None) -> tuple[Load, ...] | None:
+    """The loads that these ledgers can have: those since the network was made."""
+    if loads is None or created_at is None:
+        return loads
+    return tuple(load for load in loads if load.window.since >= created_at)
+
+
+def _wanted(scope: Scope) -> Wanted:
+    """One span of time around all windows."""
+    if not scope.windows:
+        return Wanted()
+    ends = [window.until for window in scope.windows]
+    return Wanted(min(window.since for window in scope.windows), None if None in ends else max(filter(None, ends)))
+
+
+class _Reading:
+    """Reads the ledgers of a lab, and why some could not be read."""
+
+    def __init__(self, compose: Compose, deadline: Deadline, folder: Path, files: Mapping[str, str] | None) -> None:
+        self.compose = compose
+        self.deadline = deadline
+        self.folder = folder
+        self.files = files
+        self.reasons: list[str] = []
+        self.bytes = dumps.Bytes()
+        self.created_at: float | None = None
+
+    def _ask(self, wanted: Wanted, name: str) -> tuple[dumps.Source, ...]:
+        folder = self.folder / name
+        folder.mkdir()
+        answers = sources.read(self.compose, wanted, folder, self.deadline, files=self.files)
+        self.reasons += answers.reasons
+        return answers.sources
+
+    def ledgers(self, scope: Scope) -> Ledgers | None:
+        """Read all nodes; None if no ledger can be put together."""
+        try:
+            first = self._ask(_wanted(scope), "first")
+            nodes = dumps.read_tables(first)
+            if not self.reasons and (absent := set(self.compose.settings.nodes) - nodes.keys()):
+                raise dumps.DumpError(f"the databases did not answer for {', '.join(sorted(absent))}", exit_code=1)
+            people = dumps.people_of(nodes)
+            dumps.read_bytes(first, people, self.bytes, self.deadline)
+            settings = self.compose.settings
+            kind = settings.values.get("NOTARY", "simple")
+            ledgers = dumps.ledgers_of(nodes, self.bytes.transactions, people, settings.notaries, kind)
+            # A vault that does not know that a state was consumed does not name its transaction either.
+            if missing := self._missing_inputs(ledgers, scope):
+                further = self._ask(Wanted(ids=missing, only_ids=True), "further")
+                dumps.read_bytes(further, people, self.bytes, self.deadline)
+        except dumps.DumpError as error:
+            self.reasons.append(error.message)
+            return None
+        self.created_at = dumps.created_at(nodes)
+        return ledgers
+
+    def _missing_inputs(self, ledgers: Ledgers, scope: Scope) -> tuple[str, ...]:
+        """Transactions that some node has, whose outputs are consumed in scope, and whose bytes were not read."""
+        known = ledgers.transactions
+        held = {identity for node in ledgers.nodes.values() for identity in node.transactions}
+        consuming = {
+            identity
+            for node in ledgers.nodes.values()
+            for identity, recorded in node.transactions.items()
+            if identity in known and scope.contains(recorded.at)
+        }
+        missing = inputs_of(known[identity] for identity in consuming) & held
+        return tuple(sorted(missing - known.keys() - self.bytes.unreadable.keys()))[:IDS_MAX]
+
+    def unreadable(self) -> tuple[str, ...]:
+        """Why transactions were not understood, with an example of each reason."""
+        examples: dict[str, str] = {}
+        for identity, why in self.bytes.unreadable.items():
+            examples.setdefault(why, identity)
+        shown = list(examples.items())[:UNREADABLE_SHOWN_MAX]
+        return tuple(f"transaction {identity} is not understood: {why}" for why, identity in shown)

@@ -1,0 +1,181 @@
+"""Whether every transaction is where it belongs, exactly once, and every row of the run has its transaction."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from corda_lab.audit.tables import StateRef
+from corda_lab.audit.view import View
+from corda_lab.results.audits import Violation, ViolationKind
+
+
+def missing_at_participants(view: View) -> Iterator[Violation]:
+    """Transactions and states that a node should have and does not."""
+    for transaction in view.read:
+        has = view.places[transaction.id]
+        for node in sorted(view.concerned(transaction) - has):
+            yield Violation(
+                kind=ViolationKind.MISSING_AT_PARTICIPANT,
+                node=node,
+                ids=(transaction.id,),
+                text=f"{node} takes part in transaction {transaction.id} and does not have it; "
+                f"{_names(has)} {'has' if len(has) == 1 else 'have'} it",
+            )
+        for state in view.outputs(transaction):
+            for node in sorted(view.holders(state) & has):
+                if state not in view.ledgers.nodes[node].vault:
+                    yield Violation(
+                        kind=ViolationKind.MISSING_AT_PARTICIPANT,
+                        node=node,
+                        ids=(transaction.id, str(state)),
+                        text=f"state {state} belongs to {node}, whose vault does not have it",
+                    )
+
+
+def at_other_parties(view: View) -> Iterator[Violation]:
+    """Transactions that a node has and that are none of its business.
+
+    A node may also have what its own transactions descend from: to verify them, it fetches their backchains. A
+    validating notary does the same for what it notarises.
+    """
+    for node in view.ledgers.nodes.values():
+        if any(view.scope.contains(one.at) and each not in view.known for each, one in node.transactions.items()):
+            # What could not be read may descend from anything.
+            continue
+        own = [
+            one.id for one in view.known.values() if node.name in view.concerned(one) or (node.is_notary and one.inputs)
+        ]
+        allowed = _with_backchains(view, own)
+        for identity, recorded in node.transactions.items():
+            if identity in view.known and identity not in allowed and view.scope.contains(recorded.at):
+                yield Violation(
+                    kind=ViolationKind.AT_ANOTHER_PARTY,
+                    node=node.name,
+                    ids=(identity,),
+                    text=f"{node.name} has transaction {identity}, in which it takes no part, "
+                    "and none of its own descends from it",
+                )
+
+
+def _with_backchains(view: View, own: list[str]) -> set[str]:
+    """These transactions and all that they descend from, as far as their bytes were read."""
+    found: set[str] = set()
+    left = list(own)
+    while left:
+        identity = left.pop()
+        if identity not in found:
+            found.add(identity)
+            if transaction := view.known.get(identity):
+                left += [state.transaction for state in (*transaction.inputs, *transaction.references)]
+    return found
+
+
+def rows_without_transaction(view: View) -> Iterator[Violation]:
+    """Acknowledged requests whose transaction no node has, or not the node that was asked."""
+    for request in view.requests:
+        identity = request.transaction
+        if request.status != "acknowledged" or identity is None:
+            continue
+        has = view.places.get(identity, frozenset())
+        if not has:
+            yield Violation(
+                kind=ViolationKind.ROW_WITHOUT_TRANSACTION,
+                node=request.node,
+                ids=(identity, request.client_id),
+                text=f"request {request.client_id} was told of transaction {identity}, which no node has",
+            )
+        elif identity not in view.known and request.node not in has and request.node in view.ledgers.nodes:
+            # What was read is judged by its bytes.
+            yield Violation(
+                kind=ViolationKind.MISSING_AT_PARTICIPANT,
+                node=request.node,
+                ids=(identity, request.client_id),
+                text=f"{request.node} told request {request.client_id} of transaction {identity} and does not have it",
+            )
+
+
+def doubled_rows(view: View) -> Iterator[Violation]:
+    """Transactions that several requests were told of, and client ids that several requests have."""
+    by_transaction: dict[str, set[str]] = {}
+    for request in view.requests:
+        if request.transaction and request.status == "acknowledged":
+            by_transaction.setdefault(request.transaction, set()).add(request.client_id)
+    for identity, clients in sorted(by_transaction.items()):
+        if len(clients) > 1:
+            yield Violation(
+                kind=ViolationKind.DOUBLED,
+                ids=(identity, *sorted(clients)),
+                text=f"{len(clients)} requests were told of the same transaction {identity}",
+            )
+    for client, count in sorted(Counter(request.client_id for request in view.requests).items()):
+        if count > 1:
+            yield Violation(
+                kind=ViolationKind.DOUBLED, ids=(client,), text=f"{count} requests have the client id {client}"
+            )
+
+
+def unexplained(view: View) -> dict[str, frozenset[str]]:
+    """Transactions in scope that no request accounts for, by the flow that made them.
+
+    A request accounts for the transaction that it was told of, and for all that its flow recorded. Who receives a
+    transaction records it in a flow of its own, so one node's flow is enough. A flow that no store names stands for
+    itself under the id of its transaction.
+    """
+    told = {request.transaction for request in view.requests if request.transaction}
+    flows = {request.flow_id for request in view.requests if request.flow_id}
+    for node in view.ledgers.nodes.values():
+        flows |= {
+            recorded.flow_id
+            for identity, recorded in node.transactions.items()
+            if identity in told and recorded.flow_id
+        }
+    found: dict[str, set[str]] = {}
+    for identity in view.judged - told:
+        recorded = {name: view.ledgers.nodes[name].transactions[identity] for name in view.places[identity]}
+        if any(one.flow_id in flows for one in recorded.values()):
+            continue
+        if not all(view.scope.contains(one.at) for one in recorded.values()):
+            # Older, and only fetched now as the backchain of another.
+            continue
+        first = min(recorded.values(), key=lambda one: (one.at is None, one.at or 0.0))
+        found.setdefault(first.flow_id or identity, set()).add(identity)
+    return {flow: frozenset(identities) for flow, identities in found.items()}
+
+
+def doubled_flows(view: View) -> Iterator[Violation]:
+    """Flows that made transactions in a window of the run without a request of the run that accounts for them."""
+    nameless = [one for one in view.requests if one.status in ("unknown", "failed") and one.flow_id is None]
+    left = sorted(unexplained(view).items())
+    # A request whose flow nobody knows may have started any of them; what exceeds their number is nobody's.
+    for flow, identities in left[len(nameless) :]:
+        yield Violation(
+            kind=ViolationKind.DOUBLED,
+            ids=(*sorted(identities), *((flow,) if flow not in identities else ())),
+            text=f"{_plural_transactions(len(identities))} {_names(identities)} made during the run by flow {flow}, "
+            "which no request of the run started: one was executed again under another client id, or another "
+            "client used the lab",
+        )
+
+
+def vaults_without_transaction(view: View) -> Iterator[Violation]:
+    """States in a vault whose transaction its node does not have."""
+    missing: dict[tuple[str, str], list[StateRef]] = {}
+    for node, state, _ in view.vault_rows():
+        if state.transaction not in view.ledgers.nodes[node].transactions:
+            missing.setdefault((node, state.transaction), []).append(state)
+    for (node, identity), found in sorted(missing.items()):
+        states = [str(state) for state in sorted(found)]
+        yield Violation(
+            kind=ViolationKind.VAULT_WITHOUT_TRANSACTION,
+            node=node,
+            ids=(identity, *states),
+            text=f"the vault of {node} has {', '.join(states)}, but {node} does not have the transaction",
+        )
+
+
+def _names(names: Iterable[str]) -> str:
+    """Names in alphabetical order, with commas."""
+    return ", ".join(sorted(names))
+
+
+def _plural_transactions(count: int) -> str:
+    return "transaction" if count == 1 else f"{count} transactions"

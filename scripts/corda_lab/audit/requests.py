@@ -1,0 +1,76 @@
+"""The rows of a run, as an audit sees them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from corda_lab.audit.tables import Request, RequestStatus, Window
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.resolutions import COLUMNS, has_succeeded
+
+SETTLING_SECONDS = 1.0
+"""How long after it was at rest a lab may still have recorded transactions of a load."""
+
+
+def requests_of(rows: pl.DataFrame) -> tuple[Request, ...]:
+    """The requests of the rows of a load, with their resolutions if there are any."""
+    columns = [pl.lit(None, kind).alias(name) for name, kind in COLUMNS.items() if name not in rows.columns]
+    table = rows.with_columns(columns).select(
+        "client_id",
+        "node",
+        "flow_id",
+        pl.coalesce("tx_id", "resolved_tx_id").str.to_uppercase().alias("transaction"),
+        has_succeeded().alias("succeeded"),
+        (pl.col("outcome") == "unknown").alias("unknown"),
+        "resolved",
+    )
+    return tuple(
+        Request(str(client), str(node), _status(succeeded, unknown, resolved), flow, transaction)
+        for client, node, flow, transaction, succeeded, unknown, resolved in table.iter_rows()
+    )
+
+
+def _status(succeeded: bool, unknown: bool, resolved: str | None) -> RequestStatus:
+    if succeeded:
+        return "acknowledged"
+    if unknown:
+        return "failed" if resolved == "failed" else "other" if resolved == "not_started" else "unknown"
+    return "other"
+
+
+def window_of(rows: pl.DataFrame, *, at_rest: float | None = None) -> Window | None:
+    """The time in which the flows of a load recorded transactions; None without rows.
+
+    ``at_rest`` is when the lab was at rest after it, in unix seconds. Without it, the load has just ended: everything
+    since its begin is its own.
+    """
+    if rows.is_empty():
+        return None
+    first, last = rows["started_at"].min(), rows["ended_at"].max()
+    assert isinstance(first, float)
+    assert isinstance(last, float)
+    return Window(first, None if at_rest is None else max(at_rest, last) + SETTLING_SECONDS)
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load: when its flows recorded transactions, and its requests."""
+
+    window: Window
+    requests: tuple[Request, ...]
+
+
+def load_of(rows: pl.DataFrame, *, at_rest: float | None = None) -> Load | None:
+    """The load of these rows; None without rows. ``at_rest`` is that of ``window_of``."""
+    window = window_of(rows, at_rest=at_rest)
+    return None if window is None else Load(window, requests_of(rows))
+
+
+def loads_of(steps: Iterable[StepEntry], rows: pl.DataFrame) -> tuple[Load, ...]:
+    """The loads of the steps of a stored run. ``rows`` has those of all of them."""
+    loads = (
+        load_of(rows.filter(pl.col("step") == step.index), at_rest=step.window.load_ended_at + step.counts.rest_seconds)
+        for step in steps
+    )
+    return tuple(load for load in loads if load is not None)

@@ -1,0 +1,130 @@
+"""Asks the databases of the running or stopped lab. Nothing in them changes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from corda_lab.audit import queries
+from corda_lab.audit.deadline import Deadline
+from corda_lab.audit.dumps import Source, failures
+from corda_lab.audit.queries import LEDGERS, Wanted
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose, run_docker_to_file
+
+NODE_FILE = "persistence.mv.db"
+TRIES_MAX = 3
+"""How often a node is asked. A copy that was taken while H2 moved its pages does not open."""
+TRY_SECONDS_MIN = 2.0
+ENDING_SECONDS = 6.0
+"""How long a command may take to end after its time is over."""
+LABEL = "org.cordalab.audit"
+"""Label of the container that reads H2 files, with the project as its value."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was read: the answers, and for every database that did not answer, why."""
+
+    sources: tuple[Source, ...]
+    reasons: tuple[str, ...]
+
+
+def read(
+    compose: Compose,
+    wanted: Wanted,
+    folder: Path,
+    deadline: Deadline,
+    *,
+    files: Mapping[str, str] | None = None,
+) -> Answers:
+    """Ask the databases of all nodes of the lab, into ``folder``.
+
+    ``files`` has the name of another H2 file on the volume of some nodes. If a database does not answer, its reason is
+    in the answers. Raises LabError if there is no lab.
+    """
+    settings = compose.settings
+    found = {service.name for service in compose.services()}
+    if not found & {node.lower() for node in settings.nodes}:
+        raise LabError("There is no lab to audit", "Start one with `scripts/lab up`.", exit_code=1)
+    if settings.values.get("DATABASE") == "postgres":
+        return _read_postgres(compose, wanted, folder, deadline)
+    chosen = {node: (files or {}).get(node, NODE_FILE) for node in settings.nodes if node.lower() in found}
+    absent = [f"{node} has no container" for node in settings.nodes if node not in chosen]
+    return _read_h2(compose, chosen, wanted, folder, deadline, absent)
+
+
+def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, seconds: int) -> list[str]:
+    """The arguments of ``docker`` that read the H2 files of nodes, in one container on the image of the nodes.
+
+    It sees the volumes of the nodes read-only, and no network. It is apart from the nodes, so it takes nothing of their
+    memory, and works on those that have stopped.
+    """
+    project = compose.project
+    volumes = [f"--volume={project}_{node.lower()}-persistence:{LEDGERS}/{node}:ro" for node in files]
+    paths = {node: f"{LEDGERS}/{node}/{file}" for node, file in files.items()}
+    return [
+        *("run", "--rm", f"--label={LABEL}={project}", "--network=none", "--user=1000:1000"),
+        *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--pids-limit=256"),
+        *volumes,
+        *("--entrypoint=timeout", compose.settings.node_image, "--kill-after=5", str(seconds)),
+        *("bash", "-c", queries.H2_SCRIPT, "audit", *queries.h2_arguments(paths, wanted)),
+    ]
+
+
+def _read_h2(
+    compose: Compose,
+    files: Mapping[str, str],
+    wanted: Wanted,
+    folder: Path,
+    deadline: Deadline,
+    absent: list[str],
+) -> Answers:
+    """Read the H2 files of nodes. Those that do not open are copied again."""
+    read: list[Source] = []
+    left = dict(files)
+
+    def ask() -> None:
+        path = folder / f"h2-{len(read)}.csv"
+        command = h2_command(compose, left, wanted, max(1, int(deadline.left)))
+        shown = "docker run … " + " ".join(left)
+        run_docker_to_file(path, command, shown=shown, seconds_max=deadline.left + ENDING_SECONDS)
+        read.append(Source(path))
+        failed = failures(read[-1])
+        for node in [node for node in left if node not in failed]:
+            del left[node]
+        if failed:
+            why = "; ".join(f"{node}: {text}" for node, text in failed.items())
+            raise LabError(f"`{shown}` failed: {why}", exit_code=1)
+
+    problem = _tried(ask, deadline)
+    reasons = [f"the ledgers of {', '.join(left)} could not be read: {problem}"] if problem else []
+    return Answers(tuple(read), (*absent, *reasons))
+
+
+def _read_postgres(compose: Compose, wanted: Wanted, folder: Path, deadline: Deadline) -> Answers:
+    path = folder / "postgres.csv"
+
+    def ask() -> None:
+        commands = queries.postgres_commands(compose.settings.nodes, wanted, seconds_max=deadline.left)
+        command = ["exec", "-T", "postgres", "sh", "-c", queries.POSTGRES_SCRIPT, "audit"]
+        compose.run_to_file(path, *command, *queries.in_pieces(commands), seconds_max=deadline.left)
+
+    problem = _tried(ask, deadline)
+    return Answers((), (f"PostgreSQL could not be read: {problem}",)) if problem else Answers((Source(path),), ())
+
+
+def _tried(ask: Callable[[], None], deadline: Deadline) -> str | None:
+    """Ask until there is an answer. Returns why there is none."""
+    problem = f"no time was left of {deadline.seconds:.0f} s"
+    for _ in range(TRIES_MAX):
+        if deadline.left < TRY_SECONDS_MIN:
+            break
+        try:
+            ask()
+        except LabError as error:
+            # The command itself has the whole script in it.
+            words = " ".join(error.message.rpartition("` ")[2].removeprefix("failed: ").split())
+            problem = words or f"reading did not end within {deadline.seconds:.0f} s"
+        else:
+            return None
+    return problem

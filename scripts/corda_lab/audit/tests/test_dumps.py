@@ -1,0 +1,127 @@
+"""What databases answer becomes tables, or one clear error."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from corda_lab.audit import dumps, queries
+from corda_lab.audit.deadline import Deadline
+from corda_lab.audit.dumps import DumpError, NodeTables, Source
+from corda_lab.audit.queries import Wanted
+from corda_lab.audit.tables import StateRef
+from corda_lab.audit.tests.test_transactions import BYTES
+from corda_lab.audit.transactions import People
+
+IDENTITY, DATA = BYTES["iou"]
+WHOLE = f"""\
+@@ PartyA/bytes
+"TX_ID","BYTES"
+"{IDENTITY}","{DATA.hex()}"
+"AB","00"
+@@ PartyA/parties
+"PARTY_NAME","OWNING_KEY_HASH"
+"O=PartyA, L=London, C=GB","DLa"
+"O=Bank, L=Paris, C=FR","DLbank"
+@@ PartyA/keys
+"PUBLIC_KEY_HASH"
+"DLfresh"
+@@ PartyA/transactions
+"TX_ID","STATE_MACHINE_RUN_ID","AT"
+"{IDENTITY}","flow","1500"
+"cd","","{""}"
+@@ PartyA/vault
+"OUTPUT_INDEX","TRANSACTION_ID","CONTRACT_STATE_CLASS_NAME","STATE_STATUS","RECORDED","CONSUMED"
+"0","{IDENTITY}","Iou","1","1500","2500"
+@@ PartyA/participants
+"OUTPUT_INDEX","TRANSACTION_ID","PUBLIC_KEY_HASH","X500_NAME"
+"0","{IDENTITY}","DLfresh",
+@@ end
+"""
+
+
+def source(tmp_path: Path, text: str) -> Source:
+    path = tmp_path / "answer.csv"
+    path.write_text(text, encoding="utf-8")
+    return Source(path)
+
+
+def test_the_tables_of_a_node_become_its_ledger(tmp_path: Path) -> None:
+    nodes = dumps.read_tables([source(tmp_path, WHOLE)])
+    people = dumps.people_of(nodes)
+    assert people.nodes == {"DLa": "PartyA", "DLfresh": "PartyA"}
+    assert people.name("DLbank") == "O=Bank, L=Paris, C=FR"
+    node = dumps.ledgers_of(nodes, {}, people, [], "simple").nodes["PartyA"]
+    assert node.transactions[IDENTITY] == ("flow", 1.5)
+    assert node.transactions["CD"] == (None, None)
+    row = node.vault[StateRef(IDENTITY, 0)]
+    assert (row.is_consumed, row.recorded_at, row.consumed_at) == (True, 1.5, 2.5)
+    assert row.participants == {"PartyA"}, "the owner of a key without a name"
+
+
+def test_bytes_are_read_once_and_what_is_not_understood_is_kept_with_its_reason(tmp_path: Path) -> None:
+    found = dumps.Bytes()
+    dumps.read_bytes([source(tmp_path, WHOLE)] * 2, People(), found, Deadline(60))
+    assert list(found.transactions) == [IDENTITY]
+    assert list(found.unreadable) == ["AB"]
+
+
+def test_decoding_ends_at_the_deadline(tmp_path: Path) -> None:
+    deadline = Deadline(0.01)
+    time.sleep(0.02)
+    with pytest.raises(DumpError, match="only 0 transactions could be read within 0 s"):
+        dumps.read_bytes([source(tmp_path, WHOLE)], People(), dumps.Bytes(), deadline)
+
+
+@pytest.mark.parametrize("length", [0, 40, len(WHOLE) // 2, len(WHOLE) - 8])
+def test_an_answer_that_was_cut_off_is_an_error(tmp_path: Path, length: int) -> None:
+    with pytest.raises(DumpError, match="cut off"):
+        dumps.read_tables([source(tmp_path, WHOLE[:length])])
+
+
+def test_a_node_without_a_table_that_every_node_has_is_an_error(tmp_path: Path) -> None:
+    answer = "@@ PartyA/parties\n@@ PartyA/transactions\n@@ PartyA/vault\n@@ end\n"
+    with pytest.raises(DumpError, match="PartyA does not answer the query parties"):
+        dumps.read_tables([source(tmp_path, answer)])
+
+
+def test_the_log_of_a_notary_is_that_of_all_its_members() -> None:
+    def member(**tables: list[dict[str, str]]) -> NodeTables:
+        return NodeTables("Notary", dict(tables))
+
+    one = member(
+        committed=[{"output_index": "0", "transaction_id": "ab", "consuming_transaction_id": "cd"}],
+        committed_ids=[{"transaction_id": "cd"}],
+        requested=[{"consuming_transaction_id": "cd", "at": "1000"}, {"consuming_transaction_id": "cd", "at": "3000"}],
+    )
+    other = member(committed_bft=[{"output_index": "1", "transaction_id": "ab", "consuming_transaction_id": "ef"}])
+    log = dumps.notary_log([one, other], "bft")
+    assert log is not None
+    assert log.consumers == {StateRef("AB", 0): "CD", StateRef("AB", 1): "EF"}
+    assert log.transactions == frozenset({"CD"})
+    assert log.committed_at == {"CD": 3.0}
+    assert dumps.notary_log([], "simple") is None
+
+
+@pytest.mark.parametrize(("notary", "consumers"), [("raft", None), ("bft", None), ("simple", {})])
+def test_what_a_cluster_keeps_elsewhere_is_not_an_empty_log(notary: str, consumers: dict[StateRef, str] | None) -> None:
+    log = dumps.notary_log([NodeTables("Notary", {"committed": [], "committed_ids": []})], notary)
+    assert log is not None
+    assert log.consumers == consumers
+    assert log.transactions == frozenset()
+
+
+def test_the_commands_for_the_largest_network_fit_into_arguments() -> None:
+    wanted = Wanted(1.0, 2.0, tuple(f"{number:064X}" for number in range(queries.IDS_MAX)))
+    nodes = [f"Party{number}" for number in range(15)]
+    pieces = queries.in_pieces(queries.postgres_commands(nodes, wanted, seconds_max=60))
+    assert "".join(pieces).count(f"{999:064X}") == len(nodes)
+    assert max(map(len, [*pieces, *queries.h2_arguments({"PartyA": "file"}, wanted)])) < 128 * 1024
+    assert sum(map(len, pieces)) < 2 * 1024**2
+
+
+def test_nodes_that_could_not_be_read_are_told_with_their_reasons(tmp_path: Path) -> None:
+    answer = "@@ PartyB/failed\nWHY\nException: File  corrupted \n" + WHOLE
+    assert dumps.failures(source(tmp_path, answer)) == {"PartyB": "Exception: File  corrupted"}
+    assert set(dumps.read_tables([source(tmp_path, answer)])) == {"PartyA"}
+    assert dumps.failures(source(tmp_path, WHOLE)) == {}

@@ -1,0 +1,309 @@
+"""An audit reads real H2 files and a real PostgreSQL, finds what is planted in them, and leaves them as they are.
+
+The files are made by the H2 of the nodes, with the tables of nodes and transactions that Corda wrote. Only Docker is
+left out: what would run in a container runs here. The end-to-end tests audit real nodes.
+"""
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from corda_lab.audit import command, queries, sources
+from corda_lab.audit.command import audit_load
+from corda_lab.audit.requests import Load, load_of
+from corda_lab.audit.tables import Request, Window
+from corda_lab.audit.tests.databases import H2, Postgres, moment, tables
+from corda_lab.audit.tests.local_lab import (
+    BEGAN,
+    DATABASES,
+    GHOST,
+    IOU,
+    ISSUE,
+    NODES,
+    PAYMENT,
+    PROMISE,
+    ROWS,
+    Kind,
+    Ledger,
+    LocalCompose,
+    Servers,
+    contents,
+    h2_statements,
+    made,
+)
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    h2, programs = H2.found(), Postgres.found()
+    folder = tmp_path_factory.mktemp("h2")
+    if h2 is not None:
+        for node, content in contents().items():
+            h2.create(folder / node.lower(), h2_statements(content))
+    postgres = None
+    if programs is not None:
+        # The path of a socket is short, and the server's user has to reach it.
+        with_socket = Path(tempfile.mkdtemp(prefix="audit-"))
+        postgres = Postgres(programs, with_socket)
+        postgres.start()
+    yield Servers(folder, h2, postgres)
+    if postgres is not None:
+        postgres.stop()
+        shutil.rmtree(postgres.folder)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_still_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Violations are looked for again at once."""
+    monkeypatch.setattr(command, "AGAIN_SECONDS", 0.0)
+
+
+@pytest.fixture(params=DATABASES)
+def ledger(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> Ledger:
+    return made(servers, request.param, tmp_path)
+
+
+def test_a_ledger_that_agrees_passes(ledger: Ledger) -> None:
+    found = ledger.audit()
+    assert (found.violations, found.reasons) == ((), ())
+    assert found.verdict == "passed"
+    assert found.counts["transactions"] == 3
+    assert found.counts["vault_states"] == 5
+    assert found.counts["notary_entries"] == 1
+
+
+def test_large_objects_and_bytes_are_both_read_from_postgresql(servers: Servers, tmp_path: Path) -> None:
+    assert made(servers, "postgres", tmp_path, "bytea").audit().verdict == "passed"
+
+
+def test_reading_changes_nothing_and_leaves_nothing(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    file = ledger.compose.base / "partya" / "persistence" / "persistence.mv.db"
+    before = hashlib.sha256(file.read_bytes()).digest()
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    ledger.compose.local = {**ledger.compose.local, "TMPDIR": str(copies)}
+    assert ledger.audit().verdict == "passed"
+    assert hashlib.sha256(file.read_bytes()).digest() == before
+    assert [path.name for path in file.parent.iterdir()] == ["persistence.mv.db"]
+    assert list(copies.iterdir()) == []
+    assert ledger.compose.containers == 1, "one for all nodes"
+
+
+Plant = tuple[Kind, str, str, str]
+"""What has to be found, at which node, what is changed there, and an id that the violation names."""
+AGAIN = "E" * 64
+
+
+def copied(identity: str) -> str:
+    """A statement that stores a transaction again, under another id and of another flow."""
+    return (
+        f"insert into node_transactions select '{AGAIN}', transaction_value, 'flow-again', status, timestamp "
+        f"from node_transactions where tx_id = '{identity}';"
+    )
+
+
+LEFT = """
+insert into node_checkpoints values ('flow-left', 0);
+insert into node_flow_metadata values ('flow-left', 'Iou', 'run-9');
+"""
+PLANTS: dict[str, Plant] = {
+    "a transaction missing at one party": (
+        Kind.MISSING_AT_PARTICIPANT,
+        "PartyB",
+        f"delete from node_transactions where tx_id = '{IOU}'; delete from vault_states where transaction_id='{IOU}';",
+        IOU,
+    ),
+    "one doubled under a second client id": (
+        Kind.DOUBLED,
+        "PartyA",
+        copied(IOU),
+        AGAIN,
+    ),
+    "a state consumed twice": (
+        Kind.CONSUMED_TWICE,
+        "PartyA",
+        copied(PAYMENT),
+        AGAIN,
+    ),
+    "value made from nothing": (
+        Kind.VALUE_NOT_CONSERVED,
+        "PartyA",
+        f"update vault_states set state_status = 0, consumed_timestamp = null where transaction_id = '{ISSUE}';",
+        f"{ISSUE}(0)",
+    ),
+    "a vault row without its transaction": (
+        Kind.VAULT_WITHOUT_TRANSACTION,
+        "PartyB",
+        f"insert into vault_states values (0, '{GHOST}', '{PROMISE}', 0, {moment(BEGAN + 2)}, null);",
+        GHOST,
+    ),
+    "a notary entry without a transaction": (
+        Kind.NOTARY_WITHOUT_TRANSACTION,
+        "Notary",
+        f"insert into node_notary_committed_states values (1, '{PAYMENT}', '{GHOST}');",
+        GHOST,
+    ),
+    "a flow left suspended": (
+        Kind.FLOW_SUSPENDED,
+        "PartyB",
+        LEFT,
+        "flow-left",
+    ),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS)
+def test_what_is_planted_in_the_databases_is_found(ledger: Ledger, plant: Plant) -> None:
+    kind, node, statements, identity = plant
+    ledger.change(node, statements)
+    found = ledger.audit()
+    assert found.verdict == "violations"
+    assert any(one.kind is kind and identity in one.ids for one in found.violations), found.violations
+
+
+def test_a_row_that_names_a_transaction_nobody_has_is_found(ledger: Ledger) -> None:
+    row = ROWS[1:].with_columns(client_id=pl.lit("run-3"), tx_id=pl.lit(GHOST.lower()), flow_id=pl.lit("flow-3"))
+    found = ledger.audit(pl.concat([ROWS, row]))
+    assert [(one.kind, one.ids) for one in found.violations] == [(Kind.ROW_WITHOUT_TRANSACTION, (GHOST, "run-3"))]
+
+
+def test_a_flow_in_the_hospital_is_found(ledger: Ledger) -> None:
+    ledger.change("PartyB", "insert into node_checkpoints values ('flow-ill', 3);")
+    assert [(one.kind, one.ids) for one in ledger.audit().violations] == [(Kind.FLOW_IN_HOSPITAL, ("flow-ill",))]
+
+
+def test_a_network_that_is_newer_than_the_run_cannot_tell(ledger: Ledger) -> None:
+    for node in NODES:
+        ledger.change(node, "update node_infos set serial = 2000000;")
+    found = ledger.audit()
+    assert found.verdict == "cannot tell"
+    assert "newer than the run" in found.reasons[0]
+
+
+def test_steps_that_are_older_than_the_network_are_left_out(servers: Servers, tmp_path: Path) -> None:
+    """Every repeat of a sweep starts a new lab: only the last steps are still on its ledgers."""
+    ledger = made(servers, "h2", tmp_path)
+    gone = Load(Window(100.0, 110.0), (Request("run-0", "PartyA", "acknowledged", "flow-0", GHOST),))
+    there = load_of(ROWS, at_rest=BEGAN + 10)
+    assert there is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "run_docker_to_file", ledger.compose.run_docker_to_file)
+        found = command._audit(ledger.compose, (gone, there), 60)
+    assert (found.verdict, found.violations) == ("cannot tell", ())
+    assert found.reasons == ("of 2 steps, 1 are older than the network",)
+
+
+def test_a_defect_of_the_audit_does_not_lose_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compose = LocalCompose("h2", tmp_path, {})
+    monkeypatch.setattr(compose, "present", None)
+    found = audit_load(compose, ROWS)
+    assert found.verdict == "cannot tell"
+    assert found.reasons[0].startswith("a defect of the lab: TypeError: ")
+
+
+def test_a_transaction_that_is_not_understood_cannot_be_told(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    for node in ("PartyA", "PartyB"):
+        ledger.change(node, f"update node_transactions set transaction_value = '00ff' where tx_id = '{IOU}';")
+    found = ledger.audit()
+    assert found.verdict == "cannot tell"
+    assert any(IOU in reason for reason in found.reasons)
+
+
+def test_a_node_that_cannot_be_read_is_named(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    (ledger.compose.base / "partyb" / "persistence" / "persistence.mv.db").write_bytes(b"no database")
+    found = ledger.audit()
+    assert found.verdict == "cannot tell"
+    assert found.reasons[0].startswith("the ledgers of PartyB could not be read: PartyB: ")
+    assert "IO Exception" in found.reasons[0]
+    assert ledger.compose.containers == sources.TRIES_MAX, "a copy may have been taken in the middle of a change"
+
+
+def test_a_node_without_a_container_is_named(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    ledger.compose.present.remove("PartyB")
+    found = ledger.audit()
+    assert (found.verdict, found.reasons) == ("cannot tell", ("PartyB has no container",))
+
+
+def test_without_a_lab_nothing_is_started(tmp_path: Path) -> None:
+    compose = LocalCompose("h2", tmp_path, {})
+    compose.present = []
+    found = audit_load(compose, ROWS)
+    assert (found.verdict, found.reasons) == ("cannot tell", ("There is no lab to audit",))
+
+
+def test_a_server_that_does_not_answer_is_named(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "postgres", tmp_path)
+    ledger.compose.local = {**ledger.compose.local, "PGHOST": str(tmp_path)}
+    found = ledger.audit()
+    assert found.verdict == "cannot tell"
+    assert found.reasons[0].startswith("PostgreSQL could not be read")
+
+
+def test_reading_ends_at_its_deadline(servers: Servers, tmp_path: Path) -> None:
+    found = made(servers, "h2", tmp_path).audit(deadline_seconds=0.5)
+    assert found.verdict == "cannot tell"
+    assert "no time was left" in found.reasons[0]
+
+
+def test_a_container_that_was_ended_at_its_deadline_says_so(servers: Servers, tmp_path: Path) -> None:
+    """Whoever ends it leaves no word."""
+    ledger = made(servers, "h2", tmp_path)
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\nsleep 30\n", encoding="utf-8")
+    java.chmod(0o755)
+    ledger.compose.local = {**ledger.compose.local, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    found = ledger.audit(deadline_seconds=3)
+    assert found.verdict == "cannot tell"
+    assert "reading did not end within 3 s" in found.reasons[0]
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_a_query_that_failed_is_no_empty_table(
+    database: str, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing table or column is normal; any other failure may have cut a table off."""
+    for name in ("H2", "POSTGRES"):
+        monkeypatch.setattr(queries, name, replace(getattr(queries, name), milliseconds="1 / 0"))
+    found = made(servers, database, tmp_path).audit()
+    assert (found.verdict, found.violations) == ("cannot tell", ())
+    assert re.search("Division by zero|SQLSTATE 22012", found.reasons[0])
+
+
+def test_a_database_that_leaves_out_a_node_is_named(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "run_docker_to_file", lambda path, *_, **__: path.write_text("@@ end\n"))
+        found = audit_load(ledger.compose, ROWS)
+    assert found.verdict == "cannot tell"
+    assert found.reasons == ("the databases did not answer for Notary, PartyA, PartyB",)
+
+
+def test_versions_before_4_6_have_fewer_tables(servers: Servers, tmp_path: Path) -> None:
+    """They do not say when a transaction was recorded; the vault does. A checkpoint there is a flow that goes on."""
+    if servers.h2 is None:
+        pytest.skip("there is no Java, or no jar of H2")
+    for node, content in contents().items():
+        for name in ("node_checkpoints", "node_flow_metadata"):
+            content.rows.pop(name, None)
+        rows = content.rows.get("node_transactions", [])
+        content.rows["node_transactions"] = [row.rpartition(", timestamp")[0] + ")" for row in rows]
+        if not rows:
+            del content.rows["node_transactions"]
+        statements = content.statements().replace("<", "'").replace(">", "'")
+        servers.h2.create(tmp_path / node.lower(), tables(is_old=True, of_bytes="blob") + statements)
+    ledger = Ledger(LocalCompose("h2", tmp_path, servers.h2.environment()), servers.h2, None)
+    found = ledger.audit()
+    assert (found.verdict, found.violations, found.reasons) == ("passed", (), ())
+    ledger.change("PartyA", "insert into node_checkpoints values ('flow-left');")
+    assert [one.kind for one in ledger.audit().violations] == [Kind.FLOW_SUSPENDED]

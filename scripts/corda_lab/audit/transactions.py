@@ -1,0 +1,158 @@
+"""Reads a transaction from the bytes that a node stores: what it consumes, what it makes, who signed it."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from corda_lab.audit import amqp
+from corda_lab.audit.amqp import Described, Record, UnreadableError
+from corda_lab.audit.tables import Asset, Output, StateRef, Transaction
+
+# Ordinals of net.corda.core.contracts.ComponentGroupEnum.
+_INPUTS, _OUTPUTS, _TIME_WINDOW, _SIGNERS, _REFERENCES = 0, 1, 5, 6, 7
+_READ = (_INPUTS, _OUTPUTS, _TIME_WINDOW, _SIGNERS, _REFERENCES)
+
+WIRE_TRANSACTION = "net.corda.core.transactions.WireTransaction"
+LAB_STATES = "org.cordalab.states."
+"""The lab's own states belong to every party that they name, but for the issuer of an asset."""
+
+_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+@lru_cache(maxsize=100_000)
+def short_key(encoded: bytes) -> str:
+    """The name that Corda gives to a public key: ``DL`` and the SHA-256 of its encoded form in base 58."""
+    digest = hashlib.sha256(encoded).digest()
+    number, text = int.from_bytes(digest, "big"), ""
+    while number:
+        number, rest = divmod(number, 58)
+        text = _ALPHABET[rest] + text
+    return "DL" + _ALPHABET[0] * (len(digest) - len(digest.lstrip(b"\0"))) + text
+
+
+@dataclass(frozen=True)
+class People:
+    """Whose keys are whose, by short key: the nodes of the lab, and the X.500 names of all parties."""
+
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def name(self, key: str) -> str:
+        """The X.500 name of the owner of a key; the key itself if it is not known."""
+        return self.names.get(key, key)
+
+
+def read_transaction(identity: str, data: bytes, people: People) -> Transaction:
+    """Read a transaction from the bytes that a node stores. Raises UnreadableError, also for unusual kinds.
+
+    Those are changes of notary and explicit upgrades of contracts, which the lab never makes.
+    """
+    signed = _record(amqp.load(data))
+    wire = _record(amqp.load(_bytes(signed.fields.get("txBits"))))
+    if wire.type != WIRE_TRANSACTION:
+        raise UnreadableError(f"{wire.type} is no usual transaction")
+    groups: dict[int, list[object]] = {}
+    for group in map(_record, _list(wire.fields.get("componentGroups"))):
+        ordinal = group.fields.get("groupIndex")
+        if isinstance(ordinal, int) and ordinal in _READ:
+            groups[ordinal] = [amqp.load(_bytes(each)) for each in _list(group.fields.get("components"))]
+    inputs, references = (tuple(map(_state_ref, groups.get(ordinal, ()))) for ordinal in (_INPUTS, _REFERENCES))
+    keys = {short_key(_key(key)) for command in groups.get(_SIGNERS, ()) for key in _list(command)}
+    return Transaction(
+        id=identity,
+        inputs=inputs,
+        outputs=tuple(_output(_record(each), people) for each in groups.get(_OUTPUTS, ())),
+        signers=frozenset(people.nodes[key] for key in keys if key in people.nodes),
+        signing_parties=frozenset(map(people.name, keys)),
+        references=references,
+        is_notarised=bool(inputs or references or groups.get(_TIME_WINDOW)),
+    )
+
+
+def _output(state: Record, people: People) -> Output:
+    """An output, from its ``TransactionState``."""
+    data = _record(state.fields.get("data"))
+    owner = _party_key(data.fields.get("owner"))
+    parties = [owner] if owner else []
+    if data.type.startswith(LAB_STATES):
+        parties += [
+            key for name, value in data.fields.items() if name != "issuer" and (key := _party_key(value)) is not None
+        ]
+    found = _value(data, people)
+    return Output(
+        state_class=data.type,
+        holders=frozenset(people.nodes[key] for key in parties if key in people.nodes),
+        asset=found[0] if found else None,
+        quantity=found[1] if found else 0,
+        owner=people.nodes.get(owner) if owner and found else None,
+    )
+
+
+def _value(data: Record, people: People) -> tuple[Asset, int] | None:
+    """What a state is worth, and how much of it; None for a state without a value.
+
+    A state has a value if it has an issuer, a product and a quantity, as the lab's assets do, or an amount of something
+    issued, as R3's cash does.
+    """
+    fields = data.fields
+    quantity, issuer, product = fields.get("quantity"), fields.get("issuer"), fields.get("product")
+    amount = fields.get("amount")
+    if isinstance(amount, Record):
+        quantity = amount.fields.get("quantity")
+        token = amount.fields.get("token")
+        if isinstance(token, Record):
+            issuer, product = token.fields.get("issuer"), token.fields.get("product")
+            if isinstance(issuer, Record) and "party" in issuer.fields:
+                issuer = issuer.fields["party"]
+    key = _party_key(issuer)
+    if key is None or product is None or not isinstance(quantity, int):
+        return None
+    text = product.value if isinstance(product, Described) else product
+    return Asset(data.type, people.name(key), str(text)), quantity
+
+
+def _party_key(value: object) -> str | None:
+    """The short key of a party; None if the value is none."""
+    key = value.fields.get("owningKey") if isinstance(value, Record) else None
+    return short_key(key.value) if isinstance(key, Described) and isinstance(key.value, bytes) else None
+
+
+def _state_ref(value: object) -> StateRef:
+    fields = _record(value).fields
+    index = fields.get("index")
+    if not isinstance(index, int):
+        raise UnreadableError("a reference to a state has no index")
+    return StateRef(_bytes(fields.get("txhash")).hex().upper(), index)
+
+
+def _record(value: object) -> Record:
+    if not isinstance(value, Record):
+        raise UnreadableError(f"an object is missing; there is {type(value).__name__}")
+    return value
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise UnreadableError(f"a list is missing; there is {type(value).__name__}")
+    return value
+
+
+def _key(value: object) -> bytes:
+    if not isinstance(value, Described) or not isinstance(value.value, bytes):
+        raise UnreadableError("a key is missing")
+    return value.value
+
+
+def _bytes(value: object) -> bytes:
+    """The content of an object that wraps bytes, such as a hash."""
+    if isinstance(value, Record):
+        value = value.fields.get("bytes")
+    if not isinstance(value, bytes):
+        raise UnreadableError("bytes are missing")
+    return value
+
+
+def inputs_of(transactions: Iterable[Transaction]) -> set[str]:
+    """The transactions whose outputs these consume or refer to."""
+    return {state.transaction for one in transactions for state in (*one.inputs, *one.references)}

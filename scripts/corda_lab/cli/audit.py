@@ -1,0 +1,83 @@
+"""The verb ``audit``: what the ledgers of all nodes prove."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from corda_lab.cli.locking import locks_lab
+from corda_lab.lab.settings import load_settings
+from corda_lab.text import tables, ui
+
+if TYPE_CHECKING:
+    from corda_lab.results.audits import Audit
+
+COLOURS = {"passed": "green", "violations": "red", "cannot tell": "yellow"}
+DEADLINE_SECONDS = 60.0
+"""How long reading may take by default: about a thousand transactions a second on a node, and ten seconds a gigabyte.
+"""
+DEADLINE_SECONDS_MAX = 3600.0
+
+
+def verdict_words(found: "Audit") -> str:
+    """The verdict in one line, with markup."""
+    return f"[{COLOURS[found.verdict]}]{escape(found.summary)}[/]"
+
+
+def _show(found: "Audit") -> None:
+    table = tables.table("counted", "number", numbers=["number"])
+    for name, count in found.counts.items():
+        table.add_row(name.replace("_", " "), f"{count:,}")
+    if found.counts:
+        tables.show(table)
+    for one in found.violations:
+        ui.console.print(f"[red]{one.kind}[/red] {escape(one.text)}", soft_wrap=True)
+    for reason in found.reasons:
+        ui.console.print(f"[yellow]cannot tell[/yellow] {escape(reason)}", soft_wrap=True)
+    ui.console.print(f"{verdict_words(found)}, in {found.seconds:.1f} s", soft_wrap=True)
+
+
+@locks_lab
+def audit(
+    run_name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="Name of a run, the beginning of a name, or latest. Without it, the whole ledgers are audited.",
+        ),
+    ] = None,
+    *,
+    deadline: Annotated[
+        float,
+        typer.Option(
+            "--deadline", metavar="SECONDS", min=1, max=DEADLINE_SECONDS_MAX, help="How long reading may take."
+        ),
+    ] = DEADLINE_SECONDS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON, with all ids.")] = False,
+) -> None:
+    """Prove from the ledgers of all nodes that nothing was lost, doubled or made from nothing.
+
+    Reads the databases of the nodes, and changes nothing in them. The lab should be at rest. Every run and step is
+    audited when it ends (audit.json in its folder); this audits a run again on the ledgers as they are now.
+
+    Exit status 0 if the ledgers are right, 1 if there are violations or the ledgers cannot tell.
+
+    Example: `scripts/lab audit latest`
+    """
+    from corda_lab.audit import audit_lab
+    from corda_lab.lab import shape
+    from corda_lab.results import folders
+
+    run = folders.find_run(run_name) if run_name else None
+    end(audit_lab(shape.of_running(load_settings()), run, deadline), as_json=as_json)
+
+
+def end(found: "Audit", *, as_json: bool) -> None:
+    """Print an audit, and exit with status 1 unless it passed."""
+    if as_json:
+        print(json.dumps(found.model_dump(mode="json"), indent=2))
+    else:
+        _show(found)
+    if found.verdict != "passed":
+        raise typer.Exit(1)

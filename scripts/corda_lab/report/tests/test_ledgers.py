@@ -1,0 +1,76 @@
+"""What the ledgers prove is in the reports of runs and sweeps."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from corda_lab.report import ledgers, page
+from corda_lab.results import audits
+from corda_lab.results.audits import Audit, Verdict, Violation, ViolationKind
+from corda_lab.testing.pages import without_scripts
+
+LOST = Violation(
+    kind=ViolationKind.MISSING_AT_PARTICIPANT, node="PartyB", ids=("AB12",), text="PartyB does not have <AB12>"
+)
+PASSED = Audit(verdict="passed", counts={"nodes": 4, "transactions": 1812}, seconds=3.2)
+WRONG = Audit(verdict="violations", counts={"nodes": 4}, violations=(LOST,) * (ledgers.SHOWN_MAX + 2), seconds=3.2)
+UNTOLD = Audit(verdict="cannot tell", reasons=("the database of PartyB could not be read: no space",), seconds=60)
+
+
+def shown(run: Path, audit: Audit) -> str:
+    audits.write(run, {1: audit})
+    page.render(run)
+    return " ".join(without_scripts((run / "report.html").read_text(encoding="utf-8")).split())
+
+
+def test_a_run_whose_ledgers_are_right_says_so(stored_run: Callable[..., Path]) -> None:
+    text = shown(stored_run(), PASSED)
+    assert "passed: 1,812 transactions on 4 nodes" in text
+    assert '<td>transactions recorded during the load</td><td class="number">1,812</td>' in text
+
+
+def test_every_violation_is_listed_up_to_a_limit(stored_run: Callable[..., Path]) -> None:
+    text = shown(stored_run(), WRONG)
+    assert text.count('<td class="bad">missing_at_participant</td>') == ledgers.SHOWN_MAX
+    assert "PartyB does not have &lt;AB12&gt;" in text
+    assert "2 more are in audit.json" in text
+
+
+def test_what_the_ledgers_do_not_tell_is_said(stored_run: Callable[..., Path]) -> None:
+    assert "Cannot tell: the database of PartyB could not be read: no space." in shown(stored_run(), UNTOLD)
+
+
+def test_a_run_without_an_audit_says_that_it_has_none(stored_run: Callable[..., Path]) -> None:
+    text = (stored_run() / "report.html").read_text(encoding="utf-8")
+    assert "The ledgers were not audited." in text
+
+
+@pytest.mark.parametrize(
+    ("audit", "state", "words"),
+    [
+        (None, "", "not audited"),
+        (PASSED, "good", "✓ passed"),
+        (UNTOLD, "warning", "cannot tell: the database of PartyB could not be read: no space"),
+    ],
+)
+def test_a_step_of_a_sweep_has_its_verdict(audit: Audit | None, state: str, words: str) -> None:
+    assert ledgers.step_words(audit) == (state, words)
+
+
+@pytest.mark.parametrize(("verdict", "state"), [("passed", "good"), ("violations", "bad"), ("cannot tell", "warning")])
+def test_the_tile_has_the_verdict(verdict: Verdict, state: str) -> None:
+    tile = ledgers.tile(Audit(verdict=verdict, reasons=("why",)))
+    assert (tile["value"], tile["state"]) == (verdict, state)
+
+
+def test_the_report_of_a_sweep_has_the_verdict_of_each_step(sweep: Path, tmp_path: Path) -> None:
+    own = tmp_path / sweep.name
+    shutil.copytree(sweep, own)
+    audits.write(own, {1: PASSED, 2: WRONG})
+    page.render(own)
+    text = without_scripts((own / "report.html").read_text(encoding="utf-8"))
+    assert text.count('<td class="good">✓ passed</td>') == 1
+    assert text.count(f'<td class="bad">✗ violations: {ledgers.SHOWN_MAX + 2} missing_at_participant</td>') == 1
+    assert '<td class="">not audited</td>' in text

@@ -1,0 +1,103 @@
+"""The audit of a run: what the ledgers prove about its transactions, as it is stored in ``audit.json``."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corda_lab.results import folders
+from corda_lab.text.words import plural
+
+AUDIT_FILE = "audit.json"
+
+Verdict = Literal["passed", "violations", "cannot tell"]
+"""cannot tell: nothing wrong was found, but something could not be read or asked."""
+
+
+class ViolationKind(StrEnum):
+    """The ways in which a ledger can be wrong. ``docs/audit.md`` defines each."""
+
+    MISSING_AT_PARTICIPANT = "missing_at_participant"
+    AT_ANOTHER_PARTY = "at_another_party"
+    DOUBLED = "doubled"
+    CONSUMED_TWICE = "consumed_twice"
+    VALUE_NOT_CONSERVED = "value_not_conserved"
+    VAULT_WITHOUT_TRANSACTION = "vault_without_transaction"
+    NOTARY_WITHOUT_TRANSACTION = "notary_without_transaction"
+    NOT_NOTARISED = "not_notarised"
+    FLOW_SUSPENDED = "flow_suspended"
+    FLOW_IN_HOSPITAL = "flow_in_hospital"
+    ROW_WITHOUT_TRANSACTION = "row_without_transaction"
+    VAULTS_DIFFER = "vaults_differ"
+
+
+class Violation(BaseModel):
+    """One thing that is wrong, with the node where it was seen (None: no single one) and the ids that show it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: ViolationKind
+    node: str | None = None
+    ids: tuple[str, ...] = ()
+    text: str
+
+
+class Audit(BaseModel):
+    """What the ledgers prove. ``reasons`` say what could not be told, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    verdict: Verdict
+    counts: Mapping[str, int] = Field(default_factory=dict)
+    violations: tuple[Violation, ...] = ()
+    reasons: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def by_kind(self) -> dict[ViolationKind, int]:
+        """The number of violations of each kind that occurs, in the order of the kinds."""
+        found = [one.kind for one in self.violations]
+        return {kind: found.count(kind) for kind in ViolationKind if kind in found}
+
+    @property
+    def kinds(self) -> str:
+        """The violations by kind: ``2 doubled, 1 flow_suspended``."""
+        return ", ".join(f"{count:,} {kind}" for kind, count in self.by_kind.items())
+
+    @property
+    def summary(self) -> str:
+        """The verdict in one line: ``passed: 812 transactions on 4 nodes``."""
+        if self.verdict == "violations":
+            return f"violations: {self.kinds}"
+        if self.verdict == "cannot tell":
+            return f"cannot tell: {self.reasons[0]}" + (f", and {len(self.reasons) - 1} more" * (len(self.reasons) > 1))
+        seen = plural(self.counts.get("transactions", 0), "transaction")
+        return f"passed: {seen} on {plural(self.counts.get('nodes', 0), 'node')}"
+
+
+def verdict_of(violations: Iterable[Violation], reasons: Iterable[str]) -> Verdict:
+    """The verdict: a violation outweighs what could not be told."""
+    if any(True for _ in violations):
+        return "violations"
+    return "cannot tell" if any(True for _ in reasons) else "passed"
+
+
+class StoredAudits(BaseModel):
+    """The content of ``audit.json``: the audit of each step, by its index."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    audits: dict[int, Audit]
+
+
+def write(folder: Path, audits: Mapping[int, Audit]) -> None:
+    """Write ``audit.json`` in the folder of a run, or of a step of a running sweep."""
+    folders.write_json(folder / AUDIT_FILE, StoredAudits(audits=dict(audits)).model_dump(mode="json"))
+
+
+def read(folder: Path) -> dict[int, Audit]:
+    """Return the audits of a run by step; empty if it has none. Raises LabError if the file is damaged."""
+    path = folder / AUDIT_FILE
+    return folders.read_model(path, StoredAudits).audits if path.is_file() else {}
