@@ -1,0 +1,127 @@
+"""A load with faults: makes them, stores what became of them, and brings the lab back to where it can be counted."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from corda_lab.errors import LabError
+from corda_lab.faults import inject, wounds
+from corda_lab.faults.inject import Injection
+from corda_lab.lab.compose import run_docker
+from corda_lab.results import folders
+from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
+from corda_lab.runs import counters
+from corda_lab.runs.recording import Recording
+from corda_lab.runs.running import RunningLab
+from corda_lab.steps.plan import RunPlan
+from corda_lab.text import ui
+from corda_lab.text.words import listed
+
+BACK_SECONDS_MAX = 300.0
+"""How long all parts of the lab may take to be ready after the last fault is healed."""
+REST_SECONDS_MAX = 90.0
+"""How long flows may stay in flight before their nodes are started again. A node retries what a fault has interrupted,
+but some of it only after its own restart: flows that lost their database are parked until then."""
+RESTART_SECONDS_MAX = 150.0
+POLL_SECONDS = 1.0
+IN_FLIGHT = 'corda_flows_in_flight{job="corda"}'
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How a lab came to rest after faults: the nodes that had to be started again for it, and the seconds it took."""
+
+    restarted: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@contextmanager
+def injecting(lab: RunningLab, plan: RunPlan, generator: str, recording: Recording) -> Iterator[Injection]:
+    """Make the faults of a load while the block runs, and store them with its evidence, however the block ends."""
+    faults = plan.options.faults
+    if faults:
+        recording.note(folders.FAULTS, FaultsFile, _file(plan, Injection(lab.compose, faults, generator)))
+    with inject.injecting(lab.compose, faults, generator) as injection:
+        try:
+            yield injection
+        finally:
+            if faults:
+                # What was made by now. The rest is healed after the block.
+                injection.end()
+                recording.note(folders.FAULTS, FaultsFile, _file(plan, injection))
+    for entry in injection.entries:
+        if entry.problem:
+            ui.warn(f"{entry.name}: {entry.problem}")
+
+
+def _file(plan: RunPlan, injection: Injection) -> FaultsFile:
+    return FaultsFile(schema=SCHEMA, loads=(LoadFaults(seed=plan.options.seed, faults=injection.entries),))
+
+
+def settle(lab: RunningLab) -> Settled:
+    """Wait until all parts of the lab are ready again and no flow is in flight. Raises LabError if that does not come.
+
+    What has ended is started again. If flows stay in flight, their nodes are started again too, once.
+    """
+    began = time.monotonic()
+    await_back(lab)
+    if _await_rest(lab):
+        return Settled(seconds=round(time.monotonic() - began, 1))
+    stuck = nodes_in_flight(lab)
+    ui.note(f"flows stay in flight on {listed(stuck)}: started again, as an operator would")
+    for node in stuck:
+        restart(lab, node)
+    await_back(lab)
+    _await_rest(lab)
+    return Settled(tuple(stuck), round(time.monotonic() - began, 1))
+
+
+def _await_rest(lab: RunningLab) -> bool:
+    return counters.await_rest(lab.bridge, lab.prometheus, since=time.time(), seconds_max=REST_SECONDS_MAX)
+
+
+def await_back(lab: RunningLab) -> None:
+    """Wait until every node answers the bridge, and Prometheus scrapes every node. Raises LabError after a limit."""
+    revive(lab)
+    since, deadline = time.time(), time.monotonic() + BACK_SECONDS_MAX
+    while time.monotonic() < deadline:
+        with suppress(LabError):
+            if lab.bridge.is_ready() and _scraped(lab, since) >= set(lab.bridge.nodes()):
+                return
+        time.sleep(POLL_SECONDS)
+        revive(lab)
+    raise LabError(
+        f"The lab was not back {BACK_SECONDS_MAX:.0f} s after its last fault was healed",
+        "`scripts/lab status` shows what is missing, and `docker compose logs` why.",
+        exit_code=1,
+    )
+
+
+def _scraped(lab: RunningLab, since: float) -> set[str]:
+    return {value.labels["node"] for value in lab.prometheus.latest(IN_FLIGHT) if value.time > since}
+
+
+def revive(lab: RunningLab) -> None:
+    """Start what has ended of the lab. A node may end itself when its database or its disk fails."""
+    needed = {*(node.lower() for node in lab.settings.nodes), "bridge", "prometheus", *lab.settings.extra_services}
+    for service in lab.compose.services():
+        if service.name in needed and service.state in ("exited", "dead"):
+            ui.note(f"{service.name} had ended with exit status {service.exit_code}: started again")
+            with suppress(LabError):
+                wounds.revive(service.container, is_generator=False)
+
+
+def nodes_in_flight(lab: RunningLab) -> list[str]:
+    """The nodes with flows in flight, as the bridge or the nodes themselves say."""
+    found = {node.name for node in lab.bridge.nodes().values() if node.outstanding_flows}
+    found |= {value.labels["node"] for value in lab.prometheus.latest(IN_FLIGHT) if value.value}
+    return sorted(found)
+
+
+def restart(lab: RunningLab, node: str) -> None:
+    """Let a node end as it should, and start it again. Raises LabError."""
+    service = next(each for each in lab.compose.services() if each.name == node.lower())
+    done = run_docker(["restart", service.container], seconds_max=RESTART_SECONDS_MAX)
+    if done.returncode != 0:
+        raise LabError(f"{node} could not be started again: {done.stderr.strip()}", exit_code=1)
