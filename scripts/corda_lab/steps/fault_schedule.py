@@ -33,8 +33,11 @@ LENGTH_SECONDS: dict[FaultKind, tuple[float, float]] = {
     "memory-limit": (5.0, 15.0),
 }
 """How long a fault of each kind lasts: of kill and restart, how long the process is away."""
-KILL_WEIGHT = 5.0
-"""How much more often than any other a kill of what holds the ledger, or of the bridge, is drawn."""
+PARTY = "party"
+"""The prefix of the parties' names. All other nodes are the notary's."""
+KILL_WEIGHT = 10.0
+"""How much more often than any other fault a kill of the notary, of a party, of PostgreSQL or of the bridge is drawn.
+The parties share theirs."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,15 @@ def choices(
         for place in places:
             if only and not set(place.split("-")) <= set(only) and place not in only:
                 continue
-            is_core = kind == "kill" and place not in (GENERATOR, PROMETHEUS)
-            found.append(Choice(kind, place, KILL_WEIGHT if is_core else 1.0))
+            found.append(Choice(kind, place, _kill_weight(place, nodes) if kind == "kill" else 1.0))
     return found
+
+
+def _kill_weight(target: str, nodes: Sequence[str]) -> float:
+    if target in (GENERATOR, PROMETHEUS):
+        return 1.0
+    alike = [node for node in nodes if node.startswith(PARTY) == target.startswith(PARTY)]
+    return KILL_WEIGHT / len(alike) if target in nodes else KILL_WEIGHT
 
 
 def drawn(seed: int, count: int, among: Sequence[Choice]) -> tuple[Fault, ...]:

@@ -1,8 +1,8 @@
 """Lets no process of a container write to a file, or lets them again.
 
 It runs in the process namespace of the container, as its user and without any capability. A full disk answers a write
-with ENOSPC, and a process at its limit of file sizes with EFBIG; H2, Artemis and PostgreSQL treat both alike. No disk is
-filled, so nothing else on the machine can suffer.
+with ENOSPC, and a process at its limit of file sizes with EFBIG. Neither Java's databases nor PostgreSQL tell the two
+apart. No disk is filled, so nothing else on the machine can suffer.
 
     files.py forbid
     files.py allow
@@ -12,13 +12,15 @@ import os
 import resource
 import signal
 import sys
+from pathlib import Path
 
 ROUNDS_MAX = 20
 
 
 def processes() -> set[int]:
     """Return the ids of all processes but this one."""
-    return {int(name) for name in os.listdir("/proc") if name.isdecimal() and int(name) != os.getpid()}
+    found = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()}
+    return found - {os.getpid()}
 
 
 def limit(process: int, verb: str) -> None:

@@ -1,0 +1,54 @@
+"""What the audit of the ledgers says after a load with faults, in the form in which campaigns store it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from corda_lab.bench.file import BenchPart
+from corda_lab.lab.settings import Settings
+
+AUDIT_SECONDS_MAX = 180.0
+"""Time limit of an audit. A campaign's ledgers grow from trial to trial."""
+
+Verdict = Literal["passed", "violations", "cannot tell"]
+
+
+class ViolationEntry(BenchPart):
+    """One violation: its kind, the node, the ids that it is about, and a sentence."""
+
+    kind: str
+    node: str | None = None
+    ids: tuple[str, ...] = ()
+    text: str = ""
+
+
+class AuditEntry(BenchPart):
+    """The verdict of one audit, with what it counted and every violation."""
+
+    verdict: Verdict
+    counts: dict[str, int] = {}
+    violations: tuple[ViolationEntry, ...] = ()
+    reasons: tuple[str, ...] = ()
+    """Why it cannot tell."""
+    seconds: float = 0.0
+
+
+Auditor = Callable[[Settings, Path | None], AuditEntry]
+"""Audits the ledgers of a lab at rest, with the rows of a run."""
+
+
+def audited(settings: Settings, run: Path | None) -> AuditEntry:
+    """Audit the ledgers of the running lab, with the rows of a run in its folder. Raises LabError."""
+    from corda_lab.audit import audit_lab
+
+    found = audit_lab(settings, run, deadline_seconds=AUDIT_SECONDS_MAX)
+    violations = tuple(
+        ViolationEntry(kind=str(one.kind), node=one.node, ids=tuple(one.ids), text=one.text) for one in found.violations
+    )
+    return AuditEntry(
+        verdict=found.verdict,
+        counts=dict(found.counts),
+        violations=violations,
+        reasons=tuple(found.reasons),
+        seconds=round(found.seconds, 1),
+    )
