@@ -33,8 +33,8 @@ from lab_workload.names import canonical, did_you_mean, names_in
 WARM_UP_SECONDS = 2.0
 NAME = "chaos"
 NO_IDS = (
-    "Corda before 4.6 keeps no client ids, so nobody can say what became of a flow whose answer was lost. The criterion "
-    "there: every acknowledged flow is on the ledger, and at most one transaction more for each that was not."
+    "Corda before 4.6 keeps no client ids, so nobody can say what became of a flow whose answer was lost. The "
+    "criterion there: every acknowledged flow is on the ledger, and at most one transaction more for each that was not."
 )
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from pydantic import Field
+
 from corda_lab.bench.file import BenchFile, BenchPart
 from corda_lab.chaos.verdict import AuditEntry
 from corda_lab.paths import RESULTS
@@ -31,9 +33,9 @@ class ChaosTrial(BenchPart):
     reason: str | None = None
     """Why the run has no results."""
     faults: tuple[FaultEntry, ...] = ()
-    outcomes: dict[str, int] = {}
+    outcomes: dict[str, int] = Field(default_factory=dict)
     """Rows by outcome."""
-    resolved: dict[str, int] = {}
+    resolved: dict[str, int] = Field(default_factory=dict)
     """Rows with an unknown outcome, by what became of them."""
     keeps_client_ids: bool = True
     """Whether the nodes could be asked what became of a flow (Corda ≥ 4.6)."""

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -72,7 +73,7 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Audito
             "on_ledger": on_ledger(lab, subject, since),
             "restarted": tuple(sorted({*made.restarted, *settled.restarted})),
             "rest_seconds": round(time.time() - ended_at, 1),
-            "audit": audit(lab.settings, outcome.folder),
+            "audit": verdict_of(audit, lab, outcome.folder),
         }
     )
     if not outcome.stored:
@@ -176,8 +177,16 @@ def problems_without_ids(trial: ChaosTrial, users: int) -> list[str]:
     return []
 
 
+def verdict_of(audit: Auditor, lab: RunningLab, folder: Path) -> AuditEntry:
+    """The verdict of an audit. One that ends with an error cannot tell; the campaign goes on."""
+    try:
+        return audit(lab.settings, folder)
+    except LabError as error:
+        return AuditEntry(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
+
+
 def audit_problems(audit: AuditEntry | None) -> list[str]:
-    """What the audit found. Raises nothing: one that cannot tell is a problem as well."""
+    """What the audit found. One that cannot tell is a problem as well."""
     if audit is None:
         return ["the ledgers were not audited"]
     if audit.verdict == "passed":

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from corda_lab.bench.file import BenchPart
 from corda_lab.lab.settings import Settings
 
@@ -26,7 +28,7 @@ class AuditEntry(BenchPart):
     """The verdict of one audit, with what it counted and every violation."""
 
     verdict: Verdict
-    counts: dict[str, int] = {}
+    counts: dict[str, int] = Field(default_factory=dict)
     violations: tuple[ViolationEntry, ...] = ()
     reasons: tuple[str, ...] = ()
     """Why it cannot tell."""

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from corda_lab import __version__
-from corda_lab.cli import bench, lab, profile, reproduce, results, run, selftest, sweep, workload
+from corda_lab.cli import bench, chaos, lab, profile, reproduce, results, run, selftest, sweep, workload
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -41,6 +41,7 @@ app.add_typer(workload_app, name="workload")
 for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, run.run, sweep.sweep, run.rerun, workload.flows):
     app.command()(verb)
 app.command()(reproduce.reproduce)
+app.command()(chaos.chaos)
 app.command()(profile.profile)
 workload_app.command()(workload.new)
 workload_app.command()(workload.check)

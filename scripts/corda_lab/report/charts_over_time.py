@@ -177,9 +177,9 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> C
         "over-time",
         "The whole run",
         "Throughput, and for each node CPU, heap in use, garbage collection and messages that wait in the broker. "
-        "Grey: warm-up. Tinted: measuring window. Red with ✗: invalid step. Red with a name: a fault, and in a lighter red the time until "
-        "throughput was back. The numbers at the top are the steps. "
-        "Drag to zoom in; double-click to zoom out.",
+        "Grey: warm-up. Tinted: measuring window. Red with ✗: invalid step. Red with a name: a fault, followed by the "
+        "time until throughput was back. The numbers at the top are the steps. Drag to zoom in; double-click to zoom "
+        "out.",
         "",
         traces,
         x_title="seconds since the load of the first step began",
