@@ -150,9 +150,7 @@ def outcome_words(trials: Sequence[ChaosTrial]) -> str:
     if without:
         words.append(f"{plural(without, 'flow')} on the ledger had no row, because the generator was killed.")
     if restarted:
-        words.append(
-            f"After {plural(restarted, 'trial')}, flows were in flight until their nodes were started again."
-        )
+        words.append(f"After {plural(restarted, 'trial')}, flows were in flight until their nodes were started again.")
     if not all(trial.keeps_client_ids for trial in trials):
         words.append(
             "These nodes keep no client ids. There, every acknowledged flow must be on the ledger, and at most one "
