@@ -1,4 +1,4 @@
-"""Faults on real containers: each is there while it lasts, gone afterwards, and a load survives a kill of the bridge."""
+"""Faults on real containers: each is there while it lasts and gone afterwards, and a load survives one."""
 
 import json
 import subprocess

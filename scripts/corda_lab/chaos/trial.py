@@ -16,6 +16,7 @@ from corda_lab.clients.bridge import FlowStatus
 from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
 from corda_lab.results import faults as stored_faults
+from corda_lab.results import folders
 from corda_lab.results.faults import LoadFaults
 from corda_lab.runs import faulty, unknown
 from corda_lab.runs.running import RunningLab
@@ -88,7 +89,7 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Audito
 def loads_faults(outcome: Outcome) -> LoadFaults:
     """The faults of a load as its folder has them; none if it ended before its begin. Raises LabError if damaged."""
     assert outcome.folder is not None
-    if not (outcome.folder / stored_faults.folders.FAULTS).is_file():
+    if not (outcome.folder / folders.FAULTS).is_file():
         return LoadFaults(seed=0, faults=())
     return stored_faults.read(outcome.folder).loads[0]
 

@@ -10,7 +10,8 @@ from corda_lab.cli.options import load_options
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import RESULTS
-from corda_lab.steps.load import SEED_DEFAULT, USERS_MAX
+from corda_lab.steps.load import USERS_MAX
+from lab_workload.load import SEED_DEFAULT
 
 TRIALS_MAX = 1000
 FAULTS_MAX = 20

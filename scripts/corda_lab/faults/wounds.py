@@ -274,7 +274,14 @@ def text_of(script: str) -> str:
 
 def helper(image: str, namespace: Sequence[str], script: str, *arguments: str) -> None:
     """Run a script of ``inside`` in a namespace of another container, with nothing but what it needs there."""
-    common = ("run", "--rm", "--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--read-only", "--memory=64m")
+    common: tuple[str, ...] = (
+        "run",
+        "--rm",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges:true",
+        "--read-only",
+        "--memory=64m",
+    )
     common += ("--pids-limit=16", f"--label={HELPER}=1", "--entrypoint=python3")
     docker(*common, *namespace, image, "-c", text_of(script), *arguments)
 

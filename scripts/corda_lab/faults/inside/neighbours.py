@@ -51,7 +51,7 @@ def attributes(body: bytes) -> dict[int, bytes]:
 def networks(kernel: socket.socket) -> list[tuple[int, int, int]]:
     """Return (interface, network, mask) of every IPv4 network of this namespace, except that of the loopback."""
     kernel.send(message(ADDRESSES, DUMP, struct.pack("=BBBBi", socket.AF_INET, 0, 0, 0, 0)))
-    found = []
+    found: list[tuple[int, int, int]] = []
     while True:
         data = kernel.recv(65536)
         while len(data) >= 16:

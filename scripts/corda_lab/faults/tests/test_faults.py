@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -279,7 +280,7 @@ def test_a_process_at_its_limit_of_file_sizes_cannot_write_until_it_is_allowed(t
 
 
 def test_the_networks_of_a_namespace_are_found_without_the_loopback() -> None:
-    with neighbours.socket.socket(neighbours.socket.AF_NETLINK, neighbours.socket.SOCK_RAW, 0) as kernel:
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
         kernel.bind((0, 0))
         found = neighbours.networks(kernel)
     assert all(network >> 24 != 127 and network & ~mask == 0 for _, network, mask in found)
