@@ -80,8 +80,9 @@ class Injection:
             wound = wounds.wound_of(fault, self.compose, self.generator)
             self._journal.note(name, wound)
             wounds.make(wound, fault)
-        except LabError as error:
-            self._made[place] = entry.model_copy(update={"problem": f"it could not be made: {error.message}"})
+        except (LabError, ValueError, KeyError) as error:
+            # Also what the engine may answer in a form that is not known here: a thread has nobody to tell it to.
+            self._made[place] = entry.model_copy(update={"problem": f"it could not be made: {error}"})
             self._heal(place, name)
             return
         self._made[place] = entry.model_copy(update={"began_at": time.time()})

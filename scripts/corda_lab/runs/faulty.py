@@ -1,7 +1,7 @@
 """A load with faults: makes them, stores what became of them, and brings the lab back to where it can be counted."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -18,8 +18,10 @@ from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import listed
 
+BACK_SECONDS = 120.0
+"""How long all parts of the lab may take to be ready after the last fault is healed, before nodes are started again."""
 BACK_SECONDS_MAX = 300.0
-"""How long all parts of the lab may take to be ready after the last fault is healed."""
+"""How long they may take after that."""
 REST_SECONDS_MAX = 90.0
 """How long flows may stay in flight before their nodes are started again. A node retries what a fault has interrupted,
 but some of it only after its own restart: flows that lost their database are parked until then."""
@@ -65,15 +67,19 @@ def settle(lab: RunningLab) -> Settled:
     What has ended is started again. If flows stay in flight, their nodes are started again too, once.
     """
     began = time.monotonic()
-    await_back(lab)
-    if _await_rest(lab):
-        return Settled(seconds=round(time.monotonic() - began, 1))
-    stuck = nodes_in_flight(lab)
-    ui.note(f"flows stay in flight on {listed(stuck)}: started again, as an operator would")
-    for node in stuck:
-        restart(lab, node)
-    await_back(lab)
-    _await_rest(lab)
+    stuck: list[str] = []
+    try:
+        await_back(lab, BACK_SECONDS)
+    except LabError:
+        stuck = nodes_away(lab)
+        ui.note(f"{listed(stuck)} did not come back: started again, as an operator would")
+        restart(lab, stuck)
+    if not _await_rest(lab):
+        parked = nodes_in_flight(lab)
+        ui.note(f"flows stay in flight on {listed(parked)}: started again, as an operator would")
+        restart(lab, parked)
+        stuck = sorted({*stuck, *parked})
+        _await_rest(lab)
     return Settled(tuple(stuck), round(time.monotonic() - began, 1))
 
 
@@ -81,10 +87,10 @@ def _await_rest(lab: RunningLab) -> bool:
     return counters.await_rest(lab.bridge, lab.prometheus, since=time.time(), seconds_max=REST_SECONDS_MAX)
 
 
-def await_back(lab: RunningLab) -> None:
+def await_back(lab: RunningLab, seconds_max: float) -> None:
     """Wait until every node answers the bridge, and Prometheus scrapes every node. Raises LabError after a limit."""
     revive(lab)
-    since, deadline = time.time(), time.monotonic() + BACK_SECONDS_MAX
+    since, deadline = time.time(), time.monotonic() + seconds_max
     while time.monotonic() < deadline:
         with suppress(LabError):
             if lab.bridge.is_ready() and _scraped(lab, since) >= set(lab.bridge.nodes()):
@@ -92,7 +98,7 @@ def await_back(lab: RunningLab) -> None:
         time.sleep(POLL_SECONDS)
         revive(lab)
     raise LabError(
-        f"The lab was not back {BACK_SECONDS_MAX:.0f} s after its last fault was healed",
+        f"The lab was not back {seconds_max:.0f} s after its last fault was healed",
         "`scripts/lab status` shows what is missing, and `docker compose logs` why.",
         exit_code=1,
     )
@@ -119,9 +125,19 @@ def nodes_in_flight(lab: RunningLab) -> list[str]:
     return sorted(found)
 
 
-def restart(lab: RunningLab, node: str) -> None:
-    """Let a node end as it should, and start it again. Raises LabError."""
-    service = next(each for each in lab.compose.services() if each.name == node.lower())
-    done = run_docker(["restart", service.container], seconds_max=RESTART_SECONDS_MAX)
-    if done.returncode != 0:
-        raise LabError(f"{node} could not be started again: {done.stderr.strip()}", exit_code=1)
+def nodes_away(lab: RunningLab) -> list[str]:
+    """The nodes that do not answer the bridge; all if the bridge does not say."""
+    with suppress(LabError):
+        if found := [node.name for node in lab.bridge.nodes().values() if not node.is_ready]:
+            return sorted(found)
+    return sorted(lab.settings.nodes)
+
+
+def restart(lab: RunningLab, nodes: Sequence[str]) -> None:
+    """Let nodes end as they should, start them again, and wait until the lab is back. Raises LabError."""
+    for service in lab.compose.services():
+        if service.name in {node.lower() for node in nodes}:
+            done = run_docker(["restart", service.container], seconds_max=RESTART_SECONDS_MAX)
+            if done.returncode != 0:
+                raise LabError(f"{service.name} could not be started again: {done.stderr.strip()}", exit_code=1)
+    await_back(lab, BACK_SECONDS_MAX)
