@@ -17,8 +17,8 @@ from corda_lab.steps.faults import (
 )
 
 FIRST_SECONDS = (12.0, 18.0)
-"""When the first fault begins: after some flows, so that there is a throughput to fall back to. The generator ends a load
-of which nothing has succeeded."""
+"""When the first fault begins: after some flows, so that there is a throughput to fall back to. The generator also ends
+a load of which nothing has succeeded."""
 GAP_SECONDS = (25.0, 35.0)
 """Time from the end of a fault to the begin of the next. A node is back some twenty seconds after its start."""
 REST_SECONDS = 30.0

@@ -52,7 +52,7 @@ elif said[0] == "stats":
     print("512MiB / 1.5GiB")
 elif said[0] in ("kill", "stop"):
     state(name, "exited")
-elif said[0] == "start":
+elif said[0] in ("start", "restart"):
     state(name, "running")
 elif said[0] == "pause":
     state(name, "paused")
