@@ -9,6 +9,7 @@ from corda_lab.errors import LabError
 from corda_lab.faults import inject, wounds
 from corda_lab.faults.inject import Injection
 from corda_lab.lab.compose import run_docker
+from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
 from corda_lab.results import folders
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
 from corda_lab.runs import counters
@@ -88,15 +89,17 @@ def _await_rest(lab: RunningLab) -> bool:
 
 
 def await_back(lab: RunningLab, seconds_max: float) -> None:
-    """Wait until every node answers the bridge, and Prometheus scrapes every node. Raises LabError after a limit."""
-    revive(lab)
+    """Wait until every service is healthy, every node answers the bridge, and Prometheus scrapes every node.
+
+    What has ended is started again. Raises LabError after ``seconds_max``.
+    """
     since, deadline = time.time(), time.monotonic() + seconds_max
     while time.monotonic() < deadline:
         with suppress(LabError):
-            if lab.bridge.is_ready() and _scraped(lab, since) >= set(lab.bridge.nodes()):
+            is_healthy = revive(lab)
+            if is_healthy and lab.bridge.is_ready() and _scraped(lab, since) >= set(lab.bridge.nodes()):
                 return
         time.sleep(POLL_SECONDS)
-        revive(lab)
     raise LabError(
         f"The lab was not back {seconds_max:.0f} s after its last fault was healed",
         "`scripts/lab status` shows what is missing, and `docker compose logs` why.",
@@ -108,14 +111,18 @@ def _scraped(lab: RunningLab, since: float) -> set[str]:
     return {value.labels["node"] for value in lab.prometheus.latest(IN_FLIGHT) if value.time > since}
 
 
-def revive(lab: RunningLab) -> None:
-    """Start what has ended of the lab. A node may end itself when its database or its disk fails."""
-    needed = {*(node.lower() for node in lab.settings.nodes), "bridge", "prometheus", *lab.settings.extra_services}
-    for service in lab.compose.services():
-        if service.name in needed and service.state in ("exited", "dead"):
+def revive(lab: RunningLab) -> bool:
+    """Start what has ended of the lab, and return whether all of it is healthy. A node may end itself when its database
+    or its disk fails.
+    """
+    needed = {*lab.settings.services} - {BOOTSTRAP, GRAFANA}
+    services = [service for service in lab.compose.services() if service.name in needed]
+    for service in services:
+        if service.state in ("exited", "dead"):
             ui.note(f"{service.name} had ended with exit status {service.exit_code}: started again")
             with suppress(LabError):
                 wounds.revive(service.container, is_generator=False)
+    return all(service.is_ready for service in services)
 
 
 def nodes_in_flight(lab: RunningLab) -> list[str]:
