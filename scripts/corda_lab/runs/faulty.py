@@ -73,7 +73,8 @@ def settle(lab: RunningLab) -> Settled:
         await_back(lab, BACK_SECONDS)
     except LabError:
         stuck = nodes_away(lab)
-        ui.note(f"{listed(stuck)} did not come back: started again, as an operator would")
+        if stuck:
+            ui.note(f"{listed(stuck)} did not come back: started again, as an operator would")
         restart(lab, stuck)
     if not _await_rest(lab):
         parked = nodes_in_flight(lab)
@@ -112,8 +113,9 @@ def _scraped(lab: RunningLab, since: float) -> set[str]:
 
 
 def revive(lab: RunningLab) -> bool:
-    """Start what has ended of the lab, and return whether all of it is healthy. A node may end itself when its database
-    or its disk fails.
+    """Start what has ended of the lab, and return whether all of it is healthy.
+
+    A node may end itself when its database or its disk fails.
     """
     needed = {*lab.settings.services} - {BOOTSTRAP, GRAFANA}
     services = [service for service in lab.compose.services() if service.name in needed]
@@ -135,8 +137,7 @@ def nodes_in_flight(lab: RunningLab) -> list[str]:
 def nodes_away(lab: RunningLab) -> list[str]:
     """The nodes that do not answer the bridge; all if the bridge does not say."""
     with suppress(LabError):
-        if found := [node.name for node in lab.bridge.nodes().values() if not node.is_ready]:
-            return sorted(found)
+        return sorted(node.name for node in lab.bridge.nodes().values() if not node.is_ready)
     return sorted(lab.settings.nodes)
 
 
