@@ -10,7 +10,7 @@ from corda_lab.cli.options import load_options
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import RESULTS
-from corda_lab.steps.load import USERS_MAX
+from corda_lab.steps.load import USERS_MAX, LoadOptions
 from lab_workload.load import SEED_DEFAULT
 
 TRIALS_MAX = 1000
@@ -18,6 +18,34 @@ FAULTS_MAX = 20
 USERS = 8
 PACING_SECONDS = 0.25
 """Time between two starts of a user. Without it, the users would fail thousands of times while a node is away."""
+
+
+Kinds = Annotated[str, typer.Option(help="Only these faults, separated by commas: kill,pause,partition. Default: all.")]
+Targets = Annotated[
+    str, typer.Option(help="Only at these parts, separated by commas: notary,partya,bridge. Default: all.")
+]
+Files = Annotated[
+    list[Path] | None, typer.Argument(metavar="[FILE]…", help="With --report: the results. Default: all stored.")
+]
+OUTPUT = RESULTS / "chaos" / "reliability.md"
+
+
+@locks_lab
+def replayed(run_name: str) -> None:
+    """Make the faults of a run again. Exits with status 1 if the trial fails."""
+    from corda_lab.chaos import command
+
+    if not command.replay(run_name, load_settings()):
+        raise typer.Exit(1)
+
+
+@locks_lab
+def campaign(options: LoadOptions, trials: int, faults: int, kinds: str, targets: str) -> None:
+    """Make the trials of a campaign. Exits with status 1 if one fails."""
+    from corda_lab.chaos import command
+
+    if not command.campaign(options, command.Asked(trials, faults, kinds, targets), load_settings()):
+        raise typer.Exit(1)
 
 
 def chaos(
@@ -31,24 +59,16 @@ def chaos(
     ] = SEED_DEFAULT,
     workload: Annotated[str, typer.Option(help="Workload of the load.")] = "iou",
     users: Annotated[int, typer.Option(min=1, max=USERS_MAX, help="Users; each has one flow in flight.")] = USERS,
-    kinds: Annotated[
-        str, typer.Option(help="Only these faults, separated by commas: kill,pause,partition. Default: all.")
-    ] = "",
-    targets: Annotated[
-        str, typer.Option(help="Only at these parts, separated by commas: notary,partya,bridge. Default: all.")
-    ] = "",
+    kinds: Kinds = "",
+    targets: Targets = "",
     replay: Annotated[
         str | None, typer.Option(metavar="RUN", help="Make the faults of this run again, under the same load.")
     ] = None,
     report: Annotated[
         bool, typer.Option("--report", help="Make no trial; write the stored results as a document.")
     ] = False,
-    files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]…", help="With --report: the results. Default: all stored.")
-    ] = None,
-    output: Annotated[Path, typer.Option(help="With --report: the file to write.")] = RESULTS
-    / "chaos"
-    / "reliability.md",
+    files: Files = None,
+    output: Annotated[Path, typer.Option(help="With --report: the file to write.")] = OUTPUT,
 ) -> None:
     """Kill, freeze, restart and cut off parts of the lab under load, and prove from the ledgers that nothing was lost.
 
@@ -74,18 +94,8 @@ def chaos(
         return
     if files:
         raise LabError(f"FILE: {files[0]} is only for --report", "Add --report, or leave it out.")
-
-    @locks_lab
-    def make() -> None:
-        from corda_lab.chaos import command
-
-        settings = load_settings()
-        if replay is not None:
-            passed = command.replay(replay, settings)
-        else:
-            options = load_options(workload, {"users": users, "seed": seed, "pacing": PACING_SECONDS})
-            passed = command.campaign(options, command.Asked(trials, faults, kinds, targets), settings)
-        if not passed:
-            raise typer.Exit(1)
-
-    make()
+    if replay is not None:
+        replayed(replay)
+        return
+    options = load_options(workload, {"users": users, "seed": seed, "pacing": PACING_SECONDS})
+    campaign(options, trials, faults, kinds, targets)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.faults import FaultEntry
 
-NOT_SEEN = "not before the load ended"
+NOT_SEEN = "not back before the load ended"
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,8 @@ class Band:
     """
 
     name: str
+    text: str
+    """The name, and what the fault cost."""
     start: float
     end: float
     back: float | None
@@ -30,7 +32,18 @@ def _band(fault: FaultEntry, origin: float, load_ended_at: float) -> Band:
     began_at = fault.began_at or origin
     back = None if fault.recovery_seconds is None else round(began_at + fault.recovery_seconds - origin, 1)
     end = min(fault.healed_at or load_ended_at, load_ended_at)
-    return Band(fault.name, round(began_at - origin, 1), round(max(end, began_at) - origin, 1), back)
+    return Band(fault.name, _text(fault), round(began_at - origin, 1), round(max(end, began_at) - origin, 1), back)
+
+
+def _text(fault: FaultEntry) -> str:
+    """``kill bridge: back after 21 s, 95 flows late``, as far as that is known."""
+    if fault.before_per_second is None:
+        return fault.name
+    if fault.recovery_seconds is None:
+        return f"{fault.name}: {NOT_SEEN}"
+    if not fault.recovery_seconds:
+        return f"{fault.name}: no effect"
+    return f"{fault.name}: back after {fault.recovery_seconds:.0f} s, {fault.lost_flows or 0:.0f} flows late"
 
 
 def rows(step: StepEntry) -> list[dict[str, str]]:

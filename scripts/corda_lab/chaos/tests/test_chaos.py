@@ -107,7 +107,7 @@ def test_every_trial_of_a_campaign_has_faults_of_its_own_and_time_to_recover() -
     among = command.choices_of(SETTINGS, command.Asked(3, 4))
     loads = [command.with_faults(OPTIONS, 100 + number, 4, among) for number in range(3)]
     assert [load.seed for load in loads] == [100, 101, 102]
-    assert len({load.faults for load in loads}) == 3
+    assert len({tuple(fault.words() for fault in load.faults) for load in loads}) == 3
     for load in loads:
         assert len(load.faults) == 4
         assert load.total_seconds > max(fault.at_seconds + fault.for_seconds for fault in load.faults) + 25

@@ -260,8 +260,9 @@ def test_every_kind_has_a_treatment() -> None:
 def test_a_process_at_its_limit_of_file_sizes_cannot_write_until_it_is_allowed(tmp_path: Path) -> None:
     writer = (
         "import sys\n"
+        f"file = open({str(tmp_path / 'file')!r}, 'ab', buffering=0)\n"
         "for line in sys.stdin:\n"
-        f"    try: open({str(tmp_path / 'file')!r}, 'a').write('x'); print('wrote', flush=True)\n"
+        "    try: file.write(b'x'); print('wrote', flush=True)\n"
         "    except OSError as error: print(error.strerror, flush=True)\n"
     )
     process = subprocess.Popen(

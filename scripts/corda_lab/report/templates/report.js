@@ -73,7 +73,7 @@
       for (const fault of own.flatMap((span) => span.faults ?? [])) {
         shade(fault.start, Math.max(fault.end, fault.start + end / 400), colour("fault"));
         if (fault.back !== null && fault.back > fault.end) shade(fault.end, fault.back, colour("fault-after"));
-        annotations.push({ x: fault.start, y: 0.98, yref: "paper", yanchor: "top", xanchor: "left", showarrow: false, textangle: 90, text: fault.name, hovertext: fault.name, font: { size: 11, color: colour("bad") } });
+        annotations.push({ x: fault.start, y: 0.98, yref: "paper", yanchor: "top", xanchor: "left", showarrow: false, textangle: 90, text: chart.width === "wide" ? fault.text : fault.name, hovertext: fault.text, font: { size: 11, color: colour("bad") } });
       }
     }
     for (const mark of chart.marks) {

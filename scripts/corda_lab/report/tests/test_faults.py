@@ -40,6 +40,7 @@ def test_the_charts_of_a_run_show_each_fault_that_was_made_as_a_band(stored_run:
     (span,) = chart_data(report_html(folder))["spans"]
     (band,) = span["faults"]
     assert (band["name"], band["start"], band["end"]) == ("kill bridge", 30.0, 35.5)
+    assert band["text"] == "kill bridge: no effect"
     assert band["back"] == 30.0, "the simulated load did not suffer"
     script = report_html(folder)
     assert "span.faults" in script
