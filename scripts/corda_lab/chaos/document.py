@@ -25,8 +25,8 @@ INTRODUCTION = """\
 
 *Acknowledged* flows are those whose caller was told that they succeeded. *Lost*, *doubled* and *value* are violations
 that the audit of all ledgers found: an acknowledged transaction that a participant lacks; one that happened twice, or a
-state that was consumed twice; value that was made or destroyed. *Unexplained* are flows of which the node could not
-tell what became of them.
+state that was consumed twice; value that was made or destroyed. *Other* are all other violations. *Unexplained* are
+flows of which the node could not tell what became of them.
 """
 
 NOTHING = "There are no stored results yet.\n"

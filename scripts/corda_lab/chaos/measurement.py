@@ -64,6 +64,12 @@ class ChaosTrial(BenchPart):
         """The faults that took place."""
         return tuple(fault for fault in self.faults if fault.was_made)
 
+    @property
+    def violating_otherwise(self) -> int:
+        """The number of violations of all other kinds."""
+        every = {one.kind for one in self.audit.violations} if self.audit else set()
+        return self.violating(every - {*LOST, *DOUBLED, *VALUE})
+
     def violating(self, kinds: Iterable[str]) -> int:
         """The number of ids in violations of some kinds. One without ids counts as one."""
         chosen = set(kinds)

@@ -6,7 +6,7 @@ from corda_lab.chaos.measurement import DOUBLED, LOST, VALUE, ChaosFile, ChaosTr
 from corda_lab.text import tables, ui
 from corda_lab.text.words import plural
 
-TITLES = ("trials", "faults", "acknowledged", "lost", "doubled", "value", "unexplained", "passed")
+TITLES = ("trials", "faults", "acknowledged", "lost", "doubled", "value", "other", "unexplained", "passed")
 
 
 def line(trial: ChaosTrial) -> str:
@@ -36,6 +36,7 @@ def sums(trials: Sequence[ChaosTrial]) -> tuple[str, ...]:
             sum(trial.violating(LOST) for trial in trials),
             sum(trial.violating(DOUBLED) for trial in trials),
             sum(trial.violating(VALUE) for trial in trials),
+            sum(trial.violating_otherwise for trial in trials),
             sum(trial.unexplained for trial in trials),
             sum(not trial.problems for trial in trials),
         )

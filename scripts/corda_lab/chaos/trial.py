@@ -4,11 +4,10 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
-from corda_lab.bench.kills.proof import open_clients, resolutions
+from corda_lab.bench.kills.proof import open_clients
 from corda_lab.bench.kills.trial import Outcome, asker, await_ready, read, run_load, silent
 from corda_lab.chaos.measurement import ChaosTrial
 from corda_lab.chaos.verdict import AuditEntry, Auditor
@@ -23,9 +22,10 @@ from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import GENERATOR, FaultEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
+from corda_lab.steps.resolutions import Resolution, with_resolutions
 from corda_lab.text.words import plural
 
-OPEN_STATES = ("unknown", "running", "unreachable")
+OPEN_STATES = ("running", "unreachable")
 """What an answer by client id says if it explains nothing."""
 
 
@@ -63,7 +63,8 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Audito
     except LabError as error:
         return begun.model_copy(update={"faults": made.faults, "problems": (error.message,)})
     table, _, warnings = read(outcome)
-    told = told_of(table, outcome, lab, subject, options.users) if keeps else told_without_ids(table)
+    asked = {} if outcome.stored or not keeps else ask(table, lab, subject, options.users)
+    told = told_of(table, asked) if keeps else told_without_ids(table)
     trial = begun.model_copy(
         update={
             "faults": made.faults,
@@ -74,7 +75,7 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Audito
             "on_ledger": on_ledger(lab, subject, since),
             "restarted": tuple(sorted({*made.restarted, *settled.restarted})),
             "rest_seconds": round(time.time() - ended_at, 1),
-            "audit": verdict_of(audit, lab, outcome.folder),
+            "audit": verdict_of(audit, lab, outcome, with_answers(table, asked)),
         }
     )
     if not outcome.stored:
@@ -94,23 +95,40 @@ def loads_faults(outcome: Outcome) -> LoadFaults:
     return stored_faults.read(outcome.folder).loads[0]
 
 
-def told_of(table: pl.DataFrame, outcome: Outcome, lab: RunningLab, subject: Subject, users: int) -> Told:
+def ask(table: pl.DataFrame, lab: RunningLab, subject: Subject, users: int) -> dict[str, FlowStatus]:
+    """Ask the nodes about the flows of a run without results, also about those without a row, by client id."""
+    asked: dict[str, FlowStatus] = {}
+    for node in subject.nodes:
+        asked |= open_clients(table.filter(pl.col("node") == node), users, asker(lab, node))
+    return asked
+
+
+def with_answers(table: pl.DataFrame, asked: Mapping[str, FlowStatus]) -> pl.DataFrame:
+    """The rows with what the nodes answered as their resolutions. Without answers, those that they have."""
+    if not asked:
+        return table
+    now = time.time()
+    answers = {
+        client: Resolution(unknown.RESOLVED.get(asked[client].state, "unknown"), now, asked[client].transaction)
+        for client in table.filter(pl.col("outcome") == "unknown")["client_id"]
+        if client in asked
+    }
+    return with_resolutions(table, answers)
+
+
+def told_of(table: pl.DataFrame, asked: Mapping[str, FlowStatus]) -> Told:
     """What became of the flows of a load on nodes that keep client ids.
 
-    A run with results has resolved its rows. For one without, the node is asked here, also about flows without a row.
+    A run with results has resolved its rows. For one without, ``asked`` has what the nodes answered.
     """
-    asked: dict[str, FlowStatus] = {}
-    if not outcome.stored:
-        for node, rows in by_node(table, subject).items():
-            asked |= open_clients(rows, users, asker(lab, node))
-    states = Counter(state for state, _ in resolutions(table, asked).values())
-    unexplained = sum(count for state, count in states.items() if state in OPEN_STATES)
+    unsure = with_answers(table, asked).filter(pl.col("outcome") == "unknown")
+    states = Counter(unsure["resolved"].fill_null("unknown"))
     recorded = set(table["client_id"]) if table.height else set()
     without_row = [one for client, one in asked.items() if client not in recorded]
     return Told(
         outcomes=outcomes_of(table),
-        resolved=dict(states),
-        unexplained=unexplained + sum(one.state in OPEN_STATES for one in without_row),
+        resolved=dict(sorted(states.items())),
+        unexplained=states["unknown"] + sum(one.state in OPEN_STATES for one in without_row),
         unrecorded=sum(one.state == "completed" for one in without_row),
     )
 
@@ -123,11 +141,6 @@ def told_without_ids(table: pl.DataFrame) -> Told:
 def outcomes_of(table: pl.DataFrame) -> dict[str, int]:
     """The number of rows by outcome."""
     return dict(table.group_by("outcome").len().sort("outcome").iter_rows())
-
-
-def by_node(table: pl.DataFrame, subject: Subject) -> dict[str, pl.DataFrame]:
-    """The rows by node."""
-    return {node: table.filter(pl.col("node") == node) for node in subject.nodes}
 
 
 def on_ledger(lab: RunningLab, subject: Subject, since: float) -> int | None:
@@ -178,10 +191,10 @@ def problems_without_ids(trial: ChaosTrial, users: int) -> list[str]:
     return []
 
 
-def verdict_of(audit: Auditor, lab: RunningLab, folder: Path) -> AuditEntry:
+def verdict_of(audit: Auditor, lab: RunningLab, outcome: Outcome, rows: pl.DataFrame) -> AuditEntry:
     """The verdict of an audit. One that ends with an error cannot tell; the campaign goes on."""
     try:
-        return audit(lab.settings, folder)
+        return audit(lab, outcome, rows)
     except LabError as error:
         return AuditEntry(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
 

@@ -1,13 +1,14 @@
 """What the audit of the ledgers says after a load with faults, in the form in which campaigns store it."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal
 
+import polars as pl
 from pydantic import Field
 
 from corda_lab.bench.file import BenchPart
-from corda_lab.lab.settings import Settings
+from corda_lab.bench.kills.trial import Outcome
+from corda_lab.runs.running import RunningLab
 
 AUDIT_SECONDS_MAX = 180.0
 """Time limit of an audit. A campaign's ledgers grow from trial to trial."""
@@ -35,15 +36,18 @@ class AuditEntry(BenchPart):
     seconds: float = 0.0
 
 
-Auditor = Callable[[Settings, Path | None], AuditEntry]
-"""Audits the ledgers of a lab at rest, with the rows of a run."""
+Auditor = Callable[[RunningLab, Outcome, pl.DataFrame], AuditEntry]
+"""Audits the ledgers of a lab at rest, with the run of a trial, and its rows with their resolutions."""
 
 
-def audited(settings: Settings, run: Path | None) -> AuditEntry:
-    """Audit the ledgers of the running lab, with the rows of a run in its folder. Raises LabError."""
-    from corda_lab.audit import audit_lab
+def audited(lab: RunningLab, outcome: Outcome, rows: pl.DataFrame) -> AuditEntry:
+    """Audit the ledgers of the running lab. Without any row, they are audited as a whole. Raises LabError."""
+    from corda_lab.audit import audit_lab, audit_load
 
-    found = audit_lab(settings, run, deadline_seconds=AUDIT_SECONDS_MAX)
+    if outcome.stored or not rows.height:
+        found = audit_lab(lab.settings, outcome.folder if outcome.stored else None, deadline_seconds=AUDIT_SECONDS_MAX)
+    else:
+        found = audit_load(lab.compose, rows, deadline_seconds=AUDIT_SECONDS_MAX)
     violations = tuple(
         ViolationEntry(kind=str(one.kind), node=one.node, ids=tuple(one.ids), text=one.text) for one in found.violations
     )

@@ -11,8 +11,9 @@ from corda_lab.bench.file import store
 from corda_lab.bench.kills.trial import Outcome
 from corda_lab.chaos import command, document, show
 from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
-from corda_lab.chaos.trial import loads_faults, problems_of, told_without_ids
+from corda_lab.chaos.trial import loads_faults, problems_of, told_of, told_without_ids, with_answers
 from corda_lab.chaos.verdict import AuditEntry, ViolationEntry
+from corda_lab.clients.bridge import FlowStatus
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, ROOT
@@ -21,6 +22,7 @@ from corda_lab.results.evidence import LoadFile
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
 from corda_lab.steps.faults import Fault, FaultEntry, FaultKind
 from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.resolutions import COLUMNS
 from corda_lab.testing.runs import ENVIRONMENT
 
 OPTIONS = LoadOptions(workload="iou", users=8, pacing_seconds=0.25, seed=100)
@@ -93,6 +95,30 @@ def test_without_client_ids_a_killed_generator_leaves_at_most_a_flow_of_each_use
 def test_rows_without_client_ids_are_only_counted() -> None:
     told = told_without_ids(pl.DataFrame({"outcome": ["ok", "ok", "unknown"]}))
     assert (told.outcomes, told.unexplained) == ({"ok": 2, "unknown": 1}, 0)
+
+
+def test_what_a_node_answers_about_a_run_without_results_is_told_and_audited() -> None:
+    table = pl.DataFrame(
+        {
+            "client_id": ["x-1", "x-2", "x-3", "x-5"],
+            "outcome": ["ok", "unknown", "unknown", "unknown"],
+            "tx_id": ["AA", None, None, None],
+            **{name: pl.Series([None] * 4, dtype=kind) for name, kind in COLUMNS.items()},
+        }
+    )
+    asked = {
+        "x-2": FlowStatus("completed", "bb"),
+        "x-3": FlowStatus("absent"),
+        "x-4": FlowStatus("completed", "cc"),
+        "x-5": FlowStatus("running"),
+    }
+    told = told_of(table, asked)
+    assert told.outcomes == {"ok": 1, "unknown": 3}
+    assert (told.resolved["ok"], told.unexplained, told.unrecorded) == (1, 1, 1)
+    rows = with_answers(table, asked)
+    assert rows["resolved"].to_list() == [None, "ok", "not_started", "unknown"]
+    assert rows["resolved_tx_id"].to_list() == [None, "bb", None, None]
+    assert with_answers(rows, {}) is rows
 
 
 def test_a_trial_is_one_line_with_the_seed_that_repeats_it() -> None:
@@ -176,8 +202,8 @@ def test_the_document_adds_up_what_several_files_have_of_a_database(tmp_path: Pa
     failed = trial(seed=7, audit=VIOLATED, problems=("2 transactions are missing at PartyB",))
     files = [file_of("h2", trial(), failed), file_of("postgres", trial()), file_of("h2", trial(seed=9))]
     text = document.document(files)
-    assert "| 4.10 | H2 | 3 | 6 | 1,200 | 2 | 0 | 0 | 0 | 2 |" in text
-    assert "| 4.10 | PostgreSQL | 1 | 2 | 400 | 0 | 0 | 0 | 0 | 1 |" in text
+    assert "| 4.10 | H2 | 3 | 6 | 1,200 | 2 | 0 | 0 | 0 | 0 | 2 |" in text
+    assert "| 4.10 | PostgreSQL | 1 | 2 | 400 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
     assert "| notary | 3 | – | 3 |" in text, "three kills, no pause"
     assert "| kill | 3 | 21.0 s | 21.0 s | 0 | 95 |" in text
     assert "| pause | 3 | – | – | 3 | 10 |" in text, "none was seen to end"
