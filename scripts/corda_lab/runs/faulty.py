@@ -10,8 +10,8 @@ from corda_lab.faults import inject, wounds
 from corda_lab.faults.inject import Injection
 from corda_lab.lab.compose import run_docker
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
-from corda_lab.results import folders
-from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
+from corda_lab.results import faults, folders
+from corda_lab.results.faults import FaultsFile, LoadFaults
 from corda_lab.runs import counters
 from corda_lab.runs.recording import Recording
 from corda_lab.runs.running import RunningLab
@@ -42,24 +42,29 @@ class Settled:
 @contextmanager
 def injecting(lab: RunningLab, plan: RunPlan, generator: str, recording: Recording) -> Iterator[Injection]:
     """Make the faults of a load while the block runs, and store them with its evidence, however the block ends."""
-    faults = plan.options.faults
-    if faults:
-        recording.note(folders.FAULTS, FaultsFile, _file(plan, Injection(lab.compose, faults, generator)))
-    with inject.injecting(lab.compose, faults, generator) as injection:
+    wanted = plan.options.faults
+    if wanted:
+        _note(recording, plan, Injection(lab.compose, wanted, generator))
+    with inject.injecting(lab.compose, wanted, generator) as injection:
         try:
             yield injection
         finally:
-            if faults:
+            if wanted:
                 # What was made by now. The rest is healed after the block.
                 injection.end()
-                recording.note(folders.FAULTS, FaultsFile, _file(plan, injection))
+                _note(recording, plan, injection)
     for entry in injection.entries:
         if entry.problem:
             ui.warn(f"{entry.name}: {entry.problem}")
 
 
-def _file(plan: RunPlan, injection: Injection) -> FaultsFile:
-    return FaultsFile(schema=SCHEMA, loads=(LoadFaults(seed=plan.options.seed, faults=injection.entries),))
+def _note(recording: Recording, plan: RunPlan, injection: Injection) -> None:
+    """Store the faults of a load with its evidence. Raises LabError if that is impossible."""
+    load = LoadFaults(seed=plan.options.seed, faults=injection.entries)
+    try:
+        faults.write(recording.folder, FaultsFile(schema=faults.SCHEMA, loads=(load,)))
+    except OSError as error:
+        raise folders.unwritable(recording.folder, error) from None
 
 
 def settle(lab: RunningLab) -> Settled:

@@ -1,21 +1,28 @@
 """A lab after faults: what has ended is started again, and nodes whose flows stay in flight are too, once."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from corda_lab import paths
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.clients.prometheus import Prometheus, Value
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
+from corda_lab.results import faults
 from corda_lab.runs import counters, faulty
+from corda_lab.runs.recording import Recording
 from corda_lab.runs.running import RunningLab
-from corda_lab.testing.engine import Engine
+from corda_lab.steps.faults import Fault
+from corda_lab.steps.load import LoadOptions
+from corda_lab.testing.engine import LOAD, Engine
+from corda_lab.testing.runs import plan_of
 
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
 FOREVER = float("inf")
@@ -68,6 +75,34 @@ def lab_of(engine: Engine) -> Callable[..., RunningLab]:
         return RunningLab(SETTINGS, Compose(SETTINGS), cast(Bridge, observed), cast(Prometheus, observed))
 
     return made
+
+
+def test_the_faults_of_a_load_are_stored_however_it_ends(
+    engine: Engine, lab_of: Callable[..., RunningLab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    kill = Fault(kind="kill", target="bridge", at_seconds=0.0, for_seconds=60.0)
+    late = Fault(kind="pause", target="partya", at_seconds=50.0, for_seconds=1.0)
+    plan = plan_of(LoadOptions("iou", duration_seconds=60, warm_up_seconds=0, seed=7, faults=(kill, late)))
+    folder = tmp_path / "evidence"
+    folder.mkdir()
+
+    def failing_load() -> None:
+        with faulty.injecting(lab_of(), plan, LOAD, Recording(folder, ExitStack())):
+            assert faults.read(folder).loads[0].faults[0].fault == kill, "known before anything is done"
+            while engine.state("bridge") == "running":
+                pass
+            raise LabError("the generator ended")
+
+    with pytest.raises(LabError, match="the generator ended"):
+        failing_load()
+    (load,) = faults.read(folder).loads
+    assert load.seed == 7
+    assert [(one.fault, one.was_made, one.healed_at is not None) for one in load.faults] == [
+        (kill, True, True),
+        (late, False, False),
+    ]
+    assert engine.state("bridge") == "running"
 
 
 def test_a_lab_that_is_at_rest_is_left_alone(engine: Engine, lab_of: Callable[..., RunningLab]) -> None:
