@@ -265,18 +265,16 @@ def test_a_process_at_its_limit_of_file_sizes_cannot_write_until_it_is_allowed(t
         "    try: file.write(b'x'); print('wrote', flush=True)\n"
         "    except OSError as error: print(error.strerror, flush=True)\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", writer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
     said = []
-    for verb in ("allow", "forbid", "allow"):
-        files.limit(process.pid, verb)
-        process.stdin.write("\n")
-        said.append(process.stdout.readline().strip())
-    process.stdin.close()
-    process.wait()
+    with subprocess.Popen(
+        [sys.executable, "-c", writer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for verb in ("allow", "forbid", "allow"):
+            files.limit(process.pid, verb)
+            process.stdin.write("\n")
+            said.append(process.stdout.readline().strip())
     assert said == ["wrote", "File too large", "wrote"]
 
 
