@@ -20,7 +20,8 @@ from corda_lab.paths import ENV_FILE, ROOT
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
-from corda_lab.steps.faults import Fault, FaultEntry, FaultKind
+from corda_lab.steps.fault_schedule import LENGTH_SECONDS
+from corda_lab.steps.faults import KINDS, PARAMETERS, Fault, FaultEntry, FaultKind
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.resolutions import COLUMNS
 from corda_lab.testing.runs import ENVIRONMENT
@@ -225,3 +226,11 @@ def test_the_published_document_is_that_of_the_published_files() -> None:
     assert document.document(files) == published, (
         "write it again: scripts/lab chaos --report docs/reliability/*.json --output docs/reliability.md"
     )
+
+
+def test_the_guide_describes_every_fault_and_its_parameters() -> None:
+    guide = (ROOT / "docs" / "chaos.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip(" `"): line for line in guide.splitlines() if line.startswith("| `")}
+    assert set(rows) == set(KINDS) == set(LENGTH_SECONDS)
+    for kind, parameters in PARAMETERS.items():
+        assert all(f"`{name}`" in rows[kind] for name in parameters)
