@@ -151,7 +151,7 @@ def _observe(
             )
         requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
         counted = observer.count(requests, end.ended_at, places)
-        stage_rows = observer.stage_rows(recording.rows)
+        stage_rows = observer.stage_rows(recording.rows, torn_max=len(plan.options.faults))
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
         read = observer.readings()
         if plan.options.idle_after_seconds:
