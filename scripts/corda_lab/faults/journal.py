@@ -4,7 +4,6 @@ A fault is written there before it is made, and removed when it is healed. So wh
 the next command, knows what is left to heal.
 """
 
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from corda_lab import atomic, paths
+from corda_lab import atomic, locks, paths
 from corda_lab.errors import LabError
 from corda_lab.faults import wounds
 from corda_lab.faults.wounds import Wound
@@ -24,26 +23,25 @@ _WOUNDS = TypeAdapter(dict[str, Wound])
 
 
 class Journal:
-    """The faults that are in the lab of a project. It is safe to use from several threads."""
+    """The faults that are in the lab of a project. Several threads and processes may use it at the same time."""
 
     def __init__(self, project: str) -> None:
         self.file = journal_file(project)
-        self._lock = threading.Lock()
+        self._lock_file = self.file.with_suffix(".lock")
 
     def note(self, name: str, wound: Wound) -> None:
         """Write that a fault is about to be made. ``name`` tells those of one load apart."""
-        with self._lock:
+        with locks.awaited(self._lock_file):
             self._write({**self._read(), name: wound})
 
     def strike(self, name: str) -> None:
         """Write that a fault is healed."""
-        with self._lock:
+        with locks.awaited(self._lock_file):
             self._write({key: wound for key, wound in self._read().items() if key != name})
 
     def left(self) -> dict[str, Wound]:
         """The faults that are not healed, by name, in the order in which they were made."""
-        with self._lock:
-            return self._read()
+        return self._read()
 
     def _read(self) -> dict[str, Wound]:
         try:

@@ -9,6 +9,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -251,6 +252,15 @@ def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(engine: En
     engine.refuse("")
     assert journal.heal_left("my-lab") == ["pause bridge"]
     assert journal.heal_left("my-lab") == []
+
+
+def test_several_writers_of_the_journal_lose_nothing(engine: Engine, compose_of: ComposeOf) -> None:
+    wound = wounds.wound_of(fault("pause", "partya"), compose_of(), LOAD)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: Journal("my-lab").note(name, wound), map(str, range(40))))
+        list(pool.map(lambda name: Journal("my-lab").strike(name), map(str, range(0, 40, 2))))
+    assert sorted(Journal("my-lab").left(), key=int) == [str(name) for name in range(1, 40, 2)]
+    assert engine.calls == []
 
 
 def test_every_kind_has_a_treatment() -> None:
