@@ -22,6 +22,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import evidence, faults, folders
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
+from corda_lab.runs import faulty
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import FaultEntry
@@ -87,7 +88,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Outcome]
     """Return a function that makes the load of the next trial end in a certain way, on a lab that is at rest."""
     monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(chaos_trial, "await_ready", lambda _lab: None)
-    monkeypatch.setattr(chaos_trial.faulty, "settle", lambda _lab: Settled(("PartyB",), 1.0))
+    monkeypatch.setattr(faulty, "settle", lambda _lab: Settled(("PartyB",), 1.0))
 
     def end(outcome: Outcome) -> None:
         monkeypatch.setattr(chaos_trial, "run_load", lambda _options, _settings: outcome)
@@ -175,7 +176,7 @@ def test_an_audit_that_fails_and_a_lab_that_does_not_come_back_are_problems(
     def away(_lab: RunningLab) -> Settled:
         raise LabError("The lab was not back")
 
-    monkeypatch.setattr(chaos_trial.faulty, "settle", away)
+    monkeypatch.setattr(faulty, "settle", away)
     found = chaos_trial.trial(lab_of(Answers()), SUBJECT, OPTIONS, failing)
     assert found.problems == ("The lab was not back",)
     assert [one.name for one in found.made] == ["kill bridge"]
