@@ -21,6 +21,21 @@ def locked(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
+@contextmanager
+def awaited(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, which is created if it does not exist, as soon as nobody else holds it.
+
+    Only for files that are held for a moment. Threads of one process exclude each other too.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDONLY | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def is_locked(path: Path) -> bool:
     """Return whether another process holds the lock. A path that does not exist is not locked."""
     try:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from corda_lab import __version__
-from corda_lab.cli import audit, bench, lab, profile, reproduce, results, run, selftest, sweep, workload
+from corda_lab.cli import audit, bench, chaos, lab, profile, reproduce, results, run, selftest, sweep, workload
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -59,6 +59,7 @@ for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, run.run, 
     app.command()(verb)
 app.command()(reproduce.reproduce)
 app.command()(audit.audit)
+app.command()(chaos.chaos)
 app.command()(profile.profile)
 workload_app.command()(workload.new)
 workload_app.command()(workload.check)

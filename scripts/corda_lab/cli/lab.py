@@ -50,11 +50,16 @@ def up(images: ImagesOption = None, **shape_of_lab: Any) -> None:
 
     Example: `scripts/lab up --parties 5 --database postgres`
     """
+    from corda_lab.faults import inject
     from corda_lab.lab import lifecycle, shape
     from corda_lab.lab.compose import Compose
     from corda_lab.runs import leftovers
 
     settings = shape.with_options(load_settings(), variables_of(shape_of_lab), size=shape_of_lab[SIZE.name])
+    if inject.is_left(settings.project):
+        # A part that is frozen or cut off would never become healthy.
+        lifecycle.prepare_engine()
+        inject.heal_left(settings.project)
     # Containers of a killed command must not send load to nodes that are starting.
     leftovers.stop_loads(Compose(settings))
     lifecycle.up(settings, forced_images(images))
@@ -73,6 +78,7 @@ def down(
 
     Example: `scripts/lab down --volumes`
     """
+    from corda_lab.faults import inject
     from corda_lab.host import dockerd
     from corda_lab.lab import lifecycle
     from corda_lab.lab.compose import Compose
@@ -80,6 +86,7 @@ def down(
 
     settings = load_settings()
     lifecycle.require_engine()
+    inject.heal_left(settings.project)
     if volumes:
         # Rows of a run whose command was killed are not the lab's to delete.
         leftovers.collect(Compose(settings))

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from corda_lab.report import faults
 from corda_lab.report.chart import BIN_SECONDS, DASHES, MIB, Chart, Mark, Trace, bin_seconds, histogram
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
@@ -54,6 +55,7 @@ def spans(run: StoredRun) -> list[dict[str, Any]]:
             "warm_up_end": round(step.window.started_at - origin, 1),
             "stop": round(step.window.ended_at - origin, 1),
             "end": round(step.window.load_ended_at - origin, 1),
+            "faults": faults.bands(step, origin),
         }
         for step in sorted(run.steps, key=lambda step: float(step.window.load_started_at))
     ]
@@ -175,8 +177,9 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> C
         "over-time",
         "The whole run",
         "Throughput, and for each node CPU, heap in use, garbage collection and messages that wait in the broker. "
-        "Grey: warm-up. Tinted: measuring window. Red with ✗: invalid step. The numbers at the top are the steps. "
-        "Drag to zoom in; double-click to zoom out.",
+        "Grey: warm-up. Tinted: measuring window. Red with ✗: invalid step. Red with a name: a fault, followed by the "
+        "time until throughput was back. The numbers at the top are the steps. Drag to zoom in; double-click to zoom "
+        "out.",
         "",
         traces,
         x_title="seconds since the load of the first step began",
@@ -220,5 +223,6 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
         "warm_up_end": round(window.started_at - origin, 1),
         "stop": round(window.ended_at - origin, 1),
         "end": round(total, 1),
+        "faults": faults.bands(step, origin),
     }
     return {"charts": [chart.as_dict() for chart in drawn], "span": span}

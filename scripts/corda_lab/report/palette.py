@@ -43,6 +43,8 @@ ROLES = {
     "group-6": ("#5f6b7a", "#a7b4c4"),
     "group-7": ("#16202c", "#e8edf2"),
     "measured": ("rgba(31, 111, 181, .07)", "rgba(108, 180, 245, .08)"),
+    "fault": ("rgba(179, 38, 30, .20)", "rgba(255, 138, 128, .24)"),
+    "fault-after": ("rgba(179, 38, 30, .08)", "rgba(255, 138, 128, .10)"),
 }
 """Each role with its colours in the light and the dark theme. A chart names a role, never a colour."""
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
-from corda_lab.report import bursts, charts_run, commands, costs, ledgers, value_table
+from corda_lab.report import bursts, charts_run, commands, costs, faults, ledgers, value_table
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import conditioning_facts, environment_facts, load_facts, machine, rerun_facts
 from corda_lab.results.manifest import Environment, Manifest
@@ -306,6 +306,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "warm_up_end": round(window.started_at - window.load_started_at, 2),
         "stop": round(window.ended_at - window.load_started_at, 2),
         "end": round(window.load_ended_at - window.load_started_at, 2),
+        "faults": faults.bands(step, window.load_started_at),
     }
     return {
         "environment": environment,
@@ -324,6 +325,8 @@ def content(run: StoredRun) -> dict[str, Any]:
         "charts": drawn,
         "data": {"charts": drawn, "spans": [span]},
         "clocks": list(CLOCKS),
+        "fault_rows": faults.rows(step),
+        "replay": f"scripts/lab chaos --replay {run.identity}",
         "burst_table": [] if step.bursts is None else bursts.table(step.bursts),
         "stage_meanings": STAGE_MEANINGS,
         "has_stage_rows": run.stage_rows() is not None,

@@ -11,7 +11,7 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
-from corda_lab.report import charts_over_time, charts_sweep, commands, ledgers, value_table
+from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, value_table
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts
 from corda_lab.report.plan_facts import ends, plan_facts
@@ -175,6 +175,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "ledgers": ledgers.step_words(audits.get(step.index)),
                 "law": law,
                 "load": load_facts(step.load),
+                "faults": faults.rows(step),
                 "uses": step.resources,
                 "run_command": run_command(run, step),
                 "up_command": commands.up(run.environment(step).shape),

@@ -11,7 +11,7 @@ import polars as pl
 
 import corda_lab
 from corda_lab.errors import LabError
-from corda_lab.results import audits, folders
+from corda_lab.results import audits, faults, folders
 from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
 from corda_lab.steps import validity
@@ -162,6 +162,8 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     entries = [
         one.step.updated(environment=run.environments.index(one.environment)).model_dump(mode="json") for one in steps
     ]
+    if (made := faults.file_of([one.step for one in steps])) is not None:
+        faults.write(folder, made)
     folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": entries})
     folders.write_json(folder / "run.json", run.model_dump(mode="json", by_alias=True))
 

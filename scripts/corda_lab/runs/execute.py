@@ -1,11 +1,12 @@
 """Executes one run: generates a load, measures it, and stores the results in a folder of ``results/``."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from corda_lab.audit import audit_load
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
+from corda_lab.faults import inject
 from corda_lab.host.calibration import calibrate
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
@@ -15,10 +16,11 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
-from corda_lab.runs import conditioning, containers, counters, sampling, unknown
+from corda_lab.runs import conditioning, containers, counters, faulty, sampling, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
+from corda_lab.runs.faulty import Settled
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.runs.recording import Recording, recorded
@@ -27,6 +29,8 @@ from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
+from corda_lab.steps.fault_effects import with_effects
+from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.resolutions import with_resolutions
@@ -50,12 +54,18 @@ class Observation:
     plan: RunPlan
     seen: Observed
     environment: Environment
+    faults: tuple[FaultEntry, ...] = ()
+    settled: Settled = field(default_factory=Settled)
 
     def measured(self) -> Measured:
         """The step with its values and tables. Raises LabError if the load stopped before the end of the warm-up."""
         seen, workload = self.seen, self.plan.workload
         text = workload.source.path.read_text(encoding="utf-8")
         step = build_step(self.plan, seen)
+        if self.faults:
+            window = step.window
+            faults = with_effects(self.faults, seen.requests, window.load_started_at, window.load_ended_at)
+            step = step.updated(faults=faults, restarted_after_faults=self.settled.restarted)
         tables = (seen.requests, seen.metrics, seen.stage_rows)
         about = (self.environment, workload.name, text)
         return Measured(step, *tables, *about, drops=seen.drops, samples=seen.samples)
@@ -76,6 +86,7 @@ def check(
         lab = RunningLab.of(shape.of_running(settings))
         planned = plan(run, lab.settings, lab.compose, lab.bridge)
         environment = environment or read_environment(lab.settings)
+        inject.check(planned.options.faults, lab.settings)
         ui.note(describe(planned))
         recording.begin(lab.compose, planned, environment)
         if conditioned is not None:
@@ -136,11 +147,13 @@ def _observe(
             sampler.start(watched)
         with ui.phase(title_of(plan.options)):
             containers.let_go(lab.compose, plan)
-            load = containers.generate_load(lab.compose, plan, lab.bridge, names)
-            collected = collect(lab.compose, plan, names, recording.rows)
+            with faulty.injecting(lab, plan, names.driver, recording) as injection:
+                load = containers.generate_load(lab.compose, plan, lab.bridge, names)
+                collected = collect(lab.compose, plan, names, recording.rows)
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
         places = plan.options.places
+        settled = faulty.settle(lab) if plan.options.faults else Settled()
         if unknown.are_in(requests):
             # Flows that callers gave up still have to end; asking about thousands of them would delay them.
             counters.await_rest(
@@ -148,7 +161,7 @@ def _observe(
             )
         requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
         counted = observer.count(requests, end.ended_at, places)
-        stage_rows = observer.stage_rows(recording.rows)
+        stage_rows = observer.stage_rows(recording.rows, torn_max=len(plan.options.faults))
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
         read = observer.readings()
         if plan.options.idle_after_seconds:
@@ -170,7 +183,7 @@ def _observe(
         )
         for node in plan.subject.nodes:
             unknown.forget(lab.bridge, node, plan.identity)
-    return Observation(plan, seen, environment)
+    return Observation(plan, seen, environment, injection.entries, settled)
 
 
 def set_up(compose: Compose, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:

@@ -73,10 +73,14 @@ class Observer:
         vaults = {place: self._bridge.vault_transactions(place[1], place[0], self._began_at) for place in told}
         return replace(counted, transactions=counts.check_transactions(told, vaults))
 
-    def stage_rows(self, directory: Path) -> pl.DataFrame | None:
-        """Collect the stage rows of the flows that ended since the start of the load; None if there are none."""
+    def stage_rows(self, directory: Path, *, torn_max: int = 0) -> pl.DataFrame | None:
+        """Collect the stage rows of the flows that ended since the start of the load; None if there are none.
+
+        Up to ``torn_max`` rows of each node may be torn, because it was killed.
+        """
         time.sleep(stage_rows.FLUSH_SECONDS)
-        return stage_rows.read_stages(stage_rows.collect(self._compose, self._stage_offsets, directory), self._nodes)
+        paths = stage_rows.collect(self._compose, self._stage_offsets, directory)
+        return stage_rows.read_stages(paths, self._nodes, torn_max=torn_max)
 
     def stage_values(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> Callable[[Window], StagesEntry]:
         """Return a function that makes the step's entry ``stages`` from its measuring window."""

@@ -8,6 +8,7 @@ import httpx
 
 from corda_lab.clients.bridge import START_REMEDY, Bridge, Node
 from corda_lab.errors import LabError
+from corda_lab.faults import inject
 from corda_lab.lab import lifecycle, project
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
@@ -101,6 +102,7 @@ def prepare(options: LoadOptions) -> PreparedRun:
 def plan(run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge) -> RunPlan:
     """Make all checks of a run that need the lab, and return the run's plan. Raises LabError."""
     lifecycle.require_engine()
+    inject.heal_left(compose.project)
     nodes = check_lab_is_up(compose, bridge)
     leftovers.collect(compose)
     return plan_on(nodes, run, settings, compose, bridge)

@@ -66,22 +66,27 @@ def dropped_rows(prometheus: Prometheus) -> dict[str, int]:
     }
 
 
-def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node]) -> pl.DataFrame | None:
+def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node], *, torn_max: int = 0) -> pl.DataFrame | None:
     """Return one table with the rows of all nodes, sorted by time; None if there are no rows. Raises LabError.
 
-    Each stage has a column ``stage_<name>_ms``. An incomplete last line is ignored. Nodes have their lab names, not
-    their X.500 names.
+    Each stage has a column ``stage_<name>_ms``. An incomplete last line is ignored, and so are up to ``torn_max`` other
+    lines of a file: a node that is killed leaves one, and writes on behind it when it is started again. Nodes have
+    their lab names, not their X.500 names.
     """
     lab_names = {node.x500_name: node.name for node in nodes.values()}
     records = []
     for path in paths:
         content = path.read_bytes()
+        torn = 0
         for line in content[: content.rfind(b"\n") + 1].splitlines():
             try:
                 row = json.loads(line)
                 stages = {column_of(name): float(value) for name, value in row["stages"].items()}
                 record = {name: row[name] for name in (*ROW_TEXTS, *ROW_TIMES)}
             except (ValueError, KeyError, TypeError, AttributeError) as error:
+                torn += 1
+                if torn <= torn_max:
+                    continue
                 raise LabError(
                     f"{path.name}: a stage row cannot be parsed ({type(error).__name__}: {error})",
                     "This is a defect of the lab's CorDapp. Please report it.",

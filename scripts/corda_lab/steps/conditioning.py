@@ -32,6 +32,6 @@ class Conditioning:
         """
         options, window = self.options.endless, min(WINDOW_SECONDS, self.seconds_max // 2)
         least = max(1.0, (self.seconds_max if options.is_open else self.seconds_min) - window)
-        brief = replace(options, warm_up_seconds=least, duration_seconds=window, stopping=None)
+        brief = replace(options, warm_up_seconds=least, duration_seconds=window, stopping=None, faults=())
         limited = until_steady(brief, max(least, self.seconds_max - window))
         return replace(limited, stopping=limited.stopping and replace(limited.stopping, completions_min=COLD_FLOWS))

@@ -178,7 +178,8 @@ def difference(
 ) -> Counts:
     """The counts between two snapshots. ``succeeded`` has the successes at the generator by node and name of the part.
 
-    A counter that began again at 0 in between counts nothing: the bridge and the node then have None.
+    A counter that began again at 0 in between counts nothing: the bridge and the node then have None. So has the bridge
+    for a node that was restarted: it did not see how the flows ended that were in flight then.
     """
     restarted = before.restarted(after)
     node_flows = {
@@ -197,7 +198,7 @@ def difference(
                 flow=flow,
                 generator=sum(succeeded.get(one.node, {}).get(part.name, 0) for part in one.parts if part.flow == flow),
                 bridge=None
-                if BRIDGE in restarted
+                if {BRIDGE, one.node} & restarted
                 else after.bridge_completed.get(one.node, {}).get(flow, 0)
                 - before.bridge_completed.get(one.node, {}).get(flow, 0),
                 node=None if one.node in restarted else node_flows.get(one.node, {}).get(flow, 0),

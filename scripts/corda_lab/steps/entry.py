@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, field_validator
 
+from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.reasons import Reason, read_reason
 
 ParameterValue = bool | int | float | str | list[str] | None
@@ -632,6 +633,10 @@ class StepEntry(RequestValues):
     """Empty in runs that are older than the field."""
     calibration: CalibrationEntry | None = None
     """None in schemas 5 and 6."""
+    faults: tuple[FaultEntry, ...] = ()
+    """What was done to the lab during the load, and what it cost."""
+    restarted_after_faults: tuple[str, ...] = ()
+    """The nodes that were started again after the load, because flows stayed in flight without that."""
     flags: list[Reason]
     """Warnings: what a reader should know before quoting a value. The step still counts."""
     unsteady: list[Reason] = []

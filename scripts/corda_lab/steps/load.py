@@ -9,6 +9,7 @@ from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import DatabaseSize, LoadEntry
+from corda_lab.steps.faults import Fault
 from corda_lab.text.words import listed, plural
 from lab_workload.load import (
     ARRIVALS,
@@ -348,6 +349,8 @@ class LoadOptions:
     ] = None
     overrides: Mapping[str, str] = field(default_factory=dict)
     stopping: Stopping | None = None
+    faults: tuple[Fault, ...] = ()
+    """What is done to the lab during the load."""
 
     @property
     def is_open(self) -> bool:
@@ -547,6 +550,13 @@ def check_options(options: LoadOptions) -> None:
         raise LabError(
             f"--nodes: {len(options.nodes)} nodes are out of range", f"Name 1 to {PARTIES_MAX}: PartyA,PartyB."
         )
+    for place, fault in enumerate(options.faults):
+        if fault.at_seconds >= options.total_seconds:
+            raise LabError(
+                f"faults[{place}].at: {fault.name} begins at {fault.at_seconds:g} s, when the load of "
+                f"{options.total_seconds} s has ended",
+                "Begin it earlier, or make the load longer.",
+            )
     if options.is_open and options.rate is None:
         raise LabError(f"--rate: is missing; {options.arrivals} arrivals need it", "For example: --rate 20")
 

@@ -12,6 +12,7 @@ from corda_lab.sweeps.schema import (
     MEASURE_TAGS,
     BurstsFields,
     ConditionFields,
+    FaultFields,
     FindMaxFields,
     FlowsFields,
     ForFields,
@@ -54,6 +55,7 @@ def _names(model: type[BaseModel]) -> list[str]:
 
 _MODELS: Mapping[str, type[BaseModel]] = {
     "load": LoadFields,
+    "faults": FaultFields,
     "shape": ShapeFields,
     "steps": StepFields,
     "warm_up": SpanFields,
@@ -121,6 +123,8 @@ def vary_problems(fields: SweepFields, source: Source) -> list[Problem]:
 def _vary_name_problem(key: str) -> str | None:
     """Return what is wrong with a key of ``vary``, or None."""
     group, _, name = key.partition(".")
+    if key == "load.faults":
+        return "cannot vary; give named steps a load with faults of their own"
     if group in _VARIED:
         known = list(_VARIED[group].model_fields)
         hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}"
@@ -158,6 +162,9 @@ def whole_problems(fields: SweepFields, source: Source) -> list[Problem]:
     for index, step in enumerate(fields.steps or ()):
         problems += span_problems(step, ("steps", index), source)
     problems += _ending_problems(fields, source)
+    if isinstance(fields.condition, ConditionFields) and fields.condition.load.faults:
+        text = "are not for the load that conditions the nodes; leave them out"
+        problems.append(source.problem(("condition", "load", "faults"), text))
     problems += _peak_problems(fields, source)
     if not 0.5 <= fields.confidence < 1:
         problems.append(source.problem(("confidence",), "must be at least 50% and below 100%"))

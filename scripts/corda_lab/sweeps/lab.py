@@ -4,6 +4,7 @@ import contextlib
 import time
 
 from corda_lab.errors import BAD_INPUT, FinalError, LabError
+from corda_lab.faults import inject
 from corda_lab.host import machine
 from corda_lab.knobs.shape import LIVE_VARIABLES
 from corda_lab.lab import lifecycle, ownership, shape
@@ -84,6 +85,7 @@ class Lab:
         """Start a lab in place of the existing one, if any."""
         try:
             if ownership.present(wanted.project) is not None:
+                inject.heal_left(wanted.project)
                 leftovers.collect(Compose(wanted))
                 lifecycle.down(wanted, volumes=True, mark=ownership.STARTING)
             lifecycle.up(wanted, self._images, mark=ownership.STARTING)

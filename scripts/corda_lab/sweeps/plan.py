@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from corda_lab.errors import LabError
+from corda_lab.faults import inject
 from corda_lab.lab import possible, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
@@ -88,6 +89,21 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
         yield from error.problems
         return
     yield from fit_problems(workload, step.options("x"), wanted)
+    yield from _fault_problems(step, wanted)
+
+
+def _fault_problems(step: PlannedStep, wanted: Settings) -> Iterator[Problem]:
+    """What is wrong with the faults of a step: the lab cannot have them, or the step has no load left by then."""
+    for problem in inject.problems_of(step.faults, wanted):
+        yield Problem(problem.text, ("load", *problem.location), problem.remedy)
+    surely = step.warm_up[0] + step.measure[0]
+    for place, fault in enumerate(step.faults):
+        if fault.ends_load:
+            remedy = "`scripts/lab chaos` kills the generator, and looks at what is left."
+            yield Problem(f"{fault.name} ends the load, so the step has no result", ("load", "faults", place), remedy)
+        elif not step.is_counted and fault.at_seconds >= surely:
+            text = f"{fault.name} begins at {fault.at_seconds:g} s, but the load may end after {surely:g} s"
+            yield Problem(text, ("load", "faults", place, "at"), "Increase measure.min, or begin it earlier.")
 
 
 def _peak_problems(point: SweepPoint, points: Sequence[SweepPoint]) -> Iterator[Problem]:
@@ -150,6 +166,7 @@ def step_of(
         confidence=fields.confidence,
         condition=_condition(sweep, point, load),
         may_break=point.may_break,
+        faults=point.faults,
         is_peak=point.is_peak,
     )
 

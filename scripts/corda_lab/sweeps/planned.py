@@ -11,6 +11,7 @@ from corda_lab.results import folders
 from corda_lab.results.manifest import LeftOut, Rerun
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ParameterValue, Phase
+from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LoadModel, LoadOptions, Stopping, attributes_of
 from corda_lab.sweeps.schema import Fresh, peak_factor
 from corda_lab.sweeps.search import RATE_DIGITS
@@ -104,6 +105,8 @@ class PlannedStep(BaseModel):
     """None if nothing conditions the nodes."""
     may_break: bool = False
     """Whether it is a result if the step ends a node."""
+    faults: tuple[Fault, ...] = ()
+    """What is done to the lab during the load."""
     is_peak: bool = False
     """Whether the peak is its throughput. If no step of a sweep says so, all whose rate is no multiple do."""
 
@@ -143,6 +146,7 @@ class PlannedStep(BaseModel):
         if self.condition is None:
             return None
         own = {"load": self.condition.load, "overrides": self.condition.overrides, "bursts": None, "flows": None}
+        own |= {"faults": ()}
         options = self.model_copy(update=own).options(f"condition-{self.index:04d}")
         return Conditioning(options, *self.condition.seconds)
 
@@ -164,6 +168,7 @@ class PlannedStep(BaseModel):
             seed=self.seed,
             overrides=self.overrides,
             stopping=stopping,
+            faults=self.faults,
             **attributes_of(given),
         )
 

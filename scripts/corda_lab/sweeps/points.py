@@ -11,6 +11,7 @@ from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import SIZE, variables_of
 from corda_lab.steps.entry import ParameterValue
+from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile
@@ -22,6 +23,7 @@ from corda_lab.sweeps.schema import (
     Measure,
     SpanFields,
     StepFields,
+    SubjectFields,
     peak_factor,
 )
 from corda_lab.text.durations import parse_duration
@@ -41,6 +43,7 @@ class SweepPoint:
     measure: Measure
     may_break: bool
     is_peak: bool
+    faults: tuple[Fault, ...] = ()
 
     @property
     def shape_key(self) -> tuple[tuple[str, str], ...]:
@@ -91,6 +94,8 @@ def points_of(sweep: SweepFile) -> list[SweepPoint]:
         for values in product(*fields.vary.values()):
             varied = dict(zip(fields.vary, values, strict=True))
             parts = {key: {**given[key], **over.get(key, {})} for key in ("load", "shape", "set")}
+            # A schedule is no value of a parameter, and the load that conditions the nodes has none.
+            parts["load"].pop("faults", None)
             workload = over.get("workload", fields.workload)
             for key, value in varied.items():
                 group, _, name = key.partition(".")
@@ -110,9 +115,15 @@ def points_of(sweep: SweepFile) -> list[SweepPoint]:
                     measure=(entry and entry.measure) or fields.measure,
                     may_break=fields.may_break if entry is None or entry.may_break is None else entry.may_break,
                     is_peak=entry is not None and entry.peak,
+                    faults=_faults(fields if entry is None or entry.load.faults is None else entry),
                 )
             )
     return points
+
+
+def _faults(fields: SubjectFields) -> tuple[Fault, ...]:
+    """Return the faults of a whole sweep or of a named step, whose own replace those of the sweep."""
+    return tuple(one.fault for one in fields.load.faults or ())
 
 
 def _entry_values(entry: StepFields | None) -> dict[str, ParameterValue]:

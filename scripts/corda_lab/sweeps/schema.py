@@ -21,6 +21,7 @@ from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import SHAPE_OPTIONS
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
+from corda_lab.steps.faults import FAULTS_MAX, Fault, FaultKind, normalised
 from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.text.durations import parse_duration
 from lab_workload.load import BURSTS_MAX, FLOWS_MAX, RATE_MAX
@@ -144,11 +145,31 @@ else:
     _ShapeFields = create_model("_ShapeFields", __base__=Fields, **_optional_fields(SHAPE_OPTIONS))
 
 
+class FaultFields(Fields):
+    """One fault during the load of a step. Times are in seconds from the begin of the load."""
+
+    kind: FaultKind
+    target: Text
+    at: Duration
+    duration: Duration = Field(alias="for")
+    parameters: dict[str, Number] = Field(default_factory=dict)
+
+    @property
+    def fault(self) -> Fault:
+        """The fault."""
+        own = {name: float(value) for name, value in self.parameters.items()}
+        return normalised(
+            Fault(kind=self.kind, target=self.target, at_seconds=self.at, for_seconds=self.duration, parameters=own)
+        )
+
+
 class LoadFields(_LoadFields):
     """The load of a step. Fields have the names and defaults of the options of ``lab run``.
 
-    The only exception is the pool of open load, whose default is larger.
+    The only exceptions are the pool of open load, whose default is larger, and ``faults``.
     """
+
+    faults: Annotated[list[FaultFields], Field(max_length=FAULTS_MAX)] | None = None
 
     def given(self, name: str) -> Any:
         """Return the value of an option; None if it is left out."""

@@ -78,7 +78,8 @@ def prove(rows: pl.DataFrame, asked: Mapping[str, FlowStatus], vaults: Vaults, s
 def resolutions(rows: pl.DataFrame, asked: Mapping[str, FlowStatus]) -> dict[str, tuple[str, str]]:
     """What became of each row with an unknown outcome: client id → (resolution, id of the transaction or empty)."""
     states = {"completed": "ok", "failed": "failed", "absent": "not_started"}
-    has_resolutions = "resolved" in rows.columns
+    # Rows of a run without results have the columns too, and nothing in them.
+    has_resolutions = "resolved" in rows.columns and not asked
     found = {}
     for row in rows.filter(pl.col("outcome") == "unknown").iter_rows(named=True):
         client = str(row["client_id"])

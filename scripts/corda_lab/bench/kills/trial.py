@@ -6,13 +6,13 @@ The vaults are asked here again, and compared with the rows of the run, so the p
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from corda_lab.analysis import listing
-from corda_lab.bench.kills.kill import Kill, moment_of
+from corda_lab.bench.kills.kill import fault_of, made_in
 from corda_lab.bench.kills.measurement import KillTrial, Target
 from corda_lab.bench.kills.proof import Place, Proof, Vaults, open_clients, prove
 from corda_lab.clients.bridge import FlowStatus
@@ -54,18 +54,19 @@ def run_load(options: LoadOptions, settings: Settings) -> Outcome:
 def trial(lab: RunningLab, subject: Subject, options: LoadOptions, target: Target) -> KillTrial:
     """Make one trial. ``options.seed`` is its seed. Raises LabError if the lab is not at rest before or after it."""
     await_ready(lab)
-    kill = Kill(lab.compose, target, moment_of(options.seed, target, options))
+    kill = fault_of(options.seed, target, options)
     since, before = time.time(), states_of(lab, subject)
-    with silent(), kill.during():
-        outcome = run_load(options, lab.settings)
+    with silent():
+        outcome = run_load(replace(options, faults=(kill,)), lab.settings)
     ended_at = time.time()
     await_ready(lab)
     rest_seconds = time.time() - ended_at
+    made = made_in(outcome.folder) if outcome.folder else None
     begun = KillTrial(
         target=target,
         seed=options.seed,
-        moment_seconds=kill.moment_seconds,
-        killed_at=kill.killed_at,
+        moment_seconds=kill.at_seconds,
+        killed_at=made.began_at if made else None,
         run=outcome.folder.name if outcome.folder else "",
         stored=outcome.stored,
         reason=outcome.reason,
@@ -79,7 +80,7 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, target: Targe
     proof = prove(table, asked, vaults, subject)
     with silent():
         unknown.forget(lab.bridge, subject.node, outcome.folder.name)
-    problems = [kill.problem] if kill.problem else []
+    problems = [made.problem] if made and made.problem else []
     problems += [*report_problems, *must_be_stored(target, outcome), *proof.problems]
     return described(begun, table, proof, vaults).model_copy(
         update={"warnings": tuple(warnings), "problems": tuple(problems)}

@@ -67,6 +67,15 @@
         if (place % every === 0 || !span.is_valid) label((span.start + span.stop) / 2, span.is_valid ? span.name : `<b>✗${span.name}</b>`, { y: 1.0, yanchor: "bottom", xanchor: "center", font: { size: 11, color: colour(span.is_valid ? "quiet" : "bad") } });
       });
     }
+    if (chart.is_over_time) {
+      // Dark while a fault lasts, light until throughput is back.
+      const end = own.length ? own[own.length - 1].end : 0;
+      for (const fault of own.flatMap((span) => span.faults ?? [])) {
+        shade(fault.start, Math.max(fault.end, fault.start + end / 400), colour("fault"));
+        if (fault.back !== null && fault.back > fault.end) shade(fault.end, fault.back, colour("fault-after"));
+        annotations.push({ x: fault.start, y: 0.98, yref: "paper", yanchor: "top", xanchor: "left", showarrow: false, textangle: 90, text: chart.width === "wide" ? fault.text : fault.name, hovertext: fault.text, font: { size: 11, color: colour("bad") } });
+      }
+    }
     for (const mark of chart.marks) {
       const line = { color: colour("ink"), width: 1.5, dash: "dash" };
       if (mark.kind === "mean") {

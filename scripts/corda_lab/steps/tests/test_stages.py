@@ -139,3 +139,16 @@ def test_a_row_that_was_cut_off_is_left_out_and_a_broken_one_refused(tmp_path: P
         stage_rows.read_stages([path], simulation.nodes())
     path.write_text("", encoding="utf-8")
     assert stage_rows.read_stages([path], simulation.nodes()) is None
+
+
+def test_rows_that_killed_nodes_have_torn_are_left_out_and_no_others(tmp_path: Path) -> None:
+    (path, *_) = simulation.write_stage_rows(tmp_path, simulation.closed_rows(2, 20, simulation.fixed(0.5)))
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    # What was written of the fourth line when the node was killed is followed by the fifth.
+    path.write_text("".join(lines[:3]) + lines[3][:40] + "".join(lines[4:]), encoding="utf-8")
+    table = stage_rows.read_stages([path], simulation.nodes(), torn_max=1)
+    assert table is not None
+    assert table.height == len(lines) - 2
+    path.write_text("{\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(LabError, match="a stage row cannot be parsed"):
+        stage_rows.read_stages([path], simulation.nodes(), torn_max=1)

@@ -1,0 +1,186 @@
+"""The document of stored files of ``lab chaos``. ``docs/reliability.md`` is that of the files in ``docs/reliability/``.
+
+Campaigns of days are made of small pieces: each call of ``lab chaos`` adds a file, and the document adds them up.
+"""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from corda_lab import atomic
+from corda_lab.bench.markdown import paragraphs, table
+from corda_lab.chaos import show
+from corda_lab.chaos.measurement import CHAOS, DOUBLED, LOST, VALUE, ChaosFile, ChaosTrial
+from corda_lab.errors import LabError
+from corda_lab.results import folders
+from corda_lab.steps.faults import KINDS, FaultEntry, FaultKind
+from corda_lab.text import ui
+from corda_lab.text.words import plural
+
+INTRODUCTION = """\
+# Reliability under faults
+
+`scripts/lab chaos --report` writes this document from stored files of `scripts/lab chaos`. Do not edit it.
+[chaos.md](chaos.md) describes the faults, how they are made, and what is checked after each load.
+
+*Acknowledged* flows are those whose caller was told that they succeeded. *Lost*, *doubled* and *value* are violations
+that the audit of all ledgers found: an acknowledged transaction that a participant lacks; one that happened twice, or a
+state that was consumed twice; value that was made or destroyed. *Other* are all other violations. *Unexplained* are
+flows of which the node could not tell what became of them.
+"""
+
+NOTHING = "There are no stored results yet.\n"
+NAMES = {"h2": "H2", "postgres": "PostgreSQL"}
+OTHER = "other"
+
+
+def write(files: Sequence[Path], output: Path) -> None:
+    """Write the document of stored files, of all in ``CHAOS`` if none is given. Raises LabError."""
+    chosen = list(files) or sorted(CHAOS.glob("*.json"))
+    if not chosen:
+        raise LabError(f"There is no result in {CHAOS}", "Make trials: scripts/lab chaos --trials 1")
+    atomic.write_text(output, document([folders.read_model(path, ChaosFile) for path in chosen]))
+    ui.note(f"{output} has {plural(len(chosen), 'result')}")
+
+
+def document(files: Sequence[ChaosFile]) -> str:
+    """Return the document: the sums, then a chapter for every version of Corda and database."""
+    if not files:
+        return f"{INTRODUCTION}\n{NOTHING}"
+    groups: dict[tuple[str, str], list[ChaosFile]] = {}
+    for file in files:
+        groups.setdefault((file.environment.versions.corda, file.database), []).append(file)
+    rows = [
+        (corda, NAMES.get(database, database), *show.sums(trials_of(own))) for (corda, database), own in groups.items()
+    ]
+    sums = table(("Corda", "database", *show.TITLES), rows)
+    chapters = [chapter(corda, database, own) for (corda, database), own in groups.items()]
+    return "\n".join([INTRODUCTION, f"{sums}\n", *chapters])
+
+
+def trials_of(files: Sequence[ChaosFile]) -> list[ChaosTrial]:
+    """The trials of some files, in their order."""
+    return [trial for file in files for trial in file.trials]
+
+
+def chapter(corda: str, database: str, files: Sequence[ChaosFile]) -> str:
+    """Return the chapter of one version of Corda on one database."""
+    trials = trials_of(files)
+    faults = [fault for trial in trials for fault in trial.made]
+    parts = [
+        f"## Corda {corda} on {NAMES.get(database, database)}",
+        "\n".join(circumstances(files)),
+        "Faults by kind and target:",
+        fault_table(faults),
+        "Median time until throughput was back, and flows lost by it, by kind:",
+        effect_table(faults),
+        outcome_words(trials),
+        *evidence(trials),
+    ]
+    return paragraphs(part for part in parts if part)
+
+
+def circumstances(files: Sequence[ChaosFile]) -> Iterator[str]:
+    """The lines on load, versions and machine; each says everything that differs between the files."""
+    loads = dict.fromkeys(f"{file.workload}, {plural(file.users, 'user')}" for file in files)
+    commits = dict.fromkeys(f"{file.lab_version}, commit {file.environment.git.words}" for file in files)
+    hosts = dict.fromkeys(_host(file) for file in files)
+    yield f"- load: {'; '.join(loads)}"
+    yield f"- lab: {'; '.join(commits)}"
+    yield f"- machine: {'; '.join(hosts)}"
+    yield f"- files: {', '.join(f'{file.id} ({_seeds(file)})' for file in files)}"
+
+
+def _host(file: ChaosFile) -> str:
+    host, preset = file.environment.host, file.environment.shape.get("NODE_PRESET", "unknown")
+    return f"{host.cpu_model or 'unknown CPU'}, {host.cpu_count} cores, preset {preset}"
+
+
+def _seeds(file: ChaosFile) -> str:
+    seeds = [trial.seed for trial in file.trials]
+    if not seeds:
+        return "no trial"
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {min(seeds)} to {max(seeds)}"
+
+
+def fault_table(faults: Sequence[FaultEntry]) -> str:
+    """Return the number of faults by kind and target. Partitions between two are by their two ends."""
+    kinds = [kind for kind in KINDS if any(fault.kind == kind for fault in faults)]
+    targets = sorted({fault.target for fault in faults})
+    rows = [
+        (target, *_counts(faults, kinds, target), str(sum(f.target == target for f in faults))) for target in targets
+    ]
+    totals = ("all", *(str(sum(fault.kind == kind for fault in faults)) for kind in kinds), str(len(faults)))
+    return table(("target", *kinds, "all"), [*rows, totals])
+
+
+def _counts(faults: Sequence[FaultEntry], kinds: Sequence[FaultKind], target: str) -> list[str]:
+    counted = [sum(fault.kind == kind and fault.target == target for fault in faults) for kind in kinds]
+    return [str(count) if count else "–" for count in counted]
+
+
+def effect_table(faults: Sequence[FaultEntry]) -> str:
+    """Return what the faults of each kind cost, as far as the load was long enough to tell."""
+    rows = []
+    for kind in KINDS:
+        own = [fault for fault in faults if fault.kind == kind and fault.before_per_second is not None]
+        times = [fault.recovery_seconds for fault in own if fault.recovery_seconds is not None]
+        lost = [fault.lost_flows for fault in own if fault.lost_flows is not None]
+        if own:
+            median = f"{statistics.median(times):.1f} s" if times else "–"
+            slowest = f"{max(times):.1f} s" if times else "–"
+            rows.append(
+                (kind, str(len(own)), median, slowest, str(len(own) - len(times)), f"{statistics.median(lost):.0f}")
+            )
+    return table(("kind", "faults", "median", "longest", "not seen to end", "flows lost, median"), rows)
+
+
+def outcome_words(trials: Sequence[ChaosTrial]) -> str:
+    """Return what became of all flows, in a paragraph."""
+    outcomes = {name: sum(trial.outcomes.get(name, 0) for trial in trials) for name in ("ok", "failed", "unknown")}
+    resolved = {name: sum(trial.resolved.get(name, 0) for trial in trials) for name in ("ok", "failed", "not_started")}
+    without = sum(trial.unrecorded for trial in trials)
+    restarted = sum(bool(trial.restarted) for trial in trials)
+    told = (
+        f"{outcomes['ok']:,} flows were acknowledged, {outcomes['failed']:,} failed, and of {outcomes['unknown']:,} "
+        f"the caller did not learn the outcome. The nodes told later that {resolved['ok']:,} of these had succeeded, "
+        f"{resolved['failed']:,} had failed and {resolved['not_started']:,} had never begun."
+    )
+    words = [told]
+    if without:
+        words.append(f"{plural(without, 'flow')} on the ledger had no row, because the generator was killed.")
+    if restarted:
+        words.append(f"After {plural(restarted, 'trial')}, flows were in flight until their nodes were started again.")
+    if not all(trial.keeps_client_ids for trial in trials):
+        words.append(
+            "These nodes keep no client ids. There, every acknowledged flow must be on the ledger, and at most one "
+            "transaction more for each that was not acknowledged."
+        )
+    return " ".join(words)
+
+
+def evidence(trials: Sequence[ChaosTrial]) -> list[str]:
+    """Return the trials that failed, each with its problems, the ids of its violations, and what repeats it."""
+    failed = [trial for trial in trials if trial.problems]
+    if not failed:
+        return ["All trials passed."]
+    lines = [f"{plural(len(failed), 'trial')} failed:", ""]
+    for trial in failed:
+        lines.append(f"- seed {trial.seed}, run {trial.run or 'that did not begin'}: {_faults(trial)}")
+        lines += [f"  - {problem}" for problem in trial.problems]
+        for one in trial.audit.violations if trial.audit else ():
+            ids = f": {', '.join(one.ids)}" if one.ids else ""
+            lines.append(f"  - {_class(one.kind)}, {one.kind}{f' on {one.node}' if one.node else ''}{ids}")
+    return ["\n".join(lines)]
+
+
+def _faults(trial: ChaosTrial) -> str:
+    return "; ".join(fault.fault.words() for fault in trial.made) or "no fault"
+
+
+def _class(kind: str) -> str:
+    """The column of the sums in which a violation counts."""
+    for name, kinds in (("lost", LOST), ("doubled", DOUBLED), ("value", VALUE)):
+        if kind in kinds:
+            return name
+    return OTHER

@@ -1,0 +1,182 @@
+"""A whole trial on a lab that only answers: what is read of its run, asked of the nodes, audited and stored.
+
+The load itself, and a real audit, need nodes: ``tests/e2e/test_chaos.py`` has them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+import pytest
+
+from corda_lab.bench.kills.trial import Outcome
+from corda_lab.chaos import trial as chaos_trial
+from corda_lab.chaos.verdict import AuditEntry
+from corda_lab.clients.bridge import Bridge, FlowStatus, Node
+from corda_lab.clients.prometheus import Prometheus
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.results import evidence, faults, folders
+from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
+from corda_lab.runs import faulty
+from corda_lab.runs.faulty import Settled
+from corda_lab.runs.running import RunningLab
+from corda_lab.steps.faults import FaultEntry
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import Subject
+from corda_lab.testing import runs, simulation
+from corda_lab.testing.runs import ENVIRONMENT, RUN_IDENTITY, part, plan_of
+
+OPTIONS = LoadOptions(workload="iou", users=2, duration_seconds=18.0, warm_up_seconds=2.0, seed=7)
+SUBJECT = Subject("PartyA", (part("Iou"),))
+SIMULATED = simulation.closed_rows(2, 20, simulation.fixed(0.5))
+SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab", "PARTIES": "3"})
+KILLED = FaultEntry(
+    kind="kill", target="bridge", at_seconds=5.0, for_seconds=1.0, began_at=simulation.ORIGIN + 5, healed_at=1e10
+)
+GENERATOR = KILLED.model_copy(update={"target": "generator"})
+
+
+@dataclass
+class Answers:
+    """The bridge and Prometheus of a lab at rest, whose ledger has ``transactions``."""
+
+    transactions: set[str] = field(default_factory=set)
+    states: dict[str, FlowStatus] = field(default_factory=dict)
+    keeps: bool = True
+    forgotten: list[str] = field(default_factory=list)
+
+    def nodes(self) -> dict[str, Node]:
+        return {"PartyA": Node("PartyA", "O=PartyA", 12, True, False, 0, keeps_client_ids=self.keeps)}
+
+    def vault_transactions(self, _node: str, _state: str, _since: float) -> set[str]:
+        return self.transactions
+
+    def flow_status(self, _node: str, client: str) -> FlowStatus:
+        return self.states.get(client, FlowStatus("absent"))
+
+    def forget_flows(self, _node: str, prefix: str) -> int:
+        self.forgotten.append(prefix)
+        return 0
+
+
+@dataclass
+class Audited:
+    """An audit that passes, and notes what it was given."""
+
+    rows: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    def __call__(self, _lab: RunningLab, _outcome: Outcome, rows: pl.DataFrame) -> AuditEntry:
+        self.rows = rows
+        return AuditEntry(verdict="passed", seconds=1.0)
+
+
+def lab_of(answers: Answers) -> RunningLab:
+    return RunningLab(SETTINGS, Compose(SETTINGS), cast(Bridge, answers), cast(Prometheus, answers))
+
+
+def made(folder: Path, *entries: FaultEntry) -> None:
+    faults.write(folder, FaultsFile(schema=SCHEMA, loads=(LoadFaults(seed=7, faults=entries),)))
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Outcome], None]:
+    """Return a function that makes the load of the next trial end in a certain way, on a lab that is at rest."""
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(chaos_trial, "await_ready", lambda _lab: None)
+    monkeypatch.setattr(faulty, "settle", lambda _lab: Settled(("PartyB",), 1.0))
+
+    def end(outcome: Outcome) -> None:
+        monkeypatch.setattr(chaos_trial, "run_load", lambda _options, _settings: outcome)
+
+    return end
+
+
+@pytest.fixture
+def stored(tmp_path: Path, ended: Callable[[Outcome], None]) -> Path:
+    folder = runs.store(tmp_path, plan_of(OPTIONS), SIMULATED, simulation.end_words(SIMULATED, 2, 20))
+    made(folder, KILLED)
+    ended(Outcome(folder, stored=True))
+    return folder
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path, ended: Callable[[Outcome], None]) -> Path:
+    """The evidence of a load whose generator was killed. Of its last two rows, one is unknown, and one is missing."""
+    folder = folders.unfinished_folder() / RUN_IDENTITY
+    load = evidence.LoadFile(
+        id=RUN_IDENTITY, command="lab chaos", began_at="now", workload="iou", options={}, subject={}
+    )
+    evidence.begin(folder, load, evidence.Texts("workload: iou\n", ENVIRONMENT))
+    *first, last, _ = SIMULATED
+    kept: list[dict[str, Any]] = [*first, {**last, "outcome": "unknown", "tx_id": None}]
+    simulation.write_rows(folder / evidence.ROWS / f"{RUN_IDENTITY}.ndjson", kept)
+    evidence.end(folder, "failed", "the generator was killed", rows=len(kept))
+    made(folder, GENERATOR)
+    ended(Outcome(folder, stored=False, reason="the generator was killed"))
+    return folder
+
+
+def test_a_trial_has_the_faults_of_its_run_its_outcomes_and_its_audit(stored: Path) -> None:
+    audit = Audited()
+    found = chaos_trial.trial(lab_of(Answers(transactions={"AA", "BB"})), SUBJECT, OPTIONS, audit)
+    assert (found.seed, found.run, found.stored) == (7, stored.name, True)
+    assert [one.name for one in found.made] == ["kill bridge"]
+    assert found.outcomes == {"ok": len(SIMULATED)}
+    assert (found.on_ledger, found.restarted) == (2, ("PartyB",))
+    assert audit.rows.height == len(SIMULATED)
+    assert found.problems == ()
+
+
+def test_the_node_is_asked_about_the_flows_of_a_killed_generator(unfinished: Path) -> None:
+    *_, last, missing = SIMULATED
+    answers = Answers(
+        states={
+            str(last["client_id"]): FlowStatus("completed", "AB"),
+            str(missing["client_id"]): FlowStatus("completed", "CD"),
+        }
+    )
+    audit = Audited()
+    found = chaos_trial.trial(lab_of(answers), SUBJECT, OPTIONS, audit)
+    assert found.problems == ()
+    assert (found.resolved, found.unrecorded, found.unexplained) == ({"ok": 1}, 1, 0)
+    assert audit.rows.filter(pl.col("resolved") == "ok")["resolved_tx_id"].to_list() == ["AB"]
+    assert answers.forgotten == [f"{unfinished.name}-"]
+
+
+def test_a_flow_of_which_the_node_cannot_tell_fails_the_trial(unfinished: Path) -> None:
+    answers = Answers(states={str(SIMULATED[-2]["client_id"]): FlowStatus("unreachable")})
+    found = chaos_trial.trial(lab_of(answers), SUBJECT, OPTIONS, Audited())
+    assert found.unexplained == 1
+    assert found.problems == ("1 flow of which nobody can tell what became of them",)
+
+
+def test_without_client_ids_nobody_is_asked_and_the_ledger_counts(unfinished: Path) -> None:
+    answers = Answers(transactions={str(number) for number in range(len(SIMULATED))}, keeps=False)
+    found = chaos_trial.trial(lab_of(answers), SUBJECT, OPTIONS, Audited())
+    assert found.problems == ()
+    assert found.resolved == {}
+    more = replace(answers, transactions={str(number) for number in range(len(SIMULATED) + 10)})
+    assert chaos_trial.trial(lab_of(more), SUBJECT, OPTIONS, Audited()).problems != ()
+
+
+def test_an_audit_that_fails_and_a_lab_that_does_not_come_back_are_problems(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_lab: RunningLab, _outcome: Outcome, _rows: pl.DataFrame) -> AuditEntry:
+        raise LabError("PartyC cannot be asked")
+
+    found = chaos_trial.trial(lab_of(Answers()), SUBJECT, OPTIONS, failing)
+    assert found.problems == ("the audit cannot tell: PartyC cannot be asked",)
+
+    def away(_lab: RunningLab) -> Settled:
+        raise LabError("The lab was not back")
+
+    monkeypatch.setattr(faulty, "settle", away)
+    found = chaos_trial.trial(lab_of(Answers()), SUBJECT, OPTIONS, failing)
+    assert found.problems == ("The lab was not back",)
+    assert [one.name for one in found.made] == ["kill bridge"]

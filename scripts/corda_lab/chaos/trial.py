@@ -1,0 +1,215 @@
+"""One trial: a load as ``lab run`` makes it, with faults, then rest, then the audit of all ledgers."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from corda_lab.bench.kills.proof import open_clients
+from corda_lab.bench.kills.trial import Outcome, asker, await_ready, read, run_load, silent
+from corda_lab.chaos.measurement import ChaosTrial
+from corda_lab.chaos.verdict import AuditEntry, Auditor
+from corda_lab.clients.bridge import FlowStatus
+from corda_lab.errors import LabError
+from corda_lab.faults.inject import TOO_LATE
+from corda_lab.results import faults as stored_faults
+from corda_lab.results import folders
+from corda_lab.results.faults import LoadFaults
+from corda_lab.runs import faulty, unknown
+from corda_lab.runs.running import RunningLab
+from corda_lab.steps.faults import GENERATOR, FaultEntry
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import Subject
+from corda_lab.steps.resolutions import Resolution, with_resolutions
+from corda_lab.text.words import plural
+
+OPEN_STATES = ("running", "unreachable")
+"""What an answer by client id says if it explains nothing."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the rows and the nodes say about the flows of a load."""
+
+    outcomes: Mapping[str, int]
+    resolved: Mapping[str, int]
+    unexplained: int
+    unrecorded: int
+
+
+def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Auditor) -> ChaosTrial:
+    """Make one trial with the seed and the faults of ``options``. Raises LabError if the lab is not ready before it."""
+    await_ready(lab)
+    since = time.time()
+    keeps = all(lab.bridge.nodes()[node].keeps_client_ids for node in subject.nodes)
+    with silent():
+        outcome = run_load(options, lab.settings)
+    ended_at = time.time()
+    begun = ChaosTrial(
+        seed=options.seed,
+        run=outcome.folder.name if outcome.folder else "",
+        stored=outcome.stored,
+        reason=outcome.reason,
+        keeps_client_ids=keeps,
+    )
+    if outcome.folder is None:
+        return begun.model_copy(update={"problems": (f"the run left nothing: {outcome.reason}",)})
+    made = loads_faults(outcome)
+    try:
+        with silent():
+            settled = faulty.settle(lab)
+    except LabError as error:
+        return begun.model_copy(update={"faults": made.faults, "problems": (error.message,)})
+    table, _, warnings = read(outcome)
+    asked = {} if outcome.stored or not keeps else ask(table, lab, subject, options.users)
+    told = told_of(table, asked) if keeps else told_without_ids(table)
+    trial = begun.model_copy(
+        update={
+            "faults": made.faults,
+            "outcomes": dict(told.outcomes),
+            "resolved": dict(told.resolved),
+            "unexplained": told.unexplained,
+            "unrecorded": told.unrecorded,
+            "on_ledger": on_ledger(lab, subject, since),
+            "restarted": tuple(sorted({*made.restarted, *settled.restarted})),
+            "rest_seconds": round(time.time() - ended_at, 1),
+            "audit": verdict_of(audit, lab, outcome, with_answers(table, asked)),
+        }
+    )
+    if not outcome.stored:
+        with silent():
+            for node in subject.nodes:
+                unknown.forget(lab.bridge, node, outcome.folder.name)
+    not_made = [f"{one.name}: {one.problem}" for one in made.faults if not one.was_made and one.problem != TOO_LATE]
+    problems = tuple(problems_of(trial, options.users))
+    return trial.model_copy(update={"warnings": (*warnings, *not_made), "problems": problems})
+
+
+def loads_faults(outcome: Outcome) -> LoadFaults:
+    """The faults of a load as its folder has them; none if it ended before its begin. Raises LabError if damaged."""
+    assert outcome.folder is not None
+    if not (outcome.folder / folders.FAULTS).is_file():
+        return LoadFaults(seed=0, faults=())
+    return stored_faults.read(outcome.folder).loads[0]
+
+
+def ask(table: pl.DataFrame, lab: RunningLab, subject: Subject, users: int) -> dict[str, FlowStatus]:
+    """Ask the nodes about the flows of a run without results, also about those without a row, by client id."""
+    asked: dict[str, FlowStatus] = {}
+    for node in subject.nodes:
+        asked |= open_clients(table.filter(pl.col("node") == node), users, asker(lab, node))
+    return asked
+
+
+def with_answers(table: pl.DataFrame, asked: Mapping[str, FlowStatus]) -> pl.DataFrame:
+    """The rows with what the nodes answered as their resolutions. Without answers, those that they have."""
+    if not asked:
+        return table
+    now = time.time()
+    answers = {
+        client: Resolution(unknown.RESOLVED.get(asked[client].state, "unknown"), now, asked[client].transaction)
+        for client in table.filter(pl.col("outcome") == "unknown")["client_id"]
+        if client in asked
+    }
+    return with_resolutions(table, answers)
+
+
+def told_of(table: pl.DataFrame, asked: Mapping[str, FlowStatus]) -> Told:
+    """What became of the flows of a load on nodes that keep client ids.
+
+    A run with results has resolved its rows. For one without, ``asked`` has what the nodes answered.
+    """
+    unsure = with_answers(table, asked).filter(pl.col("outcome") == "unknown")
+    states = Counter(unsure["resolved"].fill_null("unknown"))
+    recorded = set(table["client_id"]) if table.height else set()
+    without_row = [one for client, one in asked.items() if client not in recorded]
+    return Told(
+        outcomes=outcomes_of(table),
+        resolved=dict(sorted(states.items())),
+        unexplained=states["unknown"] + sum(one.state in OPEN_STATES for one in without_row),
+        unrecorded=sum(one.state == "completed" for one in without_row),
+    )
+
+
+def told_without_ids(table: pl.DataFrame) -> Told:
+    """What is known of the flows of a load on nodes that keep no client ids: unknown outcomes stay unknown."""
+    return Told(outcomes=outcomes_of(table), resolved={}, unexplained=0, unrecorded=0)
+
+
+def outcomes_of(table: pl.DataFrame) -> dict[str, int]:
+    """The number of rows by outcome."""
+    return dict(table.group_by("outcome").len().sort("outcome").iter_rows())
+
+
+def on_ledger(lab: RunningLab, subject: Subject, since: float) -> int | None:
+    """The transactions of a load in the vault with the most of them; None if the workload names no states."""
+    places = [
+        len(lab.bridge.vault_transactions(node, state, since))
+        for state, node in dict.fromkeys(place for one in subject.each for place in one.vault_places)
+    ]
+    return max(places, default=None)
+
+
+def problems_of(trial: ChaosTrial, users: int) -> list[str]:
+    """Why a trial failed. Empty if it passed."""
+    found = [f"{fault.name}: {fault.problem}" for fault in trial.made if fault.problem]
+    found += stored_problems(trial)
+    if trial.unexplained:
+        found.append(f"{plural(trial.unexplained, 'flow')} of which nobody can tell what became of them")
+    if not trial.keeps_client_ids:
+        found += problems_without_ids(trial, users)
+    return [*found, *audit_problems(trial.audit)]
+
+
+def stored_problems(trial: ChaosTrial) -> list[str]:
+    """Only a generator that was ended may cost a run its results; and a killed one must not look complete."""
+    ended = [fault for fault in trial.made if fault.ends_load]
+    killed = any(fault.kind == "kill" and fault.target == GENERATOR for fault in ended)
+    if not trial.stored and not ended:
+        return [f"the run has no results: {trial.reason}"]
+    if trial.stored and killed:
+        return ["the run looks complete, although its generator was killed"]
+    return []
+
+
+def problems_without_ids(trial: ChaosTrial, users: int) -> list[str]:
+    """What contradicts the criterion for nodes that keep no client ids (Corda before 4.6).
+
+    Nobody can be asked there what became of a flow whose answer was lost. So each such flow may be on the ledger, once:
+    there are at least the acknowledged transactions, and at most one more for each unknown or unrecorded flow.
+    """
+    if trial.on_ledger is None:
+        return ["the workload names no states, so nothing can be counted on nodes without client ids"]
+    least = trial.acknowledged
+    open_ended = any(fault.ends_load for fault in trial.made)
+    # A flow that failed at its caller may have ended in a transaction too: the failure may be of what came after.
+    unsure = trial.outcomes.get("unknown", 0) + trial.outcomes.get("failed", 0) + (users if open_ended else 0)
+    if not least <= trial.on_ledger <= least + unsure:
+        return [f"{trial.on_ledger} transactions on the ledger, and not {least} to {least + unsure}"]
+    return []
+
+
+def verdict_of(audit: Auditor, lab: RunningLab, outcome: Outcome, rows: pl.DataFrame) -> AuditEntry:
+    """The verdict of an audit. One that ends with an error cannot tell; the campaign goes on."""
+    try:
+        return audit(lab, outcome, rows)
+    except LabError as error:
+        return AuditEntry(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
+
+
+def audit_problems(audit: AuditEntry | None) -> list[str]:
+    """What the audit found. One that cannot tell is a problem as well."""
+    if audit is None:
+        return ["the ledgers were not audited"]
+    if audit.verdict == "passed":
+        return []
+    if audit.verdict == "cannot tell":
+        return [f"the audit cannot tell: {'; '.join(audit.reasons)}"]
+    return [one.text or one.kind for one in audit.violations]
+
+
+def described(entries: tuple[FaultEntry, ...]) -> str:
+    """The faults of a trial in words: ``kill bridge at 4.1s for 0.5s; pause partya at 40s for 3s``."""
+    return "; ".join(entry.fault.words() for entry in entries)

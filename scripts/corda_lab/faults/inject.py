@@ -1,0 +1,136 @@
+"""Makes the faults of a load at their times, beside the load, and heals each after its time."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from corda_lab.errors import LabError
+from corda_lab.faults import journal, wounds
+from corda_lab.faults.guard import guarded
+from corda_lab.faults.journal import Journal
+from corda_lab.host import interrupts
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings
+from corda_lab.steps.faults import Fault, FaultEntry, known_targets, links_of, problems
+from corda_lab.text import ui
+from lab_workload.problems import Problem
+
+TOO_LATE = "the load had ended before"
+
+
+def check(faults: Sequence[Fault], settings: Settings) -> None:
+    """Check that a lab with these settings can have the faults. Raises LabError with all problems."""
+    if found := problems_of(faults, settings):
+        raise LabError(problems=found)
+
+
+def problems_of(faults: Sequence[Fault], settings: Settings) -> list[Problem]:
+    """What is wrong with the faults of a load on a lab with these settings."""
+    targets = known_targets(settings.nodes, settings.values.get("DATABASE", ""))
+    return problems(faults, targets, links_of(settings.values.get("LINKS", "")))
+
+
+@dataclass
+class Injection:
+    """The faults of a load while it runs. Each has a thread of its own."""
+
+    compose: Compose
+    faults: Sequence[Fault]
+    generator: str
+    """The container of the load."""
+    began_at: float = field(default_factory=time.time)
+    """When the load began, in unix seconds."""
+    _journal: Journal = field(init=False)
+    _ended: threading.Event = field(default_factory=threading.Event)
+    _made: dict[int, FaultEntry] = field(default_factory=dict)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._journal = Journal(self.compose.project)
+
+    @property
+    def entries(self) -> tuple[FaultEntry, ...]:
+        """The faults, and what has become of each by now."""
+        return tuple(
+            self._made.get(place, FaultEntry(**fault.model_dump(), problem=TOO_LATE))
+            for place, fault in enumerate(self.faults)
+        )
+
+    def start(self) -> None:
+        """Begin to wait for the times of the faults."""
+        for place, fault in enumerate(self.faults):
+            thread = threading.Thread(target=self._run, args=(place, fault), name=f"fault-{place}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def end(self) -> None:
+        """Make no further fault, and heal those that are there. Returns when they are healed."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, place: int, fault: Fault) -> None:
+        if self._ended.wait(max(0.0, self.began_at + fault.at_seconds - time.time())):
+            return
+        entry = FaultEntry(**fault.model_dump())
+        name = f"{place} {fault.name}"
+        try:
+            wound = wounds.wound_of(fault, self.compose, self.generator)
+            self._journal.note(name, wound)
+            wounds.make(wound, fault)
+        except (LabError, ValueError, KeyError) as error:
+            # Also what the engine may answer in a form that is not known here: a thread has nobody to tell it to.
+            self._made[place] = entry.model_copy(update={"problem": f"it could not be made: {error}"})
+            self._heal(place, name)
+            return
+        self._made[place] = entry.model_copy(update={"began_at": time.time()})
+        ui.note(f"{fault.name}, for {fault.for_seconds:g} s")
+        self._ended.wait(fault.for_seconds)
+        self._heal(place, name)
+
+    def _heal(self, place: int, name: str) -> None:
+        wound = self._journal.left().get(name)
+        if wound is None:
+            return
+        try:
+            journal.heal(wound)
+        except LabError as error:
+            before = self._made[place].problem
+            problem = f"it could not be healed: {error.message}"
+            self._made[place] = self._made[place].model_copy(update={"problem": before or problem})
+            return
+        self._journal.strike(name)
+        self._made[place] = self._made[place].model_copy(update={"healed_at": time.time()})
+
+
+@contextmanager
+def injecting(compose: Compose, faults: Sequence[Fault], generator: str) -> Iterator[Injection]:
+    """Make faults while the block runs, which is a load that has just begun. After it, all are healed.
+
+    That is so too after an error, an interrupt, and a kill of this process. ``generator`` is the container of the load.
+    """
+    injection = Injection(compose, tuple(faults), generator)
+    if not faults:
+        yield injection
+        return
+    with guarded(compose.project):
+        injection.start()
+        try:
+            yield injection
+        finally:
+            # A second Ctrl-C must not leave a part of the lab frozen or cut off.
+            with interrupts.held_back():
+                injection.end()
+
+
+def is_left(project: str) -> bool:
+    """Whether an ended command has left a fault in the lab of a project. Asks nothing of the engine."""
+    return bool(Journal(project).left())
+
+
+def heal_left(project: str) -> None:
+    """Heal the faults that an ended command has left, and say so. Raises LabError if one cannot be healed."""
+    for what in journal.heal_left(project):
+        ui.warn(f"healed what an ended command has left in the lab: {what}")

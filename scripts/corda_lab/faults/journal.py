@@ -1,0 +1,95 @@
+"""The journal of the faults that are in a lab now: ``.cache/faults-<project>.json``.
+
+A fault is written there before it is made, and removed when it is healed. So whatever kills the command, the guard, or
+the next command, knows what is left to heal.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from corda_lab import atomic, locks, paths
+from corda_lab.errors import LabError
+from corda_lab.faults import wounds
+from corda_lab.faults.wounds import Wound
+
+HEAL_TRIES = 5
+HEAL_PAUSE_SECONDS = 1.0
+
+_WOUNDS = TypeAdapter(dict[str, Wound])
+
+
+class Journal:
+    """The faults that are in the lab of a project. Several threads and processes may use it at the same time."""
+
+    def __init__(self, project: str) -> None:
+        self.file = journal_file(project)
+        self._lock_file = self.file.with_suffix(".lock")
+
+    def note(self, name: str, wound: Wound) -> None:
+        """Write that a fault is about to be made. ``name`` tells those of one load apart."""
+        with locks.awaited(self._lock_file):
+            self._write({**self._read(), name: wound})
+
+    def strike(self, name: str) -> None:
+        """Write that a fault is healed."""
+        with locks.awaited(self._lock_file):
+            self._write({key: wound for key, wound in self._read().items() if key != name})
+
+    def left(self) -> dict[str, Wound]:
+        """The faults that are not healed, by name, in the order in which they were made."""
+        return self._read()
+
+    def _read(self) -> dict[str, Wound]:
+        try:
+            return _WOUNDS.validate_json(self.file.read_bytes())
+        except (OSError, ValidationError):
+            return {}
+
+    def _write(self, left: dict[str, Wound]) -> None:
+        if left:
+            atomic.write_text(self.file, _WOUNDS.dump_json(left, indent=2).decode() + "\n")
+        else:
+            self.file.unlink(missing_ok=True)
+
+
+def journal_file(project: str) -> Path:
+    """The path of the journal of a project."""
+    return paths.CACHE / f"faults-{project}.json"
+
+
+def heal(wound: Wound, pause: Callable[[float], None] = time.sleep) -> None:
+    """Heal a fault, with some tries: a container that is just ending can be in no state at all. Raises LabError."""
+    for _ in range(HEAL_TRIES - 1):
+        with suppress(LabError):
+            return wounds.heal(wound)
+        pause(HEAL_PAUSE_SECONDS)
+    return wounds.heal(wound)
+
+
+def heal_left(project: str) -> list[str]:
+    """Heal the faults that an ended command has left. Returns what was healed, such as ``pause bridge``.
+
+    One that cannot be healed stays in the journal. Raises LabError, which names all of these.
+    """
+    journal = Journal(project)
+    healed, failed = [], []
+    for name, wound in reversed(journal.left().items()):
+        what = f"{wound.kind} {wound.target}"
+        try:
+            heal(wound)
+        except LabError as error:
+            failed.append(f"{what}: {error.message}")
+            continue
+        journal.strike(name)
+        healed.append(what)
+    if failed:
+        raise LabError(
+            f"A fault of an earlier command cannot be healed: {'; '.join(failed)}",
+            f"Start a new lab: `scripts/lab down`, delete {journal.file}, then `scripts/lab up`.",
+            exit_code=1,
+        )
+    return healed

@@ -1,0 +1,298 @@
+"""Faults in a running lab: each is made as it should be, and healed whatever happens."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from corda_lab.errors import LabError
+from corda_lab.faults import inject, journal, wounds
+from corda_lab.faults.inside import files, neighbours
+from corda_lab.faults.journal import Journal
+from corda_lab.lab.compose import Compose
+from corda_lab.steps.faults import KINDS, Fault, FaultKind
+from corda_lab.testing.engine import LOAD, Engine
+
+ComposeOf = Callable[..., Compose]
+
+
+def fault(kind: FaultKind, target: str, *, at: float = 0.0, lasts: float = 0.0, **parameters: float) -> Fault:
+    return Fault(kind=kind, target=target, at_seconds=at, for_seconds=lasts, parameters=parameters)
+
+
+def made(engine: Engine, compose: Compose, one: Fault) -> list[list[str]]:
+    """Make a fault and heal it. Returns the calls that changed something."""
+    wound = wounds.wound_of(one, compose, LOAD)
+    assert engine.calls == [], "looking changes nothing"
+    wounds.make(wound, one)
+    wounds.heal(wound)
+    return engine.calls
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("kill", [["kill", "--signal", "KILL", "my-lab-partya-1"], ["start", "my-lab-partya-1"]]),
+        ("restart", [["stop", "my-lab-partya-1"], ["start", "my-lab-partya-1"]]),
+        ("pause", [["pause", "my-lab-partya-1"], ["unpause", "my-lab-partya-1"]]),
+    ],
+)
+def test_what_ends_a_process_or_freezes_it_starts_it_again(
+    engine: Engine, compose_of: ComposeOf, kind: FaultKind, expected: list[list[str]]
+) -> None:
+    assert made(engine, compose_of(), fault(kind, "partya")) == expected
+    assert engine.state("partya") == "running"
+
+
+def test_a_killed_generator_stays_killed(engine: Engine, compose_of: ComposeOf) -> None:
+    assert made(engine, compose_of(), fault("kill", "generator")) == [["kill", "--signal", "KILL", LOAD]]
+    assert engine.state(LOAD) == "exited"
+
+
+def helpers(calls: list[list[str]]) -> list[tuple[list[str], list[str]]]:
+    """The options of every helper container, and the arguments of its script."""
+    found = []
+    for call in calls:
+        script = call.index("-c")
+        found.append((call[: script - 1], call[script + 2 :]))
+    return found
+
+
+def test_a_partition_loses_what_goes_to_all_others_but_not_to_itself(engine: Engine, compose_of: ComposeOf) -> None:
+    lost, found = helpers(made(engine, compose_of(), fault("partition", "bridge")))
+    own = "172.18.0.2"  # the first in the order of names
+    assert lost[1] == ["lose", "172.18.0.1", "172.18.0.3", "172.18.0.4"]
+    assert found[1] == ["find", *lost[1][1:]]
+    assert own not in lost[1]
+
+
+def test_a_partition_of_two_is_made_at_both_ends(engine: Engine, compose_of: ComposeOf) -> None:
+    done = helpers(made(engine, compose_of(), fault("partition", "notary-partya")))
+    places = [next(word for word in options if word.startswith("--network=")) for options, _ in done]
+    ends = [f"--network=container:my-lab-{name}-1" for name in ("notary", "partya")]
+    assert places == [*ends, *ends]
+    (_, to_partya), (_, to_notary) = done[:2]
+    assert to_partya[0] == to_notary[0] == "lose"
+    assert to_partya[1:] != to_notary[1:]
+
+
+def test_no_helper_is_privileged_or_has_the_socket_of_the_engine(engine: Engine, compose_of: ComposeOf) -> None:
+    for number, one in enumerate((fault("partition", "partya"), fault("full-disk", "partya"))):
+        wound = wounds.wound_of(one, compose_of(), LOAD)
+        wounds.make(wound, one)
+        ((options, _),) = helpers(engine.calls[number:])
+        assert "--cap-drop=ALL" in options
+        added = [word for word in options if word.startswith("--cap-add")]
+        assert added == (["--cap-add=NET_ADMIN"] if one.kind == "partition" else [])
+        assert not [word for word in options if word.startswith(("--privileged", "--volume", "-v", "--mount"))]
+
+
+def test_a_full_disk_changes_the_limits_as_the_user_of_the_container(engine: Engine, compose_of: ComposeOf) -> None:
+    (options, forbids), (_, allows) = helpers(made(engine, compose_of(), fault("full-disk", "partya")))
+    assert {"--pid=container:my-lab-partya-1", "--user=1000:1000", "--network=none"} <= set(options)
+    assert (forbids, allows) == (["forbid"], ["allow"])
+
+
+def test_a_memory_limit_is_what_is_in_use_and_then_what_it_was(engine: Engine, compose_of: ComposeOf) -> None:
+    limited, freed = made(engine, compose_of(), fault("memory-limit", "partyb"))
+    used = str(512 * 1024**2)
+    assert limited == ["update", "--memory", used, "--memory-swap", used, "my-lab-partyb-1"]
+    assert freed == ["update", "--memory", "1610612736", "--memory-swap", "3221225472", "my-lab-partyb-1"]
+
+
+def test_a_memory_limit_that_the_kernel_refuses_gets_more_room(engine: Engine, compose_of: ComposeOf) -> None:
+    engine.refuse(str(512 * 1024**2))
+    limited, _ = made(engine, compose_of(), fault("memory-limit", "partyb"))[1:]
+    assert int(limited[2]) == int(512 * 1024**2 * 1.05)
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (
+            fault("slow-link", "partya-partyb", latency_ms=200, kilobytes_per_second=50),
+            {"latency": {"latency": 100, "jitter": 0}, "bandwidth": {"rate": 50}},
+        ),
+        (fault("reset-link", "partya-partyb"), {"reset_peer": {"timeout": 0}}),
+    ],
+)
+def test_links_get_toxics_in_both_directions(
+    engine: Engine, compose_of: ComposeOf, one: Fault, expected: Mapping[str, object]
+) -> None:
+    added, removed = made(engine, compose_of(LINKS="partya-partyb=+1ms"), one)
+    assert added[:3] == ["exec", "my-lab-links-1", "python3"]
+    assert added[-3:-1] == ["add", "partya-partyb"]
+    assert removed[-3:] == ["remove", *added[-2:]]
+    toxics = json.loads(added[-1])
+    for stream in ("upstream", "downstream"):
+        assert {each["type"]: each["attributes"] for each in toxics if each["stream"] == stream} == expected
+
+
+def test_a_part_that_ended_meanwhile_is_started_again(engine: Engine, compose_of: ComposeOf) -> None:
+    one = fault("memory-limit", "partya")
+    wound = wounds.wound_of(one, compose_of(), LOAD)
+    wounds.make(wound, one)
+    engine.set("my-lab-partya-1", "exited")
+    wounds.heal(wound)
+    assert engine.state("partya") == "running"
+
+
+def test_what_was_removed_needs_no_healing(engine: Engine, compose_of: ComposeOf) -> None:
+    wound = wounds.wound_of(fault("pause", "partya"), compose_of(), LOAD)
+    (engine.home / "state" / "my-lab-partya-1").unlink()
+    wounds.heal(wound)
+    assert engine.calls == []
+
+
+def test_faults_of_a_load_are_made_in_time_healed_and_described(engine: Engine, compose_of: ComposeOf) -> None:
+    faults = (fault("pause", "partya", at=0.1, lasts=0.2), fault("kill", "bridge", at=0.2, lasts=60))
+    with inject.injecting(compose_of(), faults, LOAD) as injection:
+        began = injection.began_at
+        while engine.state("bridge") == "running" or engine.state("partya") == "paused":
+            assert time.time() < began + 20
+            time.sleep(0.02)
+    frozen, killed = injection.entries
+    assert frozen.began_at is not None
+    assert frozen.healed_at is not None
+    assert frozen.began_at - began >= 0.1
+    assert frozen.healed_at - frozen.began_at >= 0.2
+    assert killed.healed_at is not None, "the load ended before its time"
+    assert (engine.state("partya"), engine.state("bridge")) == ("running", "running")
+    assert not inject.is_left("my-lab")
+
+
+def test_a_fault_after_the_end_of_the_load_is_not_made(engine: Engine, compose_of: ComposeOf) -> None:
+    with inject.injecting(compose_of(), (fault("kill", "bridge", at=60),), LOAD) as injection:
+        pass
+    (entry,) = injection.entries
+    assert (entry.was_made, entry.problem) == (False, inject.TOO_LATE)
+    assert engine.calls == []
+
+
+def test_a_fault_that_cannot_be_made_leaves_nothing(engine: Engine, compose_of: ComposeOf) -> None:
+    engine.refuse("pause my-lab-partya-1")
+    with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), LOAD) as injection:
+        while not (engine.home / "calls").exists() or injection.entries[0].problem == inject.TOO_LATE:
+            time.sleep(0.02)
+    (entry,) = injection.entries
+    assert not entry.was_made
+    assert "could not be made" in (entry.problem or "")
+    assert not inject.is_left("my-lab")
+
+
+def test_an_error_under_load_heals(engine: Engine, compose_of: ComposeOf) -> None:
+    def interrupted_load() -> None:
+        with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), LOAD):
+            while engine.state("partya") != "paused":
+                time.sleep(0.02)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_load()
+    assert engine.state("partya") == "running"
+
+
+COMMAND = """
+import sys, time
+from corda_lab.faults import inject
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.steps.faults import Fault
+
+compose = Compose(load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": sys.argv[1]}))
+with inject.injecting(compose, [Fault(kind="pause", target="partya", at_seconds=0, for_seconds=60)], "x"):
+    time.sleep(60)
+"""
+
+
+def test_a_killed_command_leaves_nothing_frozen(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Command and guard are processes of their own, which use the cache of the checkout.
+    monkeypatch.undo()
+    project = f"faults-{uuid.uuid4().hex[:12]}"
+    path = {"PATH": f"{engine.bin}:/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = subprocess.Popen([sys.executable, "-c", COMMAND, project], env={**os.environ, **path})
+    deadline = time.monotonic() + 30
+    try:
+        while engine.state("partya") != "paused":
+            assert time.monotonic() < deadline
+            assert command.poll() is None
+            time.sleep(0.05)
+        assert inject.is_left(project)
+    finally:
+        command.send_signal(signal.SIGKILL)
+        command.wait()
+    while inject.is_left(project):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert engine.state("partya") == "running"
+
+
+def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(engine: Engine, compose_of: ComposeOf) -> None:
+    compose = compose_of()
+    notes = Journal("my-lab")
+    for number, one in enumerate((fault("pause", "partya"), fault("pause", "bridge"))):
+        wound = wounds.wound_of(one, compose, LOAD)
+        notes.note(str(number), wound)
+        wounds.make(wound, one)
+    engine.refuse("unpause my-lab-bridge-1")
+    with pytest.raises(LabError, match="pause bridge") as failed:
+        journal.heal_left("my-lab")
+    assert "partya" not in failed.value.message
+    assert engine.state("partya") == "running"
+    engine.refuse("")
+    assert journal.heal_left("my-lab") == ["pause bridge"]
+    assert journal.heal_left("my-lab") == []
+
+
+def test_several_writers_of_the_journal_lose_nothing(engine: Engine, compose_of: ComposeOf) -> None:
+    wound = wounds.wound_of(fault("pause", "partya"), compose_of(), LOAD)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: Journal("my-lab").note(name, wound), map(str, range(40))))
+        list(pool.map(lambda name: Journal("my-lab").strike(name), map(str, range(0, 40, 2))))
+    assert sorted(Journal("my-lab").left(), key=int) == [str(name) for name in range(1, 40, 2)]
+    assert engine.calls == []
+
+
+def test_every_kind_has_a_treatment() -> None:
+    assert set(wounds.TREATMENTS) == set(KINDS)
+
+
+def test_a_process_at_its_limit_of_file_sizes_cannot_write_until_it_is_allowed(tmp_path: Path) -> None:
+    writer = (
+        "import sys\n"
+        f"file = open({str(tmp_path / 'file')!r}, 'ab', buffering=0)\n"
+        "for line in sys.stdin:\n"
+        "    try: file.write(b'x'); print('wrote', flush=True)\n"
+        "    except OSError as error: print(error.strerror, flush=True)\n"
+    )
+    said = []
+    with subprocess.Popen(
+        [sys.executable, "-c", writer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for verb in ("allow", "forbid", "allow"):
+            files.limit(process.pid, verb)
+            process.stdin.write("\n")
+            said.append(process.stdout.readline().strip())
+    assert said == ["wrote", "File too large", "wrote"]
+
+
+def test_the_networks_of_a_namespace_are_found_without_the_loopback() -> None:
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
+        kernel.bind((0, 0))
+        found = neighbours.networks(kernel)
+    assert all(network >> 24 != 127 and network & ~mask == 0 for _, network, mask in found)
+    routes = [line.split() for line in Path("/proc/net/route").read_text(encoding="ascii").splitlines()[1:]]
+    local = {int.from_bytes(bytes.fromhex(words[1]), "little") for words in routes if words[2] == "00000000"}
+    assert local - {0} <= {network for _, network, _ in found}, "every network that is reached directly"

@@ -1,0 +1,298 @@
+"""What a fault changes in a lab, as far as healing needs it. It is written to a file before anything is changed.
+
+Everything is done with the client of the engine, by the names of containers: as a user could do it, without root, and
+without a container that is privileged or has the socket of the engine. Healing is possible at any time, any number of
+times, and by another process than the one that made the fault.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from pydantic import Field
+
+from corda_lab.errors import LabError
+from corda_lab.host.processes import last_words
+from corda_lab.lab.compose import Compose, Service, run_docker
+from corda_lab.lab.settings import parse_size
+from corda_lab.steps.faults import GENERATOR, Fault, FaultKind, Part
+
+STOP_SECONDS_MAX = 150.0
+"""Longer than the longest time that a service gets to stop."""
+HELPER_SECONDS_MAX = 60.0
+MIB = 1024**2
+ROOMS = (1.0, 1.05, 1.15, 1.3)
+"""A kernel may refuse a memory limit at what is in use. Then more room is left."""
+HELPER = "org.cordalab.fault"
+"""The label of the containers that change a namespace. Each runs for less than a second."""
+
+
+class Wound(Part):
+    """A fault on certain containers of a lab. ``notes`` has what the kind needs to heal, as texts by name."""
+
+    kind: FaultKind
+    target: str
+    container: str
+    image: str
+    """The image of the helper: that of the load generator, which every lab has, with Python."""
+    notes: dict[str, str] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """How faults of a kind are made and healed. ``look`` reads what healing will need, and changes nothing."""
+
+    look: Callable[[Fault, str, Compose], Mapping[str, str]]
+    make: Callable[[Wound, Fault], None]
+    heal: Callable[[Wound], None]
+
+
+def docker(*arguments: str, seconds_max: float = HELPER_SECONDS_MAX) -> str:
+    """Run the client of the engine, and return what it printed. Raises LabError if it fails."""
+    done = run_docker(arguments, seconds_max=seconds_max)
+    if done.returncode != 0:
+        raise LabError(f"`docker {' '.join(arguments[:2])}` failed: {last_words(done.stderr or done.stdout)}")
+    return done.stdout.strip()
+
+
+def state_of(container: str) -> str:
+    """The state of a container: ``running``, ``paused``, ``exited``; ``gone`` if it does not exist. Raises LabError."""
+    done = run_docker(["container", "inspect", "--format", "{{.State.Status}}", container])
+    if done.returncode == 0:
+        return done.stdout.strip()
+    if "no such container" in done.stderr.lower():
+        return "gone"
+    raise LabError(f"the engine does not say how {container} is: {last_words(done.stderr)}")
+
+
+def container_of(target: str, services: Sequence[Service], generator: str) -> str:
+    """The container of a target. ``generator`` is that of the load. Raises LabError if the lab has none."""
+    if target == GENERATOR:
+        return generator
+    for service in services:
+        if service.name == target:
+            return service.container
+    raise LabError(f"the lab has no {target}", "`scripts/lab status` shows its services.", exit_code=1)
+
+
+def wound_of(fault: Fault, compose: Compose, generator: str) -> Wound:
+    """What a fault is about to change. Changes nothing. Raises LabError."""
+    services = compose.services()
+    place = "links" if fault.kind in ("slow-link", "reset-link") else fault.ends[0]
+    container = container_of(place, services, generator)
+    notes = dict(TREATMENTS[fault.kind].look(fault, container, compose))
+    if len(fault.ends) == 2 and fault.kind == "partition":
+        other = container_of(fault.ends[1], services, generator)
+        notes["addresses"] = " ".join(addresses_of(other))
+        notes["back"] = " ".join(addresses_of(container))
+        notes["other"] = other
+    return Wound(
+        kind=fault.kind,
+        target=fault.target,
+        container=container,
+        image=compose.settings.own_image("locust"),
+        notes=notes,
+    )
+
+
+def make(wound: Wound, fault: Fault) -> None:
+    """Make a fault. Raises LabError."""
+    TREATMENTS[wound.kind].make(wound, fault)
+
+
+def heal(wound: Wound) -> None:
+    """Undo what a fault has changed, and start its container again if it has ended. Raises LabError.
+
+    What is as before already stays so.
+    """
+    if state_of(wound.container) == "gone":
+        return
+    TREATMENTS[wound.kind].heal(wound)
+    revive(wound.container, is_generator=wound.target == GENERATOR)
+
+
+def revive(container: str, *, is_generator: bool) -> None:
+    """Start a container that has ended. That of a load stays ended: its rows are all there will be. Raises LabError."""
+    if not is_generator and state_of(container) in ("exited", "dead"):
+        docker("start", container, seconds_max=STOP_SECONDS_MAX)
+
+
+def nothing(_fault: Fault, _container: str, _compose: Compose) -> Mapping[str, str]:
+    """Healing needs to know nothing."""
+    return {}
+
+
+def kill(wound: Wound, _fault: Fault) -> None:
+    """End the first process of a container at once, and so all of them."""
+    docker("kill", "--signal", "KILL", wound.container)
+
+
+def stop(wound: Wound, _fault: Fault) -> None:
+    """Let the first process of a container end as after ``docker compose stop``."""
+    docker("stop", wound.container, seconds_max=STOP_SECONDS_MAX)
+
+
+def started_again(_wound: Wound) -> None:
+    """``heal`` starts what has ended."""
+
+
+def pause(wound: Wound, _fault: Fault) -> None:
+    """Freeze all processes of a container."""
+    docker("pause", wound.container)
+
+
+def thaw(wound: Wound) -> None:
+    """Let a frozen container go on."""
+    if state_of(wound.container) == "paused":
+        docker("unpause", wound.container)
+
+
+def addresses_of(container: str) -> list[str]:
+    """The addresses of a container, in all its networks."""
+    form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
+    return docker("container", "inspect", "--format", form, container).split()
+
+
+def neighbours_of(fault: Fault, container: str, _compose: Compose) -> Mapping[str, str]:
+    """The addresses of everything in the networks of a container, and their gateways."""
+    if len(fault.ends) == 2:
+        return {}
+    form = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}"
+    own, found = set(addresses_of(container)), set()
+    for network in docker("container", "inspect", "--format", form, container).split():
+        about = "{{range .IPAM.Config}}{{.Gateway}} {{end}}{{range .Containers}}{{.IPv4Address}} {{end}}"
+        words = docker("network", "inspect", "--format", about, network).split()
+        found |= {word.partition("/")[0] for word in words}
+    return {"addresses": " ".join(sorted(found - own))}
+
+
+def part(wound: Wound, _fault: Fault) -> None:
+    """Lose all packets between a container and others, in both directions if there are two."""
+    _neighbours(wound, "lose")
+
+
+def join(wound: Wound) -> None:
+    """Let packets pass again."""
+    _neighbours(wound, "find")
+
+
+def _neighbours(wound: Wound, verb: str) -> None:
+    ends = {wound.container: wound.notes["addresses"]}
+    if "other" in wound.notes:
+        ends[wound.notes["other"]] = wound.notes["back"]
+    for container, addresses in ends.items():
+        # A container that has ended meanwhile has lost its namespace, and with it what was changed there.
+        if state_of(container) in ("running", "paused"):
+            namespace = (f"--network=container:{container}", "--user=0:0", "--cap-add=NET_ADMIN")
+            helper(wound.image, namespace, "neighbours", verb, *addresses.split())
+
+
+def user_of(_fault: Fault, container: str, _compose: Compose) -> Mapping[str, str]:
+    """The user of a container, who may change the limits of its processes."""
+    return {"user": docker("container", "inspect", "--format", "{{.Config.User}}", container) or "0:0"}
+
+
+def forbid_files(wound: Wound, _fault: Fault) -> None:
+    """Let no process of a container write to a file."""
+    _files(wound, "forbid")
+
+
+def allow_files(wound: Wound) -> None:
+    """Let them write again. Processes that started meanwhile, from outside, have no limit."""
+    _files(wound, "allow")
+
+
+def _files(wound: Wound, verb: str) -> None:
+    if state_of(wound.container) in ("running", "paused"):
+        namespace = (f"--pid=container:{wound.container}", f"--user={wound.notes['user']}", "--network=none")
+        helper(wound.image, namespace, "files", verb)
+
+
+def memory_of(_fault: Fault, container: str, _compose: Compose) -> Mapping[str, str]:
+    """The limits of a container, and the memory that it uses."""
+    form = "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}}"
+    memory, swap = docker("container", "inspect", "--format", form, container).split()
+    if memory == "0":
+        raise LabError(f"{container} has no memory limit, so none could be restored")
+    used = docker("stats", "--no-stream", "--format", "{{.MemUsage}}", container).partition("/")[0].strip()
+    return {"memory": memory, "swap": swap, "used": str(parse_size(used.replace(" ", ""), option="docker stats"))}
+
+
+def limit_memory(wound: Wound, fault: Fault) -> None:
+    """Give a container no more memory than it uses, or than the fault says. The kernel ends it if it needs more."""
+    wanted = int(fault.parameter("megabytes") * MIB)
+    for room in ROOMS:
+        size = str(wanted or int(int(wound.notes["used"]) * room))
+        done = run_docker(["update", "--memory", size, "--memory-swap", size, wound.container])
+        if done.returncode == 0:
+            return
+        if wanted:
+            break
+    raise LabError(f"the kernel refuses the memory limit: {last_words(done.stderr)}")
+
+
+def free_memory(wound: Wound) -> None:
+    """Give a container its former limits."""
+    docker("update", "--memory", wound.notes["memory"], "--memory-swap", wound.notes["swap"], wound.container)
+
+
+def toxics_of(fault: Fault, _container: str, _compose: Compose) -> Mapping[str, str]:
+    """The toxics of a link. Latency is added to the round trip, half of it in each direction."""
+    found: list[dict[str, object]] = []
+    for stream in ("upstream", "downstream"):
+        if fault.kind == "reset-link":
+            attributes = {"timeout": int(fault.parameter("after_ms"))}
+            found.append({"type": "reset_peer", "stream": stream, "attributes": attributes})
+            continue
+        half = {"latency": int(fault.parameter("latency_ms") / 2), "jitter": int(fault.parameter("jitter_ms") / 2)}
+        found.append({"type": "latency", "stream": stream, "attributes": half})
+        if rate := int(fault.parameter("kilobytes_per_second")):
+            found.append({"type": "bandwidth", "stream": stream, "attributes": {"rate": rate}})
+    return {"toxics": json.dumps(found)}
+
+
+def poison(wound: Wound, _fault: Fault) -> None:
+    """Add the toxics of a link."""
+    _toxics(wound, "add")
+
+
+def cure(wound: Wound) -> None:
+    """Remove the toxics of a link. A proxy that was started again has none."""
+    if state_of(wound.container) == "running":
+        _toxics(wound, "remove")
+
+
+def _toxics(wound: Wound, verb: str) -> None:
+    docker("exec", wound.container, "python3", "-c", text_of("toxics"), verb, wound.target, wound.notes["toxics"])
+
+
+def text_of(script: str) -> str:
+    """The text of a script of ``inside``."""
+    return resources.files("corda_lab.faults.inside").joinpath(f"{script}.py").read_text(encoding="utf-8")
+
+
+def helper(image: str, namespace: Sequence[str], script: str, *arguments: str) -> None:
+    """Run a script of ``inside`` in a namespace of another container, with nothing but what it needs there."""
+    common: tuple[str, ...] = (
+        "run",
+        "--rm",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges:true",
+        "--read-only",
+        "--memory=64m",
+    )
+    common += ("--pids-limit=16", f"--label={HELPER}=1", "--entrypoint=python3")
+    docker(*common, *namespace, image, "-c", text_of(script), *arguments)
+
+
+TREATMENTS: Mapping[FaultKind, Treatment] = {
+    "kill": Treatment(nothing, kill, started_again),
+    "restart": Treatment(nothing, stop, started_again),
+    "pause": Treatment(nothing, pause, thaw),
+    "partition": Treatment(neighbours_of, part, join),
+    "slow-link": Treatment(toxics_of, poison, cure),
+    "reset-link": Treatment(toxics_of, poison, cure),
+    "full-disk": Treatment(user_of, forbid_files, allow_files),
+    "memory-limit": Treatment(memory_of, limit_memory, free_memory),
+}

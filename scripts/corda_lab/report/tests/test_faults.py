@@ -1,0 +1,70 @@
+"""Faults in reports: bands in the charts over time, and a table of what each cost."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from corda_lab.report import page
+from corda_lab.results import folders, stored
+from corda_lab.steps.fault_effects import with_effects
+from corda_lab.steps.faults import FaultEntry
+from corda_lab.testing.pages import chart_data, report_html, report_text
+from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
+
+LATE = FaultEntry(kind="pause", target="partya", at_seconds=90.0, for_seconds=1.0, problem="the load had ended before")
+
+
+def with_faults(folder: Path) -> Path:
+    """Give the first step of a stored run a fault that was made and one that was not, and render its report again."""
+    run = stored.read(folder)
+    step = run.steps[0]
+    window = step.window
+    began_at = window.load_started_at + 30.0
+    killed = FaultEntry(
+        kind="kill", target="bridge", at_seconds=30.0, for_seconds=5.0, began_at=began_at, healed_at=began_at + 5.5
+    )
+    rows = run.table("requests")
+    rows = rows.filter(rows["step"] == step.index)
+    effects = with_effects([killed, LATE], rows, window.load_started_at, window.load_ended_at)
+    content = folders.read_object(folder / "steps.json")
+    for entry in content["steps"]:
+        if entry["index"] == step.index:
+            entry["faults"] = [effect.model_dump(mode="json") for effect in effects]
+            entry["restarted_after_faults"] = ["PartyB"]
+    folders.write_json(folder / "steps.json", content)
+    page.render(folder)
+    return folder
+
+
+def test_the_charts_of_a_run_show_each_fault_that_was_made_as_a_band(stored_run: Callable[..., Path]) -> None:
+    folder = with_faults(stored_run())
+    (span,) = chart_data(report_html(folder))["spans"]
+    (band,) = span["faults"]
+    assert (band["name"], band["start"], band["end"]) == ("kill bridge", 30.0, 35.5)
+    assert band["text"] == "kill bridge: no effect"
+    assert band["back"] == 30.0, "the simulated load did not suffer"
+    script = report_html(folder)
+    assert "span.faults" in script
+    assert "--fault:" in script
+
+
+def test_the_report_of_a_run_says_what_each_fault_cost_and_how_to_repeat_them(stored_run: Callable[..., Path]) -> None:
+    folder = with_faults(stored_run())
+    text = report_text(folder)
+    assert "kill bridge 30.0 s 5.5 s did not slow the load down" in text
+    assert "pause partya – – – – – the load had ended before" in text
+    assert "Flows stayed in flight until PartyB had been started again." in text
+    assert f"scripts/lab chaos --replay {folder.name}" in text
+
+
+def test_a_report_without_faults_says_nothing_of_them(stored_run: Callable[..., Path]) -> None:
+    folder = stored_run()
+    assert "chaos --replay" not in report_text(folder)
+    assert [span["faults"] for span in chart_data(report_html(folder))["spans"]] == [[]]
+
+
+def test_a_sweep_shows_the_faults_of_its_steps(tmp_path: Path) -> None:
+    folder = with_faults(store_sweep(tmp_path, SimulatedSweep()))
+    data = chart_data(report_html(folder))
+    assert [len(span["faults"]) for span in data["spans"]].count(1) == 1
+    assert sum(len(step["span"]["faults"]) for step in data["steps"].values()) == 1
+    assert "kill bridge 30.0 s 5.5 s" in report_text(folder)

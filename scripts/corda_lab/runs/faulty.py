@@ -1,0 +1,156 @@
+"""A load with faults: makes them, stores what became of them, and brings the lab back to where it can be counted."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from corda_lab.errors import LabError
+from corda_lab.faults import inject, wounds
+from corda_lab.faults.inject import Injection
+from corda_lab.lab.compose import run_docker
+from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
+from corda_lab.results import faults, folders
+from corda_lab.results.faults import FaultsFile, LoadFaults
+from corda_lab.runs import counters
+from corda_lab.runs.recording import Recording
+from corda_lab.runs.running import RunningLab
+from corda_lab.steps.plan import RunPlan
+from corda_lab.text import ui
+from corda_lab.text.words import listed
+
+BACK_SECONDS = 120.0
+"""How long all parts of the lab may take to be ready after the last fault is healed, before nodes are started again."""
+BACK_SECONDS_MAX = 300.0
+"""How long they may take after that."""
+REST_SECONDS_MAX = 90.0
+"""How long flows may stay in flight before their nodes are started again. A node retries what a fault has interrupted,
+but some of it only after its own restart: flows that lost their database are parked until then."""
+RESTART_SECONDS_MAX = 150.0
+POLL_SECONDS = 1.0
+IN_FLIGHT = 'corda_flows_in_flight{job="corda"}'
+
+
+@dataclass(frozen=True)
+class Settled:
+    """How a lab came to rest after faults: the nodes that had to be started again for it, and the seconds it took."""
+
+    restarted: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@contextmanager
+def injecting(lab: RunningLab, plan: RunPlan, generator: str, recording: Recording) -> Iterator[Injection]:
+    """Make the faults of a load while the block runs, and store them with its evidence, however the block ends."""
+    wanted = plan.options.faults
+    if wanted:
+        _note(recording, plan, Injection(lab.compose, wanted, generator))
+    with inject.injecting(lab.compose, wanted, generator) as injection:
+        try:
+            yield injection
+        finally:
+            if wanted:
+                # What was made by now. The rest is healed after the block.
+                injection.end()
+                _note(recording, plan, injection)
+    for entry in injection.entries:
+        if entry.problem:
+            ui.warn(f"{entry.name}: {entry.problem}")
+
+
+def _note(recording: Recording, plan: RunPlan, injection: Injection) -> None:
+    """Store the faults of a load with its evidence. Raises LabError if that is impossible."""
+    load = LoadFaults(seed=plan.options.seed, faults=injection.entries)
+    try:
+        faults.write(recording.folder, FaultsFile(schema=faults.SCHEMA, loads=(load,)))
+    except OSError as error:
+        raise folders.unwritable(recording.folder, error) from None
+
+
+def settle(lab: RunningLab) -> Settled:
+    """Wait until all parts of the lab are ready again and no flow is in flight. Raises LabError if that does not come.
+
+    What has ended is started again. If flows stay in flight, their nodes are started again too, once.
+    """
+    began = time.monotonic()
+    stuck: list[str] = []
+    try:
+        await_back(lab, BACK_SECONDS)
+    except LabError:
+        stuck = nodes_away(lab)
+        if stuck:
+            ui.note(f"{listed(stuck)} did not come back: started again, as an operator would")
+        restart(lab, stuck)
+    if not _await_rest(lab):
+        parked = nodes_in_flight(lab)
+        ui.note(f"flows stay in flight on {listed(parked)}: started again, as an operator would")
+        restart(lab, parked)
+        stuck = sorted({*stuck, *parked})
+        _await_rest(lab)
+    return Settled(tuple(stuck), round(time.monotonic() - began, 1))
+
+
+def _await_rest(lab: RunningLab) -> bool:
+    return counters.await_rest(lab.bridge, lab.prometheus, since=time.time(), seconds_max=REST_SECONDS_MAX)
+
+
+def await_back(lab: RunningLab, seconds_max: float) -> None:
+    """Wait until every service is healthy, every node answers the bridge, and Prometheus scrapes every node.
+
+    What has ended is started again. Raises LabError after ``seconds_max``.
+    """
+    since, deadline = time.time(), time.monotonic() + seconds_max
+    while time.monotonic() < deadline:
+        with suppress(LabError):
+            is_healthy = revive(lab)
+            if is_healthy and lab.bridge.is_ready() and _scraped(lab, since) >= set(lab.bridge.nodes()):
+                return
+        time.sleep(POLL_SECONDS)
+    raise LabError(
+        f"The lab was not back {seconds_max:.0f} s after its last fault was healed",
+        "`scripts/lab status` shows what is missing, and `docker compose logs` why.",
+        exit_code=1,
+    )
+
+
+def _scraped(lab: RunningLab, since: float) -> set[str]:
+    return {value.labels["node"] for value in lab.prometheus.latest(IN_FLIGHT) if value.time > since}
+
+
+def revive(lab: RunningLab) -> bool:
+    """Start what has ended of the lab, and return whether all of it is healthy.
+
+    A node may end itself when its database or its disk fails.
+    """
+    needed = {*lab.settings.services} - {BOOTSTRAP, GRAFANA}
+    services = [service for service in lab.compose.services() if service.name in needed]
+    for service in services:
+        if service.state in ("exited", "dead"):
+            ui.note(f"{service.name} had ended with exit status {service.exit_code}: started again")
+            with suppress(LabError):
+                wounds.revive(service.container, is_generator=False)
+    return all(service.is_ready for service in services)
+
+
+def nodes_in_flight(lab: RunningLab) -> list[str]:
+    """The nodes with flows in flight, as the bridge or the nodes themselves say."""
+    found = {node.name for node in lab.bridge.nodes().values() if node.outstanding_flows}
+    found |= {value.labels["node"] for value in lab.prometheus.latest(IN_FLIGHT) if value.value}
+    return sorted(found)
+
+
+def nodes_away(lab: RunningLab) -> list[str]:
+    """The nodes that do not answer the bridge; all if the bridge does not say."""
+    with suppress(LabError):
+        return sorted(node.name for node in lab.bridge.nodes().values() if not node.is_ready)
+    return sorted(lab.settings.nodes)
+
+
+def restart(lab: RunningLab, nodes: Sequence[str]) -> None:
+    """Let nodes end as they should, start them again, and wait until the lab is back. Raises LabError."""
+    for service in lab.compose.services():
+        if service.name in {node.lower() for node in nodes}:
+            done = run_docker(["restart", service.container], seconds_max=RESTART_SECONDS_MAX)
+            if done.returncode != 0:
+                raise LabError(f"{service.name} could not be started again: {done.stderr.strip()}", exit_code=1)
+    await_back(lab, BACK_SECONDS_MAX)

@@ -1,0 +1,139 @@
+"""A lab after faults: what has ended is started again, and nodes whose flows stay in flight are too, once."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from corda_lab import paths
+from corda_lab.clients.bridge import Bridge, Node
+from corda_lab.clients.prometheus import Prometheus, Value
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.results import faults
+from corda_lab.runs import counters, faulty
+from corda_lab.runs.recording import Recording
+from corda_lab.runs.running import RunningLab
+from corda_lab.steps.faults import Fault
+from corda_lab.steps.load import LoadOptions
+from corda_lab.testing.engine import LOAD, Engine
+from corda_lab.testing.runs import plan_of
+
+NODES = ("Notary", "PartyA", "PartyB", "PartyC")
+FOREVER = float("inf")
+SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab", "PARTIES": "3"})
+
+
+@dataclass
+class Observed:
+    """What bridge and Prometheus say of the containers of an engine. ``parked`` flows end when their node restarts."""
+
+    engine: Engine
+    parked: dict[str, int] = field(default_factory=dict)
+    hung: set[str] = field(default_factory=set)
+
+    def restarts(self, node: str) -> bool:
+        return ["restart", f"my-lab-{node.lower()}-1"] in self.engine.calls
+
+    def answers(self, node: str) -> bool:
+        return self.engine.state(node.lower()) == "running" and (node not in self.hung or self.restarts(node))
+
+    def is_ready(self) -> bool:
+        return all(self.answers(node) for node in NODES)
+
+    def nodes(self) -> dict[str, Node]:
+        if self.engine.state("bridge") != "running":
+            raise LabError("The bridge does not answer")
+        return {node: Node(node, f"O={node}", 12, self.answers(node), node == "Notary", 0) for node in NODES}
+
+    def latest(self, _selector: str) -> list[Value]:
+        flows = {node: 0 if self.restarts(node) else self.parked.get(node, 0) for node in NODES}
+        return [Value({"node": node}, count, FOREVER) for node, count in flows.items() if self.answers(node)]
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    made = Engine(tmp_path / "engine")
+    monkeypatch.setenv("PATH", f"{made.bin}:/usr/bin:/bin")
+    for module, name in ((faulty, "POLL_SECONDS"), (counters, "POLL_SECONDS")):
+        monkeypatch.setattr(module, name, 0.01)
+    monkeypatch.setattr(faulty, "BACK_SECONDS", 1.0)
+    monkeypatch.setattr(faulty, "BACK_SECONDS_MAX", 2.0)
+    monkeypatch.setattr(faulty, "REST_SECONDS_MAX", 0.2)
+    return made
+
+
+@pytest.fixture
+def lab_of(engine: Engine) -> Callable[..., RunningLab]:
+    def made(**about: Any) -> RunningLab:
+        observed = Observed(engine, **about)
+        return RunningLab(SETTINGS, Compose(SETTINGS), cast(Bridge, observed), cast(Prometheus, observed))
+
+    return made
+
+
+def test_the_faults_of_a_load_are_stored_however_it_ends(
+    engine: Engine, lab_of: Callable[..., RunningLab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    kill = Fault(kind="kill", target="bridge", at_seconds=0.0, for_seconds=60.0)
+    late = Fault(kind="pause", target="partya", at_seconds=50.0, for_seconds=1.0)
+    plan = plan_of(LoadOptions("iou", duration_seconds=60, warm_up_seconds=0, seed=7, faults=(kill, late)))
+    folder = tmp_path / "evidence"
+    folder.mkdir()
+
+    def failing_load() -> None:
+        with faulty.injecting(lab_of(), plan, LOAD, Recording(folder, ExitStack())):
+            assert faults.read(folder).loads[0].faults[0].fault == kill, "known before anything is done"
+            while engine.state("bridge") == "running":
+                pass
+            raise LabError("the generator ended")
+
+    with pytest.raises(LabError, match="the generator ended"):
+        failing_load()
+    (load,) = faults.read(folder).loads
+    assert load.seed == 7
+    assert [(one.fault, one.was_made, one.healed_at is not None) for one in load.faults] == [
+        (kill, True, True),
+        (late, False, False),
+    ]
+    assert engine.state("bridge") == "running"
+
+
+def test_a_lab_that_is_at_rest_is_left_alone(engine: Engine, lab_of: Callable[..., RunningLab]) -> None:
+    assert faulty.settle(lab_of()).restarted == ()
+    assert engine.calls == []
+
+
+def test_what_has_ended_is_started_again(engine: Engine, lab_of: Callable[..., RunningLab]) -> None:
+    for service in ("partya", "prometheus"):
+        engine.set(f"my-lab-{service}-1", "exited")
+    assert faulty.settle(lab_of()).restarted == ()
+    assert sorted(engine.calls) == [["start", "my-lab-partya-1"], ["start", "my-lab-prometheus-1"]]
+
+
+def test_nodes_whose_flows_stay_in_flight_are_started_again_and_named(
+    engine: Engine, lab_of: Callable[..., RunningLab]
+) -> None:
+    settled = faulty.settle(lab_of(parked={"PartyB": 3, "Notary": 1}))
+    assert settled.restarted == ("Notary", "PartyB")
+    assert sorted(engine.calls) == [["restart", "my-lab-notary-1"], ["restart", "my-lab-partyb-1"]]
+
+
+def test_a_node_that_does_not_come_back_is_started_again_and_named(
+    engine: Engine, lab_of: Callable[..., RunningLab]
+) -> None:
+    assert faulty.settle(lab_of(hung={"PartyA"})).restarted == ("PartyA",)
+    assert engine.calls == [["restart", "my-lab-partya-1"]]
+
+
+def test_a_lab_that_does_not_come_back_at_all_is_an_error(engine: Engine, lab_of: Callable[..., RunningLab]) -> None:
+    engine.refuse("start my-lab-partyc-1")
+    engine.set("my-lab-partyc-1", "exited")
+    with pytest.raises(LabError, match="could not be started again"):
+        faulty.settle(lab_of())

@@ -1,0 +1,186 @@
+"""Faults: what is done to a part of the lab during a load, and when. ``docs/chaos.md`` describes each kind."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corda_lab.text.durations import format_duration
+from lab_workload.names import canonical, did_you_mean
+from lab_workload.problems import Location, Problem
+
+FaultKind = Literal["kill", "pause", "restart", "partition", "slow-link", "reset-link", "full-disk", "memory-limit"]
+"""What is done.
+
+kill: SIGKILL, and a start afterwards. pause: frozen, and thawed afterwards. restart: SIGTERM, and a start afterwards.
+partition: packets to every other part, or to one, are lost. slow-link: latency and a bandwidth limit between two nodes,
+or a node and PostgreSQL. reset-link: connections there are reset. full-disk: no file can be written. memory-limit: no
+more memory than is in use.
+"""
+
+KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
+
+GENERATOR = "generator"
+"""The target whose container generates the load. If it ends, so does the load."""
+POSTGRES = "postgres"
+BRIDGE = "bridge"
+PROMETHEUS = "prometheus"
+LINK_KINDS: tuple[FaultKind, ...] = ("slow-link", "reset-link")
+"""Kinds whose target is a link of the lab: two nodes, or a node and PostgreSQL."""
+ENDING_KINDS: tuple[FaultKind, ...] = ("kill", "restart", "memory-limit")
+"""Kinds that end the process of their target, or may."""
+
+FAULTS_MAX = 200
+"""Most faults of one load."""
+PARAMETERS: Mapping[FaultKind, Mapping[str, tuple[float, float, float]]] = {
+    "slow-link": {
+        "latency_ms": (300.0, 0.0, 60_000.0),
+        "jitter_ms": (0.0, 0.0, 60_000.0),
+        "kilobytes_per_second": (0.0, 0.0, 1_000_000.0),
+    },
+    "reset-link": {"after_ms": (0.0, 0.0, 60_000.0)},
+    "memory-limit": {"megabytes": (0.0, 0.0, 1_000_000.0)},
+}
+"""The parameters of a kind: default, least and most. 0 is no limit of bandwidth, or the memory that is in use."""
+
+
+class Part(BaseModel):
+    """Base of what is stored of faults: immutable, and without unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Fault(Part):
+    """One fault. ``at_seconds`` counts from the begin of the load. After ``for_seconds``, it is healed."""
+
+    kind: FaultKind
+    target: str
+    """A service, such as ``partya`` or ``bridge``; ``generator``; or two ends, such as ``partya-partyb``."""
+    at_seconds: float
+    for_seconds: float
+    parameters: dict[str, float] = Field(default_factory=dict)
+    """Those that are given. ``parameter`` has the others."""
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The target, or the two ends of a link or of a partition between two."""
+        return tuple(self.target.split("-"))
+
+    @property
+    def name(self) -> str:
+        """``kill bridge``."""
+        return f"{self.kind} {self.target}"
+
+    @property
+    def ends_load(self) -> bool:
+        """Whether the load does not survive it, or may not."""
+        return ends_load(self.kind, self.target)
+
+    def parameter(self, name: str) -> float:
+        """The value of a parameter: what is given, otherwise its default."""
+        return self.parameters.get(name, PARAMETERS[self.kind][name][0])
+
+    def words(self) -> str:
+        """``kill bridge at 10s for 5s``, with the parameters that are given."""
+        given = "".join(f", {name} {value:g}" for name, value in self.parameters.items())
+        return f"{self.name} at {format_duration(self.at_seconds)} for {format_duration(self.for_seconds)}{given}"
+
+
+class FaultEntry(Fault):
+    """A fault, and what became of it. Times are in unix seconds, and None if it did not come to that."""
+
+    began_at: float | None = None
+    """When it was there."""
+    healed_at: float | None = None
+    """When what it had changed was as before. A process that was started again may not be ready yet."""
+    problem: str | None = None
+    """Why it could not be made or healed, or why the load had ended before."""
+    before_per_second: float | None = None
+    """Flows per second before it; None if the load was too short to tell."""
+    recovery_seconds: float | None = None
+    """Time from its begin until throughput was back; None if that was not seen before the load ended."""
+    lost_flows: float | None = None
+    """Flows that would have been completed meanwhile, and were not."""
+
+    @property
+    def was_made(self) -> bool:
+        """Whether it took place."""
+        return self.began_at is not None
+
+    @property
+    def fault(self) -> Fault:
+        """What was asked for."""
+        return Fault(**{name: getattr(self, name) for name in Fault.model_fields})
+
+
+def ends_load(kind: FaultKind, target: str) -> bool:
+    """Whether a load does not survive a fault, or may not: its own container is ended."""
+    return target == GENERATOR and kind in ENDING_KINDS
+
+
+def known_targets(nodes: Sequence[str], database: str) -> list[str]:
+    """The parts of a lab that faults can have as a target. ``nodes`` are the names of its nodes."""
+    own = [node.lower() for node in nodes]
+    return [*own, *([POSTGRES] if database == POSTGRES else []), BRIDGE, GENERATOR, PROMETHEUS]
+
+
+def normalised(fault: Fault) -> Fault:
+    """A fault with its target in lower case, as services are named."""
+    return fault.model_copy(update={"target": fault.target.lower()})
+
+
+def problems(faults: Sequence[Fault], targets: Sequence[str], links: Sequence[str]) -> list[Problem]:
+    """What is wrong with the faults of a load on a lab with these targets and links, such as ``partya-partyb``."""
+    found = []
+    if len(faults) > FAULTS_MAX:
+        found.append(Problem(f"has {len(faults)} faults, more than {FAULTS_MAX}", ("faults",)))
+    for place, fault in enumerate(faults):
+        where: Location = ("faults", place)
+        found += [Problem(text, (*where, field), remedy) for field, text, remedy in _wrong(fault, targets, links)]
+        found += [
+            Problem(f"{fault.name} begins while {other.name} lasts", (*where, "at"), "One target has one at a time.")
+            for other in faults[:place]
+            if _meet(fault, other)
+        ]
+    return found
+
+
+def _meet(one: Fault, other: Fault) -> bool:
+    """Whether two faults of the same target overlap in time."""
+    together = one.at_seconds < other.at_seconds + other.for_seconds and other.at_seconds < (
+        one.at_seconds + one.for_seconds
+    )
+    return together and bool(set(one.ends) & set(other.ends))
+
+
+def _wrong(fault: Fault, targets: Sequence[str], links: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """The field, the problem and the remedy of everything that is wrong with one fault."""
+    pairs = {"-".join(sorted(link.split("-"))) for link in links}
+    ends = fault.ends
+    if fault.kind in LINK_KINDS:
+        if "-".join(sorted(ends)) not in pairs:
+            has = f"it has {', '.join(links)}" if links else "it has none"
+            remedy = f"Start it with --link {fault.target}=+1ms, or choose another."
+            yield "target", f"{fault.target!r} is not a link of the lab; {has}", remedy
+    elif len(ends) > 2 or (len(ends) == 2 and (fault.kind != "partition" or ends[0] == ends[1])):
+        yield "target", f"{fault.target!r} is not one part of the lab", f"Choose from {', '.join(targets)}."
+    else:
+        for end in ends:
+            if canonical(end, targets) is None:
+                hint = did_you_mean(end, targets)
+                yield "target", f"the lab has no {end!r}{hint}", f"Choose from {', '.join(targets)}."
+    if fault.kind == "full-disk" and fault.target in (GENERATOR, BRIDGE):
+        why = "the rows of the generator are the evidence" if fault.target == GENERATOR else "the bridge writes no file"
+        yield "target", f"{fault.target} cannot have a full disk: {why}", "Choose a node, postgres or prometheus."
+    known = PARAMETERS.get(fault.kind, {})
+    for name, value in fault.parameters.items():
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            yield "parameters", f"{fault.kind} has no {name!r}{did_you_mean(name, known)}; {has}", ""
+        elif not known[name][1] <= value <= known[name][2]:
+            yield "parameters", f"{name} {value:g} is not from {known[name][1]:g} to {known[name][2]:g}", ""
+
+
+def links_of(text: str) -> list[str]:
+    """The links in the variable LINKS: ``partya-partyb=+8ms partya-postgres=+1ms`` has two."""
+    return [word.partition("=")[0] for word in text.split()]

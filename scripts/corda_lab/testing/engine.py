@@ -1,0 +1,110 @@
+"""A small engine: its client knows the states of some containers, and writes down how it was called.
+
+What a real engine does with the same calls is tested on the real lab.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+SERVICES = ("notary", "partya", "partyb", "partyc", "bridge", "locust", "prometheus", "links")
+LOAD = "my-lab-load-1"
+
+CLIENT = """#!{python}
+import json, os, sys
+from pathlib import Path
+home = Path({home!r})
+said = sys.argv[1:]
+with open(home / "calls", "a") as file:
+    file.write(json.dumps(said) + "\\n")
+if (home / "refuses").exists() and (home / "refuses").read_text() in " ".join(said):
+    sys.exit("no")
+
+def state(name, to=None):
+    file = home / "state" / name
+    if to is not None:
+        file.write_text(to)
+    if not file.exists():
+        sys.exit("Error: No such container: " + name)
+    return file.read_text()
+
+name = said[-1]
+if said[0] == "compose":
+    names = [one.name for one in sorted((home / "state").iterdir()) if not "-load-" in one.name]
+    for one in names:
+        print(json.dumps(dict(Service=one.split("-")[2], Name=one, State=state(one), Health="", ExitCode=0)))
+elif said[:2] == ["container", "inspect"]:
+    known = state(name)
+    form = said[3]
+    if "Status" in form:
+        print(known)
+    elif "IPAddress" in form:
+        print("172.18.0.%d" % (2 + sorted(os.listdir(home / "state")).index(name)))
+    elif "$name" in form:
+        print("my-lab_default ")
+    elif "Config.User" in form:
+        print("1000:1000")
+    elif "HostConfig" in form:
+        print("1610612736 3221225472")
+elif said[:2] == ["network", "inspect"]:
+    print("172.18.0.1 172.18.0.2/16 172.18.0.3/16 172.18.0.4/16")
+elif said[0] == "stats":
+    print("512MiB / 1.5GiB")
+elif said[0] in ("kill", "stop"):
+    state(name, "exited")
+elif said[0] in ("start", "restart"):
+    state(name, "running")
+elif said[0] == "pause":
+    state(name, "paused")
+elif said[0] == "unpause":
+    state(name, "running")
+elif said[0] in ("run", "exec", "update"):
+    pass
+else:
+    sys.exit("unknown: " + " ".join(said))
+"""
+
+
+class Engine:
+    """The engine of a test: its containers, and the calls of its client."""
+
+    def __init__(self, home: Path) -> None:
+        """Put the program of the client into the folder ``bin`` of ``home``."""
+        self.home = home
+        program = self.bin / "docker"
+        program.parent.mkdir(parents=True)
+        program.write_text(CLIENT.format(python=sys.executable, home=str(home)), encoding="utf-8")
+        program.chmod(0o755)
+        for name in (*(f"my-lab-{service}-1" for service in SERVICES), LOAD):
+            self.set(name, "running")
+
+    @property
+    def bin(self) -> Path:
+        """The folder of the client."""
+        return self.home / "bin"
+
+    def set(self, name: str, state: str) -> None:
+        """Put a container into a state."""
+        folder = self.home / "state"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(state)
+
+    def state(self, service: str) -> str:
+        """The state of the container of a service, or of one of this name."""
+        folder = self.home / "state"
+        found = folder / service if (folder / service).exists() else folder / f"my-lab-{service}-1"
+        return found.read_text()
+
+    def refuse(self, words: str) -> None:
+        """Let every call with these words fail; none if they are empty."""
+        (self.home / "refuses").unlink(missing_ok=True)
+        if words:
+            (self.home / "refuses").write_text(words)
+
+    @property
+    def calls(self) -> list[list[str]]:
+        """The arguments of all calls that change something."""
+        file = self.home / "calls"
+        lines = file.read_text().splitlines() if file.exists() else []
+        reading = ("compose", "container", "network", "stats")
+        return [call for call in map(json.loads, lines) if call[0] not in reading]
