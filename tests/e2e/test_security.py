@@ -143,7 +143,8 @@ def test_no_password_is_in_an_environment(lab: Lab, containers: Containers, pass
     assert [name for name, password in passwords.items() if password in inspected] == []
     for service in running(containers):
         seen = lab.compose.run("exec", "-T", service, "cat", "/proc/1/environ", "/proc/1/cmdline", check=False).stdout
-        assert seen, service
+        # Without it, the environment could not be read, and nothing was looked at.
+        assert "PATH=" in seen, service
         # Grafana's own start script puts the content of the file into the environment of Grafana.
         leaked = {name for name, password in passwords.items() if password in seen}
         assert leaked <= ({"Grafana"} if service == "grafana" else set()), service

@@ -215,8 +215,9 @@ def _stand_in(officials: Mapping[str, str]) -> None:
     missing = [variable for variable in officials if OWN_NAMES[variable] not in built]
     if missing:
         build(missing)
-    if officials != _recorded():
-        _record({**_recorded(), **officials})
+    recorded = _recorded()
+    if not officials.items() <= recorded.items():
+        _record({**recorded, **officials})
         ui.note(
             "for a `docker compose` of your own, the variables with their names are in"
             f" {IN_USE_VARIABLES.relative_to(ROOT)}: export COMPOSE_ENV_FILES=.env,{IN_USE_VARIABLES.relative_to(ROOT)}"

@@ -322,11 +322,7 @@ class BootstrapTest {
             environment.put(values[index], values[index + 1]);
         }
         Places places = new Places(
-                configs,
-                directory,
-                directory.resolve("nodes"),
-                folder.resolve("authority"),
-                folder.resolve("secrets"));
+                configs, directory, directory.resolve("nodes"), folder.resolve("authority"), folder.resolve("secrets"));
         new Bootstrap(new Shape(environment), places).run();
     }
 
