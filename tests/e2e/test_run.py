@@ -95,14 +95,16 @@ def test_every_node_has_every_value_that_needs_no_option(run: Path) -> None:
 
 
 def test_a_compacted_copy_shows_what_a_flow_stores(lab: Lab) -> None:
-    sizes = {node: lab.inside(node.lower(), "ls /tmp") for node in NODES}
+    before = {node: lab.inside(node.lower(), "ls /opt/corda/persistence") for node in NODES}
+    assert all("persistence.mv.db" in files for files in before.values())
     options = ("--users", "4", "--duration", "10s", "--warm-up", "4s", "--database-size", "compacted")
     step = lab.measure("iou", *options, "--name", "e2e-compacted")
     assert step["costs"]["database_read"] == "compacted"
     # An IOU is one transaction of some kilobytes at each of its parties.
     assert 1_000 < step["costs"]["database_bytes_per_flow"]["PartyA"] < 200_000
     assert step["counts"]["agree"], step["counts"]["disagreements"]
-    assert {node: lab.inside(node.lower(), "ls /tmp") for node in NODES} == sizes, "the copies are deleted"
+    after = {node: lab.inside(node.lower(), "ls /opt/corda/persistence") for node in NODES}
+    assert after == before, "the copies are deleted"
 
 
 def test_every_signal_arrives_while_load_runs(lab: Lab, run: Path) -> None:
