@@ -19,7 +19,7 @@ Containers = dict[str, dict[str, Any]]
 
 PUBLISHED = {"bridge", "locust", "prometheus", "grafana"}
 """The services with a port on this machine."""
-TEXTS = {".html", ".json", ".md", ".csv", ".yaml"}
+TEXTS = {".csv", ".html", ".json", ".log", ".md", ".ndjson", ".txt", ".yaml"}
 LINE = re.compile(r"^\|.*\| `(\w+)` \|$", re.MULTILINE)
 
 

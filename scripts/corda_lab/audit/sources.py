@@ -54,19 +54,21 @@ def read(
 
 
 def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, seconds: int) -> list[str]:
-    """The arguments of ``docker`` that read the H2 files of nodes, in one container on the image of the nodes.
+    """The arguments of ``docker`` that read the H2 files of nodes, in one container on the lab's own image of a node.
 
-    It sees the volumes of the nodes read-only, and no network. It is apart from the nodes, so it takes nothing of their
-    memory, and works on those that have stopped.
+    The bootstrapper has that image in every lab. An image that the lab has not built has H2's classes in its capsule.
+    The container sees the volumes of the nodes read-only, and no network. It is apart from the nodes, so it takes
+    nothing of their memory, and works on those that have stopped.
     """
     project = compose.project
     volumes = [f"--volume={project}_{node.lower()}-persistence:{LEDGERS}/{node}:ro" for node in files]
     paths = {node: f"{LEDGERS}/{node}/{file}" for node, file in files.items()}
+    image = compose.settings.own_image(f"node:{compose.settings['CORDA_VERSION']}")
     return [
         *("run", "--rm", f"--label={LABEL}={project}", "--network=none", "--user=1000:1000"),
         *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--pids-limit=256"),
         *volumes,
-        *("--entrypoint=timeout", compose.settings.node_image, "--kill-after=5", str(seconds)),
+        *("--entrypoint=timeout", image, "--kill-after=5", str(seconds)),
         *("bash", "-c", queries.H2_SCRIPT, "audit", *queries.h2_arguments(paths, wanted)),
     ]
 

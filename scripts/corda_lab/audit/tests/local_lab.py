@@ -58,7 +58,8 @@ class LocalCompose(Compose):
     def run_docker_to_file(self, path: Path, arguments: list[str], *, shown: str, seconds_max: float) -> None:
         """``docker run`` with the volumes of nodes, whose names are those of the folders below ``base``."""
         self.containers += 1
-        options, command = arguments[: arguments.index("node")], arguments[arguments.index("node") + 1 :]
+        at = arguments.index(self.settings.own_image("node:4.10"))
+        options, command = arguments[:at], arguments[at + 1 :]
         assert "--network=none" in options
         for volume in (word.removeprefix("--volume=") for word in options if word.startswith("--volume=")):
             name, mount, mode = volume.split(":")
