@@ -26,7 +26,7 @@ def requests_of(rows: pl.DataFrame) -> tuple[Request, ...]:
         "resolved",
     )
     return tuple(
-        Request(str(client), str(node), _status(succeeded, unknown, resolved), flow, transaction)
+        Request(str(client), node or "", _status(succeeded, unknown, resolved), flow, transaction)
         for client, node, flow, transaction, succeeded, unknown, resolved in table.iter_rows()
     )
 
