@@ -54,11 +54,13 @@ def read(
 
 
 def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, seconds: int) -> list[str]:
-    """The arguments of ``docker`` that read the H2 files of nodes, in one container on the image of the nodes.
+    """The arguments of ``docker`` that read the H2 files of nodes, in one container on the lab's image of a node.
 
     It sees the volumes of the nodes read-only, and no network. It is apart from the nodes, so it takes nothing of their
-    memory, and works on those that have stopped.
+    memory, and works on those that have stopped. An image of the user's own has H2 only inside its capsule; the lab's
+    has the same, and is there because the bootstrapper runs on it.
     """
+    image = compose.settings.own_image(f"node:{compose.settings['CORDA_VERSION']}")
     project = compose.project
     volumes = [f"--volume={project}_{node.lower()}-persistence:{LEDGERS}/{node}:ro" for node in files]
     paths = {node: f"{LEDGERS}/{node}/{file}" for node, file in files.items()}
@@ -66,7 +68,7 @@ def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, secon
         *("run", "--rm", f"--label={LABEL}={project}", "--network=none", "--user=1000:1000"),
         *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--pids-limit=256"),
         *volumes,
-        *("--entrypoint=timeout", compose.settings.node_image, "--kill-after=5", str(seconds)),
+        *("--entrypoint=timeout", image, "--kill-after=5", str(seconds)),
         *("bash", "-c", queries.H2_SCRIPT, "audit", *queries.h2_arguments(paths, wanted)),
     ]
 

@@ -40,9 +40,10 @@ class LocalCompose(Compose):
             "NOTARY": "simple",
             "PARTIES": "2",
             "CORDA_VERSION": "4.10",
-            "CORDA_IMAGE": "node",
+            # That of the user, which has no H2 of its own, is not the one that reads.
+            "CORDA_IMAGE": "example.org/corda:4.10",
         }
-        self.settings = Settings(values)
+        self.settings = Settings(values, "local")
         self.project = "local"
         self.base = base
         self.local = environment
@@ -58,7 +59,8 @@ class LocalCompose(Compose):
     def run_docker_to_file(self, path: Path, arguments: list[str], *, shown: str, seconds_max: float) -> None:
         """``docker run`` with the volumes of nodes, whose names are those of the folders below ``base``."""
         self.containers += 1
-        options, command = arguments[: arguments.index("node")], arguments[arguments.index("node") + 1 :]
+        image = arguments.index("local/node:4.10")
+        options, command = arguments[:image], arguments[image + 1 :]
         assert "--network=none" in options
         for volume in (word.removeprefix("--volume=") for word in options if word.startswith("--volume=")):
             name, mount, mode = volume.split(":")
