@@ -78,7 +78,7 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Audito
             "on_ledger": on_ledger(lab, subject, since),
             "restarted": tuple(sorted({*made.restarted, *settled.restarted})),
             "rest_seconds": round(time.time() - ended_at, 1),
-            "audit": verdict_of(audit, lab, outcome, rows),
+            "audit": verdict_of(audit, lab, rows),
         }
     )
     if not outcome.stored:
@@ -219,10 +219,10 @@ def problems_without_ids(trial: ChaosTrial, users: int) -> list[str]:
     return []
 
 
-def verdict_of(audit: Auditor, lab: RunningLab, outcome: Outcome, rows: pl.DataFrame) -> AuditEntry:
+def verdict_of(audit: Auditor, lab: RunningLab, rows: pl.DataFrame) -> AuditEntry:
     """The verdict of an audit. One that ends with an error cannot tell; the campaign goes on."""
     try:
-        return audit(lab, outcome, rows)
+        return audit(lab, rows)
     except LabError as error:
         return AuditEntry(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
 

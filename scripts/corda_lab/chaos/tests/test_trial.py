@@ -71,7 +71,7 @@ class Audited:
 
     rows: pl.DataFrame = field(default_factory=pl.DataFrame)
 
-    def __call__(self, _lab: RunningLab, _outcome: Outcome, rows: pl.DataFrame) -> AuditEntry:
+    def __call__(self, _lab: RunningLab, rows: pl.DataFrame) -> AuditEntry:
         self.rows = rows
         return AuditEntry(verdict="passed", seconds=1.0)
 
@@ -187,7 +187,7 @@ def test_a_request_that_another_node_never_got_keeps_the_answer_of_its_own() -> 
 def test_an_audit_that_fails_and_a_lab_that_does_not_come_back_are_problems(
     stored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(_lab: RunningLab, _outcome: Outcome, _rows: pl.DataFrame) -> AuditEntry:
+    def failing(_lab: RunningLab, _rows: pl.DataFrame) -> AuditEntry:
         raise LabError("PartyC cannot be asked")
 
     found = chaos_trial.trial(lab_of(Answers()), SUBJECT, OPTIONS, failing)
