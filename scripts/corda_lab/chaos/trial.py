@@ -26,6 +26,7 @@ from corda_lab.steps.plan import Subject
 from corda_lab.steps.resolutions import Resolution, with_resolutions
 from corda_lab.text.words import plural
 
+_ABSENT = FlowStatus("absent")
 OPEN_STATES = ("running", "unreachable")
 """What an answer by client id says if it explains nothing."""
 
@@ -104,7 +105,7 @@ def ask(table: pl.DataFrame, lab: RunningLab, subject: Subject, users: int) -> d
     for node in subject.nodes:
         found = open_clients(table.filter(pl.col("node") == node), users, asker(lab, node))
         # A request without a row may have been for any of the nodes. Those that never got it say nothing about it.
-        asked |= {client: one for client, one in found.items() if one.state != "absent" or client not in asked}
+        asked |= {client: one for client, one in found.items() if asked.get(client, _ABSENT).state == "absent"}
     return asked
 
 
