@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.lab.images import image_name
+from corda_lab.results import audits
 from labkit import Lab
 
 pytestmark = [pytest.mark.lab("own-image"), pytest.mark.slow]
@@ -48,3 +49,5 @@ def test_nodes_run_on_an_image_of_ones_own(own: Lab, image: str) -> None:
     assert step["counts"]["agree"], step["counts"]["disagreements"]
     (environment,) = json.loads((own.results()[-1] / "run.json").read_text())["environments"]
     assert environment["shape"]["CORDA_IMAGE"] == image
+    audited = audits.read(own.results()[-1])[1]
+    assert audited.verdict == "passed", audited.summary

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from corda_lab.audit import notarised, placement, value
 from corda_lab.audit.tables import Ledgers, Request, Scope
 from corda_lab.audit.view import View
-from corda_lab.results.audits import Violation
+from corda_lab.results.audits import Violation, unknown_outcomes
 from corda_lab.text.words import plural
 
 
@@ -70,7 +70,7 @@ def _reasons(view: View) -> Iterator[str]:
         yield f"{plural(unread, 'transaction')} consume states whose own transaction could not be read"
     if view.ledgers.log is None:
         yield "the notary's log was not read"
-    elif view.ledgers.log.consumers is None:
+    elif view.ledgers.log.consumers is None and any(one.inputs for one in view.read):
         yield "this kind of notary stores the states that it has seen consumed in a form that is not read"
     if unknown := sum(one.status == "unknown" for one in view.requests):
-        yield f"the outcome of {plural(unknown, 'request')} is not known"
+        yield unknown_outcomes(unknown)

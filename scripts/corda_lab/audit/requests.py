@@ -26,7 +26,7 @@ def requests_of(rows: pl.DataFrame) -> tuple[Request, ...]:
         "resolved",
     )
     return tuple(
-        Request(str(client), str(node), _status(succeeded, unknown, resolved), flow, transaction)
+        Request(str(client), node or "", _status(succeeded, unknown, resolved), flow, transaction)
         for client, node, flow, transaction, succeeded, unknown, resolved in table.iter_rows()
     )
 
@@ -50,7 +50,11 @@ def window_of(rows: pl.DataFrame, *, at_rest: float | None = None) -> Window | N
     first, last = rows["started_at"].min(), rows["ended_at"].max()
     assert isinstance(first, float)
     assert isinstance(last, float)
-    return Window(first, None if at_rest is None else max(at_rest, last) + SETTLING_SECONDS)
+    if at_rest is None:
+        return Window(first)
+    # After a fault, nodes may go on with flows for minutes. A flow has ended when the node says what became of it.
+    resolved = rows["resolved_at"].max() if "resolved_at" in rows.columns else None
+    return Window(first, max(at_rest, last, resolved if isinstance(resolved, float) else last) + SETTLING_SECONDS)
 
 
 @dataclass(frozen=True)

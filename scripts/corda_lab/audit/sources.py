@@ -60,6 +60,7 @@ def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, secon
     The container sees the volumes of the nodes read-only, and no network. It is apart from the nodes, so it takes
     nothing of their memory, and works on those that have stopped.
     """
+    image = compose.settings.own_image(f"node:{compose.settings['CORDA_VERSION']}")
     project = compose.project
     volumes = [f"--volume={project}_{node.lower()}-persistence:{LEDGERS}/{node}:ro" for node in files]
     paths = {node: f"{LEDGERS}/{node}/{file}" for node, file in files.items()}

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -16,6 +16,7 @@ from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
 from corda_lab.results import faults as stored_faults
 from corda_lab.results import folders
+from corda_lab.results.audits import unknown_outcomes
 from corda_lab.results.faults import LoadFaults
 from corda_lab.runs import faulty, unknown
 from corda_lab.runs.running import RunningLab
@@ -25,6 +26,7 @@ from corda_lab.steps.plan import Subject
 from corda_lab.steps.resolutions import Resolution, with_resolutions
 from corda_lab.text.words import plural
 
+_ABSENT = FlowStatus("absent")
 OPEN_STATES = ("running", "unreachable")
 """What an answer by client id says if it explains nothing."""
 
@@ -65,6 +67,8 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Audito
     table, _, warnings = read(outcome)
     asked = {} if outcome.stored or not keeps else ask(table, lab, subject, options.users)
     told = told_of(table, asked) if keeps else told_without_ids(table)
+    was_ended = any(fault.was_made and fault.ends_load for fault in made.faults)
+    rows = with_unrecorded(table, asked, nameless=options.users if was_ended and not keeps else 0)
     trial = begun.model_copy(
         update={
             "faults": made.faults,
@@ -75,7 +79,7 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Audito
             "on_ledger": on_ledger(lab, subject, since),
             "restarted": tuple(sorted({*made.restarted, *settled.restarted})),
             "rest_seconds": round(time.time() - ended_at, 1),
-            "audit": verdict_of(audit, lab, outcome, with_answers(table, asked)),
+            "audit": verdict_of(audit, lab, rows),
         }
     )
     if not outcome.stored:
@@ -99,7 +103,9 @@ def ask(table: pl.DataFrame, lab: RunningLab, subject: Subject, users: int) -> d
     """Ask the nodes about the flows of a run without results, also about those without a row, by client id."""
     asked: dict[str, FlowStatus] = {}
     for node in subject.nodes:
-        asked |= open_clients(table.filter(pl.col("node") == node), users, asker(lab, node))
+        found = open_clients(table.filter(pl.col("node") == node), users, asker(lab, node))
+        # A request without a row may have been for any of the nodes. Those that never got it say nothing about it.
+        asked |= {client: one for client, one in found.items() if asked.get(client, _ABSENT).state == "absent"}
     return asked
 
 
@@ -114,6 +120,29 @@ def with_answers(table: pl.DataFrame, asked: Mapping[str, FlowStatus]) -> pl.Dat
         if client in asked
     }
     return with_resolutions(table, answers)
+
+
+def with_unrecorded(table: pl.DataFrame, asked: Mapping[str, FlowStatus], *, nameless: int = 0) -> pl.DataFrame:
+    """The rows for an audit: with the answers, and with rows for the flows of which a killed generator wrote none.
+
+    Without them, an audit would take their transactions for those of another client. ``nameless`` is how many there
+    may be on nodes that cannot be asked.
+    """
+    if not table.height:
+        return table
+    answered, recorded = with_answers(table, asked), set(table["client_id"])
+    further = {client: one for client, one in asked.items() if client not in recorded and one.state != "absent"}
+    clients = [*further, *(f"unrecorded-{number}" for number in range(1, nameless + 1))]
+    if not clients:
+        return answered
+    states = (unknown.RESOLVED.get(one.state, "unknown") for one in further.values())
+    added: dict[str, Sequence[str | None]] = {
+        "client_id": clients,
+        "outcome": ["unknown"] * len(clients),
+        "resolved": [*states, *["unknown"] * nameless],
+        "resolved_tx_id": [*(one.transaction for one in further.values()), *[None] * nameless],
+    }
+    return pl.concat([answered, pl.DataFrame(added, schema=dict.fromkeys(added, pl.String))], how="diagonal")
 
 
 def told_of(table: pl.DataFrame, asked: Mapping[str, FlowStatus]) -> Told:
@@ -160,7 +189,7 @@ def problems_of(trial: ChaosTrial, users: int) -> list[str]:
         found.append(f"{plural(trial.unexplained, 'flow')} of which nobody can tell what became of them")
     if not trial.keeps_client_ids:
         found += problems_without_ids(trial, users)
-    return [*found, *audit_problems(trial.audit)]
+    return [*found, *audit_problems(trial.audit, keeps_client_ids=trial.keeps_client_ids)]
 
 
 def stored_problems(trial: ChaosTrial) -> list[str]:
@@ -191,22 +220,27 @@ def problems_without_ids(trial: ChaosTrial, users: int) -> list[str]:
     return []
 
 
-def verdict_of(audit: Auditor, lab: RunningLab, outcome: Outcome, rows: pl.DataFrame) -> AuditEntry:
+def verdict_of(audit: Auditor, lab: RunningLab, rows: pl.DataFrame) -> AuditEntry:
     """The verdict of an audit. One that ends with an error cannot tell; the campaign goes on."""
     try:
-        return audit(lab, outcome, rows)
+        return audit(lab, rows)
     except LabError as error:
         return AuditEntry(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
 
 
-def audit_problems(audit: AuditEntry | None) -> list[str]:
-    """What the audit found. One that cannot tell is a problem as well."""
+def audit_problems(audit: AuditEntry | None, *, keeps_client_ids: bool) -> list[str]:
+    """What the audit found. One that cannot tell is a problem as well.
+
+    Nodes without client ids cannot say what became of a request, so unknown outcomes are no problem there.
+    """
     if audit is None:
         return ["the ledgers were not audited"]
     if audit.verdict == "passed":
         return []
     if audit.verdict == "cannot tell":
-        return [f"the audit cannot tell: {'; '.join(audit.reasons)}"]
+        expected = None if keeps_client_ids else unknown_outcomes(audit.counts.get("unknown_requests", 0))
+        reasons = [reason for reason in audit.reasons if reason != expected]
+        return [f"the audit cannot tell: {'; '.join(reasons)}"] if reasons else []
     return [one.text or one.kind for one in audit.violations]
 
 

@@ -7,7 +7,6 @@ import polars as pl
 from pydantic import Field
 
 from corda_lab.bench.file import BenchPart
-from corda_lab.bench.kills.trial import Outcome
 from corda_lab.runs.running import RunningLab
 
 AUDIT_SECONDS_MAX = 180.0
@@ -36,18 +35,19 @@ class AuditEntry(BenchPart):
     seconds: float = 0.0
 
 
-Auditor = Callable[[RunningLab, Outcome, pl.DataFrame], AuditEntry]
-"""Audits the ledgers of a lab at rest, with the run of a trial, and its rows with their resolutions."""
+Auditor = Callable[[RunningLab, pl.DataFrame], AuditEntry]
+"""Audits the ledgers of a lab at rest after a trial, with the rows of its load and their resolutions."""
 
 
-def audited(lab: RunningLab, outcome: Outcome, rows: pl.DataFrame) -> AuditEntry:
+def audited(lab: RunningLab, rows: pl.DataFrame) -> AuditEntry:
     """Audit the ledgers of the running lab. Without any row, they are audited as a whole. Raises LabError."""
     from corda_lab.audit import audit_lab, audit_load
 
-    if outcome.stored or not rows.height:
-        found = audit_lab(lab.settings, outcome.folder if outcome.stored else None, deadline_seconds=AUDIT_SECONDS_MAX)
-    else:
+    # Also of a stored run, everything since its begin: nodes may have gone on with flows until all faults were settled.
+    if rows.height:
         found = audit_load(lab.compose, rows, deadline_seconds=AUDIT_SECONDS_MAX)
+    else:
+        found = audit_lab(lab.settings, deadline_seconds=AUDIT_SECONDS_MAX)
     violations = tuple(
         ViolationEntry(kind=str(one.kind), node=one.node, ids=tuple(one.ids), text=one.text) for one in found.violations
     )

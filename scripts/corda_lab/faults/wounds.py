@@ -5,8 +5,10 @@ without a container that is privileged or has the socket of the engine. Healing 
 times, and by another process than the one that made the fault.
 """
 
+import ipaddress
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 
@@ -16,7 +18,7 @@ from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose, Service, run_docker
 from corda_lab.lab.settings import parse_size
-from corda_lab.steps.faults import GENERATOR, Fault, FaultKind, Part
+from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, Part, links_of
 
 STOP_SECONDS_MAX = 150.0
 """Longer than the longest time that a service gets to stop."""
@@ -24,6 +26,8 @@ HELPER_SECONDS_MAX = 60.0
 MIB = 1024**2
 ROOMS = (1.0, 1.05, 1.15, 1.3)
 """A kernel may refuse a memory limit at what is in use. Then more room is left."""
+LINKS = "links"
+"""The service with the proxies of the links."""
 HELPER = "org.cordalab.fault"
 """The label of the containers that change a namespace. Each runs for less than a second."""
 
@@ -76,10 +80,16 @@ def container_of(target: str, services: Sequence[Service], generator: str) -> st
     raise LabError(f"the lab has no {target}", "`scripts/lab status` shows its services.", exit_code=1)
 
 
+_SILENCE = [
+    {"type": "timeout", "stream": stream, "attributes": {"timeout": 0}} for stream in ("upstream", "downstream")
+]
+"""Toxics with which a link loses everything, and tells nobody."""
+
+
 def wound_of(fault: Fault, compose: Compose, generator: str) -> Wound:
     """What a fault is about to change. Changes nothing. Raises LabError."""
     services = compose.services()
-    place = "links" if fault.kind in ("slow-link", "reset-link") else fault.ends[0]
+    place = LINKS if fault.kind in LINK_KINDS else fault.ends[0]
     container = container_of(place, services, generator)
     notes = dict(TREATMENTS[fault.kind].look(fault, container, compose))
     if len(fault.ends) == 2 and fault.kind == "partition":
@@ -87,6 +97,8 @@ def wound_of(fault: Fault, compose: Compose, generator: str) -> Wound:
         notes["addresses"] = " ".join(addresses_of(other))
         notes["back"] = " ".join(addresses_of(container))
         notes["other"] = other
+        if is_linked(fault, compose):
+            notes |= {"links": container_of(LINKS, services, generator), "toxics": json.dumps(_SILENCE)}
     return Wound(
         kind=fault.kind,
         target=fault.target,
@@ -151,7 +163,22 @@ def thaw(wound: Wound) -> None:
 def addresses_of(container: str) -> list[str]:
     """The addresses of a container, in all its networks."""
     form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
-    return docker("container", "inspect", "--format", form, container).split()
+    return _addresses(docker("container", "inspect", "--format", form, container).split())
+
+
+def _addresses(words: Iterable[str]) -> list[str]:
+    """The IPv4 addresses among words, without their masks. An engine may also print words for one that is not there."""
+    found = []
+    for word in words:
+        with suppress(ValueError):
+            found.append(str(ipaddress.IPv4Interface(word).ip))
+    return found
+
+
+def is_linked(fault: Fault, compose: Compose) -> bool:
+    """Whether the two ends of a partition reach each other through a link, and not directly."""
+    links = links_of(compose.settings.values.get("LINKS", ""))
+    return any(set(link.split("-")) == set(fault.ends) for link in links)
 
 
 def neighbours_of(fault: Fault, container: str, _compose: Compose) -> Mapping[str, str]:
@@ -162,19 +189,22 @@ def neighbours_of(fault: Fault, container: str, _compose: Compose) -> Mapping[st
     own, found = set(addresses_of(container)), set()
     for network in docker("container", "inspect", "--format", form, container).split():
         about = "{{range .IPAM.Config}}{{.Gateway}} {{end}}{{range .Containers}}{{.IPv4Address}} {{end}}"
-        words = docker("network", "inspect", "--format", about, network).split()
-        found |= {word.partition("/")[0] for word in words}
+        found |= set(_addresses(docker("network", "inspect", "--format", about, network).split()))
     return {"addresses": " ".join(sorted(found - own))}
 
 
 def part(wound: Wound, _fault: Fault) -> None:
-    """Lose all packets between a container and others, in both directions if there are two."""
+    """Lose all packets between a container and others, in both directions if there are two, and those of their link."""
     _neighbours(wound, "lose")
+    if "links" in wound.notes:
+        _toxics(wound.notes["links"], wound, "add")
 
 
 def join(wound: Wound) -> None:
-    """Let packets pass again."""
+    """Let packets pass again. What a link has held back is gone: its connections are made anew."""
     _neighbours(wound, "find")
+    if "links" in wound.notes and state_of(wound.notes["links"]) == "running":
+        _toxics(wound.notes["links"], wound, "remove")
 
 
 def _neighbours(wound: Wound, verb: str) -> None:
@@ -254,17 +284,17 @@ def toxics_of(fault: Fault, _container: str, _compose: Compose) -> Mapping[str, 
 
 def poison(wound: Wound, _fault: Fault) -> None:
     """Add the toxics of a link."""
-    _toxics(wound, "add")
+    _toxics(wound.container, wound, "add")
 
 
 def cure(wound: Wound) -> None:
     """Remove the toxics of a link. A proxy that was started again has none."""
     if state_of(wound.container) == "running":
-        _toxics(wound, "remove")
+        _toxics(wound.container, wound, "remove")
 
 
-def _toxics(wound: Wound, verb: str) -> None:
-    docker("exec", wound.container, "python3", "-c", text_of("toxics"), verb, wound.target, wound.notes["toxics"])
+def _toxics(links: str, wound: Wound, verb: str) -> None:
+    docker("exec", links, "python3", "-c", text_of("toxics"), verb, wound.target, wound.notes["toxics"])
 
 
 def text_of(script: str) -> str:

@@ -77,6 +77,11 @@ class Audit(BaseModel):
         return f"passed: {seen} on {plural(self.counts.get('nodes', 0), 'node')}"
 
 
+def unknown_outcomes(count: int) -> str:
+    """The reason of an audit that cannot tell because nobody knows what became of some requests."""
+    return f"the outcome of {plural(count, 'request')} is not known"
+
+
 def verdict_of(violations: Iterable[Violation], reasons: Iterable[str]) -> Verdict:
     """The verdict: a violation outweighs what could not be told."""
     if any(True for _ in violations):

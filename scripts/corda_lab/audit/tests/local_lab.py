@@ -40,9 +40,10 @@ class LocalCompose(Compose):
             "NOTARY": "simple",
             "PARTIES": "2",
             "CORDA_VERSION": "4.10",
-            "CORDA_IMAGE": "node",
+            # That of the user, which has no H2 of its own, is not the one that reads.
+            "CORDA_IMAGE": "example.org/corda:4.10",
         }
-        self.settings = Settings(values)
+        self.settings = Settings(values, "local")
         self.project = "local"
         self.base = base
         self.local = environment

@@ -242,6 +242,13 @@ def test_what_a_raft_cluster_stores_is_compared_by_transaction_only() -> None:
     assert len(found.reasons) == 1
 
 
+def test_a_raft_cluster_has_nothing_to_tell_of_a_load_that_consumes_nothing() -> None:
+    ledgers = replace(network.consistent(), log=NotaryLog(None, frozenset({PAYMENT})))
+    found = judged(ledgers, None, Scope((Window(BEGAN + 2.5),)))
+    assert found.counts["transactions"] == 1, "the IOU"
+    assert (found.violations, found.reasons) == ((), ())
+
+
 @pytest.mark.parametrize(("status", "kind"), [("suspended", Kind.FLOW_SUSPENDED), ("hospital", Kind.FLOW_IN_HOSPITAL)])
 def test_a_flow_that_was_left_is_found(status: str, kind: ViolationKind) -> None:
     ledgers = network.consistent()

@@ -69,6 +69,11 @@ def test_the_window_of_a_load_lasts_until_the_lab_was_at_rest() -> None:
     assert window_of(rows(), at_rest=12.0) == Window(9.5, 12.5 + SETTLING_SECONDS)
 
 
+def test_the_window_of_a_load_with_unknown_outcomes_lasts_until_they_were_resolved() -> None:
+    assert window_of(rows(resolved_at=[None, 90.0]), at_rest=14.0) == Window(9.5, 90.0 + SETTLING_SECONDS)
+    assert window_of(rows(resolved_at=[None, 12.0]), at_rest=14.0) == Window(9.5, 14.0 + SETTLING_SECONDS)
+
+
 def test_a_stored_run_has_a_load_for_each_step(stored_run: Callable[..., Path]) -> None:
     run = stored.read(stored_run())
     table = run.table("requests")

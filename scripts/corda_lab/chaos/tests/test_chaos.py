@@ -18,6 +18,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, ROOT
 from corda_lab.results import evidence, folders
+from corda_lab.results.audits import unknown_outcomes
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
 from corda_lab.steps.fault_schedule import LENGTH_SECONDS
@@ -91,6 +92,18 @@ def test_without_client_ids_a_killed_generator_leaves_at_most_a_flow_of_each_use
     found = trial(keeps_client_ids=False, stored=False, faults=(entry("kill", "generator"),), on_ledger=420)
     assert problems_of(found, 8) == []
     assert problems_of(found, 7) != []
+
+
+@pytest.mark.parametrize(
+    ("keeps", "further", "passes"), [(False, (), True), (False, ("no",), False), (True, (), False)]
+)
+def test_only_without_client_ids_may_an_audit_not_know_what_became_of_requests(
+    keeps: bool, further: tuple[str, ...], passes: bool
+) -> None:
+    reasons = (unknown_outcomes(9), *further)
+    audit = AuditEntry(verdict="cannot tell", counts={"unknown_requests": 9}, reasons=reasons)
+    found = trial(keeps_client_ids=keeps, on_ledger=400 if not keeps else 406, audit=audit)
+    assert (not problems_of(found, 8)) == passes
 
 
 def test_rows_without_client_ids_are_only_counted() -> None:

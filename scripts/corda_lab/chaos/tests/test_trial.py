@@ -11,6 +11,7 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
+from corda_lab.audit.requests import requests_of
 from corda_lab.bench.kills.trial import Outcome
 from corda_lab.chaos import trial as chaos_trial
 from corda_lab.chaos.verdict import AuditEntry
@@ -70,7 +71,7 @@ class Audited:
 
     rows: pl.DataFrame = field(default_factory=pl.DataFrame)
 
-    def __call__(self, _lab: RunningLab, _outcome: Outcome, rows: pl.DataFrame) -> AuditEntry:
+    def __call__(self, _lab: RunningLab, rows: pl.DataFrame) -> AuditEntry:
         self.rows = rows
         return AuditEntry(verdict="passed", seconds=1.0)
 
@@ -144,7 +145,9 @@ def test_the_node_is_asked_about_the_flows_of_a_killed_generator(unfinished: Pat
     found = chaos_trial.trial(lab_of(answers), SUBJECT, OPTIONS, audit)
     assert found.problems == ()
     assert (found.resolved, found.unrecorded, found.unexplained) == ({"ok": 1}, 1, 0)
-    assert audit.rows.filter(pl.col("resolved") == "ok")["resolved_tx_id"].to_list() == ["AB"]
+    # Also the flow without a row, whose transaction would otherwise be nobody's.
+    assert audit.rows.filter(pl.col("resolved") == "ok")["resolved_tx_id"].to_list() == ["AB", "CD"]
+    assert {one.transaction for one in requests_of(audit.rows) if one.status == "acknowledged"} > {"AB", "CD"}
     assert answers.forgotten == [f"{unfinished.name}-"]
 
 
@@ -157,17 +160,34 @@ def test_a_flow_of_which_the_node_cannot_tell_fails_the_trial(unfinished: Path) 
 
 def test_without_client_ids_nobody_is_asked_and_the_ledger_counts(unfinished: Path) -> None:
     answers = Answers(transactions={str(number) for number in range(len(SIMULATED))}, keeps=False)
-    found = chaos_trial.trial(lab_of(answers), SUBJECT, OPTIONS, Audited())
+    audit = Audited()
+    found = chaos_trial.trial(lab_of(answers), SUBJECT, OPTIONS, audit)
     assert found.problems == ()
     assert found.resolved == {}
+    # One row is unknown, and each user may have begun a flow of which no row was written.
+    assert sum(one.status == "unknown" for one in requests_of(audit.rows)) == 1 + OPTIONS.users
     more = replace(answers, transactions={str(number) for number in range(len(SIMULATED) + 10)})
     assert chaos_trial.trial(lab_of(more), SUBJECT, OPTIONS, Audited()).problems != ()
+
+
+def test_a_request_that_another_node_never_got_keeps_the_answer_of_its_own() -> None:
+    @dataclass
+    class TwoNodes(Answers):
+        def flow_status(self, node: str, client: str) -> FlowStatus:
+            return FlowStatus("completed", "EF") if (node, client) == ("PartyA", "run-2") else FlowStatus("absent")
+
+    table = pl.DataFrame(
+        {"client_id": ["run-1", "run-3"], "node": ["PartyA", "PartyB"], "outcome": ["ok", "ok"], "tx_id": ["AA", "BB"]}
+    )
+    both = Subject("PartyA", (part("Iou"),), others=(Subject("PartyB", (part("Iou"),)),))
+    found = chaos_trial.ask(table, lab_of(TwoNodes()), both, users=2)
+    assert found["run-2"] == FlowStatus("completed", "EF")
 
 
 def test_an_audit_that_fails_and_a_lab_that_does_not_come_back_are_problems(
     stored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(_lab: RunningLab, _outcome: Outcome, _rows: pl.DataFrame) -> AuditEntry:
+    def failing(_lab: RunningLab, _rows: pl.DataFrame) -> AuditEntry:
         raise LabError("PartyC cannot be asked")
 
     found = chaos_trial.trial(lab_of(Answers()), SUBJECT, OPTIONS, failing)

@@ -85,6 +85,26 @@ def test_a_partition_of_two_is_made_at_both_ends(engine: Engine, compose_of: Com
     assert to_partya[1:] != to_notary[1:]
 
 
+def test_a_partition_of_two_also_silences_the_link_through_which_they_talk(
+    engine: Engine, compose_of: ComposeOf
+) -> None:
+    done = made(engine, compose_of(LINKS="partya-notary=+1ms"), fault("partition", "notary-partya"))
+    added, removed = (call for call in done if call[0] == "exec")
+    assert [call[0] for call in done] == ["run", "run", "exec", "run", "run", "exec"]
+    assert added[:3] == ["exec", "my-lab-links-1", "python3"]
+    assert added[-3:-1] == ["add", "notary-partya"]
+    assert {(one["type"], one["stream"]) for one in json.loads(added[-1])} == {
+        ("timeout", "upstream"),
+        ("timeout", "downstream"),
+    }
+    assert removed[-3:] == ["remove", *added[-2:]]
+
+
+def test_a_partition_of_two_leaves_the_link_of_others_alone(engine: Engine, compose_of: ComposeOf) -> None:
+    done = made(engine, compose_of(LINKS="partya-partyb=+1ms"), fault("partition", "notary-partya"))
+    assert {call[0] for call in done} == {"run"}
+
+
 def test_no_helper_is_privileged_or_has_the_socket_of_the_engine(engine: Engine, compose_of: ComposeOf) -> None:
     for number, one in enumerate((fault("partition", "partya"), fault("full-disk", "partya"))):
         wound = wounds.wound_of(one, compose_of(), LOAD)
