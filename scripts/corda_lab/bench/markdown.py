@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from corda_lab.bench.file import BenchFile
-from corda_lab.text.words import listed
+from corda_lab.text.words import listed, wrapped
 
 FAILED = "Failed measurements, which the values leave out"
 """Title of the list of them."""
@@ -33,7 +33,7 @@ def circumstances(files: Sequence[BenchFile], load: str) -> str:
 
 def bullets(title: str, lines: Iterable[str]) -> list[str]:
     """Return a paragraph with a list, or nothing if there are no lines. The title is left out if it is empty."""
-    found = "\n".join(f"- {line}" for line in lines)
+    found = "\n".join(wrapped(line, "- ", "  ") for line in lines)
     return [f"{title}:\n\n{found}" if title else found] if found else []
 
 

@@ -1,10 +1,10 @@
 """``docs/reproduction.md``: the book as a document. No number in it is typed."""
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from corda_lab.figures import summary
 from corda_lab.figures.contents import Book, Deviation, FigurePart, FigureRow
+from corda_lab.text.words import wrapped
 
 INTRODUCTION = """\
 # Reproduction of published figures
@@ -15,9 +15,6 @@ INTRODUCTION = """\
 hold* if it is wholly outside, and otherwise *cannot be told*. A claim *not testable here* needs what this machine or
 open-source Corda does not have.
 """
-
-WIDTH = 120
-"""The longest line, as in all documents. Tables are longer."""
 
 SIGNS = {"held": "●", "did not": "○", "cannot tell": "?", "not testable here": "–", summary.NOT_MEASURED: "·"}
 """The sign of a claim in a bar, by its short verdict."""
@@ -60,18 +57,6 @@ def cell(text: str) -> str:
 def plain(text: str) -> str:
     """Return text without what would be read as HTML."""
     return text.replace("<", "&lt;").replace(">", "&gt;")
-
-
-def wrapped(text: str, first: str = "", rest: str = "") -> str:
-    """Return a paragraph in lines of ``WIDTH`` characters. ``first`` and ``rest`` are what its lines begin with."""
-    return textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _results(book: Book) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Numbers and names as users read them. The terminal, the reports and the charts share these functions."""
 
 import math
+import textwrap
 
 STAGE_MEANINGS = {
     "start": "from the request until the node has created the flow: HTTP, bridge, RPC",
@@ -17,6 +18,8 @@ STAGE_MEANINGS = {
     "end": "from the end of the flow until the generator has the answer: RPC, bridge, HTTP",
 }
 """What happens in each stage of a request, in order. ``Stage.java`` defines the stages inside the node."""
+LINE_LENGTH = 120
+"""Longest line of the lab's Markdown files, in characters."""
 STAGES_OUTSIDE = ("start", "end")
 """Stages outside the node. A flow cannot time them itself."""
 
@@ -107,3 +110,15 @@ def length(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def wrapped(text: str, first: str = "", rest: str = "") -> str:
+    """Return a paragraph in lines of at most 120 characters. ``first`` and ``rest`` are what its lines begin with."""
+    return textwrap.fill(
+        text,
+        LINE_LENGTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
