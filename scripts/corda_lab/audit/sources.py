@@ -64,7 +64,6 @@ def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, secon
     project = compose.project
     volumes = [f"--volume={project}_{node.lower()}-persistence:{LEDGERS}/{node}:ro" for node in files]
     paths = {node: f"{LEDGERS}/{node}/{file}" for node, file in files.items()}
-    image = compose.settings.own_image(f"node:{compose.settings['CORDA_VERSION']}")
     return [
         *("run", "--rm", f"--label={LABEL}={project}", "--network=none", "--user=1000:1000"),
         *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--pids-limit=256"),
