@@ -101,8 +101,8 @@ public final class Bootstrap {
                     + " parties in configs/network.conf; set it to at most " + knownParties.size());
         }
         parties = knownParties.subList(0, shape.parties);
-        known = names(Stream.concat(knownNotaries.stream(), knownParties.stream())
-                .collect(Collectors.toList()));
+        known = names(
+                Stream.concat(knownNotaries.stream(), knownParties.stream()).collect(Collectors.toList()));
         proxies = new Proxies(shape.links, names(members()), shape.database);
         passwords = new Passwords(authority, shape.environment());
     }

@@ -249,7 +249,8 @@ public record BridgeConfig(
                 }
                 mistakes.add("%s_FILE: %s is empty".formatted(variable, file));
             } catch (IOException | InvalidPathException e) {
-                mistakes.add("%s_FILE: %s cannot be read (%s)".formatted(variable, file, e.getClass().getSimpleName()));
+                mistakes.add("%s_FILE: %s cannot be read (%s)"
+                        .formatted(variable, file, e.getClass().getSimpleName()));
             }
             return "";
         }

@@ -107,7 +107,8 @@ final class VaultRoutes {
 
     private static Class<? extends ContractState> stateType(String className) {
         ClassLoader cordapps = VaultRoutes.class.getClassLoader();
-        // A class loader remembers every class that it was asked to load for ever, but the name of a resource only until
+        // A class loader remembers every class that it was asked to load for ever, but the name of a resource only
+        // until
         // memory is short. So it is asked to load only what there is.
         if (className.length() <= MAX_CLASS_NAME_CHARS
                 && CLASS_NAME.matcher(className).matches()
