@@ -18,10 +18,10 @@ STAGE_MEANINGS = {
     "end": "from the end of the flow until the generator has the answer: RPC, bridge, HTTP",
 }
 """What happens in each stage of a request, in order. ``Stage.java`` defines the stages inside the node."""
-LINE_LENGTH = 120
-"""Longest line of the lab's Markdown files, in characters."""
 STAGES_OUTSIDE = ("start", "end")
 """Stages outside the node. A flow cannot time them itself."""
+LINE_LENGTH = 120
+"""Longest line of the lab's Markdown files, in characters."""
 
 FOR_TEMPLATES = ("amount", "length", "milliseconds", "per_second", "percent", "plural", "short", "size")
 """Functions of this module that the templates of the reports call."""

@@ -75,11 +75,11 @@ def share(bench: OverloadBench, multiple: int, limit: int | None) -> float | Non
 
 
 def verdict(bench: OverloadBench, limit: int | None) -> Verdict:
-    """Return whether a limit keeps ``GOODPUT_SHARE_MIN`` of the peak at every multiple."""
+    """Return whether a limit keeps ``GOODPUT_SHARE_MIN`` of the peak at every multiple. One that is lost decides."""
     found = [share(bench, multiple, limit) for multiple in bench.multiples]
-    if any(each is None for each in found):
-        return "not measured"
-    return "kept" if all(each is not None and each >= GOODPUT_SHARE_MIN for each in found) else "lost"
+    if any(each is not None and each < GOODPUT_SHARE_MIN for each in found):
+        return "lost"
+    return "not measured" if None in found else "kept"
 
 
 def counted(

@@ -141,7 +141,11 @@ def verdict_lines(bench: OverloadBench) -> Iterator[str]:
     """One line for each limit: whether it keeps the goodput, and how long a flow waits behind that many others."""
     searched = knee.of_search(bench)
     peak = knee.peak_level(searched).flows_per_second if searched else 0.0
-    words = {"kept": "keeps", "lost": "does not keep", "not measured": "was not measured to keep"}
+    words = {
+        "kept": "keeps",
+        "lost": "does not keep",
+        "not measured": "was not measured at every multiple, so it is not known whether it keeps",
+    }
     for limit in bench.limits:
         wait = f"; {limit} flows take {limit / peak:.1f} s at the peak" if limit and peak else ""
         name = limit_in_words(limit)

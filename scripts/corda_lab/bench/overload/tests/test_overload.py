@@ -114,6 +114,7 @@ def test_a_limit_keeps_the_goodput_only_at_every_multiple() -> None:
     )
     assert knee.verdict(one_low, 50) == "lost"
     assert knee.verdict(bench().model_copy(update={"measurements": (overload(2, 50, 9.5),)}), 50) == "not measured"
+    assert knee.verdict(bench().model_copy(update={"measurements": (overload(2, 50, 8.9),)}), 50) == "lost"
 
 
 def test_goodput_is_compared_with_the_peak_of_its_own_round() -> None:
