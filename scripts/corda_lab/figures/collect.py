@@ -29,6 +29,8 @@ CALIBRATION_MOVED_MAX = 0.10
 """A repeat during which the same work became slower or faster by a larger share is measured again."""
 REPEAT_HOURS_MAX = 24
 """A repeat that took longer was interrupted, and its points are not of one day."""
+STEP_SECONDS_MAX = 3600
+"""A step that took longer, with the start of its lab, was interrupted."""
 DIGITS = 6
 """Significant digits of stored values."""
 NODE_PREFIXES = ("party", "notary")
@@ -98,6 +100,23 @@ def _in_order(steps: Iterable[StepEntry]) -> list[StepEntry]:
     return sorted(steps, key=lambda step: step.window.load_started_at)
 
 
+def _seconds(run: StoredRun, number: int) -> float | None:
+    """Return how long the steps of a repeat took, each from the end of the one before; None if one was interrupted."""
+    took, before = 0.0, _run_began(run)
+    for step in _in_order(run.steps):
+        seconds, before = step.window.load_ended_at - before, step.window.load_ended_at
+        if step.repeat == number:
+            if not 0 < seconds <= STEP_SECONDS_MAX:
+                return None
+            took += seconds
+    return round(took, 1)
+
+
+def _run_began(run: StoredRun) -> float:
+    """Return when a run began, with the start of its lab, which its folder is named after."""
+    return datetime.strptime(run.identity.split("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+
+
 def _readings(steps: Sequence[StepEntry]) -> tuple[Mapping[int, float], Mapping[int, float]] | None:
     """Return the calibration of a repeat, by core: before its first step, and after its last. None without both."""
     known = [step.calibration for step in _in_order(steps) if step.calibration is not None]
@@ -134,6 +153,7 @@ def _repeat(
         form=form_of(run),
         repeat=number,
         at=datetime.fromtimestamp(_began(steps), UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        seconds=_seconds(run, number),
         run=run.identity,
         lab_version=run.manifest.lab_version or "unknown",
         commit=first.git.words if first.git.commit else None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.figures import book, page, store, summary, testable
 from corda_lab.figures.file import Figure, by_sweep
-from corda_lab.figures.forms import FULL, QUICK, digest_of, form_of, in_form, run_time, sweep_of
+from corda_lab.figures.forms import FULL, QUICK, digest_of, form_of, in_form, run_time, seconds_of, sweep_of
 from corda_lab.figures.judged import Judged, judged, total
 from corda_lab.figures.judged import in_form as judged_in_form
 from corda_lab.figures.listing import show
@@ -55,7 +55,7 @@ def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) ->
     sweep = in_form(figure.sweep, wanted.form)
     before = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
     count = wanted.add or sweep.fields.repeats
-    ui.console.print(f"  {time_words(with_repeats(sweep, count), wanted.form, settings)}", markup=False)
+    ui.console.print(f"  {time_words(with_repeats(sweep, count), wanted.form, settings, before)}", markup=False)
     outcome = measure(order(figure.sweep, count, before, wanted), together, settings, places)
     after = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
     tell_origin(outcome.repeats, after)
@@ -77,16 +77,17 @@ def introduce(figure: Figure) -> None:
         ui.console.print(f'  "{sentence}"', markup=False)
 
 
-def time_words(sweep: SweepFile, form: Form, settings: Settings) -> str:
+def time_words(sweep: SweepFile, form: Form, settings: Settings, stored: Sequence[Repeat]) -> str:
     """Return how long a sweep takes in its form, before it begins."""
     found = run_time(sweep, settings)
     if found is None:
         return f"sweep {sweep.name}, {form}"
-    until = datetime.now().astimezone() + timedelta(seconds=found.seconds_max)
+    seconds = seconds_of(sweep, found, stored)
+    until = datetime.now().astimezone() + timedelta(seconds=seconds)
     labs = plural(found.starts, "start")
     return (
         f"sweep {sweep.name}, {form}: {plural(sweep.fields.repeats, 'repeat')}, {labs} of the lab, "
-        f"about {summary.duration(found.seconds_max)} (until {until:%H:%M})"
+        f"about {summary.duration(seconds)} (until {until:%H:%M})"
     )
 
 
@@ -158,7 +159,7 @@ def everything(wanted: Wanted, settings: Settings, places: Places = HERE) -> boo
     """
     figures = places.read_figures()
     orders = missing(figures, store.read(places.repeats), wanted, settings)
-    say_all(orders, settings)
+    say_all(orders, settings, store.read(places.repeats))
     failed = []
     for one in orders:
         together = by_sweep(figures)[one.sweep.name]
@@ -201,7 +202,7 @@ def missing(figures: Sequence[Figure], kept: Sequence[Repeat], wanted: Wanted, s
     return orders
 
 
-def say_all(orders: Sequence[Order], settings: Settings) -> None:
+def say_all(orders: Sequence[Order], settings: Settings, kept: Sequence[Repeat]) -> None:
     """Print what will be measured and how long it takes, before it begins."""
     if not orders:
         ui.console.print("Every figure that can be tested here has its repeats.", markup=False)
@@ -209,9 +210,11 @@ def say_all(orders: Sequence[Order], settings: Settings) -> None:
     table = tables.table("sweep", "repeats", "time", numbers=["repeats", "time"])
     seconds = 0.0
     for one in orders:
-        found = run_time(with_repeats(in_form(one.sweep, one.form), one.count), settings)
-        seconds += 0.0 if found is None else found.seconds_max
-        table.add_row(one.sweep.name, str(one.count), "–" if found is None else summary.duration(found.seconds_max))
+        sweep = with_repeats(in_form(one.sweep, one.form), one.count)
+        found = run_time(sweep, settings)
+        takes = None if found is None else seconds_of(sweep, found, store.kept(one.sweep, kept).of(one.form))
+        seconds += takes or 0.0
+        table.add_row(one.sweep.name, str(one.count), "–" if takes is None else summary.duration(takes))
     tables.show(table)
     until = datetime.now().astimezone() + timedelta(seconds=seconds)
     ui.console.print(

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from corda_lab.figures import summary
-from corda_lab.figures.forms import FULL, QUICK, in_form, whole_time
+from corda_lab.figures.forms import FULL, QUICK, in_form, seconds_of, whole_time
 from corda_lab.figures.judge import needs_words
 from corda_lab.figures.judged import Judged, total
 from corda_lab.figures.page import ClaimRow, claim_row, images_words, touches_words
@@ -218,7 +218,8 @@ class Book:
             return f"with {first}"
         if form == QUICK and one.figure.sweep.fields.quick is None:
             return "–"
-        return summary.duration(whole_time(in_form(one.figure.sweep, form), self.settings).seconds_max)
+        sweep = in_form(one.figure.sweep, form)
+        return summary.duration(seconds_of(sweep, whole_time(sweep, self.settings), one.repeats_of(form)))
 
     @property
     def circumstances(self) -> list[tuple[str, str]]:

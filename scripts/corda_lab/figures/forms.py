@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import statistics
+from collections.abc import Iterable
 from typing import get_args
 
 from corda_lab.errors import LabError
-from corda_lab.figures.repeat import Form
+from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.results.stored import StoredRun
 from corda_lab.sweeps import estimate, plan
@@ -56,6 +58,12 @@ def run_time(sweep: SweepFile, settings: Settings) -> RunTime | None:
         return estimate.estimate(steps, settings, fresh=sweep.fields.fresh)
     except LabError:
         return None
+
+
+def seconds_of(sweep: SweepFile, estimated: RunTime, stored: Iterable[Repeat]) -> float:
+    """Return how long a sweep takes in its form: as long as its stored repeats did, or as estimated without any."""
+    known = [one.seconds for one in stored if one.seconds is not None]
+    return statistics.median(known) * sweep.fields.repeats if known else estimated.seconds_max
 
 
 def whole_time(sweep: SweepFile, settings: Settings) -> RunTime:

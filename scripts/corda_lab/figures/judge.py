@@ -62,7 +62,7 @@ class ClaimVerdict:
 
     @property
     def is_measured(self) -> bool:
-        """Whether there is any repeat. Without one, the verdict is *cannot tell*."""
+        """Whether any repeat was to measure it. Without one, the verdict is *cannot tell*."""
         return bool(self.values)
 
     @property
@@ -103,7 +103,8 @@ def _judge(
     able = [one for one in repeats if not lacks(claim.needs, one)]
     if claim.needs is not None and not able and (repeats or not _is_cores_only(claim.needs, cores)):
         return _not_testable(claim, claim.needs, figure, repeats)
-    values = tuple(_value(claim, figure, one, names) for one in able)
+    left_out = unresolved(claim, figure.fields, names) if repeats and repeats[0].form == "quick" else ""
+    values = () if left_out else tuple(_value(claim, figure, one, names) for one in able)
     decision = _decide(claim, values)
     return ClaimVerdict(
         claim,
@@ -111,7 +112,7 @@ def _judge(
         values,
         decision.interval,
         decision.further,
-        _why(claim, figure, decision, values, names),
+        f"the short form does not measure it: {left_out}" if left_out else _why(decision, values),
         command="",
         published=None,
     )
@@ -216,17 +217,12 @@ def _is_cores_only(needs: NeedsFields, cores: int | None) -> bool:
     return not others and cores is not None and cores >= (needs.cores or 0)
 
 
-def _why(
-    claim: ClaimFields, figure: Figure, decision: Decision, values: Sequence[RepeatValue], names: SweepNames
-) -> str:
+def _why(decision: Decision, values: Sequence[RepeatValue]) -> str:
     """Return why it cannot be told; empty if it is decided."""
     if decision.verdict != CANNOT_TELL:
         return ""
     if not values:
         return "not measured yet"
-    left_out = unresolved(claim, figure.fields, names)
-    if left_out and values[0].repeat.form == "quick":
-        return f"the short form does not measure it: {left_out}"
     missing = list(dict.fromkeys(one.why for one in values if one.value is None and not one.broke))
     if decision.n < REPEATS_MIN:
         said = f"{decision.n} of the {REPEATS_MIN} repeats that are the fewest to decide"

@@ -26,6 +26,10 @@ class Judged:
         """The name of the figure."""
         return self.figure.name
 
+    def repeats_of(self, form: Form) -> tuple[Repeat, ...]:
+        """Return its repeats if they are of this form."""
+        return self.repeats if self.form == form else ()
+
 
 def judged(figure: Figure, repeats: Iterable[Repeat]) -> Judged:
     """Judge a figure from repeats of one form of its sweep."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from corda_lab.figures import summary, testable
 from corda_lab.figures.file import Figure
-from corda_lab.figures.forms import FULL, QUICK, in_form, run_time
+from corda_lab.figures.forms import FULL, QUICK, in_form, run_time, seconds_of
 from corda_lab.figures.judged import Judged, latest, total
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab.settings import Settings
@@ -45,15 +45,16 @@ def line_of(one: Judged, first: str, settings: Settings) -> Line:
         return Line(*begin, "–", "–", f"{lacking[0].why}: {lacking[0].command}".removesuffix(": "))
     if first != one.name:
         return Line(*begin, f"with {first}", "", verdicts(one))
-    return Line(*begin, minutes(one.figure, QUICK, settings), minutes(one.figure, FULL, settings), verdicts(one))
+    return Line(*begin, minutes(one, QUICK, settings), minutes(one, FULL, settings), verdicts(one))
 
 
-def minutes(figure: Figure, form: Form, settings: Settings) -> str:
+def minutes(one: Judged, form: Form, settings: Settings) -> str:
     """Return how long the sweep of a figure takes in a form; a dash if it has no such form, or cannot run here."""
-    if form == QUICK and figure.sweep.fields.quick is None:
+    if form == QUICK and one.figure.sweep.fields.quick is None:
         return "–"
-    found = run_time(in_form(figure.sweep, form), settings)
-    return "–" if found is None else summary.duration(found.seconds_max)
+    sweep = in_form(one.figure.sweep, form)
+    found = run_time(sweep, settings)
+    return "–" if found is None else summary.duration(seconds_of(sweep, found, one.repeats_of(form)))
 
 
 def verdicts(one: Judged) -> str:

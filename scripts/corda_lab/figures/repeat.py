@@ -70,6 +70,8 @@ class Repeat(RepeatPart):
     """Its number within its run, from 1."""
     at: str
     """When it began: ISO 8601, UTC."""
+    seconds: float | None = None
+    """How long it took with its starts and conditionings; None if it was interrupted."""
     run: str
     """The folder of its run in ``results/``."""
     lab_version: str

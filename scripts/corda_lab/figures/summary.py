@@ -63,7 +63,7 @@ def counts(verdicts: Iterable[ClaimVerdict]) -> str:
 
 
 def label(one: ClaimVerdict) -> str:
-    """Return the short verdict on a claim. A claim without repeats is not measured yet."""
+    """Return the short verdict on a claim. A claim that no repeat was to measure is not measured yet."""
     return SHORT[one.verdict] if one.is_measured or one.verdict != CANNOT_TELL else NOT_MEASURED
 
 

@@ -215,11 +215,13 @@ KNOBS = (
     ),
     Knob(
         variable="NODE_MEMORY",
+        name="memory",
         kind=Kind.SIZE,
         default="2g",
-        help="Memory limit of each node's container.",
+        help="Memory limit of each node's container, such as 2g. Large messages need more than --heap sets.",
         note="In addition to the heap, it must have room for metaspace, code cache and direct buffers. The message"
-        " broker's journal alone takes 200 MB of direct buffers.",
+        " broker's journal alone takes 200 MB of direct buffers, and attachments on their way take as much again as the"
+        " heap.",
         label=_no_label,
     ),
     Knob(

@@ -199,10 +199,14 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
     missing = [step for step in steps if not kept.has(step)]
     if len(missing) < len(steps):
         ui.note(f"{len(steps) - len(missing)} of {len(steps)} steps are already complete")
+    began = time.monotonic()
+    whole = estimate(missing, settings, fresh=sweep.fields.fresh).seconds_max
     for number, step in enumerate(missing):
         before = missing[number - 1] if number else None
-        left = estimate(missing[number:], settings, fresh=sweep.fields.fresh, before=before)
-        progress = SweepProgress(len(steps), len(steps) - len(missing) + number, left.seconds_max)
+        left = estimate(missing[number:], settings, fresh=sweep.fields.fresh, before=before).seconds_max
+        # The steps so far show by how much the estimate is wrong on this machine, with these flows.
+        pace = (time.monotonic() - began) / (whole - left) if whole > left else 1.0
+        progress = SweepProgress(len(steps), len(steps) - len(missing) + number, left * pace)
         try:
             runner.step(step, progress.heading(step))
         except StepFailedError:

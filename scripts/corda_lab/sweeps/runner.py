@@ -92,7 +92,12 @@ class Runner:
             measured = execute.measure(run, settings, recorded, environment, self._conditioned)
         # The image of the load generator is only known now.
         self._require_same_images(measured.environment)
-        if step.may_break and (why := broken.why_broken(Compose(settings), began_at)) is not None:
+        # A node that ended leaves counts that differ, which alone does not say why.
+        may_have_ended = step.may_break or not measured.step.validity.valid
+        why = broken.why_broken(Compose(settings), began_at) if may_have_ended else None
+        if why is not None and not step.may_break:
+            raise LabError(why, "Give the nodes more in shape.heap or shape.memory, or say may_break: true.")
+        if why is not None:
             return measured.with_step(placed(as_broken(measured.step, why), step, []))
         problems = judge.failings(measured.step, self._sweep.fields)
         found = placed(measured.step, step, problems)

@@ -140,7 +140,7 @@ def test_the_short_form_is_judged_by_its_own_points(tmp_path: Path) -> None:
     assert found.verdict == "held"
     assert found.estimate == pytest.approx(40)
     left_out = verdict(tmp_path, GROWS.replace("last", "70"), given)
-    assert (left_out.verdict, left_out.further) == ("cannot tell", 3)
+    assert (left_out.verdict, left_out.is_measured, left_out.further) == ("cannot tell", False, 3)
     assert left_out.why == "the short form does not measure it: no point has shape.corda 4.9, load.users 70"
 
 

@@ -86,6 +86,8 @@ class Loads:
     start_errors: list[LabError] = field(default_factory=list)
     throughputs: Sequence[float] = ()
     """The throughputs of the next loads."""
+    invalid: bool = False
+    """Whether the loads are not valid."""
 
 
 def leave_evidence(folder: Path) -> None:
@@ -109,6 +111,8 @@ def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
         if found.errors and run.options.users == 2:
             leave_evidence(recorded.folder)
             raise found.errors.pop()
+        if found.invalid:
+            return sample.with_step(changed(sample.step, {"validity.valid": False}))
         if not found.throughputs:
             return sample
         throughput, *found.throughputs = found.throughputs
@@ -264,6 +268,21 @@ def test_a_failure_is_a_failure_if_no_node_ended_or_none_may(
     assert loads.seen == ["start", "2 users", "start", "2 users"]
     assert not kept.has(kept.steps[1])
     assert len(list((kept.folder / store.FAILED).iterdir())) == 2
+
+
+def test_a_step_with_wrong_counts_names_the_node_that_ended(
+    tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, sweep = begin(tmp_path, BREAKING.replace("may_break: true\n", ""))
+    loads.invalid = True
+    docker_with(tmp_path, monkeypatch, state="exited", log="java.lang.OutOfMemoryError: Java heap space")
+    with pytest.raises(StepFailedError):
+        runner_of(kept, sweep).step(kept.steps[1], "")
+    assert (loads.seen, kept.has(kept.steps[1])) == (["start", "2 users", "start", "2 users"], False)
+    for folder in (kept.folder / store.FAILED).iterdir():
+        remedy = "Give the nodes more in shape.heap or shape.memory, or say may_break: true."
+        assert (folder / "error.txt").read_text(encoding="utf-8") == f"{REASON}\n{remedy}\n"
+        assert (folder / "logs.txt").is_file()
 
 
 PEAKS = """\

@@ -52,6 +52,12 @@ final class RpcSession implements NodeSession {
     /** Platform version of Corda 4.6, which introduced client ids. */
     private static final int CLIENT_ID_PLATFORM_VERSION = 8;
 
+    /**
+     * Platform version of Corda 4.0, 4.1 and 4.2. A node of 4.0 refuses every query that compares (CORDA-2782): "Class
+     * java.lang.Comparable is not on the whitelist".
+     */
+    private static final int UNCOMPARING_PLATFORM_VERSION = 4;
+
     private static final String ATTACHMENT_UPLOADER = "corda-lab";
 
     private static final Logger LOG = LoggerFactory.getLogger(RpcSession.class);
@@ -250,15 +256,18 @@ final class RpcSession implements NodeSession {
     @Override
     public VaultTransactions transactions(
             Class<? extends ContractState> stateType, Instant since, int page, int pageSize) {
-        var recorded = new TimeCondition(
-                TimeInstantType.RECORDED,
-                new ColumnPredicate.BinaryComparison<>(BinaryComparisonOperator.GREATER_THAN_OR_EQUAL, since));
+        TimeCondition recorded = connections.platformVersion() == UNCOMPARING_PLATFORM_VERSION
+                ? null
+                : new TimeCondition(
+                        TimeInstantType.RECORDED,
+                        new ColumnPredicate.BinaryComparison<>(BinaryComparisonOperator.GREATER_THAN_OR_EQUAL, since));
         var criteria = new VaultQueryCriteria(StateStatus.ALL, null, null, null, null, recorded);
         var inOrder = new Sort(new ArrayList<>(
                 List.of(column(CommonStateAttribute.STATE_REF_TXN_ID), column(CommonStateAttribute.STATE_REF_INDEX))));
         return VaultTransactions.read(
                 (number, size) ->
                         call(() -> ops.vaultQueryBy(criteria, new PageSpecification(number, size), inOrder, stateType)),
+                since,
                 page,
                 pageSize);
     }

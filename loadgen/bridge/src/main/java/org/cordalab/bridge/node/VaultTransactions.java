@@ -1,5 +1,6 @@
 package org.cordalab.bridge.node;
 
+import java.time.Instant;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -11,7 +12,7 @@ import net.corda.core.node.services.Vault;
  * A page of the transactions that recorded states in a vault.
  *
  * @param ids each transaction once, in the order of their states
- * @param states number of states in all pages
+ * @param states number of states in all pages, on some nodes with those that were recorded before
  */
 public record VaultTransactions(List<SecureHash> ids, long states) {
 
@@ -32,9 +33,9 @@ public record VaultTransactions(List<SecureHash> ids, long states) {
 
     /**
      * Reads a page of states with as many queries as necessary. Omits the transaction of the last state before it, to
-     * whose page that transaction belongs.
+     * whose page that transaction belongs, and transactions that were recorded before a time.
      */
-    static VaultTransactions read(Query query, int page, int pageSize) {
+    static VaultTransactions read(Query query, Instant since, int page, int pageSize) {
         long from = (page - 1L) * pageSize;
         int size = Math.min(pageSize, MAX_STATES_PER_QUERY);
         Set<SecureHash> ids = new LinkedHashSet<>();
@@ -45,7 +46,8 @@ public record VaultTransactions(List<SecureHash> ids, long states) {
             List<Vault.StateMetadata> found = part.getStatesMetadata();
             for (int i = 0; i < found.size(); i++) {
                 long position = (number - 1L) * size + i;
-                if (position >= from && position < from + pageSize) {
+                boolean isOnPage = position >= from && position < from + pageSize;
+                if (isOnPage && !found.get(i).getRecordedTime().isBefore(since)) {
                     ids.add(found.get(i).getRef().getTxhash());
                 }
             }

@@ -20,6 +20,7 @@ class VaultTransactionsTest {
 
     private final List<SecureHash> transactions = new ArrayList<>();
     private final List<StateMetadata> states = new ArrayList<>();
+    private Instant recordedAt = Instant.EPOCH;
     private int largestQuery;
 
     @ParameterizedTest
@@ -30,7 +31,7 @@ class VaultTransactionsTest {
         List<SecureHash> listed = new ArrayList<>();
         int page = 1;
         do {
-            VaultTransactions part = VaultTransactions.read(this::page, page, pageSize);
+            VaultTransactions part = VaultTransactions.read(this::page, Instant.EPOCH, page, pageSize);
             assertThat(part.states()).isEqualTo(states.size());
             listed.addAll(part.ids());
         } while ((long) page++ * pageSize < states.size());
@@ -43,15 +44,31 @@ class VaultTransactionsTest {
     void aTransactionThatFillsSeveralPagesIsInTheFirst() {
         transaction(5);
 
-        assertThat(VaultTransactions.read(this::page, 1, 2).ids()).isEqualTo(transactions);
-        assertThat(VaultTransactions.read(this::page, 2, 2).ids()).isEmpty();
-        assertThat(VaultTransactions.read(this::page, 3, 2).ids()).isEmpty();
+        assertThat(VaultTransactions.read(this::page, Instant.EPOCH, 1, 2).ids())
+                .isEqualTo(transactions);
+        assertThat(VaultTransactions.read(this::page, Instant.EPOCH, 2, 2).ids())
+                .isEmpty();
+        assertThat(VaultTransactions.read(this::page, Instant.EPOCH, 3, 2).ids())
+                .isEmpty();
     }
 
     @Test
     void anEmptyVaultHasAnEmptyPage() {
-        assertThat(VaultTransactions.read(this::page, 1, 1000)).isEqualTo(new VaultTransactions(List.of(), 0));
-        assertThat(VaultTransactions.read(this::page, 2, 1000)).isEqualTo(new VaultTransactions(List.of(), 0));
+        assertThat(VaultTransactions.read(this::page, Instant.EPOCH, 1, 1000))
+                .isEqualTo(new VaultTransactions(List.of(), 0));
+        assertThat(VaultTransactions.read(this::page, Instant.EPOCH, 2, 1000))
+                .isEqualTo(new VaultTransactions(List.of(), 0));
+    }
+
+    @Test
+    void aTransactionThatWasRecordedBeforeIsLeftOut() {
+        transaction(2);
+        recordedAt = Instant.EPOCH.plusSeconds(1);
+        transaction(1);
+
+        assertThat(VaultTransactions.read(this::page, recordedAt, 1, 1000).ids())
+                .isEqualTo(transactions.subList(1, 2));
+        assertThat(VaultTransactions.read(this::page, recordedAt, 1, 1).ids()).isEmpty();
     }
 
     private void transaction(int outputs) {
@@ -61,8 +78,8 @@ class VaultTransactionsTest {
         IntStream.range(1, outputs + 1).forEach(index -> states.add(metadata(new StateRef(id, index))));
     }
 
-    private static StateMetadata metadata(StateRef ref) {
-        return new StateMetadata(ref, "State", Instant.EPOCH, null, StateStatus.UNCONSUMED, null, null, null);
+    private StateMetadata metadata(StateRef ref) {
+        return new StateMetadata(ref, "State", recordedAt, null, StateStatus.UNCONSUMED, null, null, null);
     }
 
     /** Pages as the vault of a node does. */
