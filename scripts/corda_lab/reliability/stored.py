@@ -1,0 +1,63 @@
+"""The files of the long suites in ``docs/reliability/``, which are committed, and the document of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from corda_lab import atomic
+from corda_lab.bench.file import BenchFile
+from corda_lab.chaos.measurement import CHAOS, ChaosFile
+from corda_lab.chaos.measurement import KIND as CHAOS_KIND
+from corda_lab.errors import LabError
+from corda_lab.paths import ROOT
+from corda_lab.reliability import requests_file, soak_file
+from corda_lab.reliability.requests_file import RequestsFile
+from corda_lab.reliability.soak_file import SoakFile
+from corda_lab.results import folders
+from corda_lab.text.words import listed
+
+FOLDER = ROOT / "docs" / "reliability"
+DOCUMENT = ROOT / "docs" / "reliability.md"
+STAGED = "reliability"
+"""The folder of a suite's own results in which tests leave files for ``FOLDER``."""
+
+KINDS: Mapping[str, type[BenchFile]] = {
+    CHAOS_KIND: ChaosFile,
+    soak_file.KIND: SoakFile,
+    requests_file.KIND: RequestsFile,
+}
+"""The models of the files by what their names end in: ``<utc>-<kind>.json``."""
+
+
+def read(path: Path) -> BenchFile:
+    """Read a file of any kind. Raises LabError, also if its name does not say its kind."""
+    for kind, model in KINDS.items():
+        if path.stem.endswith(f"-{kind}"):
+            return folders.read_model(path, model)
+    raise LabError(
+        f"{path}: the name does not say which suite wrote the file",
+        f"Keep the names that suites give: they end in {listed([f'-{kind}.json' for kind in KINDS])}.",
+    )
+
+
+def read_all(folder: Path = FOLDER) -> list[BenchFile]:
+    """Read all files of a folder, oldest first. Raises LabError."""
+    return [read(path) for path in sorted(folder.glob("*.json"))]
+
+
+def adopt(results: Path, folder: Path = FOLDER) -> list[Path]:
+    """Copy what a suite has stored in its own results to ``folder``, and return the paths of what is new there.
+
+    A campaign stores its file after every trial, so a file may have grown. Files without a trial are left out.
+    """
+    changed = []
+    for path in sorted((*(results / CHAOS.name).glob("*.json"), *(results / STAGED).glob("*.json"))):
+        found = read(path)
+        target = folder / path.name
+        text = path.read_text(encoding="utf-8")
+        is_known = target.is_file() and target.read_text(encoding="utf-8") == text
+        if is_known or (isinstance(found, ChaosFile) and not found.trials):
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        atomic.write_text(target, text)
+        changed.append(target)
+    return changed
