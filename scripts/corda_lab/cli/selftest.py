@@ -15,9 +15,9 @@ def run_tests(
     suite: Annotated[
         list[LongSuite] | None,
         typer.Option(
-            help="Run only this long suite. slow: end-to-end tests that take minutes each. chaos: the next pieces of the "
-            "campaign of faults, for hours or until Ctrl-C. soak: two hours of load. matrix: every version of Corda on "
-            "every database, an hour. Repeatable."
+            help="Run only this long suite. slow: end-to-end tests that take minutes each. chaos: the next pieces of "
+            "the campaign of faults, for hours or until Ctrl-C. soak: two hours of load. matrix: every version of "
+            "Corda on every database, an hour. Repeatable."
         ),
     ] = None,
     images: ImagesOption = None,

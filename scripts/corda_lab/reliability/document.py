@@ -1,4 +1,7 @@
-"""The document of what the long suites have stored. ``docs/reliability.md`` is that of the files in ``docs/reliability/``."""
+"""The document of what the long suites have stored.
+
+``docs/reliability.md`` is that of the files in ``docs/reliability/``.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The file of the bad requests of the suite ``slow``: what the bridge answered, and in which state it was afterwards."""
+"""The file of the bad requests of the suite ``slow``: what the bridge answered, and how it was afterwards."""
 
 from pydantic import Field
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import polars as pl
 
@@ -62,7 +63,7 @@ def judged(run: StoredRun, heaps: Sequence[HeapReading]) -> SoakFile:
     peak, soak = step_of(run, PEAK_STEP), step_of(run, SOAK_STEP)
     rate = soak.load.rate_per_second
     if rate is None:
-        raise LabError(f"{run.identity}: its step {SOAK_STEP!r} offers no rate", "Run the sweep configs/sweeps/soak.yaml.")
+        raise LabError(f"{run.identity}: its step {SOAK_STEP!r} offers no rate", f"Run the sweep {SWEEP}.")
     requests = soak.requests
     return SoakFile(
         id=folders.run_id(KIND),
@@ -88,7 +89,7 @@ def step_of(run: StoredRun, name: str) -> StepEntry:
     for step in run.steps:
         if step.point.get("step") == name:
             return step
-    raise LabError(f"{run.identity} has no step {name!r}", f"Run the sweep configs/sweeps/{SWEEP}.yaml.")
+    raise LabError(f"{run.identity} has no step {name!r}", f"Run the sweep {SWEEP}.")
 
 
 def problems_of(run: StoredRun, soak: StepEntry) -> Iterator[str]:
@@ -126,7 +127,8 @@ def series_growths(metrics: pl.DataFrame, watched: Watched, began: float, ended:
     for node in summed["node"].unique(maintain_order=True):
         one = summed.filter(pl.col("node") == node)
         parts = windows(one["time"].to_list(), one["value"].to_list(), began=began, ended=ended, minutes=WINDOW_MINUTES)
-        points = [(at, min(some) if watched.statistic == "lowest" else math.fsum(some) / len(some)) for at, some in parts]
+        chosen = min if watched.statistic == "lowest" else fmean
+        points = [(at, chosen(some)) for at, some in parts]
         yield _growth(watched.name, node, "count", watched.statistic, points)
 
 

@@ -1,7 +1,7 @@
 """``lab test --suite soak``: two hours of load in one piece, with a count of the live objects of all JVMs meanwhile.
 
-It is not made of pieces: a new start of a node or of the bridge hides what has grown in it, and a slow growth shows only
-over a long time. A soak that is interrupted begins again.
+It is not made of pieces: a new start of a node or of the bridge hides what has grown in it, and a slow growth shows
+only over a long time. A soak that is interrupted begins again.
 """
 
 import shutil
@@ -33,7 +33,7 @@ SOAK_SECONDS_MAX = 4 * 3600.0
 HEAP_SECONDS = 300.0
 """Time between two counts of the live objects. During one, a JVM stands still for up to a second."""
 RETENTION_SECONDS = 300
-"""How long nodes keep outcomes here. With the hour that is the default, the ids on a node would rise for half the soak."""
+"""How long nodes keep outcomes here. With the default, an hour, the ids on a node would rise for half of the soak."""
 
 
 class HeapWatch:
