@@ -1,8 +1,8 @@
 """What one value did over a soak: its points, the slope through them, and the verdict.
 
 ``docs/methodology.md`` defines them. A slope is stated in % an hour of the mean. Where things are counted (connections,
-ids, messages), the mean may be next to nothing; the slope is then in % of one of them. 2 % of one an hour is one more in
-two days.
+ids, messages), the mean may be next to nothing; the slope is then in % of one of them. 2 % of one an hour is one more
+in two days.
 """
 
 import statistics
