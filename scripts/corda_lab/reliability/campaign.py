@@ -1,6 +1,6 @@
 """``lab test --suite chaos``: goes on with the campaign of faults until the stored trials have seen enough.
 
-Each piece is a call of ``lab chaos`` on a new lab. What it has stored is copied to ``docs/reliability/`` when it ends,
+Each piece is a call of ``lab chaos`` on a new lab. What it has stored is moved to ``docs/reliability/`` when it ends,
 however that comes about; what a killed command has left, at the next start. So the campaign can be interrupted at any
 time, and continued on another day or another machine with the same checkout.
 """
@@ -45,7 +45,7 @@ def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
         say(corda)
     while (piece := goals.next_piece(corda, parties, files())) is not None:
         known = trials()
-        with ui.phase(f"Faults on {piece.database}: {plural(piece.trials, 'trial')} from seed {piece.seed} on"):
+        with ui.phase(f"{piece.workload} on {piece.database}: {plural(piece.trials, 'trial')} from seed {piece.seed} on"):
             suite.record(totals, f"lab chaos on {piece.database}", partial(made, piece, images))
             say(corda)
         if trials() == known:
@@ -66,7 +66,7 @@ def made(piece: Piece, images: lifecycle.ImageChoice | None) -> CommandResult:
 
 @contextmanager
 def adopting() -> Iterator[None]:
-    """Copy what the block has stored, also if it is interrupted."""
+    """Adopt what the block has stored, also if it is interrupted."""
     try:
         yield
     finally:
@@ -82,8 +82,9 @@ def published(changed: Sequence[Path]) -> None:
 def command(piece: Piece) -> list[str]:
     """The command that makes a piece."""
     only = ("--kinds", "kill", "--targets", ",".join(piece.targets)) if piece.targets else ()
-    counts = ("--trials", str(piece.trials), "--faults", str(goals.PIECE_FAULTS), "--seed", str(piece.seed))
-    return [sys.executable, "-m", "corda_lab", "chaos", *counts, *only]
+    load = ("--workload", piece.workload, "--seed", str(piece.seed))
+    counts = ("--trials", str(piece.trials), "--faults", str(goals.PIECE_FAULTS))
+    return [sys.executable, "-m", "corda_lab", "chaos", *load, *counts, *only]
 
 
 def files() -> list[ChaosFile]:

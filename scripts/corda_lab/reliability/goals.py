@@ -22,6 +22,8 @@ PIECE_TRIALS = 6
 """Trials of a piece, some 25 minutes. An interrupted piece keeps the trials that it has made."""
 PIECE_FAULTS = 4
 SEED_FIRST = 1
+WORKLOADS = ("iou", "cash-issue-and-pay")
+"""The workloads of the pieces, in turn: one that only adds states, and one that makes value and hands it on."""
 
 NOTARY, BRIDGE, POSTGRES = "notary", "bridge", "postgres"
 
@@ -33,7 +35,14 @@ class Seen:
     flows: int = 0
     faults: int = 0
     kills: Mapping[str, int] = field(default_factory=dict)
+    trials: Mapping[str, int] = field(default_factory=dict)
+    """By workload."""
     seed_max: int = 0
+
+    @property
+    def next_workload(self) -> str:
+        """The workload with the fewest trials."""
+        return min(WORKLOADS, key=lambda name: self.trials.get(name, 0))
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,7 @@ class Piece:
     """A call of ``lab chaos``: so many trials from a seed on, with kills of these targets only if there are any."""
 
     database: str
+    workload: str
     seed: int
     targets: tuple[str, ...] = ()
     trials: int = PIECE_TRIALS
@@ -61,6 +71,7 @@ def seen_on(database: str, corda: str, files: Sequence[ChaosFile]) -> Seen:
         flows=sum(trial.acknowledged for trial in trials),
         faults=sum(len(trial.made) for trial in trials),
         kills=kills,
+        trials={name: sum(len(file.trials) for file in own if file.workload == name) for name in WORKLOADS},
         seed_max=max((trial.seed for trial in trials), default=0),
     )
 
@@ -86,10 +97,10 @@ def next_piece(corda: str, parties: Sequence[str], files: Sequence[ChaosFile]) -
         seen = seen_on(database, corda, files)
         missing = missing_kills(database, seen)
         if seen.faults < FAULTS or seen.flows < FLOWS:
-            open_to.append((seen.faults, Piece(database, max(SEED_FIRST, seen.seed_max + 1))))
+            open_to.append((seen.faults, Piece(database, seen.next_workload, max(SEED_FIRST, seen.seed_max + 1))))
         elif missing:
             targets = [target for part in missing for target in (parties if part == PARTY else [part])]
-            open_to.append((seen.faults, Piece(database, seen.seed_max + 1, tuple(targets))))
+            open_to.append((seen.faults, Piece(database, seen.next_workload, seen.seed_max + 1, tuple(targets))))
     return min(open_to, key=lambda one: one[0])[1] if open_to else None
 
 

@@ -45,19 +45,15 @@ def read_all(folder: Path = FOLDER) -> list[BenchFile]:
 
 
 def adopt(results: Path, folder: Path = FOLDER) -> list[Path]:
-    """Copy what a suite has stored in its own results to ``folder``, and return the paths of what is new there.
+    """Move what a suite has stored in its own results to ``folder``, and return the new paths.
 
-    A campaign stores its file after every trial, so a file may have grown. Files without a trial are left out.
+    No command may be writing there. Files of a campaign without any trial are left out.
     """
-    changed = []
+    moved = []
     for path in sorted((*(results / CHAOS.name).glob("*.json"), *(results / STAGED).glob("*.json"))):
         found = read(path)
-        target = folder / path.name
-        text = path.read_text(encoding="utf-8")
-        is_known = target.is_file() and target.read_text(encoding="utf-8") == text
-        if is_known or (isinstance(found, ChaosFile) and not found.trials):
-            continue
-        folder.mkdir(parents=True, exist_ok=True)
-        atomic.write_text(target, text)
-        changed.append(target)
-    return changed
+        if not isinstance(found, ChaosFile) or found.trials:
+            moved.append(folder / path.name)
+            atomic.write_text(moved[-1], path.read_text(encoding="utf-8"))
+        path.unlink()
+    return moved
