@@ -58,8 +58,7 @@ def write(files: Sequence[Path], output: Path) -> None:
 def publish() -> None:
     """Write ``docs/reliability.md`` again."""
     atomic.write_text(stored.DOCUMENT, document(stored.read_all()))
-    where = stored.FOLDER.relative_to(stored.DOCUMENT.parent.parent)
-    ui.note(f"{stored.DOCUMENT.name} has what is in {where}; commit both")
+    ui.note(f"{stored.DOCUMENT} has what is in {stored.FOLDER}; commit both")
 
 
 def document(files: Sequence[BenchFile]) -> str:

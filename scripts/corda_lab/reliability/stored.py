@@ -39,13 +39,13 @@ def read(path: Path) -> BenchFile:
     )
 
 
-def read_all(folder: Path = FOLDER) -> list[BenchFile]:
-    """Read all files of a folder, oldest first. Raises LabError."""
-    return [read(path) for path in sorted(folder.glob("*.json"))]
+def read_all(folder: Path | None = None) -> list[BenchFile]:
+    """Read all files of a folder, of ``FOLDER`` if none is given, oldest first. Raises LabError."""
+    return [read(path) for path in sorted((folder or FOLDER).glob("*.json"))]
 
 
-def adopt(results: Path, folder: Path = FOLDER) -> list[Path]:
-    """Move what a suite has stored in its own results to ``folder``, and return the new paths.
+def adopt(results: Path) -> list[Path]:
+    """Move what a suite has stored in its own results to ``FOLDER``, and return the new paths.
 
     No command may be writing there. Files of a campaign without any trial are left out.
     """
@@ -53,7 +53,7 @@ def adopt(results: Path, folder: Path = FOLDER) -> list[Path]:
     for path in sorted((*(results / CHAOS.name).glob("*.json"), *(results / STAGED).glob("*.json"))):
         found = read(path)
         if not isinstance(found, ChaosFile) or found.trials:
-            moved.append(folder / path.name)
+            moved.append(FOLDER / path.name)
             atomic.write_text(moved[-1], path.read_text(encoding="utf-8"))
         path.unlink()
     return moved

@@ -129,14 +129,15 @@ def test_a_file_is_read_by_what_its_name_ends_in(tmp_path: Path) -> None:
         stored.read(other)
 
 
-def test_results_are_adopted_once(tmp_path: Path) -> None:
+def test_results_are_adopted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results, folder = tmp_path / "results", tmp_path / "docs"
+    monkeypatch.setattr(stored, "FOLDER", folder)
     store(chaos(TRIAL), results / "chaos")
     store(REQUESTS, results / stored.STAGED)
     store(chaos().model_copy(update={"id": "20260105T030405Z-chaos"}), results / "chaos")
     expected = [f"{chaos().id}.json", f"{REQUESTS.id}.json"]
-    assert [path.name for path in stored.adopt(results, folder)] == expected, "the third has no trial"
-    assert stored.adopt(results, folder) == []
+    assert [path.name for path in stored.adopt(results)] == expected, "the third has no trial"
+    assert stored.adopt(results) == []
     assert stored.read_all(folder) == [chaos(TRIAL), REQUESTS]
 
 
