@@ -12,6 +12,7 @@ from corda_lab.errors import LabError
 from corda_lab.reliability.growth import Growth, Statistic, Unit, windows
 from corda_lab.reliability.soak_file import KIND, SoakFile
 from corda_lab.results import folders
+from corda_lab.results.audits import Audit
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import nearest_rank
@@ -58,8 +59,8 @@ the lowest of each window counts: the load makes all other values scatter. The i
 constant arrivals they hardly scatter."""
 
 
-def judged(run: StoredRun, heaps: Sequence[HeapReading]) -> SoakFile:
-    """What a run of the sweep says about the soak. Raises LabError if it has no soak."""
+def judged(run: StoredRun, heaps: Sequence[HeapReading], audit: Audit) -> SoakFile:
+    """What a run of the sweep says about the soak, with the audit of its ledgers. Raises LabError if it has no soak."""
     peak, soak = step_of(run, PEAK_STEP), step_of(run, SOAK_STEP)
     rate = soak.load.rate_per_second
     if rate is None:
@@ -80,7 +81,7 @@ def judged(run: StoredRun, heaps: Sequence[HeapReading]) -> SoakFile:
         growths=tuple(growths_of(run, soak, heaps)),
         ledger_bytes_per_flow=dict(soak.costs.database_bytes_per_flow),
         warnings=tuple(str(one) for one in (*soak.flags, *soak.unsteady)),
-        problems=tuple(problems_of(run, soak)),
+        problems=tuple(problems_of(soak, audit)),
     )
 
 
@@ -92,13 +93,10 @@ def step_of(run: StoredRun, name: str) -> StepEntry:
     raise LabError(f"{run.identity} has no step {name!r}", f"Run the sweep {SWEEP}.")
 
 
-def problems_of(run: StoredRun, soak: StepEntry) -> Iterator[str]:
+def problems_of(soak: StepEntry, audit: Audit) -> Iterator[str]:
     """Why the soak does not count."""
     yield from dict.fromkeys(str(one) for one in (*soak.validity.reasons, *soak.verdict.reasons))
-    audit = run.audits().get(soak.index)
-    if audit is None:
-        yield "the ledgers were not audited"
-    elif audit.verdict != "passed":
+    if audit.verdict != "passed":
         yield f"the audit of the ledgers: {audit.summary}"
 
 

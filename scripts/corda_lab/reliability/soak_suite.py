@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from corda_lab import atomic
+from corda_lab.audit import audit_lab
 from corda_lab.bench.file import store
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle
+from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
 from corda_lab.profile import jvm
@@ -23,6 +25,7 @@ from corda_lab.reliability import document, soak, stored
 from corda_lab.reliability.soak import SWEEP, HeapReading
 from corda_lab.reliability.soak_file import SoakFile
 from corda_lab.results import stored as stored_runs
+from corda_lab.results.audits import Audit
 from corda_lab.selftest import matrix, suite
 from corda_lab.selftest.suite import CommandResult, Totals
 from corda_lab.text import ui
@@ -30,6 +33,7 @@ from corda_lab.text import ui
 SUFFIX = "soak"
 RESULTS = CACHE / "soak-results"
 SOAK_SECONDS_MAX = 4 * 3600.0
+AUDIT_SECONDS_MAX = 1800.0
 HEAP_SECONDS = 300.0
 """Time between two counts of the live objects. During one, a JVM stands still for up to a second."""
 RETENTION_SECONDS = 300
@@ -95,17 +99,28 @@ def soaked(settings: Settings, images: lifecycle.ImageChoice | None) -> CommandR
         status, output = suite.execute(command, seconds_max=SOAK_SECONDS_MAX)
     for place, problem in watch.problems.items():
         ui.note(f"last problem with the heap of {place}: {problem}")
-    folders_found = sorted(path.parent for path in RESULTS.glob(f"*-{SWEEP}/run.json"))
-    if not folders_found:
+    finished = sorted(path.parent for path in RESULTS.glob(f"*-{SWEEP}/run.json"))
+    if not finished:
         return CommandResult(0, 1, f"{output}\nthe sweep left no result, and ended with exit status {status}")
     keep(watch.readings)
-    file = soak.judged(stored_runs.read(folders_found[-1]), watch.readings)
+    file = soak.judged(stored_runs.read(finished[-1]), watch.readings, audited(settings, finished[-1]))
     publish(file)
     return CommandResult(
         sum(one.verdict == "within" for one in file.growths) + int(not file.problems),
         sum(one.verdict != "within" for one in file.growths) + int(bool(file.problems)),
         "\n".join([output, *file.failures]),
     )
+
+
+def audited(settings: Settings, run: Path) -> Audit:
+    """Audit the ledgers of the soak. The audit at the end of a step has no time for so many transactions."""
+    with ui.phase("Auditing the ledgers"):
+        try:
+            found = audit_lab(shape.of_running(settings), run, AUDIT_SECONDS_MAX)
+        except LabError as error:
+            found = Audit(verdict="cannot tell", reasons=(error.message,))
+        ui.note(found.summary)
+    return found
 
 
 def keep(readings: list[HeapReading]) -> None:

@@ -14,6 +14,7 @@ from corda_lab.reliability import soak
 from corda_lab.reliability.growth import Growth, windows
 from corda_lab.reliability.soak import WATCHED, HeapReading
 from corda_lab.results import stored
+from corda_lab.results.audits import Audit
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.testing import sweeps
@@ -99,7 +100,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_stored_sweep_is_judged_as_a_whole(folder: Path) -> None:
     run = stored.read(folder)
-    found = soak.judged(run, [])
+    found = soak.judged(run, [], Audit(verdict="cannot tell", reasons=("PartyB did not answer",)))
     assert found.run == run.identity
     assert (found.rate_per_second, found.window_seconds) == (8.0, pytest.approx(1800, abs=1))
     assert found.outcomes["ok"] > 10_000
@@ -108,13 +109,15 @@ def test_a_stored_sweep_is_judged_as_a_whole(folder: Path) -> None:
     assert len(by_title["latency, p50"].values) == 30
     assert len(by_title["latency, p99"].values) == 6
     assert by_title["latency, p99"].values[0] > by_title["latency, p50"].values[0] > 0
-    assert "the ledgers were not audited" in found.problems
+    assert "the audit of the ledgers: cannot tell: PartyB did not answer" in found.problems
+    passed = Audit(verdict="passed", counts={"transactions": 3, "nodes": 4})
+    assert not any("audit" in problem for problem in soak.judged(run, [], passed).problems)
 
 
 def test_another_sweep_has_no_soak(tmp_path: Path) -> None:
     other = sweeps.store_sweep(tmp_path, SimulatedSweep(repeats=1))
     with pytest.raises(LabError, match="has no step 'peak'"):
-        soak.judged(stored.read(other), [])
+        soak.judged(stored.read(other), [], Audit(verdict="passed"))
 
 
 def test_the_sweep_of_the_suite_has_the_steps_that_are_judged() -> None:
