@@ -33,7 +33,8 @@ def run_tests(
     from corda_lab.reliability import suites
     from corda_lab.selftest.suite import Totals
 
-    chosen = [*(part or ()), *(UNIT if unit else ()), *([SuitePart.END_TO_END] if e2e else []), *(suite or ())]
+    parts = [*(part or ()), *(UNIT if unit else ()), *([SuitePart.END_TO_END] if e2e else [])]
+    chosen: list[SuitePart | LongSuite] = [*parts, *(suite or ())]
     totals = Totals()
     suites.run(totals, chosen or EVERY_TIME, forced_images(images))
     print(totals.closing_line, flush=True)

@@ -125,8 +125,7 @@ def series_growths(metrics: pl.DataFrame, watched: Watched, began: float, ended:
     for node in summed["node"].unique(maintain_order=True):
         one = summed.filter(pl.col("node") == node)
         parts = windows(one["time"].to_list(), one["value"].to_list(), began=began, ended=ended, minutes=WINDOW_MINUTES)
-        chosen = min if watched.statistic == "lowest" else fmean
-        points = [(at, chosen(some)) for at, some in parts]
+        points = [(at, min(some) if watched.statistic == "lowest" else fmean(some)) for at, some in parts]
         yield _growth(watched.name, node, "count", watched.statistic, points)
 
 

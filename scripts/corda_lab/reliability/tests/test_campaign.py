@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -24,7 +23,7 @@ WRITE = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
 
 
 @pytest.fixture(autouse=True)
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Folders of the campaign below a temporary one. There is no lab: what its commands store is made by a test."""
     monkeypatch.setattr(campaign, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(stored, "FOLDER", tmp_path / "docs" / "reliability")
@@ -32,7 +31,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(lifecycle, "prepare_engine", lambda: None)
     monkeypatch.setattr(suite, "fresh_lab", lambda *_: nullcontext())
     (tmp_path / "results" / "chaos").mkdir(parents=True)
-    yield tmp_path
+    return tmp_path
 
 
 def file_of(piece: Piece, *, problems: tuple[str, ...] = ()) -> ChaosFile:
