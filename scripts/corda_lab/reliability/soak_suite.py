@@ -20,6 +20,7 @@ from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
 from corda_lab.profile import jvm
+from corda_lab.profile.jvm import Jvm
 from corda_lab.profile.live_heap import live_heap_bytes
 from corda_lab.reliability import document, soak, stored
 from corda_lab.reliability.soak import SWEEP, HeapReading
@@ -47,6 +48,7 @@ class HeapWatch:
         self._settings = settings
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heap-watch", daemon=True)
+        self._found: dict[str, Jvm] = {}
         self.readings: list[HeapReading] = []
         self.problems: dict[str, str] = {}
         """The last problem of each place."""
@@ -70,12 +72,15 @@ class HeapWatch:
         if self._ended.is_set():
             return
         try:
-            found = jvm.find(place, self._settings)
+            # To find a JVM takes more of the machine than to ask it.
+            found = self._found.get(place) or jvm.find(place, self._settings)
             began = time.time()
             self.readings.append(HeapReading(place, began, live_heap_bytes(found)))
+            self._found[place] = found
         except LabError as error:
             # Also as long as the lab starts.
             self.problems[place] = error.message
+            self._found.pop(place, None)
 
 
 def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
