@@ -16,7 +16,7 @@ BOUND_PERCENT = 2.0
 """The slope up to which nothing grows, in % an hour. The whole interval has to be within."""
 
 Unit = Literal["bytes", "ms", "count"]
-Statistic = Literal["live objects", "lowest", "mean", "p50", "p99"]
+Statistic = Literal["live objects", "lowest", "mean", "p50", "p95"]
 """How a point stands for its part of the soak. live objects: what a full collection has left at that moment. The others
 are those of the samples or requests in a window."""
 

@@ -23,8 +23,9 @@ SOAK_STEP = "soak"
 WINDOW_MINUTES = 5.0
 """Long enough for a queue to be empty at one of its sixty scrapes."""
 MEDIAN_MINUTES = 1.0
-QUANTILES = {"p50": (0.50, MEDIAN_MINUTES), "p99": (0.99, WINDOW_MINUTES)}
-"""Latencies: the quantile, and the length of the windows of which each is taken."""
+QUANTILES = {"p50": (0.50, MEDIAN_MINUTES), "p95": (0.95, WINDOW_MINUTES)}
+"""Latencies: the quantile, and the length of the windows of which each is taken. Two hours have too few requests beyond
+p99 to tell its slope to 2 %: the interval would be some ±3 % an hour."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def latency_growths(run: StoredRun, soak: StepEntry) -> Iterator[Growth]:
     rows = rows.with_columns(answered.alias("judged")).sort("intended_at")
     times, values = rows["intended_at"].to_list(), rows["judged"].to_list()
     began, ended = soak.window.started_at, soak.window.ended_at
-    statistics: dict[str, Statistic] = {"p50": "p50", "p99": "p99"}
+    statistics: dict[str, Statistic] = {"p50": "p50", "p95": "p95"}
     for name, (quantile, minutes) in QUANTILES.items():
         found = windows(times, values, began=began, ended=ended, minutes=minutes)
         points = [(at, nearest_rank(pl.Series(some), quantile)) for at, some in found]

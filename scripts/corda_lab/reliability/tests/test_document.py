@@ -24,7 +24,7 @@ FLAT = Growth(
 RISING = FLAT.model_copy(
     update={"place": "bridge", "values": tuple(3e8 * (1 + 0.01 * number) for number in range(24))}
 )
-UNKNOWN = Growth(name="latency, p99", place="", unit="ms", statistic="p99", minutes=(1.0,), values=(120.0,))
+UNKNOWN = Growth(name="latency, p95", place="", unit="ms", statistic="p95", minutes=(1.0,), values=(120.0,))
 
 
 def chaos(*trials: ChaosTrial) -> ChaosFile:
@@ -97,10 +97,10 @@ def test_a_soak_fails_for_what_grows_for_what_cannot_be_told_and_for_its_step() 
     assert found.failures == (
         "CPU steal",
         "heap after collection of bridge: beyond",
-        "latency, p99: cannot tell",
+        "latency, p95: cannot tell",
     )
     text = document.document([found])
-    assert "- latency, p99: cannot tell" in text
+    assert "- latency, p95: cannot tell" in text
     assert "Passed" not in text
 
 
