@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from corda_lab import atomic
-from corda_lab.bench.file import BenchFile
+from corda_lab.bench.file import BenchFile, store
 from corda_lab.chaos.measurement import CHAOS, ChaosFile
 from corda_lab.chaos.measurement import KIND as CHAOS_KIND
 from corda_lab.errors import LabError
@@ -47,13 +46,14 @@ def read_all(folder: Path | None = None) -> list[BenchFile]:
 def adopt(results: Path) -> list[Path]:
     """Move what a suite has stored in its own results to ``FOLDER``, and return the new paths.
 
-    No command may be writing there. Files of a campaign without any trial are left out.
+    No command may be writing there. Files of a campaign without any trial are left out. The list of all packages that
+    were fetched is too, because it is larger than all the rest: the manifest of each run has it.
     """
     moved = []
     for path in sorted((*(results / CHAOS.name).glob("*.json"), *(results / STAGED).glob("*.json"))):
         found = read(path)
         if not isinstance(found, ChaosFile) or found.trials:
-            moved.append(FOLDER / path.name)
-            atomic.write_text(moved[-1], path.read_text(encoding="utf-8"))
+            short = found.environment.model_copy(update={"fetched": {}})
+            moved.append(store(found.model_copy(update={"environment": short}), FOLDER))
         path.unlink()
     return moved
