@@ -136,7 +136,6 @@ def keep(readings: list[HeapReading]) -> None:
 
 def publish(file: SoakFile) -> None:
     """Store the result, and write the document again."""
-    path = store(file, RESULTS / stored.STAGED)
-    ui.note(f"stored in {path}")
+    store(file, RESULTS / stored.STAGED)
     if stored.adopt(RESULTS):
         document.publish()
