@@ -1,9 +1,11 @@
 """``lab test --suite soak``: two hours of load in one piece, with a count of the live objects of all JVMs meanwhile.
 
 It is not made of pieces: a new start of a node or of the bridge hides what has grown in it, and a slow growth shows
-only over a long time. A soak that is interrupted begins again.
+only over a long time. A soak that is interrupted begins again. If only its judgement was missing, the next call does
+that.
 """
 
+import csv
 import shutil
 import sys
 import threading
@@ -12,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from corda_lab import atomic
 from corda_lab.audit import audit_lab
 from corda_lab.bench.file import store
 from corda_lab.errors import LabError
@@ -33,6 +34,8 @@ from corda_lab.text import ui
 
 SUFFIX = "soak"
 RESULTS = CACHE / "soak-results"
+HEAPS = "heaps.csv"
+"""The file with the counts of live objects, in ``RESULTS``."""
 SOAK_SECONDS_MAX = 4 * 3600.0
 AUDIT_SECONDS_MAX = 1800.0
 HEAP_SECONDS = 300.0
@@ -42,20 +45,25 @@ RETENTION_SECONDS = 300
 
 
 class HeapWatch:
-    """Counts the live objects of the nodes and of the bridge at intervals, while a lab is up. A thread of its own."""
+    """Counts the live objects of the nodes and of the bridge at intervals, while a lab is up. A thread of its own.
 
-    def __init__(self, settings: Settings) -> None:
+    What it counts is written at once, so that it outlives this process.
+    """
+
+    def __init__(self, settings: Settings, file: Path) -> None:
         self._settings = settings
+        self._file = file
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heap-watch", daemon=True)
         self._found: dict[str, Jvm] = {}
-        self.readings: list[HeapReading] = []
         self.problems: dict[str, str] = {}
         """The last problem of each place."""
 
     @contextmanager
     def watching(self) -> Iterator["HeapWatch"]:
         """Count while the block runs."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_text("place,at,live_bytes\n", encoding="ascii")
         self._thread.start()
         try:
             yield self
@@ -75,16 +83,38 @@ class HeapWatch:
             # To find a JVM takes more of the machine than to ask it.
             found = self._found.get(place) or jvm.find(place, self._settings)
             began = time.time()
-            self.readings.append(HeapReading(place, began, live_heap_bytes(found)))
-            self._found[place] = found
+            live = live_heap_bytes(found)
         except LabError as error:
             # Also as long as the lab starts.
             self.problems[place] = error.message
             self._found.pop(place, None)
+            return
+        self._found[place] = found
+        with self._file.open("a", encoding="ascii") as file:
+            file.write(f"{place},{began:.1f},{live}\n")
+
+
+def readings(file: Path) -> list[HeapReading]:
+    """What a ``HeapWatch`` has counted; nothing without its file."""
+    if not file.is_file():
+        return []
+    with file.open(encoding="ascii", newline="") as lines:
+        return [HeapReading(row["place"], float(row["at"]), int(row["live_bytes"])) for row in csv.DictReader(lines)]
 
 
 def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
-    """Run the sweep on a lab of its own, judge it, and store the result. Raises LabError."""
+    """Run the sweep on a lab of its own, judge it, and store the result. Raises LabError.
+
+    If there is a finished sweep that was not judged, only that is done.
+    """
+    if (left := unjudged()) is not None:
+        with ui.phase(f"Judging {left.name}, whose suite ended before that"):
+            try:
+                suite.record(totals, "soak", lambda: judged(left, stored_audit(left), ""))
+            except LabError as error:
+                ui.warn(f"{left.name} cannot be judged, and is made again: {error.message}")
+            else:
+                return
     shutil.rmtree(RESULTS, ignore_errors=True)
     knobs = {"BRIDGE_OUTCOME_RETENTION_SECONDS": str(RETENTION_SECONDS)}
     lifecycle.prepare_engine()
@@ -98,17 +128,28 @@ def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
 
 
 def soaked(settings: Settings, images: lifecycle.ImageChoice | None) -> CommandResult:
-    """Run the sweep and judge it. Every value is a test, and so is the soak as a whole."""
+    """Run the sweep and judge it."""
     command = [sys.executable, "-m", "corda_lab", "sweep", SWEEP, *(("--images", images) if images else ())]
-    with HeapWatch(settings).watching() as watch:
+    with HeapWatch(settings, RESULTS / HEAPS).watching() as watch:
         status, output = suite.execute(command, seconds_max=SOAK_SECONDS_MAX)
     for place, problem in watch.problems.items():
         ui.note(f"last problem with the heap of {place}: {problem}")
-    finished = sorted(path.parent for path in RESULTS.glob(f"*-{SWEEP}/run.json"))
-    if not finished:
+    found = unjudged()
+    if found is None:
         return CommandResult(0, 1, f"{output}\nthe sweep left no result, and ended with exit status {status}")
-    keep(watch.readings)
-    file = soak.judged(stored_runs.read(finished[-1]), watch.readings, audited(settings, finished[-1]))
+    return judged(found, audited(settings, found), output)
+
+
+def unjudged() -> Path | None:
+    """The folder of the last finished sweep of the suite, unless its result is in ``docs/reliability/``."""
+    known = {file.run for file in stored.read_all() if isinstance(file, SoakFile)}
+    finished = sorted(path.parent for path in RESULTS.glob(f"*-{SWEEP}/run.json"))
+    return finished[-1] if finished and finished[-1].name not in known else None
+
+
+def judged(run: Path, audit: Audit, output: str) -> CommandResult:
+    """Judge a finished sweep, and store the result. Every value is a test, and so is the soak as a whole."""
+    file = soak.judged(stored_runs.read(run), readings(RESULTS / HEAPS), audit)
     publish(file)
     return CommandResult(
         sum(one.verdict == "within" for one in file.growths) + int(not file.problems),
@@ -128,10 +169,11 @@ def audited(settings: Settings, run: Path) -> Audit:
     return found
 
 
-def keep(readings: list[HeapReading]) -> None:
-    """Write the counts beside the runs of the suite, for whoever wants to judge them in another way."""
-    lines = ["place,at,live_bytes", *(f"{one.place},{one.at:.1f},{one.live_bytes}" for one in readings)]
-    atomic.write_text(RESULTS / "heaps.csv", "\n".join(lines) + "\n")
+def stored_audit(run: Path) -> Audit:
+    """The audit at the end of the soak. Its lab is gone."""
+    audits = stored_runs.read(run).audits()
+    nothing = Audit(verdict="cannot tell", reasons=("the ledgers were not audited",))
+    return audits[max(audits)] if audits else nothing
 
 
 def publish(file: SoakFile) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import yaml
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SERIES
 from corda_lab.errors import LabError
@@ -18,6 +17,7 @@ from corda_lab.results.audits import Audit
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.testing import sweeps
+from corda_lab.testing.sweep_files import short_soak
 from corda_lab.testing.sweeps import SimulatedSweep
 
 BEGAN, SECONDS = 1_000_000.0, 7200.0
@@ -88,14 +88,8 @@ def test_every_watched_series_is_stored_with_runs() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A stored sweep with a peak and a soak of half an hour."""
-    fields = yaml.safe_load((SWEEPS / "soak.yaml").read_text(encoding="utf-8"))
-    fields["steps"][1] |= {"measure": {"min": "30m", "max": "30m"}, "warm_up": {"min": "1m", "max": "1m"}}
-    # The simulated runs know no peak.
-    fields["steps"][1]["load"]["rate"] = 8
-    path = tmp_path / "soak.yaml"
-    path.write_text(yaml.safe_dump(fields, sort_keys=False), encoding="utf-8")
     sweep = SimulatedSweep(identity="20260102T030405Z-soak")
-    return sweeps.store_file(tmp_path / "results", sweep, read_sweep(path))
+    return sweeps.store_file(tmp_path / "results", sweep, short_soak(tmp_path))
 
 
 def test_a_stored_sweep_is_judged_as_a_whole(folder: Path) -> None:
