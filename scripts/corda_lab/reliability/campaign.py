@@ -45,7 +45,9 @@ def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
         say(corda)
     while (piece := goals.next_piece(corda, parties, files())) is not None:
         known = trials()
-        with ui.phase(f"{piece.workload} on {piece.database}: {plural(piece.trials, 'trial')} from seed {piece.seed} on"):
+        with ui.phase(
+            f"{piece.workload} on {piece.database}: {plural(piece.trials, 'trial')} from seed {piece.seed} on"
+        ):
             suite.record(totals, f"lab chaos on {piece.database}", partial(made, piece, images))
             say(corda)
         if trials() == known:

@@ -149,9 +149,7 @@ def latency_growths(run: StoredRun, soak: StepEntry) -> Iterator[Growth]:
         yield _growth(f"latency, {name}", "", "ms", statistics[name], [one for one in points if math.isfinite(one[1])])
 
 
-def _growth(
-    name: str, place: str, unit: Unit, statistic: Statistic, points: Sequence[tuple[float, float]]
-) -> Growth:
+def _growth(name: str, place: str, unit: Unit, statistic: Statistic, points: Sequence[tuple[float, float]]) -> Growth:
     digits = 0 if unit == "bytes" else 3
     return Growth(
         name=name,

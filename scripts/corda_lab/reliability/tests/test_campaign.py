@@ -19,7 +19,7 @@ from corda_lab.steps.faults import FaultEntry
 from corda_lab.testing.runs import ENVIRONMENT
 
 CORDA = load_settings()["CORDA_VERSION"]
-WRITE = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
+COPY = "import shutil, sys; shutil.copy(*sys.argv[1:])"
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +59,9 @@ def file_of(piece: Piece, *, problems: tuple[str, ...] = ()) -> ChaosFile:
 
 def storing(file: ChaosFile) -> list[str]:
     """A command that stores a file as ``lab chaos`` does."""
-    path = campaign.RESULTS / "chaos" / f"{file.id}.json"
-    return [sys.executable, "-c", WRITE, str(path), file.model_dump_json(by_alias=True)]
+    made = campaign.RESULTS / "made.json"
+    made.write_text(file.model_dump_json(by_alias=True), encoding="utf-8")
+    return [sys.executable, "-c", COPY, str(made), str(campaign.RESULTS / "chaos" / f"{file.id}.json")]
 
 
 def test_pieces_are_made_on_both_databases_until_enough_was_seen(

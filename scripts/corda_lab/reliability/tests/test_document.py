@@ -21,9 +21,7 @@ FLAT = Growth(
     minutes=tuple(5.0 * number for number in range(24)),
     values=tuple(3e8 + 1e5 * (-1) ** number for number in range(24)),
 )
-RISING = FLAT.model_copy(
-    update={"place": "bridge", "values": tuple(3e8 * (1 + 0.01 * number) for number in range(24))}
-)
+RISING = FLAT.model_copy(update={"place": "bridge", "values": tuple(3e8 * (1 + 0.01 * number) for number in range(24))})
 UNKNOWN = Growth(name="latency, p95", place="", unit="ms", statistic="p95", minutes=(1.0,), values=(120.0,))
 
 

@@ -96,7 +96,8 @@ def test_a_stored_sweep_is_judged_as_a_whole(folder: Path) -> None:
     run = stored.read(folder)
     found = soak.judged(run, [], Audit(verdict="cannot tell", reasons=("PartyB did not answer",)))
     assert found.run == run.identity
-    assert (found.rate_per_second, found.window_seconds) == (8.0, pytest.approx(1800, abs=1))
+    assert found.rate_per_second == 8
+    assert found.window_seconds == pytest.approx(1800, abs=1)
     assert found.outcomes["ok"] > 10_000
     assert found.ledger_bytes_per_flow["PartyA"] > 0
     by_title = {one.title: one for one in found.growths}

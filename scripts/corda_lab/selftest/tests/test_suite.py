@@ -77,9 +77,7 @@ def test_the_closing_line_is_the_one_that_ci_reads() -> None:
         ({*EVERY_TIME, LongSuite.SLOW}, []),
     ],
 )
-def test_slow_tests_run_only_when_they_are_asked_for(
-    parts: set[SuitePart | LongSuite], expression: list[str]
-) -> None:
+def test_slow_tests_run_only_when_they_are_asked_for(parts: set[SuitePart | LongSuite], expression: list[str]) -> None:
     assert suite.marked(parts) == expression
 
 
