@@ -166,6 +166,7 @@ def _bridge_gauges(bridge: dict[str, str]) -> Iterator[Known]:
         yield Known("bridge_flows_in_flight", of_node, start=19 if node == "PartyA" else 0)
         yield Known("bridge_flows_in_flight_limit", of_node, start=800)
         yield Known("bridge_rpc_connections", of_node, start=1)
+        yield Known("bridge_client_ids_to_remove", of_node, start=600 if node == "PartyA" else 0)
 
 
 def run_samples(failed: float) -> list[Known]:

@@ -129,11 +129,12 @@ def as_bytes(_context: Any, value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
 
 
-def fuzz(url: str, token: str, requests: int) -> Counter[int]:
-    """Send about as many generated bad requests to the operations with parameters. Returns how many got which status.
+def fuzz(url: str, token: str, requests: int) -> tuple[int, Counter[int]]:
+    """Send about as many generated bad requests to the operations with parameters.
 
-    Raises AssertionError with the request, reduced to what matters, if an answer is a failure of the bridge, or has a
-    status or a form that its OpenAPI document does not have.
+    Returns the number of operations, and how many requests got which status. Raises AssertionError with the request,
+    reduced to what matters, if an answer is a failure of the bridge, or has a status or a form that its OpenAPI
+    document does not have.
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     schema = schemathesis.openapi.from_url(f"{url}/openapi.json", headers=headers)
@@ -151,7 +152,7 @@ def fuzz(url: str, token: str, requests: int) -> Counter[int]:
             # Any text is a valid name of a node. Made-up names are bad requests all the same.
             assert operation.method == "get", f"{operation.label}: no bad requests can be generated"
             _fuzz(operation, GenerationMode.POSITIVE, url, headers, each, seen)
-    return seen
+    return len(operations), seen
 
 
 def _fuzz(

@@ -1,12 +1,23 @@
 """The bridge under abuse: hostile clients get an error, start no flow, and do not keep the bridge from good ones."""
 
 import json
+import time
+from collections import Counter
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
 import hostile
+from corda_lab import __version__
+from corda_lab.bench.file import store
+from corda_lab.lab.environment import read_environment
+from corda_lab.paths import RESULTS
+from corda_lab.profile import jvm
+from corda_lab.profile.live_heap import live_heap_bytes
+from corda_lab.reliability import requests_file, stored
+from corda_lab.reliability.requests_file import RequestsFile
+from corda_lab.results import folders
 from hostile import FLOWS, READY_SECONDS_MAX, everything, get, is_ready, post, statuses
 from labkit import Lab
 
@@ -116,9 +127,11 @@ def test_classes_that_are_no_states(bridge: httpx.Client, name: str) -> None:
     assert 400 <= answer.status_code < 500
 
 
-def fuzz(lab: Lab, requests: int) -> None:
-    seen = hostile.fuzz(lab.bridge_url, lab.settings.bridge_token, requests * 5 // 4)
+def fuzz(lab: Lab, requests: int) -> tuple[int, Counter[int]]:
+    """Send bad requests until so many were answered with an error. Returns the operations, and answers by status."""
+    operations, seen = hostile.fuzz(lab.bridge_url, lab.settings.bridge_token, requests * 5 // 4)
     assert sum(count for status, count in seen.items() if status >= 400) >= requests, f"only {seen}"
+    return operations, seen
 
 
 def test_generated_bad_requests(lab: Lab) -> None:
@@ -126,5 +139,29 @@ def test_generated_bad_requests(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_generated_bad_requests(lab: Lab) -> None:
-    fuzz(lab, REQUESTS_LONG)
+def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> None:
+    # The first bad requests make the bridge load what it answers them with.
+    fuzz(lab, REQUESTS_SHORT)
+    process = jvm.find(jvm.BRIDGE, lab.settings)
+    (_, flows_before), live_before = hostile.started(bridge), live_heap_bytes(process)
+    began = time.monotonic()
+    operations, seen = fuzz(lab, REQUESTS_LONG)
+    seconds = time.monotonic() - began
+    ready_seconds = hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
+    _, flows_after = hostile.started(bridge)
+    found = RequestsFile(
+        id=folders.run_id(requests_file.KIND),
+        lab_version=__version__,
+        environment=read_environment(lab.settings),
+        operations=operations,
+        wanted=REQUESTS_LONG,
+        answers=dict(seen),
+        seconds=round(seconds, 1),
+        ready_seconds=round(ready_seconds, 2),
+        flows_started=int(flows_after - flows_before),
+        live_bytes_before=live_before,
+        live_bytes_after=live_heap_bytes(process),
+    )
+    store(found, RESULTS / stored.STAGED)
+    assert found.flows_started == 0
+    assert abs(found.heap_change_percent) <= requests_file.HEAP_CHANGE_PERCENT_MAX

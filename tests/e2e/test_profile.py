@@ -14,12 +14,15 @@ import httpx
 import pytest
 
 from corda_lab.paths import RESULTS
+from corda_lab.profile import jvm
+from corda_lab.profile.live_heap import live_heap_bytes
 from labkit import LAB_SECONDS_MAX, Lab
 
 pytestmark = pytest.mark.lab("standard")
 
 IOU = {"flow": "org.cordalab.flows.Iou", "args": {"iouValue": 50, "otherParty": "O=PartyB,L=New York,C=US"}}
 STATUS = "/network/bin/asprof status --libpath /network/bin/libasyncProfiler.so 1"
+MIB = 1024**2
 ATTACHED = ".java_pid1"
 """The JVM's own socket for attaching, which it creates at the first request and keeps until it ends."""
 
@@ -88,6 +91,14 @@ def test_the_bridge_is_profiled_and_said_to_be_idle(lab: Lab) -> None:
     assert left_in(lab, "bridge") == before
     assert found["idle_percent"] > 50
     assert "warning: bridge was idle" in output
+
+
+@pytest.mark.parametrize("name", ["PartyB", jvm.BRIDGE])
+def test_the_live_objects_of_a_jvm_are_counted_again_and_again(lab: Lab, name: str) -> None:
+    found = jvm.find(name, lab.settings)
+    first, second = live_heap_bytes(found), live_heap_bytes(found)
+    assert 10 * MIB < first < 1024 * MIB
+    assert second == pytest.approx(first, rel=0.1)
 
 
 def test_ctrl_c_stops_the_profile_and_a_second_one_at_once_is_refused(lab: Lab) -> None:

@@ -1,52 +1,31 @@
-"""The document of stored files of ``lab chaos``. ``docs/reliability.md`` is that of the files in ``docs/reliability/``.
+"""The chapter of ``docs/reliability.md`` on stored files of ``lab chaos``.
 
-Campaigns of days are made of small pieces: each call of ``lab chaos`` adds a file, and the document adds them up.
+Campaigns of days are made of small pieces: each call of ``lab chaos`` adds a file, and the chapter adds them up.
 """
 
 import statistics
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from corda_lab import atomic
-from corda_lab.bench.markdown import paragraphs, table
+from corda_lab.bench.markdown import bullets, paragraphs, table
 from corda_lab.chaos import show
-from corda_lab.chaos.measurement import CHAOS, DOUBLED, LOST, VALUE, ChaosFile, ChaosTrial
-from corda_lab.errors import LabError
-from corda_lab.results import folders
+from corda_lab.chaos.measurement import DOUBLED, LOST, VALUE, ChaosFile, ChaosTrial
 from corda_lab.steps.faults import KINDS, FaultEntry, FaultKind
-from corda_lab.text import ui
-from corda_lab.text.words import plural
+from corda_lab.text.words import plural, wrapped
 
 INTRODUCTION = """\
-# Reliability under faults
-
-`scripts/lab chaos --report` writes this document from stored files of `scripts/lab chaos`. Do not edit it.
-[chaos.md](chaos.md) describes the faults, how they are made, and what is checked after each load.
-
 *Acknowledged* flows are those whose caller was told that they succeeded. *Lost*, *doubled* and *value* are violations
 that the audit of all ledgers found: an acknowledged transaction that a participant lacks; one that happened twice, or a
 state that was consumed twice; value that was made or destroyed. *Other* are all other violations. *Unexplained* are
-flows of which the node could not tell what became of them.
+flows of which the node could not tell what became of them. [chaos.md](chaos.md) describes the faults, how they are
+made, and what is checked after each load.
 """
 
-NOTHING = "There are no stored results yet.\n"
 NAMES = {"h2": "H2", "postgres": "PostgreSQL"}
 OTHER = "other"
 
 
-def write(files: Sequence[Path], output: Path) -> None:
-    """Write the document of stored files, of all in ``CHAOS`` if none is given. Raises LabError."""
-    chosen = list(files) or sorted(CHAOS.glob("*.json"))
-    if not chosen:
-        raise LabError(f"There is no result in {CHAOS}", "Make trials: scripts/lab chaos --trials 1")
-    atomic.write_text(output, document([folders.read_model(path, ChaosFile) for path in chosen]))
-    ui.note(f"{output} has {plural(len(chosen), 'result')}")
-
-
-def document(files: Sequence[ChaosFile]) -> str:
-    """Return the document: the sums, then a chapter for every version of Corda and database."""
-    if not files:
-        return f"{INTRODUCTION}\n{NOTHING}"
+def chapter(files: Sequence[ChaosFile]) -> str:
+    """Return the chapter: the sums, then a section for every version of Corda and database."""
     groups: dict[tuple[str, str], list[ChaosFile]] = {}
     for file in files:
         groups.setdefault((file.environment.versions.corda, file.database), []).append(file)
@@ -54,8 +33,8 @@ def document(files: Sequence[ChaosFile]) -> str:
         (corda, NAMES.get(database, database), *show.sums(trials_of(own))) for (corda, database), own in groups.items()
     ]
     sums = table(("Corda", "database", *show.TITLES), rows)
-    chapters = [chapter(corda, database, own) for (corda, database), own in groups.items()]
-    return "\n".join([INTRODUCTION, f"{sums}\n", *chapters])
+    sections = [section(corda, database, own) for (corda, database), own in groups.items()]
+    return "\n".join([INTRODUCTION, f"{sums}\n", *sections])
 
 
 def trials_of(files: Sequence[ChaosFile]) -> list[ChaosTrial]:
@@ -63,18 +42,18 @@ def trials_of(files: Sequence[ChaosFile]) -> list[ChaosTrial]:
     return [trial for file in files for trial in file.trials]
 
 
-def chapter(corda: str, database: str, files: Sequence[ChaosFile]) -> str:
-    """Return the chapter of one version of Corda on one database."""
+def section(corda: str, database: str, files: Sequence[ChaosFile]) -> str:
+    """Return the section of one version of Corda on one database."""
     trials = trials_of(files)
     faults = [fault for trial in trials for fault in trial.made]
     parts = [
-        f"## Corda {corda} on {NAMES.get(database, database)}",
-        "\n".join(circumstances(files)),
+        f"### Corda {corda} on {NAMES.get(database, database)}",
+        *bullets("", circumstances(files)),
         "Faults by kind and target:",
         fault_table(faults),
         "Median time until throughput was back, and flows lost by it, by kind:",
         effect_table(faults),
-        outcome_words(trials),
+        wrapped(outcome_words(trials)),
         *evidence(trials),
     ]
     return paragraphs(part for part in parts if part)
@@ -85,10 +64,10 @@ def circumstances(files: Sequence[ChaosFile]) -> Iterator[str]:
     loads = dict.fromkeys(f"{file.workload}, {plural(file.users, 'user')}" for file in files)
     commits = dict.fromkeys(f"{file.lab_version}, commit {file.environment.git.words}" for file in files)
     hosts = dict.fromkeys(_host(file) for file in files)
-    yield f"- load: {'; '.join(loads)}"
-    yield f"- lab: {'; '.join(commits)}"
-    yield f"- machine: {'; '.join(hosts)}"
-    yield f"- files: {', '.join(f'{file.id} ({_seeds(file)})' for file in files)}"
+    yield f"load: {'; '.join(loads)}"
+    yield f"lab: {'; '.join(commits)}"
+    yield f"machine: {'; '.join(hosts)}"
+    yield f"files: {', '.join(f'{file.id} ({_seeds(file)})' for file in files)}"
 
 
 def _host(file: ChaosFile) -> str:
@@ -166,11 +145,13 @@ def evidence(trials: Sequence[ChaosTrial]) -> list[str]:
         return ["All trials passed."]
     lines = [f"{plural(len(failed), 'trial')} failed:", ""]
     for trial in failed:
-        lines.append(f"- seed {trial.seed}, run {trial.run or 'that did not begin'}: {_faults(trial)}")
-        lines += [f"  - {problem}" for problem in trial.problems]
+        what = f"seed {trial.seed}, run {trial.run or 'that did not begin'}: {_faults(trial)}"
+        lines.append(wrapped(what, "- ", "  "))
+        lines += [wrapped(problem, "  - ", "    ") for problem in trial.problems]
         for one in trial.audit.violations if trial.audit else ():
             ids = f": {', '.join(one.ids)}" if one.ids else ""
-            lines.append(f"  - {_class(one.kind)}, {one.kind}{f' on {one.node}' if one.node else ''}{ids}")
+            where = f" on {one.node}" if one.node else ""
+            lines.append(wrapped(f"{_class(one.kind)}, {one.kind}{where}{ids}", "  - ", "    "))
     return ["\n".join(lines)]
 
 

@@ -65,7 +65,8 @@ def chaos(
         str | None, typer.Option(metavar="RUN", help="Make the faults of this run again, under the same load.")
     ] = None,
     report: Annotated[
-        bool, typer.Option("--report", help="Make no trial; write the stored results as a document.")
+        bool,
+        typer.Option("--report", help="Make no trial; write stored results, also of the long suites, as a document."),
     ] = False,
     files: Files = None,
     output: Annotated[Path, typer.Option(help="With --report: the file to write.")] = OUTPUT,
@@ -88,7 +89,7 @@ def chaos(
     As a document: `scripts/lab chaos --report docs/reliability/*.json --output docs/reliability.md`
     """
     if report:
-        from corda_lab.chaos import document
+        from corda_lab.reliability import document
 
         document.write(files or [], output)
         return

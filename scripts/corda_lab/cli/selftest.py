@@ -5,35 +5,38 @@ from typing import Annotated
 import typer
 
 from corda_lab.cli.options import ImagesOption, forced_images
-from corda_lab.lab.settings import load_settings
-from corda_lab.selftest.parts import EVERY_TIME, UNIT, SuitePart
+from corda_lab.selftest.parts import EVERY_TIME, UNIT, LongSuite, SuitePart
 
 
 def run_tests(
     part: Annotated[list[SuitePart] | None, typer.Option(help="Run only this part. Repeatable.")] = None,
     unit: Annotated[bool, typer.Option("--unit", help="Run only the parts that need no running lab.")] = False,
     e2e: Annotated[bool, typer.Option("--e2e", help="Run only the end-to-end tests, on a separate lab.")] = False,
-    slow: Annotated[bool, typer.Option("--slow", help="Also run the slow end-to-end tests (minutes each).")] = False,
-    matrix: Annotated[
-        bool,
-        typer.Option("--matrix", help="Instead test every version of Corda with every database. Takes an hour."),
-    ] = False,
+    suite: Annotated[
+        list[LongSuite] | None,
+        typer.Option(
+            help="Run only this long suite. slow: end-to-end tests that take minutes each. chaos: the next pieces of "
+            "the campaign of faults, for hours or until Ctrl-C. soak: two hours of load. matrix: every version of "
+            "Corda on every database, an hour. Repeatable."
+        ),
+    ] = None,
     images: ImagesOption = None,
 ) -> None:
     """Run formatters, linters, unit tests and end-to-end tests. The last line is `N passed, N failed`.
 
-    Example: `scripts/lab test --unit`
-    """
-    from corda_lab.selftest import suite
+    The suites slow, chaos and soak store what they have seen in docs/reliability/, and write docs/reliability.md.
 
-    if matrix:
-        totals = suite.run_matrix(forced_images(images))
-        print(totals.closing_line, flush=True)
-        if totals.failed:
-            raise typer.Exit(1)
-        return
-    chosen = [*(part or ()), *(UNIT if unit else ()), *([SuitePart.END_TO_END] if e2e else [])] or EVERY_TIME
-    totals = suite.run(load_settings(), [*chosen, *([SuitePart.SLOW] if slow else [])], forced_images(images))
+    Example: `scripts/lab test --unit`
+
+    One of the long suites: `scripts/lab test --suite slow`
+    """
+    from corda_lab.reliability import suites
+    from corda_lab.selftest.suite import Totals
+
+    parts = [*(part or ()), *(UNIT if unit else ()), *([SuitePart.END_TO_END] if e2e else [])]
+    chosen: list[SuitePart | LongSuite] = [*parts, *(suite or ())]
+    totals = Totals()
+    suites.run(totals, chosen or EVERY_TIME, forced_images(images))
     print(totals.closing_line, flush=True)
     if totals.failed or not totals.passed:
         raise typer.Exit(1)

@@ -16,8 +16,9 @@ from lab_workload.flows import Flow
 from lab_workload.problems import Location, Problem
 
 ANSWER_SECONDS_MAX = 30.0
-PAGE_STATES = 5000
-"""States per page of the vault's transactions: the most that the bridge sends."""
+PAGE_STATES = 2000
+"""States per page of the vault's transactions. The node sorts the vault for every thousand, and loads each state from
+its transaction; after a load of hours, it must still answer within the time that the bridge gives it."""
 LIMIT_METRIC = "bridge_flows_in_flight_limit"
 START_REMEDY = "Start the lab with `scripts/lab up`. `scripts/lab status` shows the state of its services."
 FlowState = Literal["completed", "failed", "running", "absent", "unreachable"]

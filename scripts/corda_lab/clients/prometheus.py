@@ -25,6 +25,8 @@ SERIES: dict[str, str] = {
     "bridge_failed_per_second": f"sum by (node, reason) (rate(bridge_flows_failed_total[{RATE_WINDOW}]))",
     "bridge_rejected_per_second": f"sum by (node, reason) (rate(bridge_flows_rejected_total[{RATE_WINDOW}]))",
     "bridge_flows_in_flight": "sum by (node) (bridge_flows_in_flight)",
+    "bridge_client_ids": "sum by (node) (bridge_client_ids_to_remove)",
+    "bridge_connections": "sum(bridge_connections)",
     "node_flows_in_flight": "sum by (node) (corda_flows_in_flight)",
     "node_flows_success_total": 'sum by (node, flow) (corda_flow_duration_seconds_count{outcome="success"})',
     "node_cpu_cores": f'sum by (node) (rate(process_cpu_seconds_total{{job="corda"}}[{RATE_WINDOW}]))',
@@ -45,6 +47,7 @@ SERIES: dict[str, str] = {
     "artemis_queue_messages": "sum by (node, broker, queue) (artemis_queue_messages)",
     "hikari_connections_active": "sum by (node) (hikari_connections_active)",
     "hikari_connections_pending": "sum by (node) (hikari_connections_pending)",
+    "hikari_connections_open": "sum by (node) (hikari_connections_active + hikari_connections_idle)",
     "lab_cpu_cores": 'sum by (job) (rate(process_cpu_seconds_total{job=~"bridge|locust|prometheus"}'
     f"[{RATE_WINDOW}]))",
     "lab_cpu_seconds_total": 'sum by (job) (process_cpu_seconds_total{job=~"bridge|locust|prometheus"})',

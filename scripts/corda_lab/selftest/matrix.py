@@ -1,4 +1,4 @@
-"""``lab test --matrix``: starts every database with every version of Corda from scratch, and runs a short load."""
+"""``lab test --suite matrix``: starts every database with every version of Corda from nothing, and runs a load."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""The parts of ``lab test`` that can be run separately."""
+"""The parts of ``lab test`` that can be run separately, and its long suites."""
 
 from enum import Enum
 
@@ -13,11 +13,23 @@ class SuitePart(Enum):
     SELFCHECK = "selfcheck"
     """``lab selfcheck``: the pipeline against stub nodes whose truth is known."""
     END_TO_END = "e2e"
+
+
+class LongSuite(Enum):
+    """A suite that takes too long to run every time. The values are those of ``--suite``."""
+
     SLOW = "slow"
-    """End-to-end tests that take too long to run every time."""
+    """End-to-end tests that take minutes each."""
+    CHAOS = "chaos"
+    """The campaign of faults on H2 and PostgreSQL, piece by piece over days."""
+    SOAK = "soak"
+    """Two hours of load: what grows?"""
+    MATRIX = "matrix"
+    """Every version of Corda on every database."""
 
 
 UNIT = frozenset({SuitePart.LINT, SuitePart.PYTHON, SuitePart.JAVA, SuitePart.MONITORING})
 """Parts that need no running lab."""
 
 EVERY_TIME = UNIT | {SuitePart.SELFCHECK, SuitePart.END_TO_END}
+"""What ``lab test`` runs if nothing is chosen."""

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE, ROOT
 from corda_lab.selftest import matrix
 from corda_lab.selftest.linters import LINTERS, sources
-from corda_lab.selftest.parts import SuitePart
+from corda_lab.selftest.parts import LongSuite, SuitePart
 from corda_lab.text import ui
 
 TEST_SUFFIX = "test"
@@ -33,13 +33,16 @@ TEST_SUFFIX = "test"
 TEST_PRESET = "tuned"
 """Preset of the lab under test. Its nodes start in half the time of ``stock``. Tests of other presets set their own."""
 
+TEST_RESULTS = CACHE / "test-results"
+"""The folder of the runs that end-to-end tests make. It is emptied before them."""
+
 REQUIREMENTS = ROOT / "scripts" / "requirements-dev.txt"
 CHECK_SECONDS_MAX = 1800.0
 OUTPUT_LINES_MAX = 60
 REPORT_EVERY_SECONDS = 60.0
 
-ON_NODES_SECONDS_MAX = {SuitePart.END_TO_END: 2400.0, SuitePart.SLOW: 1800.0}
-"""Time limits of the parts that need a running lab."""
+ON_NODES_SECONDS_MAX: dict[SuitePart | LongSuite, float] = {SuitePart.END_TO_END: 2400.0, LongSuite.SLOW: 2700.0}
+"""Time limits of the end-to-end tests that are run every time, and of the slow ones."""
 
 JAVA_BUILDS = (
     ("network maker", "nodes/Dockerfile", "nodes-test"),
@@ -223,14 +226,15 @@ def self_check(totals: Totals) -> None:
 
 
 @contextmanager
-def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
+def fresh_lab(
+    suffix: str, results: Path, knobs: Mapping[str, str], images: lifecycle.ImageChoice | None
+) -> Iterator[Settings]:
     """Start a separate lab on free ports and with its own volumes, and delete it afterwards.
 
-    A lab of the user keeps running. Checks before the start make sure that there is enough memory for both.
+    A lab of the user keeps running. Checks before the start make sure that there is enough memory for both. Commands
+    that are started meanwhile use this lab, and store what they measure in ``results``.
     """
-    results = CACHE / "test-results"
-    shutil.rmtree(results, ignore_errors=True)
-    with matrix.own_project(TEST_SUFFIX, results, {"NODE_PRESET": TEST_PRESET}) as settings:
+    with matrix.own_project(suffix, results, knobs) as settings:
         try:
             # An interrupted test may have left a lab, which would not be fresh.
             lifecycle.down(settings, volumes=True)
@@ -240,11 +244,19 @@ def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
             lifecycle.down(settings, volumes=True)
 
 
-def marked(parts: Collection[SuitePart]) -> list[str]:
-    """Return the pytest arguments that select the end-to-end tests of the chosen parts by the marker ``slow``."""
+@contextmanager
+def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
+    """Start the lab of the end-to-end tests, without results of earlier ones, and delete it afterwards."""
+    shutil.rmtree(TEST_RESULTS, ignore_errors=True)
+    with fresh_lab(TEST_SUFFIX, TEST_RESULTS, {"NODE_PRESET": TEST_PRESET}, images) as settings:
+        yield settings
+
+
+def marked(parts: Collection[SuitePart | LongSuite]) -> list[str]:
+    """Return the pytest arguments that select the chosen end-to-end tests by the marker ``slow``."""
     if SuitePart.END_TO_END not in parts:
         return ["-m", "slow"]
-    return [] if SuitePart.SLOW in parts else ["-m", "not slow"]
+    return [] if LongSuite.SLOW in parts else ["-m", "not slow"]
 
 
 def keep_service_logs(settings: Settings) -> None:
@@ -257,7 +269,9 @@ def keep_service_logs(settings: Settings) -> None:
         ui.print_error(error)
 
 
-def end_to_end_tests(totals: Totals, parts: Collection[SuitePart], images: lifecycle.ImageChoice | None) -> None:
+def end_to_end_tests(
+    totals: Totals, parts: Collection[SuitePart | LongSuite], images: lifecycle.ImageChoice | None
+) -> None:
     """Run the end-to-end tests on real nodes. If the lab does not start, that counts as one failure."""
     arguments = ["tests/e2e", "--tb=short", *marked(parts)]
     seconds_max = sum(seconds for part, seconds in ON_NODES_SECONDS_MAX.items() if part in parts)
@@ -272,15 +286,22 @@ def end_to_end_tests(totals: Totals, parts: Collection[SuitePart], images: lifec
         totals.add(0, 1)
 
 
-def run(settings: Settings, parts: Collection[SuitePart], images: lifecycle.ImageChoice | None) -> Totals:
-    """Run the chosen parts and return the totals. Prepares the engine and the images if a part needs them."""
-    totals = Totals()
+def run(
+    totals: Totals,
+    settings: Settings,
+    parts: Collection[SuitePart | LongSuite],
+    images: lifecycle.ImageChoice | None,
+) -> None:
+    """Run the chosen parts, and add to the totals. Prepares the engine and the images if a part needs them.
+
+    Of the long suites, these are ``slow`` and ``matrix``. The package ``reliability`` has the others.
+    """
     CACHE.mkdir(parents=True, exist_ok=True)
     ensure_tools()
     if SuitePart.LINT in parts:
         lint(totals)
     if set(parts) == {SuitePart.LINT}:
-        return totals
+        return
     # Some Python tests query a real Prometheus, so they also need the engine.
     lifecycle.prepare_engine()
     lifecycle.prepare_images(settings, images)
@@ -294,12 +315,12 @@ def run(settings: Settings, parts: Collection[SuitePart], images: lifecycle.Imag
         self_check(totals)
     if ON_NODES_SECONDS_MAX.keys() & set(parts):
         end_to_end_tests(totals, parts, images)
-    return totals
+    if LongSuite.MATRIX in parts:
+        run_matrix(totals, images)
 
 
-def run_matrix(images: lifecycle.ImageChoice | None) -> Totals:
+def run_matrix(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
     """Test every database with every version of Corda. Each combination counts as one test."""
-    lifecycle.prepare_engine()
     cells = matrix.run_all(images)
     matrix.show(cells)
-    return Totals(sum(cell.is_ok for cell in cells), sum(not cell.is_ok for cell in cells))
+    totals.add(sum(cell.is_ok for cell in cells), sum(not cell.is_ok for cell in cells))

@@ -215,7 +215,7 @@ def file_of(database: str, *trials: ChaosTrial) -> ChaosFile:
 def test_the_document_adds_up_what_several_files_have_of_a_database(tmp_path: Path) -> None:
     failed = trial(seed=7, audit=VIOLATED, problems=("2 transactions are missing at PartyB",))
     files = [file_of("h2", trial(), failed), file_of("postgres", trial()), file_of("h2", trial(seed=9))]
-    text = document.document(files)
+    text = document.chapter(files)
     assert "| 4.10 | H2 | 3 | 6 | 1,200 | 2 | 0 | 0 | 0 | 0 | 2 |" in text
     assert "| 4.10 | PostgreSQL | 1 | 2 | 400 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
     assert "| notary | 3 | – | 3 |" in text, "three kills, no pause"
@@ -229,16 +229,6 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     written = file_of("h2", trial(audit=VIOLATED))
     path = store(written, tmp_path)
     assert folders.read_model(path, ChaosFile) == written
-    document.write([path], tmp_path / "reliability.md")
-    assert (tmp_path / "reliability.md").read_text(encoding="utf-8") == document.document([written])
-
-
-def test_the_published_document_is_that_of_the_published_files() -> None:
-    files = [folders.read_model(path, ChaosFile) for path in sorted((ROOT / "docs" / "reliability").glob("*.json"))]
-    published = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
-    assert document.document(files) == published, (
-        "write it again: scripts/lab chaos --report docs/reliability/*.json --output docs/reliability.md"
-    )
 
 
 def test_the_guide_describes_every_fault_and_its_parameters() -> None:

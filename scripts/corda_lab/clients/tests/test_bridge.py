@@ -63,11 +63,11 @@ ANSWERS: dict[str, tuple[int, object]] = {
             ]
         },
     ),
-    "/v1/nodes/PartyA/vault/transactions?stateType=IouState&since=1790000000.250&page=1&pageSize=5000": (
+    "/v1/nodes/PartyA/vault/transactions?stateType=IouState&since=1790000000.250&page=1&pageSize=2000": (
         200,
         {"transactionIds": ["a1", "A2"], "nextPage": 2},
     ),
-    "/v1/nodes/PartyA/vault/transactions?stateType=IouState&since=1790000000.250&page=2&pageSize=5000": (
+    "/v1/nodes/PartyA/vault/transactions?stateType=IouState&since=1790000000.250&page=2&pageSize=2000": (
         200,
         {"transactionIds": ["A3"], "nextPage": None},
     ),

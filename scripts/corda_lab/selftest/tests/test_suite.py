@@ -12,7 +12,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, ROOT
 from corda_lab.selftest import suite
 from corda_lab.selftest.linters import Linter
-from corda_lab.selftest.parts import EVERY_TIME, SuitePart
+from corda_lab.selftest.parts import EVERY_TIME, LongSuite, SuitePart
 
 
 def alone(folder: Path) -> Sequence[str]:
@@ -73,11 +73,11 @@ def test_the_closing_line_is_the_one_that_ci_reads() -> None:
     ("parts", "expression"),
     [
         (EVERY_TIME, ["-m", "not slow"]),
-        ({SuitePart.SLOW}, ["-m", "slow"]),
-        ({*EVERY_TIME, SuitePart.SLOW}, []),
+        ({LongSuite.SLOW}, ["-m", "slow"]),
+        ({*EVERY_TIME, LongSuite.SLOW}, []),
     ],
 )
-def test_slow_tests_run_only_when_they_are_asked_for(parts: set[SuitePart], expression: list[str]) -> None:
+def test_slow_tests_run_only_when_they_are_asked_for(parts: set[SuitePart | LongSuite], expression: list[str]) -> None:
     assert suite.marked(parts) == expression
 
 
@@ -86,7 +86,8 @@ def test_a_single_part_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
     monkeypatch.setattr(suite, "LINTERS", (Linter("python", ("python", "--version")),))
     monkeypatch.setattr(suite, "ensure_tools", lambda: None)
-    totals = suite.run(load_settings(), {SuitePart.LINT}, None)
+    totals = suite.Totals()
+    suite.run(totals, load_settings(), {SuitePart.LINT}, None)
     assert (totals.passed, totals.failed) == (1, 0)
 
 

@@ -14,6 +14,7 @@ from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import repeats_interval
 from corda_lab.stats.power import repeats_needed
+from corda_lab.stats.slope import slope_of
 from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.rows import Window
@@ -314,3 +315,13 @@ def test_samples_of_each_second() -> None:
 
 def test_how_many_repeats() -> None:
     assert repeats_needed(0.1, math.expm1(0.05), "independent") == 64
+
+
+def test_the_soak() -> None:
+    found = slope_of([number / 6 for number in range(12)], [301, 299] * 6)
+    assert found is not None
+    assert (found.n, found.n_effective) == (12, 12)
+    assert found.estimate == pytest.approx(-0.252, abs=0.0005)
+    in_percent = found.scaled(100 / 300)
+    assert (in_percent.low, in_percent.high) == pytest.approx((-0.49, 0.32), abs=0.005)
+    assert in_percent.verdict(2.0) == "within"

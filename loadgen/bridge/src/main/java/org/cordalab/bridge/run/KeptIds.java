@@ -91,6 +91,19 @@ final class KeptIds {
         return Optional.of(clientId);
     }
 
+    synchronized int size() {
+        return byId.size();
+    }
+
+    /** Returns how many ids there are whose retention has ended, at most {@code limit}. */
+    synchronized int expired(int limit) {
+        long now = nanoTime.getAsLong();
+        return (int) byId.values().stream()
+                .limit(limit)
+                .takeWhile(one -> now - one.until() >= 0)
+                .count();
+    }
+
     /** Returns whether an id was ever left out. */
     synchronized boolean hasOverflowed() {
         return hasOverflowed;

@@ -100,7 +100,7 @@ public final class NodeFlows implements AutoCloseable {
                 maxOutstanding,
                 this::outstanding,
                 () -> gateway.ready() ? 1 : 0,
-                cleaner::queued,
+                cleaner::toRemove,
                 gateway::rpcConnections);
         cleaner.start();
     }

@@ -29,6 +29,27 @@ class KeptIdsTest {
     }
 
     @Test
+    void countsTheIdsWhoseRetentionHasEnded() {
+        kept.adopt("first");
+        kept.adopt("second");
+        now.set(1);
+        kept.adopt("third");
+        assertThat(kept.expired(10)).isZero();
+
+        now.set(RETENTION.toNanos());
+        assertThat(kept.expired(10)).isEqualTo(2);
+        assertThat(kept.expired(1)).isEqualTo(1);
+        assertThat(kept.size()).isEqualTo(3);
+    }
+
+    @Test
+    void removesFasterTheMoreIdsWait() {
+        assertThat(ClientIdCleaner.pauseUnderLoad(0)).hasMillis(100);
+        assertThat(ClientIdCleaner.pauseUnderLoad(50)).hasMillis(50);
+        assertThat(ClientIdCleaner.pauseUnderLoad(950)).hasMillis(5);
+    }
+
+    @Test
     void doesNotForgetTheArgumentsOfAStartThatItFindsOnTheNode() {
         kept.keep("c1", "f");
         kept.adopt("c1");

@@ -309,6 +309,7 @@ class NodeFlowsTest {
     void removesTheCallersClientIdsAfterTheRetention() throws InterruptedException {
         flows = connected();
         ended(Optional.of("c1"));
+        assertThat(metric("bridge_client_ids_to_remove{node=\"PartyA\"}")).isEqualTo("1.0");
 
         now.addAndGet(RETENTION.toNanos() - 1);
         assertThat(flows.find("c1")).isPresent();

@@ -1,0 +1,158 @@
+"""The document of what the long suites have stored.
+
+``docs/reliability.md`` is that of the files in ``docs/reliability/``.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from corda_lab import atomic
+from corda_lab.bench.file import BenchFile
+from corda_lab.bench.markdown import bullets, circumstances, paragraphs, table
+from corda_lab.chaos import document as chaos_document
+from corda_lab.chaos.measurement import CHAOS, ChaosFile
+from corda_lab.errors import LabError
+from corda_lab.reliability import goals, stored
+from corda_lab.reliability.growth import BOUND_PERCENT, Growth
+from corda_lab.reliability.requests_file import HEAP_CHANGE_PERCENT_MAX, RequestsFile
+from corda_lab.reliability.soak_file import SoakFile
+from corda_lab.text import ui
+from corda_lab.text.words import length, milliseconds, percent, plural, size, wrapped
+
+INTRODUCTION = """\
+# Reliability
+
+`scripts/lab test --suite chaos`, `--suite soak` and `--suite slow` write this document, from what they store in
+`docs/reliability/`. Do not edit it.
+"""
+
+NOTHING = "There are no stored results yet.\n"
+
+SOAK_INTRODUCTION = f"""\
+A load of two hours at 70 % of the highest throughput. Nothing may grow but the ledger: the whole 95 % interval of each
+slope has to be within ±{BOUND_PERCENT:g} % an hour. [methodology.md](methodology.md#the-soak) defines the values.
+"""
+
+REQUESTS_INTRODUCTION = f"""\
+Requests that [Schemathesis](https://schemathesis.readthedocs.io/) generates from the OpenAPI document of the bridge so
+that they violate it. None may be answered with a status from 500 on but 503, or start a flow. Afterwards, the bridge is
+ready within 5 s, and its heap is within {HEAP_CHANGE_PERCENT_MAX:g} % of what it was. [bridge.md](bridge.md) has its
+limits.
+"""
+
+SOAK_TITLES = ("value", "where", "points", "mean", "% an hour", "95 % interval", "counts as", "verdict")
+
+F = TypeVar("F", bound=BenchFile)
+
+
+def write(files: Sequence[Path], output: Path) -> None:
+    """Write the document of stored files, of all that ``lab chaos`` has stored if none is given. Raises LabError."""
+    chosen = list(files) or sorted(CHAOS.glob("*.json"))
+    if not chosen:
+        raise LabError(f"There is no result in {CHAOS}", "Make trials: scripts/lab chaos --trials 1")
+    atomic.write_text(output, document([stored.read(path) for path in chosen]))
+    ui.note(f"{output} has {plural(len(chosen), 'result')}")
+
+
+def publish() -> None:
+    """Write ``docs/reliability.md`` again."""
+    atomic.write_text(stored.DOCUMENT, document(stored.read_all()))
+    ui.note(f"{stored.DOCUMENT} has what is in {stored.FOLDER}; commit both")
+
+
+def document(files: Sequence[BenchFile]) -> str:
+    """Return the document: a chapter for every kind of files. What is missing is said."""
+    chapters = (
+        ("Faults", faults_chapter(_of(ChaosFile, files))),
+        ("The soak", soak_chapter(_of(SoakFile, files))),
+        ("Bad requests", requests_chapter(_of(RequestsFile, files))),
+    )
+    return "\n".join([INTRODUCTION, *(f"## {title}\n\n{text or NOTHING}" for title, text in chapters)])
+
+
+def _of(kind: type[F], files: Sequence[BenchFile]) -> list[F]:
+    return [file for file in files if isinstance(file, kind)]
+
+
+def faults_chapter(files: Sequence[ChaosFile]) -> str:
+    """Return the chapter of all trials, after what they have to come to."""
+    if not files:
+        return ""
+    versions = dict.fromkeys(file.environment.versions.corda for file in files)
+    parts = []
+    for corda in versions:
+        what = f"What the campaign of `scripts/lab test --suite chaos` has to have seen, and has, on Corda {corda}:"
+        parts += [what, table(goals.TITLES, list(goals.rows(corda, files)))]
+    return f"{paragraphs(parts)}\n{chaos_document.chapter(files)}"
+
+
+def soak_chapter(files: Sequence[SoakFile]) -> str:
+    """Return the chapter of all soaks."""
+    return "\n".join([SOAK_INTRODUCTION, *map(soak_section, files)]) if files else ""
+
+
+def soak_section(file: SoakFile) -> str:
+    """Return the section of one soak."""
+    share = percent(100 * file.rate_per_second / file.peak_per_second)
+    load = (
+        f"{file.workload}, {file.rate_per_second:.2f} flows/s for {length(file.window_seconds)}, after "
+        f"{length(file.warm_up_seconds)} of warm-up: {share} of {file.peak_per_second:.2f}"
+    )
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in file.outcomes.items())
+    growth = "; ".join(f"{node} {size(value)}" for node, value in file.ledger_bytes_per_flow.items()) or "not known"
+    failures = file.failures
+    parts = [
+        f"### {file.id}",
+        circumstances([file], load),
+        table(SOAK_TITLES, [soak_row(one) for one in file.growths]),
+        wrapped(f"Requests: {outcomes}. What one flow adds to the database: {growth}."),
+        *(bullets("Failed", failures) if failures else ["Passed: nothing grew but the ledger."]),
+        *bullets("Warnings", file.warnings),
+    ]
+    return paragraphs(parts)
+
+
+def soak_row(one: Growth) -> tuple[str, ...]:
+    """One value of a soak as a row."""
+    slope = one.slope
+    found = ("–", "–", "–")
+    if slope is not None:
+        interval = f"{slope.low:+.2f} to {slope.high:+.2f}"
+        found = (f"{slope.estimate:+.2f}", interval, f"{slope.n_effective:.0f} of {slope.n}")
+    return (one.name, one.place or "–", one.statistic, _amount(one), *found, one.verdict)
+
+
+def _amount(one: Growth) -> str:
+    if one.mean is None:
+        return "–"
+    if one.unit == "count":
+        return f"{one.mean:,.1f}"
+    return size(one.mean) if one.unit == "bytes" else milliseconds(one.mean)
+
+
+def requests_chapter(files: Sequence[RequestsFile]) -> str:
+    """Return the chapter of all bad requests."""
+    return "\n".join([REQUESTS_INTRODUCTION, *map(requests_section, files)]) if files else ""
+
+
+def requests_section(file: RequestsFile) -> str:
+    """Return the section of one campaign of bad requests."""
+    load = f"{plural(sum(file.answers.values()), 'request')} to {plural(file.operations, 'operation')}"
+    return paragraphs(
+        [
+            f"### {file.id}",
+            circumstances([file], f"{load} in {length(file.seconds)}"),
+            table(("HTTP status", "answers"), [(str(status), f"{n:,}") for status, n in sorted(file.answers.items())]),
+            "\n".join(f"- {line}" for line in requests_lines(file)),
+        ]
+    )
+
+
+def requests_lines(file: RequestsFile) -> Iterator[str]:
+    """What was asked of the bridge, and whether it kept to it."""
+    yield f"answered with an error: {file.refused:,}, of {file.wanted:,} that were wanted"
+    yield f"flows started: {file.flows_started}"
+    yield f"ready again after {file.ready_seconds:.1f} s"
+    before, after = size(file.live_bytes_before), size(file.live_bytes_after)
+    yield f"heap after collection: {before} before, {after} afterwards ({file.heap_change_percent:+.1f} %)"

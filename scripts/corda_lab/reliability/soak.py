@@ -1,0 +1,161 @@
+"""Judges a stored soak: from the run of the sweep ``soak``, and the live objects that were counted meanwhile."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import polars as pl
+
+from corda_lab import __version__
+from corda_lab.errors import LabError
+from corda_lab.reliability.growth import Growth, Statistic, Unit, windows
+from corda_lab.reliability.soak_file import KIND, SoakFile
+from corda_lab.results import folders
+from corda_lab.results.audits import Audit
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.rows import nearest_rank
+
+SWEEP = "soak"
+PEAK_STEP = "peak"
+SOAK_STEP = "soak"
+WINDOW_MINUTES = 5.0
+"""Long enough for a queue to be empty at one of its sixty scrapes."""
+MEDIAN_MINUTES = 1.0
+QUANTILES = {"p50": (0.50, MEDIAN_MINUTES), "p95": (0.95, WINDOW_MINUTES)}
+"""Latencies: the quantile, and the length of the windows of which each is taken. Two hours have too few requests beyond
+p99 to tell its slope to 2 %: the interval would be some ±3 % an hour."""
+
+
+@dataclass(frozen=True)
+class HeapReading:
+    """The bytes of the live objects of one JVM at a time in unix seconds."""
+
+    place: str
+    at: float
+    live_bytes: int
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A series of ``metrics.parquet`` that is judged. All series of a node, or of the lab, are added up."""
+
+    series: str
+    name: str
+    statistic: Statistic
+
+
+WATCHED = (
+    Watched("node_rpc_connections", "RPC connections", "lowest"),
+    Watched("hikari_connections_open", "database connections", "lowest"),
+    Watched("bridge_connections", "connections of clients", "lowest"),
+    Watched("bridge_client_ids", "client ids on nodes", "mean"),
+    Watched("artemis_queue_messages", "messages in queues", "lowest"),
+    Watched("node_rpc_queue_messages", "RPC requests in queues", "lowest"),
+    Watched("hikari_connections_pending", "threads that wait for a database connection", "lowest"),
+)
+"""What is counted. A queue that keeps what it gets is not empty even at its best moment, so of connections and queues
+the lowest of each window counts: the load makes all other values scatter. The ids on a node are never few, and with
+constant arrivals they hardly scatter."""
+
+
+def judged(run: StoredRun, heaps: Sequence[HeapReading], audit: Audit) -> SoakFile:
+    """What a run of the sweep says about the soak, with the audit of its ledgers. Raises LabError if it has no soak."""
+    peak, soak = step_of(run, PEAK_STEP), step_of(run, SOAK_STEP)
+    rate = soak.load.rate_per_second
+    if rate is None:
+        raise LabError(f"{run.identity}: its step {SOAK_STEP!r} offers no rate", f"Run the sweep {SWEEP}.")
+    requests = soak.requests
+    return SoakFile(
+        id=folders.run_id(KIND),
+        lab_version=__version__,
+        environment=run.environment(soak),
+        workload=soak.workload,
+        run=run.identity,
+        peak_per_second=peak.throughput_per_second,
+        rate_per_second=rate,
+        throughput_per_second=soak.throughput_per_second,
+        window_seconds=soak.window.seconds,
+        warm_up_seconds=soak.window.warm_up_seconds,
+        outcomes={name: getattr(requests, name) for name in ("ok", "expected", "failed", "unknown")},
+        growths=tuple(growths_of(run, soak, heaps)),
+        ledger_bytes_per_flow=dict(soak.costs.database_bytes_per_flow),
+        warnings=tuple(str(one) for one in (*soak.flags, *soak.unsteady)),
+        problems=tuple(problems_of(soak, audit)),
+    )
+
+
+def step_of(run: StoredRun, name: str) -> StepEntry:
+    """The named step of the sweep. Raises LabError if the run has none."""
+    for step in run.steps:
+        if step.point.get("step") == name:
+            return step
+    raise LabError(f"{run.identity} has no step {name!r}", f"Run the sweep {SWEEP}.")
+
+
+def problems_of(soak: StepEntry, audit: Audit) -> Iterator[str]:
+    """Why the soak does not count."""
+    yield from dict.fromkeys(str(one) for one in (*soak.validity.reasons, *soak.verdict.reasons))
+    if audit.verdict != "passed":
+        yield f"the audit of the ledgers: {audit.summary}"
+
+
+def growths_of(run: StoredRun, soak: StepEntry, heaps: Sequence[HeapReading]) -> Iterator[Growth]:
+    """Every value that is judged, with its points over the measuring window of the soak."""
+    began, ended = soak.window.started_at, soak.window.ended_at
+    yield from heap_growths(heaps, began, ended)
+    metrics = run.table("metrics").filter(pl.col("time").is_between(began, ended))
+    for watched in WATCHED:
+        yield from series_growths(metrics, watched, began, ended)
+    yield from latency_growths(run, soak)
+
+
+def heap_growths(heaps: Sequence[HeapReading], began: float, ended: float) -> Iterator[Growth]:
+    """The live objects of each JVM, at the moments at which they were counted."""
+    for place in dict.fromkeys(one.place for one in heaps):
+        own = [one for one in heaps if one.place == place and began <= one.at < ended]
+        points = [((one.at - began) / 60, float(one.live_bytes)) for one in own]
+        yield _growth("heap after collection", place, "bytes", "live objects", points)
+
+
+def series_growths(metrics: pl.DataFrame, watched: Watched, began: float, ended: float) -> Iterator[Growth]:
+    """The windows of one series, for every node that has it."""
+    own = metrics.filter(pl.col("name") == watched.series).with_columns(pl.col("node").fill_null(""))
+    summed = own.group_by("node", "time").agg(pl.col("value").sum()).sort("node", "time")
+    for node in summed["node"].unique(maintain_order=True):
+        one = summed.filter(pl.col("node") == node)
+        parts = windows(one["time"].to_list(), one["value"].to_list(), began=began, ended=ended, minutes=WINDOW_MINUTES)
+        points = [(at, min(some) if watched.statistic == "lowest" else fmean(some)) for at, some in parts]
+        yield _growth(watched.name, node, "count", watched.statistic, points)
+
+
+def latency_growths(run: StoredRun, soak: StepEntry) -> Iterator[Growth]:
+    """Percentiles of the latency from the intended start, of the requests that were meant for each window.
+
+    A request that was not answered counts as slower than all others. A window of which the percentile is such a request
+    has no value, and no soak with one passes: its step is invalid.
+    """
+    column = soak.judged_latency_column
+    rows = run.table("requests").filter((pl.col("step") == soak.index) & pl.col("intended_at").is_not_null())
+    answered = pl.when(pl.col("outcome").is_in(["ok", "expected"])).then(pl.col(column)).otherwise(math.inf)
+    rows = rows.with_columns(answered.alias("judged")).sort("intended_at")
+    times, values = rows["intended_at"].to_list(), rows["judged"].to_list()
+    began, ended = soak.window.started_at, soak.window.ended_at
+    statistics: dict[str, Statistic] = {"p50": "p50", "p95": "p95"}
+    for name, (quantile, minutes) in QUANTILES.items():
+        found = windows(times, values, began=began, ended=ended, minutes=minutes)
+        points = [(at, nearest_rank(pl.Series(some), quantile)) for at, some in found]
+        yield _growth(f"latency, {name}", "", "ms", statistics[name], [one for one in points if math.isfinite(one[1])])
+
+
+def _growth(name: str, place: str, unit: Unit, statistic: Statistic, points: Sequence[tuple[float, float]]) -> Growth:
+    digits = 0 if unit == "bytes" else 3
+    return Growth(
+        name=name,
+        place=place,
+        unit=unit,
+        statistic=statistic,
+        minutes=tuple(round(at, 3) for at, _ in points),
+        values=tuple(round(value, digits) for _, value in points),
+    )

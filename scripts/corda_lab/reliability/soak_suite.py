@@ -1,0 +1,183 @@
+"""``lab test --suite soak``: two hours of load in one piece, with a count of the live objects of all JVMs meanwhile.
+
+It is not made of pieces: a new start of a node or of the bridge hides what has grown in it, and a slow growth shows
+only over a long time. A soak that is interrupted begins again. If only its judgement was missing, the next call does
+that.
+"""
+
+import csv
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from corda_lab.audit import audit_lab
+from corda_lab.bench.file import store
+from corda_lab.errors import LabError
+from corda_lab.lab import lifecycle, shape
+from corda_lab.lab.settings import Settings
+from corda_lab.paths import CACHE
+from corda_lab.profile import jvm
+from corda_lab.profile.jvm import Jvm
+from corda_lab.profile.live_heap import live_heap_bytes
+from corda_lab.reliability import document, soak, stored
+from corda_lab.reliability.soak import SWEEP, HeapReading
+from corda_lab.reliability.soak_file import SoakFile
+from corda_lab.results import stored as stored_runs
+from corda_lab.results.audits import Audit
+from corda_lab.selftest import matrix, suite
+from corda_lab.selftest.suite import CommandResult, Totals
+from corda_lab.text import ui
+
+SUFFIX = "soak"
+RESULTS = CACHE / "soak-results"
+HEAPS = "heaps.csv"
+"""The file with the counts of live objects, in ``RESULTS``."""
+SOAK_SECONDS_MAX = 4 * 3600.0
+AUDIT_SECONDS_MAX = 1800.0
+HEAP_SECONDS = 300.0
+"""Time between two counts of the live objects. During one, a JVM stands still for up to a second."""
+RETENTION_SECONDS = 300
+"""How long nodes keep outcomes here. With the default, an hour, the ids on a node would rise for half of the soak."""
+
+
+class HeapWatch:
+    """Counts the live objects of the nodes and of the bridge at intervals, while a lab is up. A thread of its own.
+
+    What it counts is written at once, so that it outlives this process.
+    """
+
+    def __init__(self, settings: Settings, file: Path) -> None:
+        self._settings = settings
+        self._file = file
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heap-watch", daemon=True)
+        self._found: dict[str, Jvm] = {}
+        self.problems: dict[str, str] = {}
+        """The last problem of each place."""
+
+    @contextmanager
+    def watching(self) -> Iterator["HeapWatch"]:
+        """Count while the block runs."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_text("place,at,live_bytes\n", encoding="ascii")
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._ended.set()
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(HEAP_SECONDS):
+            for place in (*self._settings.nodes, jvm.BRIDGE):
+                self._read(place)
+
+    def _read(self, place: str) -> None:
+        if self._ended.is_set():
+            return
+        try:
+            # To find a JVM takes more of the machine than to ask it.
+            found = self._found.get(place) or jvm.find(place, self._settings)
+            began = time.time()
+            live = live_heap_bytes(found)
+        except LabError as error:
+            # Also as long as the lab starts.
+            self.problems[place] = error.message
+            self._found.pop(place, None)
+            return
+        self._found[place] = found
+        with self._file.open("a", encoding="ascii") as file:
+            file.write(f"{place},{began:.1f},{live}\n")
+
+
+def readings(file: Path) -> list[HeapReading]:
+    """What a ``HeapWatch`` has counted; nothing without its file."""
+    if not file.is_file():
+        return []
+    with file.open(encoding="ascii", newline="") as lines:
+        return [HeapReading(row["place"], float(row["at"]), int(row["live_bytes"])) for row in csv.DictReader(lines)]
+
+
+def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
+    """Run the sweep on a lab of its own, judge it, and store the result. Raises LabError.
+
+    If there is a finished sweep that was not judged, only that is done.
+    """
+    if (left := unjudged()) is not None:
+        with ui.phase(f"Judging {left.name}, whose suite ended before that"):
+            try:
+                suite.record(totals, "soak", lambda: judged(left, stored_audit(left), ""))
+            except LabError as error:
+                ui.warn(f"{left.name} cannot be judged, and is made again: {error.message}")
+            else:
+                return
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    knobs = {"BRIDGE_OUTCOME_RETENTION_SECONDS": str(RETENTION_SECONDS)}
+    lifecycle.prepare_engine()
+    with matrix.own_project(SUFFIX, RESULTS, knobs) as settings:
+        try:
+            lifecycle.down(settings, volumes=True)
+            with ui.phase("Soak, two and a half hours"):
+                suite.record(totals, "soak", lambda: soaked(settings, images))
+        finally:
+            lifecycle.down(settings, volumes=True)
+
+
+def soaked(settings: Settings, images: lifecycle.ImageChoice | None) -> CommandResult:
+    """Run the sweep and judge it."""
+    command = [sys.executable, "-m", "corda_lab", "sweep", SWEEP, *(("--images", images) if images else ())]
+    with HeapWatch(settings, RESULTS / HEAPS).watching() as watch:
+        status, output = suite.execute(command, seconds_max=SOAK_SECONDS_MAX)
+    for place, problem in watch.problems.items():
+        ui.note(f"last problem with the heap of {place}: {problem}")
+    found = unjudged()
+    if found is None:
+        return CommandResult(0, 1, f"{output}\nthe sweep left no result, and ended with exit status {status}")
+    return judged(found, audited(settings, found), output)
+
+
+def unjudged() -> Path | None:
+    """The folder of the last finished sweep of the suite, unless its result is in ``docs/reliability/``."""
+    known = {file.run for file in stored.read_all() if isinstance(file, SoakFile)}
+    finished = sorted(path.parent for path in RESULTS.glob(f"*-{SWEEP}/run.json"))
+    return finished[-1] if finished and finished[-1].name not in known else None
+
+
+def judged(run: Path, audit: Audit, output: str) -> CommandResult:
+    """Judge a finished sweep, and store the result. Every value is a test, and so is the soak as a whole."""
+    file = soak.judged(stored_runs.read(run), readings(RESULTS / HEAPS), audit)
+    publish(file)
+    return CommandResult(
+        sum(one.verdict == "within" for one in file.growths) + int(not file.problems),
+        sum(one.verdict != "within" for one in file.growths) + int(bool(file.problems)),
+        "\n".join([output, *file.failures]),
+    )
+
+
+def audited(settings: Settings, run: Path) -> Audit:
+    """Audit the ledgers of the soak. The audit at the end of a step has no time for so many transactions."""
+    with ui.phase("Auditing the ledgers"):
+        try:
+            found = audit_lab(shape.of_running(settings), run, AUDIT_SECONDS_MAX)
+        except LabError as error:
+            found = Audit(verdict="cannot tell", reasons=(error.message,))
+        ui.note(found.summary)
+    return found
+
+
+def stored_audit(run: Path) -> Audit:
+    """The audit at the end of the soak. Its lab is gone."""
+    audits = stored_runs.read(run).audits()
+    nothing = Audit(verdict="cannot tell", reasons=("the ledgers were not audited",))
+    return audits[max(audits)] if audits else nothing
+
+
+def publish(file: SoakFile) -> None:
+    """Store the result, and write the document again."""
+    store(file, RESULTS / stored.STAGED)
+    if stored.adopt(RESULTS):
+        document.publish()

@@ -1,0 +1,59 @@
+"""The files of the long suites in ``docs/reliability/``, which are committed, and the document of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from corda_lab.bench.file import BenchFile, store
+from corda_lab.chaos.measurement import CHAOS, ChaosFile
+from corda_lab.chaos.measurement import KIND as CHAOS_KIND
+from corda_lab.errors import LabError
+from corda_lab.paths import ROOT
+from corda_lab.reliability import requests_file, soak_file
+from corda_lab.reliability.requests_file import RequestsFile
+from corda_lab.reliability.soak_file import SoakFile
+from corda_lab.results import folders
+from corda_lab.text.words import listed
+
+FOLDER = ROOT / "docs" / "reliability"
+DOCUMENT = ROOT / "docs" / "reliability.md"
+STAGED = "reliability"
+"""The folder of a suite's own results in which tests leave files for ``FOLDER``."""
+
+KINDS: Mapping[str, type[BenchFile]] = {
+    CHAOS_KIND: ChaosFile,
+    soak_file.KIND: SoakFile,
+    requests_file.KIND: RequestsFile,
+}
+"""The models of the files by what their names end in: ``<utc>-<kind>.json``."""
+
+
+def read(path: Path) -> BenchFile:
+    """Read a file of any kind. Raises LabError, also if its name does not say its kind."""
+    for kind, model in KINDS.items():
+        if path.stem.endswith(f"-{kind}"):
+            return folders.read_model(path, model)
+    raise LabError(
+        f"{path}: the name does not say which suite wrote the file",
+        f"Keep the names that suites give: they end in {listed([f'-{kind}.json' for kind in KINDS])}.",
+    )
+
+
+def read_all(folder: Path | None = None) -> list[BenchFile]:
+    """Read all files of a folder, of ``FOLDER`` if none is given, oldest first. Raises LabError."""
+    return [read(path) for path in sorted((folder or FOLDER).glob("*.json"))]
+
+
+def adopt(results: Path) -> list[Path]:
+    """Move what a suite has stored in its own results to ``FOLDER``, and return the new paths.
+
+    No command may be writing there. Files of a campaign without any trial are left out. The list of all packages that
+    were fetched is too, because it is larger than all the rest: the manifest of each run has it.
+    """
+    moved = []
+    for path in sorted((*(results / CHAOS.name).glob("*.json"), *(results / STAGED).glob("*.json"))):
+        found = read(path)
+        if not isinstance(found, ChaosFile) or found.trials:
+            short = found.environment.model_copy(update={"fetched": {}})
+            moved.append(store(found.model_copy(update={"environment": short}), FOLDER))
+        path.unlink()
+    return moved

@@ -1,0 +1,153 @@
+"""The document of the long suites, the files that it is made of, and how they get to their folder."""
+
+from pathlib import Path
+
+import pytest
+
+from corda_lab.bench.file import BenchFile, store
+from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
+from corda_lab.errors import LabError
+from corda_lab.reliability import document, stored
+from corda_lab.reliability.growth import Growth
+from corda_lab.reliability.requests_file import RequestsFile
+from corda_lab.reliability.soak_file import SoakFile
+from corda_lab.testing.runs import ENVIRONMENT
+
+FLAT = Growth(
+    name="heap after collection",
+    place="PartyA",
+    unit="bytes",
+    statistic="live objects",
+    minutes=tuple(5.0 * number for number in range(24)),
+    values=tuple(3e8 + 1e5 * (-1) ** number for number in range(24)),
+)
+RISING = FLAT.model_copy(update={"place": "bridge", "values": tuple(3e8 * (1 + 0.01 * number) for number in range(24))})
+UNKNOWN = Growth(name="latency, p95", place="", unit="ms", statistic="p95", minutes=(1.0,), values=(120.0,))
+
+
+def chaos(*trials: ChaosTrial) -> ChaosFile:
+    return ChaosFile(
+        id="20260102T030405Z-chaos",
+        lab_version="0.3",
+        environment=ENVIRONMENT,
+        workload="iou",
+        users=8,
+        pacing_seconds=0.25,
+        trials=trials,
+    )
+
+
+def soak(*growths: Growth, problems: tuple[str, ...] = ()) -> SoakFile:
+    return SoakFile(
+        id="20260103T030405Z-soak",
+        lab_version="0.3",
+        environment=ENVIRONMENT,
+        workload="iou",
+        run="20260103T010405Z-soak",
+        peak_per_second=20.0,
+        rate_per_second=14.0,
+        throughput_per_second=14.0,
+        window_seconds=7200,
+        warm_up_seconds=600,
+        outcomes={"ok": 109_000, "failed": 0},
+        growths=growths,
+        ledger_bytes_per_flow={"PartyA": 7300.0},
+        problems=problems,
+    )
+
+
+REQUESTS = RequestsFile(
+    id="20260104T030405Z-requests",
+    lab_version="0.3",
+    environment=ENVIRONMENT,
+    operations=9,
+    wanted=10_000,
+    answers={200: 90, 400: 9000, 404: 1500},
+    seconds=130,
+    ready_seconds=0.1,
+    flows_started=0,
+    live_bytes_before=50_000_000,
+    live_bytes_after=51_000_000,
+)
+TRIAL = ChaosTrial(seed=3, run="r", stored=True, outcomes={"ok": 40})
+
+
+def test_every_kind_of_files_has_its_chapter() -> None:
+    text = document.document([chaos(TRIAL), soak(FLAT), REQUESTS])
+    assert "| acknowledged flows | 10,000 | 40 | 0 | 40 |" in text
+    assert "iou, 14.00 flows/s for 2 h, after 10 min of warm-up: 70 % of 20.00" in text
+    assert "Passed: nothing grew but the ledger." in text
+    assert "What one flow adds to the database: PartyA 7.13 KiB." in text
+    assert "| 404 | 1,500 |" in text
+    assert "- answered with an error: 10,500, of 10,000 that were wanted" in text
+    assert "(+2.0 %)" in text
+    assert document.NOTHING not in text
+
+
+def test_what_is_missing_is_said() -> None:
+    assert document.document([]).count(document.NOTHING) == 3
+    assert document.document([REQUESTS]).count(document.NOTHING) == 2
+
+
+def test_a_soak_fails_for_what_grows_for_what_cannot_be_told_and_for_its_step() -> None:
+    found = soak(FLAT, RISING, UNKNOWN, problems=("CPU steal",))
+    assert [one.verdict for one in found.growths] == ["within", "beyond", "cannot tell"]
+    assert found.failures == (
+        "CPU steal",
+        "heap after collection of bridge: beyond",
+        "latency, p95: cannot tell",
+    )
+    text = document.document([found])
+    assert "- latency, p95: cannot tell" in text
+    assert "Passed" not in text
+
+
+def test_a_slope_is_in_percent_of_the_mean_or_of_one() -> None:
+    few = Growth(
+        name="messages in queues",
+        place="PartyA",
+        unit="count",
+        statistic="lowest",
+        minutes=tuple(5.0 * number for number in range(24)),
+        values=tuple(0.001 * number for number in range(24)),
+    )
+    assert few.slope is not None
+    assert few.slope.estimate == pytest.approx(1.2), "0.012 messages an hour"
+    assert RISING.slope is not None
+    assert RISING.slope.estimate == pytest.approx(12 / 1.115)
+
+
+def test_a_file_is_read_by_what_its_name_ends_in(tmp_path: Path) -> None:
+    files: list[BenchFile] = [chaos(TRIAL), soak(FLAT), REQUESTS]
+    for file in files:
+        assert stored.read(store(file, tmp_path)) == file
+    other = tmp_path / "20260102T030405Z-peers.json"
+    other.write_text("{}", encoding="utf-8")
+    with pytest.raises(LabError, match="does not say which suite"):
+        stored.read(other)
+
+
+def test_results_are_adopted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results, folder = tmp_path / "results", tmp_path / "docs"
+    monkeypatch.setattr(stored, "FOLDER", folder)
+    fetched = ENVIRONMENT.model_copy(update={"fetched": {"host": {"docker.io_20.deb": "c0"}}})
+    store(chaos(TRIAL).model_copy(update={"environment": fetched}), results / "chaos")
+    store(REQUESTS, results / stored.STAGED)
+    store(chaos().model_copy(update={"id": "20260105T030405Z-chaos"}), results / "chaos")
+    expected = [f"{chaos().id}.json", f"{REQUESTS.id}.json"]
+    assert [path.name for path in stored.adopt(results)] == expected, "the third has no trial"
+    assert stored.adopt(results) == []
+    assert stored.read_all(folder) == [chaos(TRIAL), REQUESTS]
+
+
+def test_a_document_of_chosen_files_is_written(tmp_path: Path) -> None:
+    path = store(chaos(TRIAL), tmp_path)
+    document.write([path], tmp_path / "reliability.md")
+    assert (tmp_path / "reliability.md").read_text(encoding="utf-8") == document.document([chaos(TRIAL)])
+
+
+def test_the_published_document_is_that_of_the_published_files() -> None:
+    published = stored.DOCUMENT.read_text(encoding="utf-8")
+    assert document.document(stored.read_all()) == published, (
+        "write it again: scripts/lab chaos --report docs/reliability/*.json --output docs/reliability.md"
+    )

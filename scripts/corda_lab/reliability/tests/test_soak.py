@@ -1,0 +1,121 @@
+"""A soak is judged from a stored sweep: what its windows are, and what in them is judged."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from corda_lab.clients.prometheus import METRICS_SCHEMA, SERIES
+from corda_lab.errors import LabError
+from corda_lab.reliability import soak
+from corda_lab.reliability.growth import Growth, windows
+from corda_lab.reliability.soak import WATCHED, HeapReading
+from corda_lab.results import stored
+from corda_lab.results.audits import Audit
+from corda_lab.sweeps.command import SWEEPS
+from corda_lab.sweeps.file import read_sweep
+from corda_lab.testing import sweeps
+from corda_lab.testing.sweep_files import short_soak
+from corda_lab.testing.sweeps import SimulatedSweep
+
+BEGAN, SECONDS = 1_000_000.0, 7200.0
+MIB = 1024**2
+
+
+def metrics(name: str, node: str | None, values: Iterator[float]) -> pl.DataFrame:
+    """One sample of a series each five seconds of two hours."""
+    rows = [
+        {"name": name, "node": node, "labels": "{}", "time": BEGAN + 5.0 * number, "value": value}
+        for number, value in zip(range(int(SECONDS / 5)), values, strict=False)
+    ]
+    return pl.DataFrame(rows, schema=METRICS_SCHEMA)
+
+
+def repeated(*values: float) -> Iterator[float]:
+    while True:
+        yield from values
+
+
+def growths(name: str, node: str | None, values: Iterator[float]) -> list[Growth]:
+    watched = next(one for one in WATCHED if one.series == name)
+    return list(soak.series_growths(metrics(name, node, values), watched, BEGAN, BEGAN + SECONDS))
+
+
+def test_a_queue_that_empties_now_and_then_keeps_nothing_however_long_it_gets() -> None:
+    (found,) = growths("artemis_queue_messages", "PartyA", repeated(9, 4, 0, 31))
+    assert set(found.values) == {0.0}
+    assert found.verdict == "within"
+
+
+def test_a_queue_that_keeps_a_message_now_and_then_is_seen() -> None:
+    kept = (float(number // 200 + number % 7) for number in range(1440))
+    (found,) = growths("artemis_queue_messages", "PartyA", kept)
+    assert found.verdict == "beyond"
+
+
+def test_the_series_of_a_node_are_added_up() -> None:
+    watched = next(one for one in WATCHED if one.series == "artemis_queue_messages")
+    two = [metrics(watched.series, "PartyA", repeated(value)) for value in (2.0, 3.0)]
+    (found,) = soak.series_growths(pl.concat(two), watched, BEGAN, BEGAN + SECONDS)
+    assert (found.place, set(found.values), len(found.values)) == ("PartyA", {5.0}, 24)
+
+
+def test_what_belongs_to_no_node_is_of_the_whole_lab() -> None:
+    (found,) = growths("bridge_connections", None, repeated(24.0))
+    assert found.title == "connections of clients"
+
+
+def test_windows_begin_with_the_soak_and_an_unfinished_one_is_left_out() -> None:
+    times = [BEGAN + at for at in (-1, 0, 59, 60, 119, 120, 150)]
+    found = list(windows(times, [float(n) for n in range(7)], began=BEGAN, ended=BEGAN + 151, minutes=1))
+    assert found == [(0.5, [1.0, 2.0]), (1.5, [3.0, 4.0])]
+
+
+def test_only_counts_of_live_objects_within_the_soak_are_judged() -> None:
+    counts = [HeapReading("PartyA", BEGAN + 300.0 * number, 300 * MIB) for number in range(-5, 30)]
+    counts += [HeapReading("bridge", BEGAN + 300.0 * number, (60 + number) * MIB) for number in range(24)]
+    first, second = soak.heap_growths(counts, BEGAN, BEGAN + SECONDS)
+    assert (first.place, len(first.values), first.verdict) == ("PartyA", 24, "within")
+    assert (second.place, second.verdict) == ("bridge", "beyond")
+
+
+def test_every_watched_series_is_stored_with_runs() -> None:
+    assert {one.series for one in WATCHED} <= SERIES.keys()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A stored sweep with a peak and a soak of half an hour."""
+    sweep = SimulatedSweep(identity="20260102T030405Z-soak")
+    return sweeps.store_file(tmp_path / "results", sweep, short_soak(tmp_path))
+
+
+def test_a_stored_sweep_is_judged_as_a_whole(folder: Path) -> None:
+    run = stored.read(folder)
+    found = soak.judged(run, [], Audit(verdict="cannot tell", reasons=("PartyB did not answer",)))
+    assert found.run == run.identity
+    assert found.rate_per_second == 8
+    assert found.window_seconds == pytest.approx(1800, abs=1)
+    assert found.outcomes["ok"] > 10_000
+    assert found.ledger_bytes_per_flow["PartyA"] > 0
+    by_title = {one.title: one for one in found.growths}
+    assert len(by_title["latency, p50"].values) == 30
+    assert len(by_title["latency, p95"].values) == 6
+    assert by_title["latency, p95"].values[0] > by_title["latency, p50"].values[0] > 0
+    assert "the audit of the ledgers: cannot tell: PartyB did not answer" in found.problems
+    passed = Audit(verdict="passed", counts={"transactions": 3, "nodes": 4})
+    assert not any("audit" in problem for problem in soak.judged(run, [], passed).problems)
+
+
+def test_another_sweep_has_no_soak(tmp_path: Path) -> None:
+    other = sweeps.store_sweep(tmp_path, SimulatedSweep(repeats=1))
+    with pytest.raises(LabError, match="has no step 'peak'"):
+        soak.judged(stored.read(other), [], Audit(verdict="passed"))
+
+
+def test_the_sweep_of_the_suite_has_the_steps_that_are_judged() -> None:
+    sweep = read_sweep(SWEEPS / f"{soak.SWEEP}.yaml")
+    assert [step.name for step in sweep.fields.steps or ()] == [soak.PEAK_STEP, soak.SOAK_STEP]
+    assert json.loads(sweep.fields.model_dump_json())["steps"][1]["load"]["rate"] == "0.7 x peak"
