@@ -89,6 +89,11 @@ def test_a_frozen_part_and_one_without_memory_are_as_before_afterwards(lab: Lab)
     with lasting(lab, "pause", "prometheus"):
         assert inspected(lab, "prometheus", "{{.State.Status}}") == "paused"
     assert inspected(lab, "prometheus", "{{.State.Status}}") == "running"
+    # Its health was probed while it was frozen, and loads want it healthy.
+    deadline = time.monotonic() + 90
+    while inspected(lab, "prometheus", "{{.State.Health.Status}}") != "healthy":
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
 
 
 def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(lab: Lab) -> None:
