@@ -173,8 +173,10 @@ def test_the_short_form_of_a_search_is_coarser(tmp_path: Path) -> None:
 
 SHORT_ANYWAY = {"smoke", "a-a"}
 """Sweeps that leave nothing out: a test of sweeps, and a test of the machine with three repeats of twenty seconds."""
+LONG_ANYWAY = {"soak"}
+"""Sweeps of which a short form says nothing: what grows slowly shows only over hours."""
 
 
 def test_every_sweep_that_takes_long_has_a_short_form() -> None:
     without = {path.stem for path in SWEEPS.glob("*.yaml") if read_sweep(path).fields.quick is None}
-    assert without == SHORT_ANYWAY
+    assert without == SHORT_ANYWAY | LONG_ANYWAY
