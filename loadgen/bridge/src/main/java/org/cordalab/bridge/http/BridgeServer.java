@@ -16,6 +16,7 @@ import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http1.Http1Config;
 import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
@@ -131,7 +132,7 @@ public final class BridgeServer implements AutoCloseable {
                 .build();
     }
 
-    /** Returns the method and path of each route, such as {@code GET /v1/nodes}. */
+    /** Returns method, path and query parameters of each route, such as {@code GET /v1/nodes[]}. */
     Set<String> routes() {
         return routes;
     }
@@ -172,15 +173,16 @@ public final class BridgeServer implements AutoCloseable {
         route(routing, "/openapi.json", Method.GET, operations::openApi);
         route(routing, "/v1/nodes", Method.GET, aboutNodes::list);
         route(routing, "/v1/nodes/{node}/parties", Method.GET, aboutNodes::parties);
-        route(routing, "/v1/nodes/{node}/vault/count", Method.GET, vaults::countStates);
-        route(routing, "/v1/nodes/{node}/vault/transactions", Method.GET, vaults::transactions);
-        route(routing, "/v1/nodes/{node}/attachments", Method.POST, attachments::upload);
+        route(routing, "/v1/nodes/{node}/vault/count", Method.GET, vaults::countStates, "stateType");
+        String transactionsPath = "/v1/nodes/{node}/vault/transactions";
+        route(routing, transactionsPath, Method.GET, vaults::transactions, "stateType", "since", "page", "pageSize");
+        route(routing, "/v1/nodes/{node}/attachments", Method.POST, attachments::upload, "name");
         route(routing, "/v1/nodes/{node}/attachments/{id}", Method.GET, attachments::find);
         route(routing, "/v1/nodes/{node}/flows/{clientId}", Method.GET, outcomes::find);
         String flowsPath = "/v1/nodes/{node}/flows";
         add(routing, flowsPath, Method.GET, flows::list);
-        add(routing, flowsPath, Method.POST, flows::post);
-        add(routing, flowsPath, Method.DELETE, outcomes::forget);
+        add(routing, flowsPath, Method.POST, flows::post, "check");
+        add(routing, flowsPath, Method.DELETE, outcomes::forget, "clientIdPrefix");
         routing.any(flowsPath, methodNotAllowed(flowsPath, "GET, POST, DELETE"));
         stub.ifPresent(network -> {
             var truth = new StubRoutes(nodes, network);
@@ -193,14 +195,19 @@ public final class BridgeServer implements AutoCloseable {
         return routing;
     }
 
-    private void route(HttpRouting.Builder routing, String path, Method method, Route route) {
-        add(routing, path, method, route);
+    private void route(HttpRouting.Builder routing, String path, Method method, Route route, String... parameters) {
+        add(routing, path, method, route, parameters);
         routing.any(path, methodNotAllowed(path, method.text()));
     }
 
-    private void add(HttpRouting.Builder routing, String path, Method method, Route route) {
-        routes.add(method.text() + " " + path);
-        routing.route(method, path, handler(path, route));
+    /** Adds an operation with all query parameters that it has. A misspelt one must not be left out silently. */
+    private void add(HttpRouting.Builder routing, String path, Method method, Route route, String... parameters) {
+        var known = new TreeSet<>(List.of(parameters));
+        routes.add(method.text() + " " + path + known);
+        routing.route(method, path, handler(path, exchange -> {
+            exchange.requireParameters(known);
+            route.handle(exchange);
+        }));
     }
 
     private Handler methodNotAllowed(String path, String allowed) {

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.problem.Problem;
@@ -73,6 +74,29 @@ final class Exchange implements AutoCloseable {
         } catch (IllegalArgumentException e) {
             throw new Problem(ProblemType.INVALID_REQUEST, "The path or the query is not valid: " + e.getMessage());
         }
+    }
+
+    /**
+     * Checks that the query has only these parameters, each once.
+     *
+     * @throws Problem invalid-request that names the first other parameter
+     */
+    void requireParameters(Set<String> known) {
+        request.query().toMap().forEach((name, values) -> {
+            if (!known.contains(name)) {
+                String has = known.isEmpty() ? "has none" : "has " + String.join(", ", known);
+                throw new Problem(
+                                ProblemType.INVALID_REQUEST,
+                                "There is no query parameter %s; this request %s.".formatted(name, has))
+                        .field(name);
+            }
+            if (values.size() > 1) {
+                throw new Problem(
+                                ProblemType.INVALID_REQUEST,
+                                "The query parameter %s must be given once.".formatted(name))
+                        .field(name);
+            }
+        });
     }
 
     /** Returns a path parameter by its name in the route. */

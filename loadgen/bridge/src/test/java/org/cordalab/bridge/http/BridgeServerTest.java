@@ -17,6 +17,8 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import net.corda.core.flows.FlowException;
 import org.cordalab.bridge.json.Json;
@@ -393,7 +395,8 @@ class BridgeServerTest {
                 .fields()
                 .forEachRemaining(path -> path.getValue().fieldNames().forEachRemaining(method -> {
                     if (!method.equals("parameters")) {
-                        described.add(method.toUpperCase(Locale.ROOT) + " " + path.getKey());
+                        String operation = method.toUpperCase(Locale.ROOT) + " " + path.getKey();
+                        described.add(operation + queryParameters(path.getValue(), method));
                     }
                 }));
         assertThat(described).isEqualTo(bridge.routes());
@@ -402,6 +405,29 @@ class BridgeServerTest {
                 .containsExactlyInAnyOrderElementsOf(List.of(ProblemType.values()).stream()
                         .map(ProblemType::urn)
                         .toList());
+    }
+
+    /** Returns the query parameters of an operation as described, in the order of their names. */
+    private static Set<String> queryParameters(JsonNode path, String method) {
+        return Stream.of(path.path("parameters"), path.path(method).path("parameters"))
+                .flatMap(parameters -> StreamSupport.stream(parameters.spliterator(), false))
+                .filter(parameter -> parameter.path("in").asText().equals("query"))
+                .map(parameter -> parameter.get("name").textValue())
+                .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "?chekc=true, 'There is no query parameter chekc; this request has check.'",
+        "?check=true&check=false, The query parameter check must be given once.",
+        "?check=true&=1, 'There is no query parameter ; this request has check.'",
+    })
+    void aMisspeltQueryParameterStartsNothing(String query, String detail) throws Exception {
+        HttpResponse<String> response =
+                post("/v1/nodes/PartyA/flows" + query, "{\"flow\": \"Empty\"}").get();
+
+        assertThat(problem(response, ProblemType.INVALID_REQUEST).get("detail").textValue())
+                .isEqualTo(detail);
     }
 
     private static String start(String clientId, String body) {
