@@ -233,6 +233,8 @@ def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file() -> None:
 def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
     code = (
         "import os, signal, sys\n"
+        # These tests may run under nohup, which is inherited.
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "from corda_lab import __main__ as main\n"
         "from corda_lab.cli import app as cli\n"
         "def wait() -> None:\n"

@@ -103,6 +103,8 @@ def test_a_command_whose_terminal_is_closed_cleans_up(tmp_path: Path) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["PYTHONPATH"] = PYTHONPATH
+        # These tests may run under nohup, which is inherited.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.execv(sys.executable, [sys.executable, "-c", IN_A_TERMINAL, str(file)])
     try:
         assert os.read(terminal, 100).startswith(b"ready")
