@@ -158,8 +158,9 @@ def everything(wanted: Wanted, settings: Settings, places: Places = HERE) -> boo
     A sweep that fails does not keep the others from being measured.
     """
     figures = places.read_figures()
-    orders = missing(figures, store.read(places.repeats), wanted, settings)
-    say_all(orders, settings, store.read(places.repeats))
+    before = store.read(places.repeats)
+    orders = missing(figures, before, wanted, settings)
+    say_all(orders, settings, before)
     failed = []
     for one in orders:
         together = by_sweep(figures)[one.sweep.name]

@@ -220,8 +220,7 @@ KNOBS = (
         default="2g",
         help="Memory limit of each node's container, such as 2g. Large messages need more than --heap sets.",
         note="In addition to the heap, it must have room for metaspace, code cache and direct buffers. The message"
-        " broker's journal alone takes 200 MB of direct buffers, and attachments on their way take as much again as the"
-        " heap.",
+        " broker's journal alone takes 200 MB of direct buffers, and the JVM lets them grow to the size of the heap.",
         label=_no_label,
     ),
     Knob(

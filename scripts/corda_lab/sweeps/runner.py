@@ -95,9 +95,9 @@ class Runner:
         # A node that ended leaves counts that differ, which alone does not say why.
         may_have_ended = step.may_break or not measured.step.validity.valid
         why = broken.why_broken(Compose(settings), began_at) if may_have_ended else None
-        if why is not None and not step.may_break:
-            raise LabError(why, "Give the nodes more in shape.heap or shape.memory, or say may_break: true.")
         if why is not None:
+            if not step.may_break:
+                raise LabError(why, "Give the nodes more in shape.heap or shape.memory, or say may_break: true.")
             return measured.with_step(placed(as_broken(measured.step, why), step, []))
         problems = judge.failings(measured.step, self._sweep.fields)
         found = placed(measured.step, step, problems)

@@ -271,7 +271,7 @@ def test_a_failure_is_a_failure_if_no_node_ended_or_none_may(
 
 
 def test_a_step_with_wrong_counts_names_the_node_that_ended(
-    tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, sweep = begin(tmp_path, BREAKING.replace("may_break: true\n", ""))
     loads.invalid = True
@@ -279,7 +279,9 @@ def test_a_step_with_wrong_counts_names_the_node_that_ended(
     with pytest.raises(StepFailedError):
         runner_of(kept, sweep).step(kept.steps[1], "")
     assert (loads.seen, kept.has(kept.steps[1])) == (["start", "2 users", "start", "2 users"], False)
-    for folder in (kept.folder / store.FAILED).iterdir():
+    attempts = list((kept.folder / store.FAILED).iterdir())
+    assert len(attempts) == 2
+    for folder in attempts:
         remedy = "Give the nodes more in shape.heap or shape.memory, or say may_break: true."
         assert (folder / "error.txt").read_text(encoding="utf-8") == f"{REASON}\n{remedy}\n"
         assert (folder / "logs.txt").is_file()
