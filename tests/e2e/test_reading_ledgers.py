@@ -1,13 +1,11 @@
 """An audit reads real H2 files and a real PostgreSQL, finds what is planted in them, and leaves them as they are.
 
-The files are made by the H2 of the nodes, with the tables of nodes and transactions that Corda wrote. Only Docker is
-left out: what would run in a container runs here. The end-to-end tests audit real nodes.
+The files are made by the H2 of the nodes, with the tables of nodes and transactions that Corda wrote. So they can have
+what no node would write. ``test_audit.py`` audits real nodes.
 """
 
 import hashlib
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +17,11 @@ from corda_lab.audit import command, queries, sources
 from corda_lab.audit.command import audit_load
 from corda_lab.audit.requests import Load, load_of
 from corda_lab.audit.tables import Request, Window
-from corda_lab.audit.tests.databases import H2, Postgres, moment, tables
-from corda_lab.audit.tests.local_lab import (
+from corda_lab.lab.images import image_name
+from corda_lab.lab.lifecycle import prepare_images
+from labkit import Lab
+from ledger_databases import H2, Postgres, moment, tables
+from ledger_lab import (
     BEGAN,
     DATABASES,
     GHOST,
@@ -39,24 +40,26 @@ from corda_lab.audit.tests.local_lab import (
     made,
 )
 
+pytestmark = pytest.mark.lab("standard")
+
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    h2, programs = H2.found(), Postgres.found()
-    folder = tmp_path_factory.mktemp("h2")
-    if h2 is not None:
-        for node, content in contents().items():
-            h2.create(folder / node.lower(), h2_statements(content))
-    postgres = None
-    if programs is not None:
-        # The path of a socket is short, and the server's user has to reach it.
-        with_socket = Path(tempfile.mkdtemp(prefix="audit-"))
-        postgres = Postgres(programs, with_socket)
-        postgres.start()
-    yield Servers(folder, h2, postgres)
-    if postgres is not None:
-        postgres.stop()
-        shutil.rmtree(postgres.folder)
+def servers(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    settings = replace(lab.settings, values={**lab.settings.values, "DATABASE": "postgres"})
+    prepare_images(settings, None)
+    shared = tmp_path_factory.getbasetemp()
+    h2 = H2(settings.own_image(f"node:{settings['CORDA_VERSION']}"), shared)
+    try:
+        postgres = Postgres(image_name(settings, "POSTGRES_IMAGE"), shared)
+        try:
+            folder = tmp_path_factory.mktemp("h2")
+            for node, content in contents().items():
+                h2.create(folder / node.lower(), h2_statements(content))
+            yield Servers(folder, h2, postgres)
+        finally:
+            postgres.psql.remove()
+    finally:
+        h2.java.remove()
 
 
 @pytest.fixture(autouse=True)
@@ -291,8 +294,6 @@ def test_a_database_that_leaves_out_a_node_is_named(servers: Servers, tmp_path: 
 
 def test_versions_before_4_6_have_fewer_tables(servers: Servers, tmp_path: Path) -> None:
     """They do not say when a transaction was recorded; the vault does. A checkpoint there is a flow that goes on."""
-    if servers.h2 is None:
-        pytest.skip("there is no Java, or no jar of H2")
     for node, content in contents().items():
         for name in ("node_checkpoints", "node_flow_metadata"):
             content.rows.pop(name, None)
@@ -302,7 +303,7 @@ def test_versions_before_4_6_have_fewer_tables(servers: Servers, tmp_path: Path)
             del content.rows["node_transactions"]
         statements = content.statements().replace("<", "'").replace(">", "'")
         servers.h2.create(tmp_path / node.lower(), tables(is_old=True, of_bytes="blob") + statements)
-    ledger = Ledger(LocalCompose("h2", tmp_path, servers.h2.environment()), servers.h2, None)
+    ledger = Ledger(LocalCompose("h2", tmp_path, servers.h2.java.environment()), servers.h2, None)
     found = ledger.audit()
     assert (found.verdict, found.violations, found.reasons) == ("passed", (), ())
     ledger.change("PartyA", "insert into node_checkpoints values ('flow-left');")

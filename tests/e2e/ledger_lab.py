@@ -1,4 +1,4 @@
-"""A lab without Docker for the tests of reading: its network, its databases, and what would run in containers."""
+"""A network that consists of its databases only, for the tests of reading: what is in them, and what reads them."""
 
 import shutil
 import subprocess
@@ -12,12 +12,12 @@ import pytest
 
 from corda_lab.audit import sources
 from corda_lab.audit.command import audit_load
-from corda_lab.audit.tests.databases import H2, Content, Postgres, moment, tables, text
 from corda_lab.audit.tests.test_transactions import BYTES, KEYS, PARTY_A
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose, Service
 from corda_lab.lab.settings import Settings
 from corda_lab.results.audits import Audit, ViolationKind
+from ledger_databases import H2, Content, Postgres, moment, tables, text
 
 DATABASES = ("h2", "postgres")
 NODES = ("Notary", "PartyA", "PartyB")
@@ -32,7 +32,7 @@ Kind = ViolationKind
 
 
 class LocalCompose(Compose):
-    """Compose without Docker: what would run in a container runs here, with the folders of a node below ``base``."""
+    """Compose without services: what would run in a node's container runs here, with its folders below ``base``."""
 
     def __init__(self, database: str, base: Path, environment: Mapping[str, str]) -> None:
         values = {
@@ -145,7 +145,7 @@ class Ledger:
             script = self.compose.base / "change.sql"
             script.write_text(statements, encoding="utf-8")
             file = self.compose.base / node.lower() / "persistence" / "persistence"
-            self.h2.run("org.h2.tools.RunScript", file, script)
+            self.h2.run_script(file, script)
         else:
             assert self.postgres is not None
             self.postgres.execute(f"set search_path = {node.lower()};\n{statements}")
@@ -175,22 +175,18 @@ class Servers:
     """What is made once for all tests: folders with H2 files, and a PostgreSQL server."""
 
     folder: Path
-    h2: H2 | None
-    postgres: Postgres | None
+    h2: H2
+    postgres: Postgres
 
 
 def made(servers: Servers, database: str, folder: Path, of_bytes: str = "oid") -> Ledger:
-    """A network of this test's own. Skips the test if the database is not installed here."""
+    """A network of this test's own."""
     if database == "h2":
-        if servers.h2 is None:
-            pytest.skip("there is no Java, or no jar of H2")
         shutil.copytree(servers.folder, folder / "nodes", symlinks=True)
-        compose = LocalCompose("h2", folder / "nodes", servers.h2.environment())
+        compose = LocalCompose("h2", folder / "nodes", servers.h2.java.environment())
         return Ledger(compose, servers.h2, None)
-    if servers.postgres is None:
-        pytest.skip("there is no PostgreSQL")
     for node, content in contents().items():
         servers.postgres.execute(
             f"drop schema if exists {node.lower()} cascade;" + postgres_statements(node, content, of_bytes)
         )
-    return Ledger(LocalCompose("postgres", folder, servers.postgres.environment()), None, servers.postgres)
+    return Ledger(LocalCompose("postgres", folder, servers.postgres.psql.environment()), None, servers.postgres)
