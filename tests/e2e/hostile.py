@@ -15,6 +15,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
+from schemathesis.core.result import Err, Ok
 
 FLOWS = "/v1/nodes/PartyA/flows"
 READY_SECONDS_MAX = 5.0
@@ -138,11 +139,11 @@ def fuzz(url: str, token: str, requests: int) -> tuple[int, Counter[int]]:
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     schema = schemathesis.openapi.from_url(f"{url}/openapi.json", headers=headers)
-    operations = [
-        operation
-        for result in schema.get_all_operations()
-        if (operation := result.ok()) and (list(operation.iter_parameters()) or operation.body)
-    ]
+    results = list(schema.get_all_operations())
+    broken = [str(result.err()) for result in results if isinstance(result, Err)]
+    assert not broken, broken
+    found = [result.ok() for result in results if isinstance(result, Ok)]
+    operations = [operation for operation in found if list(operation.iter_parameters()) or operation.body]
     seen: Counter[int] = Counter()
     each = -(-requests // len(operations))
     for operation in operations:

@@ -14,7 +14,9 @@ from corda_lab.paths import ROOT
 
 SECONDS_MAX = 20.0
 GUARDED = """
-import sys, time
+import signal, sys, time
+# These tests may run under nohup, which is inherited.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from corda_lab.bench.overhead.guard import guarded
 with guarded([["touch", sys.argv[1]]]):
     print("guarded", flush=True)
@@ -50,7 +52,7 @@ def test_the_commands_run_if_the_process_is_killed(tmp_path: Path, number: signa
     assert process.stdout.readline() == b"guarded\n"
     # The whole group, as a terminal does it for Ctrl-C.
     os.killpg(process.pid, number)
-    process.communicate()
+    process.communicate(timeout=SECONDS_MAX)
     deadline = time.monotonic() + SECONDS_MAX
     while not file.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
