@@ -134,8 +134,9 @@ HARMLESS = ("00000", "42P01", "42703")
 """Success, and a missing table or column."""
 
 # The node goes on writing to its file, and H2 lets only one process open it. A copy opens at its last complete chunk,
-# as after a crash, with the classes of the node's image, which know the format. Two nodes are read at a time. Each has
-# a folder of its own, which ends with the container.
+# as after a crash, with the classes of the node's image, which know the format. H2 takes back what was not committed,
+# so the copy must not be opened read-only. Two nodes are read at a time. Each has a folder of its own, which ends with
+# the container.
 H2_SCRIPT = """\
 set -u
 sql=$1 old_sql=$2 old=$3
@@ -145,7 +146,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 ask() {
   java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jar" org.h2.tools.Shell \\
-    -url "jdbc:h2:file:$PWD/copy;ACCESS_MODE_DATA=r;IFEXISTS=TRUE;LAZY_QUERY_EXECUTION=1" -user sa -password '' \\
+    -url "jdbc:h2:file:$PWD/copy;IFEXISTS=TRUE;LAZY_QUERY_EXECUTION=1" -user sa -password '' \\
     -sql "$1"
 }
 ask_old() {
