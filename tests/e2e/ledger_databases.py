@@ -70,10 +70,10 @@ def text(value: str) -> str:
     return f"'{value}'"
 
 
-class Programs:
-    """A container without network, whose programs tests run as if they were installed here.
+class Program:
+    """A container without network, one program of which tests run as if it were installed here.
 
-    It sees ``folder`` under the same path, and its user is that of the tests, so files are as if written here.
+    It sees ``folder`` under the same path. Its user is that of the tests unless ``options`` name another.
     """
 
     def __init__(self, image: str, folder: Path, program: str, *options: str, command: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ class H2:
     """The H2 and the Java of a node's image."""
 
     def __init__(self, image: str, folder: Path) -> None:
-        self.java = Programs(image, folder, "java", "--entrypoint=sleep", command=[str(CONTAINER_SECONDS_MAX)])
+        self.java = Program(image, folder, "java", "--entrypoint=sleep", command=[str(CONTAINER_SECONDS_MAX)])
         jar = output("docker", "exec", self.java.name, "sh", "-c", "ls /opt/corda/lib/h2-*.jar")
         self.jar = folder / Path(jar).name
         output("docker", "cp", f"{self.java.name}:{jar}", str(self.jar))
@@ -129,11 +129,11 @@ class H2:
 
 
 class Postgres:
-    """A PostgreSQL server of this test run, which listens on a socket only. It refuses to be run by root."""
+    """A PostgreSQL server of this test run, on the lab's image. Nothing outside its container can connect to it."""
 
     def __init__(self, image: str, folder: Path) -> None:
         data = ("--user=999:999", "--env=POSTGRES_USER=lab", "--env=POSTGRES_DB=corda", "--env=POSTGRES_PASSWORD=test")
-        self.psql = Programs(image, folder, "psql", *data, command=["postgres", "-c", "fsync=off"])
+        self.psql = Program(image, folder, "psql", *data, command=["postgres", "-c", "fsync=off"])
         ready = "until pg_isready --quiet --host=127.0.0.1; do sleep 0.2; done"
         output("docker", "exec", self.psql.name, "timeout", str(START_SECONDS_MAX), "sh", "-c", ready)
 
