@@ -115,7 +115,7 @@ def test_a_run_that_loses_its_load_container_is_kept_as_failed(lab: Lab) -> None
         subprocess.run(["docker", "rm", "--force", driver], check=True, capture_output=True)
         output, _ = process.communicate(timeout=90)
         assert process.returncode == 1, output
-    assert_kept(lab, "e2e-lost", "failed", f"The load container {driver} was removed during the run")
+    assert_kept(lab, "e2e-lost", "failed", f"The container {driver} was removed during the run")
 
 
 def test_a_folder_that_cannot_be_written_is_one_error_before_anything_starts(lab: Lab, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ the set-up, writes ``<run id>.ready.json`` and waits for ``<run id>.go``, so tha
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from corda_lab.clients.bridge import Bridge
@@ -21,6 +21,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment, Image
 from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.runs.live import LiveRate
+from corda_lab.runs.node_ends import check_nodes, running_nodes
 from corda_lab.runs.timeline import Timeline
 from corda_lab.stats import steady
 from corda_lab.steps.entry import SetupEntry
@@ -51,6 +52,13 @@ class LoadContainers:
 
     driver: str
     workers: tuple[str, ...] = ()
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    """The nodes without which the run fails, by name of their container. A run with faults does without any."""
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """All names, and those of the nodes' containers."""
+        return (*self.all, *self.nodes)
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -93,7 +101,7 @@ def generating(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]:
             arguments = plan.worker_arguments(index, host_name(names.driver))
             start(compose, [*common, "--name", worker, "locust", *arguments])
         await_workers(names)
-        yield names
+        yield names if plan.options.faults else replace(names, nodes=running_nodes(compose))
     except BaseException:
         # Rows are written within a second of the end of their request.
         with interrupts.held_back():
@@ -144,7 +152,7 @@ def exit_codes(names: tuple[str, ...]) -> dict[str, int | None]:
         codes[name.lstrip("/")] = int(code) if status in {"exited", "dead"} else None
     gone = [name for name in names if name not in codes]
     if gone:
-        raise LabError(f"The load container {gone[0]} was removed during the run", "Start the run again.", exit_code=1)
+        raise LabError(f"The container {gone[0]} was removed during the run", "Start the run again.", exit_code=1)
     return codes
 
 
@@ -205,14 +213,16 @@ def setup_seconds_max(plan: RunPlan) -> float:
 def await_setup(compose: Compose, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
     """Wait until the generator has finished its set-up, and return what each step prepared. Raises LabError."""
     limit = setup_seconds_max(plan)
-    started = time.monotonic()
+    started, began_at = time.monotonic(), time.time()
     ready = f"{ROWS_DIRECTORY}/{plan.identity}.ready.json"
     with ui.Ticker(every_seconds=15) as ticker:
         while True:
             done = compose.run("exec", "-T", "locust", "cat", ready, check=False)
             if done.returncode == 0:
                 return [SetupEntry(**step) for step in json.loads(done.stdout)["setup"]]
-            codes = exit_codes(names.all)
+            codes = exit_codes(names.watched)
+            # Without its node, a set-up cannot succeed: that is the reason, whatever the generator then said.
+            check_nodes(compose, names.nodes, codes, began_at)
             code = codes[names.driver]
             if code is not None:
                 raise generator_error(names.driver, code)
@@ -249,19 +259,20 @@ class WatchedLoad:
 def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
     """Wait for the end of the load, and show its progress.
 
-    Raises LabError if the load does not end in time, or if a worker ends early.
+    Raises LabError if the load does not end in time, or if a worker or a node ends early.
     """
     timeline = Timeline()
     warm_up: steady.WarmUp | None = None
     watch = EarlyStop(plan.options)
     live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.parts))
-    started = time.monotonic()
+    started, began_at = time.monotonic(), time.time()
     total = plan.options.total_seconds
     limit = LOAD_START_SECONDS_MAX + total + plan.flow_timeout_seconds
     limit += WORKERS_CONNECT_SECONDS_MAX if names.workers else 0
     with ui.Ticker(every_seconds=15) as ticker, end_of(names.driver) as ended:
         while True:
-            codes = exit_codes(names.all)
+            codes = exit_codes(names.watched)
+            check_nodes(compose, names.nodes, codes, began_at)
             elapsed = time.monotonic() - started
             if codes[names.driver] is not None:
                 await_end(names)

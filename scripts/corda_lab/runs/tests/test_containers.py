@@ -21,6 +21,7 @@ from corda_lab.runs import collect, containers, stage_rows
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
 from corda_lab.steps.conditioning import Conditioning
+from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.testing import simulation
@@ -30,6 +31,7 @@ from corda_lab.testing.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
 OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
 TWO_WORKERS = replace(OPTIONS, workers=2)
 DRIVER = f"my-lab-load-{RUN_IDENTITY}"
+ENDED_NODE = r"PartyA ended with exit status 137 \(its container reached its memory limit\)"
 
 
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab"})
@@ -161,6 +163,41 @@ def test_a_worker_that_ends_with_an_error_ends_the_run(
     docker({"inspect": f"/{DRIVER} running 0\n/{DRIVER}-worker-1 exited 137\n/{DRIVER}-worker-2 running 0"})
     with pytest.raises(LabError, match="worker-1 ended early"):
         containers.generate_load(compose(), plan(TWO_WORKERS), Bridge("http://127.0.0.1:1"), names)
+
+
+def install_ended_node(docker: InstallDocker) -> None:
+    node = "my-lab-partya-1"
+    ended = {"Service": "partya", "Name": node, "State": "exited", "Health": "", "ExitCode": 137}
+    docker(
+        {
+            "ready.json": "FAIL",
+            "{{.Names}}": f"{node} partya\nmy-lab-bridge-1 bridge",
+            "{{.Name}}": f"/{DRIVER} running 0\n/{node} exited 137",
+            "OOMKilled": "true 2099-01-02T03:04:05Z",
+            "--format json": json.dumps(ended),
+        }
+    )
+
+
+def test_a_load_whose_node_ends_ends_with_the_reason(docker: InstallDocker) -> None:
+    install_ended_node(docker)
+    with containers.generating(compose(), plan()) as names:
+        assert names.nodes == {"my-lab-partya-1": "PartyA"}
+        with pytest.raises(LabError, match=ENDED_NODE):
+            containers.generate_load(compose(), plan(), Bridge("http://127.0.0.1:1"), names)
+
+
+def test_a_set_up_whose_node_ends_ends_with_the_reason(docker: InstallDocker) -> None:
+    install_ended_node(docker)
+    with containers.generating(compose(), plan()) as names, pytest.raises(LabError, match=ENDED_NODE):
+        containers.await_setup(compose(), plan(), names)
+
+
+def test_a_run_with_faults_goes_on_without_a_node(docker: InstallDocker) -> None:
+    docker({"{{.Names}}": "my-lab-partya-1 partya"})
+    faults = (Fault(kind="kill", target="partya", at_seconds=5, for_seconds=0),)
+    with containers.generating(compose(), plan(replace(OPTIONS, faults=faults))) as names:
+        assert names.watched == names.all
 
 
 def test_tells_what_the_set_up_prepared(docker: InstallDocker) -> None:
