@@ -25,7 +25,7 @@ from corda_lab.text.words import listed, plural
 SUFFIX = "chaos"
 RESULTS = CACHE / "chaos-results"
 TRIAL_SECONDS_MAX = 1200.0
-"""Time limit of a trial: a load of four minutes, a lab that comes to rest with restarts of its nodes, and the audit."""
+"""Time limit of a trial: a load of six minutes, a lab that comes to rest with restarts of its nodes, and the audit."""
 
 LINKS: Mapping[str, str] = {
     "h2": "partya-partyb=+1ms",

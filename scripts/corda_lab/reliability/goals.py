@@ -18,9 +18,9 @@ KILLS_OF_POSTGRES = 20
 """What each database has to have seen; kills are those of each part. Both together: 10,000 acknowledged flows across
 200 faults, with 20 kills each of notary, party, bridge and PostgreSQL."""
 
-PIECE_TRIALS = 6
-"""Trials of a piece, some 25 minutes. An interrupted piece keeps the trials that it has made."""
-PIECE_FAULTS = 4
+PIECE_TRIALS = 4
+"""Trials of a piece, some 30 minutes. An interrupted piece keeps the trials that it has made."""
+PIECE_FAULTS = 8
 SEED_FIRST = 1
 WORKLOADS = ("iou", "cash-issue-and-pay")
 """The workloads of the pieces, in turn: one that only adds states, and one that makes value and hands it on."""
