@@ -1,4 +1,4 @@
-"""Reads how much the nodes have stored: PostgreSQL after a vacuum, or H2 as a compacted copy of each node's file."""
+"""Reads how much the nodes have stored: in PostgreSQL, or in H2 as a compacted copy of each node's file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,13 @@ ROW_BYTES = 56
 """What a page of a large object takes besides its content: 36 bytes in the table, 20 in its index."""
 
 # A schema has the name of its node. The sizes of tables include their indexes and what they keep outside of the row.
+# Those of checkpoints and flows in progress are left out: nothing in them lasts, and what was deleted stays in their
+# size until a vacuum.
 POSTGRES_QUERY = f"""\
 SELECT node, SUM(bytes)::bigint FROM (
   SELECT n.nspname AS node, pg_total_relation_size(c.oid)::bigint AS bytes
   FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r'
+  WHERE c.relname NOT LIKE 'node\\_checkpoint%' AND c.relname NOT LIKE 'node\\_flow\\_%'
   UNION ALL
   SELECT r.rolname, pg_column_size(l.data) + {ROW_BYTES}
   FROM pg_largeobject l JOIN pg_largeobject_metadata m ON m.oid = l.loid JOIN pg_roles r ON r.oid = m.lomowner
@@ -47,25 +50,8 @@ class Stored:
     read: DatabaseRead | None
 
 
-def vacuum_postgres(compose: Compose, nodes: Sequence[str]) -> bool:
-    """Take what was deleted out of the nodes' tables, as PostgreSQL itself does now and then. Whether it succeeded.
-
-    Nodes write and delete a checkpoint for every flow. Until a vacuum, those are most of the size of the tables.
-    """
-    schemas = [f"--schema={node.lower()}" for node in nodes]
-    limit = f"PGOPTIONS=-c statement_timeout={QUERY_SECONDS_MAX}s"
-    options = ["--username=lab", "--dbname=corda", "--quiet", *schemas]
-    return compose.run("exec", "-T", "--env", limit, "postgres", "vacuumdb", *options, check=False).returncode == 0
-
-
 def stored_in_postgres(compose: Compose, nodes: Sequence[str]) -> Stored:
-    """Return the size of every node's tables, indexes and large objects in PostgreSQL, after a vacuum.
-
-    Warns if it cannot be read.
-    """
-    if not vacuum_postgres(compose, nodes):
-        ui.warn("the size of the databases is not known: PostgreSQL did not vacuum the nodes' tables")
-        return Stored({}, None)
+    """Return the size of every node's tables, indexes and large objects in PostgreSQL. Warns if it cannot be read."""
     options = ["--username=lab", "--dbname=corda", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]
     limit = f"SET statement_timeout = '{QUERY_SECONDS_MAX}s'"
     commands = [f"--command={limit}", f"--command={POSTGRES_QUERY}"]

@@ -48,7 +48,7 @@ class Observer:
         self._before = counters.snapshot(bridge, prometheus, subject)
         self._stage_offsets = stage_rows.offsets(compose, list(self._nodes))
         self._dropped = stage_rows.dropped_rows(prometheus)
-        self._costs = readings.read(compose, list(self._nodes), database_size, before_load=True)
+        self._costs = readings.read(compose, list(self._nodes), database_size)
 
     @property
     def before(self) -> counts.Snapshot:
@@ -96,4 +96,4 @@ class Observer:
 
     def readings(self) -> tuple[costs.Reading, costs.Reading]:
         """Return the readings from which costs are computed: before the load, and now."""
-        return self._costs, readings.read(self._compose, list(self._nodes), self._database_size, before_load=False)
+        return self._costs, readings.read(self._compose, list(self._nodes), self._database_size)

@@ -79,7 +79,7 @@ def parse_processes(text: str) -> float | None:
     return ticks / CLOCK_TICKS_PER_SECOND if seen else None
 
 
-def read(compose: Compose, nodes: Sequence[str], database_size: DatabaseSize, *, before_load: bool) -> Reading:
+def read(compose: Compose, nodes: Sequence[str], database_size: DatabaseSize) -> Reading:
     """Take a reading now. What a node does not answer is left out. ``database_size`` matters with H2 only."""
     seen: dict[str, NodeReading] = {}
     for node in nodes:
@@ -88,11 +88,9 @@ def read(compose: Compose, nodes: Sequence[str], database_size: DatabaseSize, *,
     written = {node: one.written for node, one in seen.items()}
     used: float | None = None
     if compose.settings.values.get("DATABASE") == "postgres":
-        # A vacuum must not count as a cost of the load: the other readings stand between the two.
-        before = databases.stored_in_postgres(compose, nodes) if before_load else None
         done = compose.run("exec", "-T", "postgres", "sh", "-c", DATABASE_COMMAND, check=False)
         used, written[DATABASE] = parse_processes(done.stdout), parse_written(done.stdout)
-        stored = before or databases.stored_in_postgres(compose, nodes)
+        stored = databases.stored_in_postgres(compose, nodes)
     elif database_size == "compacted":
         stored = databases.compacted(compose, nodes)
     else:
