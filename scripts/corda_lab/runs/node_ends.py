@@ -9,7 +9,7 @@ from corda_lab.runs import broken
 
 def running_nodes(compose: Compose) -> dict[str, str]:
     """Return the nodes whose containers run, by name of the container."""
-    # A hundred times cheaper than `docker compose ps`: a load is about to begin.
+    # It takes less of the machine than `docker compose ps`: a load is about to begin.
     filters = [f"label=com.docker.compose.project={compose.project}", "label=com.docker.compose.oneoff=False"]
     form = '{{.Names}} {{.Label "com.docker.compose.service"}}'
     done = run_docker(["ps", *(part for each in filters for part in ("--filter", each)), "--format", form])
