@@ -32,9 +32,8 @@ BYTES_BESIDES = 64 * 1024**2
 WARNING = "holds the node's keys and passwords, and what is on its ledger: do not share it, and delete it when done"
 
 
-def require_target(target: Path, is_bridge: bool) -> None:
+def require_target(target: Path) -> None:
     """Raise LabError if a dump cannot be written to a file: it exists, or its folder cannot be written."""
-    disk.require_disk(is_bridge, "--dump")
     try:
         if target.exists() or target.is_symlink():
             raise LabError(f"--dump: {target} exists already", "Choose another name, or delete it.")
@@ -61,7 +60,8 @@ def write(jvm: Jvm, counted: Histogram, target: Path, tell: Callable[[str], None
     ``tell`` is given the progress in words. Raises LabError if there is no room, here or in the node's volume, or if
     the JVM writes no dump. Whatever happens, nothing is left in the container.
     """
-    require_target(target, jvm.is_bridge)
+    disk.require_disk(jvm.is_bridge, "--dump")
+    require_target(target)
     needed = room_bytes(counted)
     _require_free(target, needed)
     try:
@@ -93,7 +93,7 @@ def _copy(jvm: Jvm, path: str, target: Path) -> int:
     try:
         with atomic.whole_file(target, mode=MODE) as partial:
             written = disk.copy_out(jvm, path, partial)
-            require_target(target, jvm.is_bridge)
+            require_target(target)
     except OSError as error:
         raise _unwritable(target, error.strerror) from None
     return written
