@@ -141,7 +141,7 @@ class Profiling:
         try:
             action(session)
         except (LabError, OSError, ValueError) as error:
-            self.problems[session.jvm.node] = _words(error)
+            self.problems[session.jvm.node] = _words(error).removeprefix(f"{session.jvm.node}: ")
 
     def store(self, folder: Path) -> tuple[TakenProfile, ...]:
         """Read what was sampled, and write the files into ``profiles`` in this folder. Never raises LabError."""

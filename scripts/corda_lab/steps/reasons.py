@@ -43,8 +43,8 @@ SENTENCES: Mapping[str, str] = {
     "conditioning_not_steady": "the nodes were not steady yet when their conditioning ended after {seconds:.0f} s",
     # Whether it was profiled.
     "profiled": (
-        "{nodes} was profiled for {seconds:.0f} s of the measuring window, which costs CPU time; compare the values only"
-        " with those of a load that was profiled too"
+        "a profiler sampled {nodes} for {seconds:.0f} s of the measuring window, which costs CPU time; compare the"
+        " values only with those of a load that was profiled too"
     ),
     "profile_failed": "{node} could not be profiled: {why}",
     # Whether the load was steady.
