@@ -141,11 +141,10 @@ def test_a_profile_that_fails_is_a_problem_and_no_error(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     refuse = "echo '[ERROR] Profiler already started' >&2; exit 1"
-    jvm_client(tmp_path, monkeypatch, [("lab-notary-1 /network/bin/asprof start", refuse)])
+    log = jvm_client(tmp_path, monkeypatch, [("lab-notary-1 /network/bin/asprof start", refuse)])
     found = profiling(settings, NOW, (JVM, Jvm("Notary", "lab-notary-1", 1, "4.3")))
     found.begin()
-    while found.sessions[0].began_at is None:
-        time.sleep(0.02)
+    await_command(log, "lab-notary-1 /network/bin/asprof start")
     found.end()
     good, bad = found.store(tmp_path)
     found.close()
