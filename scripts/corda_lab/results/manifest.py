@@ -213,7 +213,7 @@ class ProfileEntry(ManifestPart):
     file: str | None = None
     """Its flame graph in the folder of the run. Its other files have the same name. None if it failed."""
     began_at: float | None = None
-    """When the first sample was taken, in unix seconds; None if it failed."""
+    """When the first sample was taken, in unix seconds; None if none was."""
     seconds: float = 0.0
     """How long samples were taken."""
     window_seconds: float = 0.0

@@ -161,9 +161,10 @@ class Profiling:
         problem = self.problems.get(node)
         if problem:
             ui.warn(f"{node}: {problem}")
-        entry = ProfileEntry(node=node, problem=problem)
+        seconds = round(session.seconds, 1)
+        entry = ProfileEntry(node=node, began_at=session.began_at, seconds=seconds, problem=problem)
         if (target / f"{name}.json").is_file():
-            entry = entry.model_copy(update={"file": f"{profiles.FOLDER}/{name}.html", **_times(session)})
+            entry = entry.model_copy(update={"file": f"{profiles.FOLDER}/{name}.html"})
             ui.note(f"{node}: {session.seconds:.0f} s of CPU samples")
         if (target / f"{name}{profiles.RECORDING}").is_file():
             entry = entry.model_copy(update={"recording": f"{profiles.FOLDER}/{name}{profiles.RECORDING}"})
@@ -176,10 +177,6 @@ class Profiling:
             # If the engine does not answer, the JVM stops by itself.
             with suppress(LabError):
                 session.abandon()
-
-
-def _times(session: Session) -> dict[str, float | None]:
-    return {"began_at": session.began_at, "seconds": round(session.seconds, 1)}
 
 
 def _words(error: Exception) -> str:
@@ -231,7 +228,7 @@ def within(taken: Sequence[TakenProfile], step: StepEntry) -> tuple[TakenProfile
 def warnings(taken: Sequence[TakenProfile]) -> list[Reason]:
     """The warnings that a load was profiled, which costs it CPU time, and that a profile failed."""
     entries = [one.entry for one in taken]
-    sampled = [one for one in entries if one.seconds]
+    sampled = [one for one in entries if one.began_at is not None]
     found = []
     if sampled:
         nodes, longest = listed([one.node for one in sampled]), max(one.window_seconds for one in sampled)
