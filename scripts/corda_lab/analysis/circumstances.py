@@ -24,6 +24,7 @@ KINDS = (
     "shape",
     "load",
     "measuring",
+    "profiler",
     "images",
     "host",
     "speed",
@@ -69,6 +70,7 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
         **surroundings(environment),
         "load": dict(flat({**load, **place, **workload})),
         "measuring": measuring(run),
+        "profiler": profiler(run, step),
         "speed": speed(step),
     }
 
@@ -110,6 +112,15 @@ def measuring(run: StoredRun) -> dict[str, str]:
     step = run.steps[0]
     before = {"condition": f"at most {step.conditioning.seconds_max:g} s"} if step.conditioning else {}
     return {**before, "warm_up.seconds": f"{step.warm_up.seconds_max:g}", "repeats": "1"}
+
+
+def profiler(run: StoredRun, step: StepEntry) -> dict[str, str]:
+    """The nodes that were profiled under the load of a step, which costs it CPU time."""
+    entries = [entry for entry in run.manifest.profiles if entry.step == step.index and entry.began_at is not None]
+    return {
+        "profiled nodes": ", ".join(entry.node for entry in entries) or "none",
+        "Flight Recorder": ", ".join(entry.node for entry in entries if entry.recording) or "none",
+    }
 
 
 def environment_differences(

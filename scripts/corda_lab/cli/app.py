@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from corda_lab import __version__
-from corda_lab.cli import audit, bench, chaos, lab, profile, reproduce, results, run, selftest, sweep, workload
+from corda_lab.cli import audit, bench, chaos, heap, lab, profile, reproduce, results, run, selftest, sweep, workload
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,12 +55,16 @@ app.add_typer(bench_app, name="bench")
 workload_app = typer.Typer(no_args_is_help=True, help="Create and check workload files.")
 app.add_typer(workload_app, name="workload")
 
-for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, run.run, sweep.sweep, run.rerun, workload.flows):
+for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status):
+    app.command()(verb)
+app.command(cls=run.RunCommand)(run.run)
+for verb in (sweep.sweep, run.rerun, workload.flows):
     app.command()(verb)
 app.command()(reproduce.reproduce)
 app.command()(audit.audit)
 app.command()(chaos.chaos)
 app.command()(profile.profile)
+app.command()(heap.heap)
 workload_app.command()(workload.new)
 workload_app.command()(workload.check)
 app.command()(results.report)

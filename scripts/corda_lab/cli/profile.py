@@ -7,13 +7,19 @@ from rich.markup import escape
 
 from corda_lab.cli.options import JsonOption
 from corda_lab.lab.settings import load_settings
-from corda_lab.profile.events import Event, check_seconds, find_event
+from corda_lab.profile.events import check_seconds, find_event
+from corda_lab.results.profiles import RECORDING, Event
 from corda_lab.text import tables, ui
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from corda_lab.profile.summary import Profile
+    from corda_lab.results.profiles import Profile
+
+JFR_HELP = (
+    "Also make a recording of the JVM's Flight Recorder meanwhile, of at most about 64 MiB, for JDK Mission Control. "
+    "Not for the bridge."
+)
 
 
 def profile(
@@ -26,12 +32,14 @@ def profile(
             help="cpu: CPU time. alloc: memory allocated. lock: time waited for locks. wall: the time of all threads.",
         ),
     ] = Event.CPU.value,
+    jfr: Annotated[bool, typer.Option("--jfr", help=JFR_HELP)] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Profile a running node, or the bridge: a flame graph, and the ten components that take the most.
 
     The node is not restarted. Start load first: the profile states how many flows ended meanwhile. Writes one HTML file
-    to results/profiles/, with the stacks and the components beside it.
+    to results/profiles/, with the stacks and the components beside it. `lab run --profile` does the same under the load
+    of a run.
 
     Example: `scripts/lab profile PartyA --seconds 30 --event cpu`
     """
@@ -40,24 +48,25 @@ def profile(
     chosen, settings = find_event(event), load_settings()
     check_seconds(seconds)
     if as_json:
-        _, found = take.take(node, chosen, seconds, settings, lambda _: None)
+        _, found = take.take(node, chosen, seconds, settings, lambda _: None, jfr=jfr)
         print(found.model_dump_json(indent=2))
         return
     with ui.Ticker(every_seconds=10) as ticker:
-        path, found = take.take(node, chosen, seconds, settings, ticker.show)
+        path, found = take.take(node, chosen, seconds, settings, ticker.show, jfr=jfr)
     _show(found, path)
 
 
 def _show(found: "Profile", path: "Path") -> None:
-    from corda_lab.profile import summary
+    from corda_lab.results import profiles
+    from corda_lab.text.words import size
 
-    ui.console.print(summary.headline(found), style="bold", markup=False)
-    ui.console.print(summary.load_words(found.flows), markup=False)
-    if waiting := summary.waiting_words(found):
+    ui.console.print(profiles.headline(found), style="bold", markup=False)
+    ui.console.print(profiles.load_words(found.flows), markup=False)
+    if waiting := profiles.waiting_words(found):
         ui.console.print(waiting, markup=False)
     ui.console.print()
     table = tables.table("share", "component", "value", "hottest method", numbers=["share", "value"])
-    for row in summary.rows(found):
+    for row in profiles.rows(found):
         table.add_row(*map(escape, row))
     tables.show(table)
     ui.console.print()
@@ -66,3 +75,5 @@ def _show(found: "Profile", path: "Path") -> None:
         ui.console.print(text, style="yellow", markup=False)
     ui.console.print(f"flame graph: {path}", markup=False)
     ui.console.print(f"components:  {path.with_suffix('.md')}", markup=False)
+    if found.recording_bytes is not None:
+        ui.console.print(f"recording:   {path.with_suffix(RECORDING)} ({size(found.recording_bytes)})", markup=False)

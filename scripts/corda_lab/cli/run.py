@@ -1,19 +1,25 @@
 """The verbs that run one load: ``quickstart`` and ``run``."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.core import TyperCommand
 
 from corda_lab.cli import sweep as sweep_cli
 from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import ImagesOption, forced_images, load_options, takes
+from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.paths import WORKLOADS
 from corda_lab.steps import load
 from corda_lab.text import tables, ui
 from corda_lab.text.words import count_words
+from lab_workload.names import names_in
 
 if TYPE_CHECKING:
     from corda_lab.steps.conditioning import Conditioning
@@ -32,6 +38,46 @@ CONDITION_HELP = (
     "First bring the nodes to where they stay: the same load, until throughput is steady, for at most four "
     "minutes. Its rows are stored, but not measured."
 )
+
+
+PROFILE = "--profile"
+PROFILE_HELP = (
+    "Profile the CPU time of nodes in the measuring window, for up to a minute, and put a flame graph of each into the "
+    "run: PartyA,Notary; all; bridge. Without names: the nodes that start the flows. It costs some throughput, and the "
+    "run says so."
+)
+JFR_HELP = (
+    "With --profile: also make a recording of each node's Flight Recorder, of at most about 64 MiB, for JDK Mission "
+    "Control."
+)
+
+COMPONENTS_SHOWN = 3
+"""Components of a profile that the summary of a run names."""
+
+
+class RunCommand(TyperCommand):
+    """The command ``run``, of which ``--profile`` may stand without names. Typer knows no such options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments of the command."""
+        return super().parse_args(ctx, with_names(args))
+
+
+def with_names(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of ``run``, with what is profiled if ``--profile`` stands without names.
+
+    It does if nothing follows it, or another option, or the workload.
+    """
+    found = []
+    for number, word in enumerate(arguments):
+        following = arguments[number + 1] if number + 1 < len(arguments) else "-"
+        is_bare = word == PROFILE and (following.startswith("-") or _is_workload(following))
+        found.append(f"{PROFILE}={load.INITIATORS}" if is_bare else word)
+    return found
+
+
+def _is_workload(word: str) -> bool:
+    return "/" not in word and (WORKLOADS / f"{word}.yaml").is_file()
 
 
 def _ms(value: float | None) -> str:
@@ -95,6 +141,22 @@ def _show_audit(folder: Path) -> None:
             line("", f"{len(found.violations) - AUDIT_SHOWN_MAX:,} more, in the report and in audit.json")
 
 
+def _show_profiles(folder: Path) -> None:
+    """Print the largest components of each profile, and where its flame graph is."""
+    from corda_lab.results import profiles
+    from corda_lab.results.folders import read_model
+    from corda_lab.results.manifest import Manifest
+
+    for entry in read_model(folder / "run.json", Manifest).profiles:
+        found = profiles.read(folder, entry)
+        if found is None or entry.file is None:
+            line("profile", escape(f"{entry.node}: failed: {entry.problem}"))
+            continue
+        shares = [f"{share} {name}" for share, name, _, _ in profiles.rows(found)[:COMPONENTS_SHOWN]]
+        line("profile", escape(f"{entry.node}: {', '.join(shares) or 'nothing was sampled'}"))
+        line("", str(folder / entry.file))
+
+
 def _show_run(folder: Path, step: "StepEntry") -> None:
     """Print the summary at the end of a run."""
     from corda_lab.steps.build import conditioning_words, warm_up_words
@@ -139,6 +201,7 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
         ", ".join(f"{name} {count_words(count)}" for name, count in counts.items()) + f": {agree}",
     )
     _show_audit(folder)
+    _show_profiles(folder)
     consensus = step.stages.consensus_latency_ms
     if consensus.count:
         line("consensus", f"latency p50 {_ms(consensus.p50)}, p95 {_ms(consensus.p95)}, from notary to last commit")
@@ -207,6 +270,8 @@ def run(
         ),
     ] = None,
     condition: Annotated[bool, typer.Option("--condition", help=CONDITION_HELP)] = False,
+    profile: Annotated[list[str] | None, typer.Option(PROFILE, metavar="[NODES]", help=PROFILE_HELP)] = None,
+    jfr: Annotated[bool, typer.Option("--jfr", help=JFR_HELP)] = False,
     **given: Any,
 ) -> None:
     """Run a workload against the lab, and store its rows, metrics, values and report in results/.
@@ -223,11 +288,22 @@ def run(
     Bursts: `scripts/lab run iou --arrivals burst --users 70 --within 1s --bursts 10`
 
     A number of flows: `scripts/lab run settlement --users 1 --flows 20 --flows-after 2`
+
+    Where the CPU time goes: `scripts/lab run iou --users 16 --profile PartyA,Notary`
     """
     from corda_lab.runs import conditioning
 
     options = load_options(workload, given, settings=settings)
+    options = replace(options, profile=_profiled(profile), jfr=jfr)
     _run(options, load_settings(), conditioning.before_run(options) if condition else None)
+
+
+def _profiled(given: list[str] | None) -> tuple[str, ...]:
+    """Return what is to be profiled. Raises LabError if the option is there, but names nothing."""
+    found = names_in(given or ())
+    if given and not found:
+        raise LabError(f"{PROFILE}: names no node", "Leave out the value to profile the nodes that start the flows.")
+    return found
 
 
 def rerun(

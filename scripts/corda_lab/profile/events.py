@@ -2,29 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from corda_lab.errors import LabError
+from corda_lab.results.profiles import Event, Unit
 from lab_workload.names import canonical, did_you_mean
 
 SECONDS_MIN, SECONDS_MAX = 1, 600
 """How long samples can be taken."""
-
-
-class Event(StrEnum):
-    """What a profile counts."""
-
-    CPU = "cpu"
-    ALLOC = "alloc"
-    LOCK = "lock"
-    WALL = "wall"
-
-
-class Unit(StrEnum):
-    """The unit of the values of a profile."""
-
-    SECONDS = "seconds"
-    BYTES = "bytes"
 
 
 def find_event(name: str) -> Event:
@@ -64,8 +48,6 @@ class EventKind:
     unit: Unit
     per_sample: float | None
     """The value of one sample; None if async-profiler counts the value itself, in nanoseconds or bytes."""
-    counts: str
-    """What the values add up to, in words."""
 
     @property
     def factor(self) -> float:
@@ -92,24 +74,20 @@ KINDS: Mapping[Event, EventKind] = {
         ),
         unit=Unit.SECONDS,
         per_sample=CPU_INTERVAL_MS / 1000,
-        counts="CPU time",
     ),
     Event.ALLOC: EventKind(
         engines=(Engine("TLAB events", ("--event", "alloc")),),
         unit=Unit.BYTES,
         per_sample=None,
-        counts="memory allocated",
     ),
     Event.LOCK: EventKind(
         engines=(Engine("contended monitors and locks", ("--event", "lock", "--lock", LOCK_THRESHOLD)),),
         unit=Unit.SECONDS,
         per_sample=None,
-        counts="time that threads waited for locks",
     ),
     Event.WALL: EventKind(
         engines=(Engine("wall clock", ("--event", "wall", "--interval", f"{WALL_INTERVAL_MS}ms")),),
         unit=Unit.SECONDS,
         per_sample=None,
-        counts="the time of all threads",
     ),
 }

@@ -14,7 +14,8 @@ from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import Settings
-from corda_lab.profile.events import KINDS, Engine, Event
+from corda_lab.profile.events import KINDS, Engine
+from corda_lab.results.profiles import Event
 from lab_workload.names import canonical, did_you_mean
 
 BRIDGE = "bridge"
@@ -68,12 +69,17 @@ class Jvm:
         return self.node == BRIDGE
 
 
-def find_name(name: str, settings: Settings) -> str:
-    """Return the name of a node, or `bridge`, ignoring case. Raises LabError with the choices if there is none."""
+def find_name(name: str, settings: Settings, *, option: str = "NODE") -> str:
+    """Return the name of a node, or `bridge`, ignoring case.
+
+    Raises LabError, which names the ``option``, with the choices if there is none.
+    """
     names = (*settings.nodes, BRIDGE)
     found = canonical(name, names)
     if found is None:
-        raise LabError(f"NODE: unknown node {name!r}{did_you_mean(name, names)}", f"Choose from {', '.join(names)}.")
+        raise LabError(
+            f"{option}: unknown node {name!r}{did_you_mean(name, names)}", f"Choose from {', '.join(names)}."
+        )
     return found
 
 
@@ -101,9 +107,25 @@ def find(name: str, settings: Settings) -> Jvm:
     return Jvm(name, container, int(paths[-1].split("/")[2]), " ".join(version.split()[1:2]))
 
 
-def inside(container: str, *command: str) -> "subprocess.CompletedProcess[str]":
+def inside(
+    container: str, *command: str, seconds_max: float = COMMAND_SECONDS_MAX
+) -> "subprocess.CompletedProcess[str]":
     """Run a command in a container, as the user of its JVM."""
-    return run_docker(["exec", container, *command], seconds_max=COMMAND_SECONDS_MAX)
+    return run_docker(["exec", container, *command], seconds_max=seconds_max)
+
+
+def jcmd(jvm: Jvm, command: str, *, seconds_max: float = COMMAND_SECONDS_MAX) -> "subprocess.CompletedProcess[str]":
+    """Run a diagnostic command of a JVM, such as ``GC.class_histogram -all``, which ``jcmd`` of a JDK would run.
+
+    The status is 0 also if the command could not do what it was asked for, so look for what it prints then.
+    """
+    return inside(jvm.container, ASPROF, "jcmd", str(jvm.pid), command, seconds_max=seconds_max)
+
+
+def said(done: "subprocess.CompletedProcess[str]") -> str:
+    """The last words of a diagnostic command, for an error message: without what the launcher prints of its own."""
+    own = r"^(Connected to (the )?remote JVM|JVM response code = .*)$"
+    return last_words(re.sub(own, "", done.stderr or done.stdout, flags=re.MULTILINE)) or "nothing"
 
 
 def asprof(jvm: Jvm, *arguments: str) -> str:
@@ -115,12 +137,10 @@ def asprof(jvm: Jvm, *arguments: str) -> str:
 
 
 def _error(jvm: Jvm, arguments: Sequence[str], output: str) -> LabError:
-    said = re.search(r"\[ERROR\] (.*)", output)
-    words = said[1] if said else last_words(output)
+    own = re.search(r"\[ERROR\] (.*)", output)
+    words = own[1] if own else last_words(output)
     if "already started" in words:
-        return AlreadyProfiledError(
-            f"{jvm.node}: another profile of it is running", "Wait until it has ended. A node takes one at a time."
-        )
+        return _already_profiled(jvm)
     if "No AllocTracer symbols" in words:
         return LabError(
             f"{jvm.node}: its allocations cannot be profiled, because its JVM's library has no symbols",
@@ -132,6 +152,18 @@ def _error(jvm: Jvm, arguments: Sequence[str], output: str) -> LabError:
         f"{jvm.node}: async-profiler refused `{shlex.join(arguments)}`: {words}",
         "docs/operations.md lists what can be profiled where.",
         exit_code=1,
+    )
+
+
+def attach(jvm: Jvm) -> None:
+    """Load the library, which takes seconds of CPU time the first time. Raises LabError if a profile is running."""
+    if "is running" in asprof(jvm, "status"):
+        raise _already_profiled(jvm)
+
+
+def _already_profiled(jvm: Jvm) -> AlreadyProfiledError:
+    return AlreadyProfiledError(
+        f"{jvm.node}: another profile of it is running", "Wait until it has ended. A node takes one at a time."
     )
 
 

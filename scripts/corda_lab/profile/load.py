@@ -8,7 +8,7 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.profile.jvm import Jvm, inside
-from corda_lab.profile.summary import Flows
+from corda_lab.results.profiles import Flows
 
 STARTED = "corda_flows_started_total"
 ENDED = "corda_flows_finished_total"

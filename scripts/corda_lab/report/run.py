@@ -6,7 +6,7 @@ import polars as pl
 
 from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
-from corda_lab.report import bursts, charts_run, commands, costs, faults, ledgers, value_table
+from corda_lab.report import bursts, charts_run, commands, costs, faults, ledgers, profiles, value_table
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import conditioning_facts, environment_facts, load_facts, machine, rerun_facts
 from corda_lab.results.manifest import Environment, Manifest
@@ -321,7 +321,8 @@ def content(run: StoredRun) -> dict[str, Any]:
         "audit_counts": ledgers.count_rows(audit) if audit else [],
         "audit_shown": ledgers.SHOWN_MAX,
         "count_rows": count_rows(step),
-        "facts": facts(run.manifest, environment, step),
+        "facts": [*facts(run.manifest, environment, step), *profiles.facts(run)],
+        "profiles": profiles.sections(run),
         "charts": drawn,
         "data": {"charts": drawn, "spans": [span]},
         "clocks": list(CLOCKS),

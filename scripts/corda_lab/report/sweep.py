@@ -11,7 +11,7 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
-from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, value_table
+from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, profiles, value_table
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts
 from corda_lab.report.plan_facts import ends, plan_facts
@@ -348,6 +348,8 @@ def content(run: StoredRun) -> dict[str, Any]:
         "cost_rows": cost_rows(all_points),
         "cost_hint": database_hint(run, all_points),
         "step_rows": step_rows(run),
+        "profiles": profiles.sections(run),
+        "profile_reason": profiles.reason(run),
         "environments": environment_rows(run),
         "plan_facts": plan_facts(run),
         "has_conditioning": any(step.conditioning for step in run.steps),

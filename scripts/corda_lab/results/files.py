@@ -14,6 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.results import audits, faults, folders
 from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
+from corda_lab.results.profiles import TakenProfile
 from corda_lab.steps import validity
 from corda_lab.steps.entry import ConditioningEntry, StepEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions
@@ -47,6 +48,8 @@ class Measured:
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
     audit: Audit | None = None
     """What the ledgers prove about this step; None if they were not asked."""
+    profiles: tuple[TakenProfile, ...] = ()
+    """The profiles that were taken under its load."""
 
     def after(self, entry: ConditioningEntry, requests: pl.DataFrame) -> "Measured":
         """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
@@ -105,8 +108,12 @@ def run_manifest(
     command: str | None = None,
     rerun: Rerun | None = None,
     grafana: str | None = None,
+    profiles: Sequence[TakenProfile] = (),
 ) -> Manifest:
-    """The content of ``run.json``. ``grafana`` is the link to the steps in Grafana, if it is running."""
+    """The content of ``run.json``. ``grafana`` is the link to the steps in Grafana, if it is running.
+
+    ``profiles`` are those of extra loads, besides those of the steps.
+    """
     windows = [one.step.window for one in steps]
     return Manifest(
         schema=folders.SCHEMA,
@@ -122,6 +129,7 @@ def run_manifest(
         environments=environments_of(steps),
         sweep=sweep,
         rerun=rerun,
+        profiles=[one.entry for one in (*(own for step in steps for own in step.profiles), *profiles)],
         grafana=grafana,
     )
 
@@ -164,6 +172,8 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     ]
     if (made := faults.file_of([one.step for one in steps])) is not None:
         faults.write(folder, made)
+    for taken in (own for one in steps for own in one.profiles):
+        taken.copied_to(folder)
     folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": entries})
     folders.write_json(folder / "run.json", run.model_dump(mode="json", by_alias=True))
 

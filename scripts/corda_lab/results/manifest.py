@@ -194,8 +194,34 @@ class SweepPlan(ManifestPart):
     own_spans: dict[str, OwnSpans] = {}
     left_out: list[LeftOut] = []
     """The points that the machine could not have. The sweep says that they may be left out."""
+    profile: Literal["saturated"] | None = None
+    """The point that was to be profiled after the last step, under an extra load."""
     thresholds: Mapping[str, Any] = {}
     find_max: SearchPlan | None = None
+
+
+class ProfileEntry(ManifestPart):
+    """A profile of the CPU time of a node, or of the bridge, under a load of the run. Times are in seconds."""
+
+    node: str
+    step: int | None = None
+    """The step whose load it was. None: an extra load, which is in no value."""
+    point: str = ""
+    """The point of the sweep whose load was repeated for it; empty if it was the load of a step."""
+    reason: str = ""
+    """Why it was that point."""
+    file: str | None = None
+    """Its flame graph in the folder of the run. Its other files have the same name. None if it failed."""
+    began_at: float | None = None
+    """When the first sample was taken, in unix seconds; None if none was."""
+    seconds: float = 0.0
+    """How long samples were taken."""
+    window_seconds: float = 0.0
+    """How much of that time was in the measuring window of the load."""
+    recording: str | None = None
+    """Its recording of Flight Recorder in the folder of the run; None without one."""
+    problem: str | None = None
+    """Why it failed; None if it did not."""
 
 
 class Rerun(ManifestPart):
@@ -224,5 +250,7 @@ class Manifest(ManifestPart):
     load: LoadOptions | None = None
     """The options of a run of one step, with which it can be repeated; None in schemas 5 and 6."""
     rerun: Rerun | None = None
+    profiles: list[ProfileEntry] = []
+    """The profiles in the folder of the run, and those that failed."""
     grafana: str | None
     """The link to the steps in Grafana, if it was running."""

@@ -1,7 +1,7 @@
 """Executes one run: generates a load, measures it, and stores the results in a folder of ``results/``."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from corda_lab.audit import audit_load
@@ -16,13 +16,15 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
-from corda_lab.runs import conditioning, containers, counters, faulty, sampling, unknown
+from corda_lab.results.profiles import TakenProfile
+from corda_lab.runs import conditioning, containers, counters, faulty, profiled, sampling, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
+from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.build import Observed, build_step
@@ -56,6 +58,7 @@ class Observation:
     environment: Environment
     faults: tuple[FaultEntry, ...] = ()
     settled: Settled = field(default_factory=Settled)
+    profiles: tuple[TakenProfile, ...] = ()
 
     def measured(self) -> Measured:
         """The step with its values and tables. Raises LabError if the load stopped before the end of the warm-up."""
@@ -66,9 +69,11 @@ class Observation:
             window = step.window
             faults = with_effects(self.faults, seen.requests, window.load_started_at, window.load_ended_at)
             step = step.updated(faults=faults, restarted_after_faults=self.settled.restarted)
+        profiles = profiled.within(self.profiles, step)
+        step = step.updated(flags=[*step.flags, *profiled.warnings(profiles)]) if profiles else step
         tables = (seen.requests, seen.metrics, seen.stage_rows)
         about = (self.environment, workload.name, text)
-        return Measured(step, *tables, *about, drops=seen.drops, samples=seen.samples)
+        return Measured(step, *tables, *about, drops=seen.drops, samples=seen.samples, profiles=profiles)
 
 
 def check(
@@ -127,13 +132,23 @@ def audited(checked: CheckedRun, recording: Recording) -> Measured:
 
 def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording) -> Observation:
     """Run a planned load, and read everything that its values are computed from. Raises LabError."""
-    with sampling.sampling() as sampler:
-        return _observe(lab, plan, environment, recording, sampler)
+    with profiled.prepared(lab, plan) as profiling, sampling.sampling() as sampler:
+        observation = _observe(lab, plan, environment, recording, Watchers(sampler, profiling))
+        return replace(observation, profiles=profiling.store(recording.folder))
+
+
+@dataclass(frozen=True)
+class Watchers:
+    """What watches a load besides the counters: CPU and memory of every container, and the profilers."""
+
+    sampler: sampling.Sampler
+    profiling: Profiling
 
 
 def _observe(
-    lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording, sampler: sampling.Sampler
+    lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording, watchers: Watchers
 ) -> Observation:
+    sampler = watchers.sampler
     with containers.generating(lab.compose, plan) as names:
         with ui.phase("Running the set-up, reading the counters"):
             environment = containers.with_load_images(environment, names, lab.settings)
@@ -147,8 +162,10 @@ def _observe(
             sampler.start(watched)
         with ui.phase(title_of(plan.options)):
             containers.let_go(lab.compose, plan)
+            watchers.profiling.begin()
             with faulty.injecting(lab, plan, names.driver, recording) as injection:
                 load = containers.generate_load(lab.compose, plan, lab.bridge, names)
+                watchers.profiling.end()
                 collected = collect(lab.compose, plan, names, recording.rows)
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
@@ -205,6 +222,7 @@ def execute(
     complete, and stays if the run fails or is interrupted. So every other folder in ``results/`` is a complete run.
     """
     run = prepare(options)
+    profiled.check(options, settings)
     folders.require_writable()
     folders.require_free(run.identity)
     conditioned = condition_first(before, settings) if before else None

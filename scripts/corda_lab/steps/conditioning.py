@@ -30,7 +30,7 @@ class Conditioning:
         whether the nodes are warm. So open load lasts as long as it may. In place of bursts, and of load that ends
         after a number of flows, there is closed load that goes on.
         """
-        options, window = self.options.endless, min(WINDOW_SECONDS, self.seconds_max // 2)
+        options, window = self.options.endless.unprofiled, min(WINDOW_SECONDS, self.seconds_max // 2)
         least = max(1.0, (self.seconds_max if options.is_open else self.seconds_min) - window)
         brief = replace(options, warm_up_seconds=least, duration_seconds=window, stopping=None, faults=())
         limited = until_steady(brief, max(least, self.seconds_max - window))

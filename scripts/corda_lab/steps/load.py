@@ -58,6 +58,10 @@ _MODELS: Mapping[Arrivals, LoadModel] = {"closed": "closed", "burst": "burst"}
 _ARRIVAL_LABELS: Mapping[Arrivals, str] = {"closed": "closed load", "burst": "bursts"}
 
 
+INITIATORS, ALL = "initiators", "all"
+"""What can be profiled besides a node by its name: the nodes that start the flows, or all nodes."""
+
+
 @dataclass(frozen=True)
 class Stopping:
     """When a load may end early. Its warm-up and duration are then upper limits. All times are in seconds.
@@ -351,6 +355,15 @@ class LoadOptions:
     stopping: Stopping | None = None
     faults: tuple[Fault, ...] = ()
     """What is done to the lab during the load."""
+    profile: tuple[str, ...] = ()
+    """The JVMs that are profiled in the measuring window: names of nodes, ``bridge``, ``INITIATORS`` or ``ALL``."""
+    jfr: bool = False
+    """Whether Flight Recorder makes a recording of each of them meanwhile."""
+
+    @property
+    def unprofiled(self) -> "LoadOptions":
+        """The load without a profile of it."""
+        return replace(self, profile=(), jfr=False)
 
     @property
     def is_open(self) -> bool:
@@ -544,6 +557,8 @@ def check_options(options: LoadOptions) -> None:
         _check_counted(options)
     elif options.flows_after is not None:
         raise LabError("--flows-after: needs --flows, the number of flows that follow", "For example: --flows 100")
+    if options.jfr and not options.profile:
+        raise LabError("--jfr: needs --profile, under which Flight Recorder records", "Add --profile.")
     if options.node is not None and options.nodes is not None:
         raise LabError("--nodes: cannot be combined with --node", "Leave out one of them.")
     if options.nodes is not None and not 1 <= len(options.nodes) <= PARTIES_MAX:

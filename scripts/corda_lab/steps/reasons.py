@@ -41,6 +41,12 @@ SENTENCES: Mapping[str, str] = {
         " --condition, a load conditions the nodes first"
     ),
     "conditioning_not_steady": "the nodes were not steady yet when their conditioning ended after {seconds:.0f} s",
+    # Whether it was profiled.
+    "profiled": (
+        "a profiler sampled {nodes} for {seconds:.0f} s of the measuring window, which costs CPU time; compare the"
+        " values only with those of a load that was profiled too"
+    ),
+    "profile_failed": "{node} could not be profiled: {why}",
     # Whether the load was steady.
     "littles_law_unknown": "Little's law cannot be checked: no request ended in the measuring window",
     "littles_law_off": ("Little's law is off by {percent:+.1f} %: the load was not steady, or requests were lost"),

@@ -17,7 +17,7 @@ from corda_lab.results import folders, stored
 from corda_lab.results.manifest import Rerun
 from corda_lab.stats.power import POWER, REPEATS_MAX
 from corda_lab.steps.parameters import value_words
-from corda_lab.sweeps import estimate, execute, find_max, plan, store
+from corda_lab.sweeps import estimate, execute, find_max, plan, saturated, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep, with_repeats
 from corda_lab.sweeps.lab import Lab, admitting
@@ -206,6 +206,7 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
     ui.console.print(fields.description, markup=False)
     if fields.find_max is not None:
         show_search(sweep, checked.points)
+        show_profile(sweep, profile_seconds(sweep, checked.points, settings))
         show_left_out(checked)
         return
     steps = checked.steps
@@ -220,9 +221,10 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
     tables.show(table)
     show_left_out(checked)
     left = estimate.estimate(steps, settings, fresh=fields.fresh)
-    least, most = minutes(left.seconds_min), minutes(left.seconds_max)
+    extra = profile_seconds(sweep, checked.points, settings)
+    least, most = minutes(left.seconds_min + extra[0]), minutes(left.seconds_max + extra[1])
     between = most if least == most else f"{least} to {most}"
-    until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max)
+    until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max + extra[1])
     ui.console.print(
         f"{plural(len(steps), 'step')}, {plural(left.starts, 'start')} of the lab: {between} "
         f"(until {until:%H:%M} at the latest), without image builds and set-ups",
@@ -235,6 +237,27 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
             markup=False,
         )
     ui.console.print(conditioning_words(fields, plural(left.conditionings, "start")), markup=False)
+    show_profile(sweep, extra)
+
+
+def profile_seconds(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> tuple[float, float]:
+    """Return the shortest and the longest estimated time of the extra load that is profiled; 0 if there is none."""
+    if not saturated.is_wanted(sweep):
+        return 0.0, 0.0
+    search = sweep.fields.find_max
+    rate = search.rate_min if search else None
+    return estimate.profile_seconds([saturated.profile_step(sweep, point, 1, rate) for point in points], settings)
+
+
+def show_profile(sweep: SweepFile, seconds: tuple[float, float]) -> None:
+    """Print that the saturated point is profiled, if it is, and for how long."""
+    if saturated.is_wanted(sweep):
+        least, most = (minutes(each) for each in seconds)
+        ui.console.print(
+            "After the last step, the saturated point (if none is, the best one) is loaded once more and profiled: "
+            f"{least} to {most}, in no value.",
+            markup=False,
+        )
 
 
 def show_left_out(checked: CheckedPlan) -> None:

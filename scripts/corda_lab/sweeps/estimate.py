@@ -62,6 +62,22 @@ def estimate(
     )
 
 
+def profile_seconds(loads: Sequence[PlannedStep], settings: Settings) -> tuple[float, float]:
+    """Estimate the shortest and the longest time that one extra load takes, which may be any of these, in seconds.
+
+    At best the lab of the last step has its shape. At worst a lab is started and conditioned for it.
+    """
+    spans = [span_seconds(step) for step in loads]
+    starts = [start_seconds(step, settings) for step in loads]
+    conditionings = [step.condition.seconds[1] + STEP_OVERHEAD_SECONDS for step in loads if step.condition is not None]
+    least = min((shortest for shortest, _ in spans), default=0.0)
+    most = max((longest for _, longest in spans), default=0.0)
+    return (
+        least + STEP_OVERHEAD_SECONDS,
+        most + STEP_OVERHEAD_SECONDS + max(starts, default=0.0) + max(conditionings, default=0.0),
+    )
+
+
 def span_seconds(step: PlannedStep) -> tuple[float, float]:
     """Return the shortest and the longest duration of the load of a step, in seconds, with the rest after it.
 

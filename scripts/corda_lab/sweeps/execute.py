@@ -29,7 +29,7 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.parameters import AT
 from corda_lab.steps.reasons import sentences
-from corda_lab.sweeps import plan, store
+from corda_lab.sweeps import plan, saturated, store
 from corda_lab.sweeps.estimate import estimate
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.find_max import find_max
@@ -84,6 +84,7 @@ def sweep_manifest(
             if step.warm_up or step.measure
         },
         left_out=list(left_out),
+        profile=fields.profile,
         thresholds=stored_fields["thresholds"],
         find_max=None if fields.find_max is None else SearchPlan(**stored_fields["find_max"], outcomes=search or {}),
     )
@@ -186,6 +187,7 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
         is_whole = search is not None
     if not is_whole:
         return SweepResult(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
+    saturated.profile(sweep, kept, runner, sweep_manifest(sweep, search, kept.plan.left_out))
     # Prometheus has data of the last lab only: that of earlier labs was deleted with them.
     link = addresses.link(settings, max(started_at, lab.started_at), time.time())
     folder = finish(sweep, kept, search, link)

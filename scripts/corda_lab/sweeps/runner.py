@@ -12,6 +12,7 @@ from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.results.folders import read_model
 from corda_lab.results.manifest import Environment
+from corda_lab.results.profiles import TakenProfile
 from corda_lab.runs import broken, conditioning, execute, preflight, recording
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
@@ -236,6 +237,33 @@ class Runner:
             # On the same lab, a rerun would have warmer nodes and a longer ledger than the other repeats.
             self._lab.forget()
         return measured.with_step(measured.step.updated(measured_again=before))
+
+    def profile(self, step: PlannedStep, nodes: tuple[str, ...]) -> tuple[TakenProfile, ...]:
+        """Put the load of a step on a lab of its shape, and profile nodes under it. Nothing of it becomes a step.
+
+        The files of the profiles are in the folder of the attempt. Raises StepFailedError and FinalError as ``step``.
+        """
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            try:
+                return self._profile(step, nodes)
+            except FinalError:
+                raise
+            except LabError as error:
+                self._keep_failure(step, attempt, error)
+                self._lab.forget()
+        raise StepFailedError(step.key)
+
+    def _profile(self, step: PlannedStep, nodes: tuple[str, ...]) -> tuple[TakenProfile, ...]:
+        if step.condition is None:
+            # Such a step shows how new nodes do.
+            self._lab.forget()
+        settings, environment = self._lab.prepare(step)
+        self._require_same_images(environment)
+        if self._lab.is_new:
+            self._condition(step, settings, environment)
+        run = _prepared(replace(self._options(step), profile=nodes), step)
+        with recording.recorded(self._kept.attempt_folder(step)) as recorded:
+            return execute.measure(run, settings, recorded, environment).profiles
 
     def answer(self, step: PlannedStep, heading: str) -> bool:
         """Return whether the rate of a step is sustained. It is not if the step fails in every attempt.

@@ -363,4 +363,6 @@ class SweepFields(SubjectFields):
     confidence: Percent = CONFIDENCE
     thresholds: ThresholdFields = Field(default_factory=ThresholdFields)
     find_max: FindMaxFields | None = None
+    profile: Literal["saturated"] | None = None
+    """The point that is profiled after the last step, under an extra load; None if none is."""
     quick: QuickFields | None = None

@@ -1,7 +1,13 @@
 """What two environments differ in."""
 
-from corda_lab.analysis.circumstances import differences, surroundings
+from collections.abc import Callable
+from pathlib import Path
+
+from corda_lab.analysis.circumstances import circumstances, differences, surroundings
 from corda_lab.knobs.shape import KNOBS
+from corda_lab.results import stored
+from corda_lab.results.manifest import ProfileEntry
+from corda_lab.results.stored import StoredRun
 from corda_lab.testing.runs import ENVIRONMENT
 
 BEFORE = ENVIRONMENT.model_copy(
@@ -22,3 +28,23 @@ def test_a_knob_that_was_a_setting_before_is_a_difference_of_the_shape() -> None
     larger = BEFORE.model_copy(update={"settings": {**BEFORE.settings, "BRIDGE_HEAP": "1g"}})
     (found,) = differences(surroundings(larger), surroundings(ENVIRONMENT))
     assert (found.kind, found.name, found.first, found.second) == ("shape", "BRIDGE_HEAP", "1g", "384m")
+
+
+def profiled(run: StoredRun, *entries: ProfileEntry) -> dict[str, dict[str, str]]:
+    """The circumstances of a run if it had these profiles."""
+    manifest = run.manifest.model_copy(update={"profiles": list(entries)})
+    return circumstances(StoredRun(run.folder, manifest, run.steps), run.steps[0])
+
+
+def test_a_profiler_is_a_difference_and_a_profile_under_another_load_is_none(stored_run: Callable[..., Path]) -> None:
+    run = stored.read(stored_run())
+    sampled = ProfileEntry(node="PartyA", step=1, file="profiles/partya-cpu.html", began_at=1.0, seconds=58.0)
+    extra, failed = sampled.model_copy(update={"step": None}), ProfileEntry(node="PartyA", step=1, problem="it ended")
+    before = profiled(run)
+    assert differences(before, profiled(run, extra, failed)) == []
+    (found,) = differences(before, profiled(run, sampled))
+    assert (found.kind, found.name, found.first, found.second) == ("profiler", "profiled nodes", "none", "PartyA")
+    # How long the samples were taken follows from the load.
+    assert differences(profiled(run, sampled), profiled(run, sampled.model_copy(update={"seconds": 57.4}))) == []
+    recorded = sampled.model_copy(update={"recording": "profiles/partya-cpu.jfr"})
+    assert [one.name for one in differences(before, profiled(run, recorded))] == ["profiled nodes", "Flight Recorder"]

@@ -97,12 +97,18 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run", "iou", "--workers", "99"], "--workers: 99 is out of range"),
         (["run", "iou", "--set", "iouValue"], "--set: 'iouValue' is not key=value"),
         (["run", "iou", "--set", "iouVlaue=3"], "--set: "),
+        (["run", "iou", "--jfr"], "--jfr: needs --profile"),
+        (["run", "iou", "--profile", ""], "--profile: names no node"),
         (["workload", "chekc"], "Did you mean 'check'?"),
         (["profile"], "Missing argument 'NODE'"),
         (["profile", "PartyA", "--seconds", "0"], "--seconds: 0 is out of range"),
         (["profile", "PartyA", "--seconds", "601"], "--seconds: 601 is out of range"),
         (["profile", "PartyA", "--seconds", "many"], "--seconds"),
         (["profile", "PartyA", "--event", "cpus"], "--event: unknown event 'cpus', did you mean 'cpu'?"),
+        (["heap"], "Missing argument 'NODE'"),
+        (["heap", "PartyA", "--top", "0"], "--top: 0 is out of range"),
+        (["heap", "PartyA", "--dump", "README.md"], "--dump: README.md exists already"),
+        (["heap", "PartyA", "--dump", "nowhere/x.hprof"], "--dump: there is no folder nowhere"),
         (["audit", "never"], "There is no run 'never'"),
         (["audit", "--deadline", "0"], "--deadline"),
         (["report", "never"], "There is no run 'never'"),
@@ -121,7 +127,7 @@ def test_bad_input_is_one_clear_line(arguments: list[str], words: str, tmp_path:
     assert len(done.stderr.splitlines()) <= 2
 
 
-@pytest.mark.parametrize("arguments", [["run", "iou"], ["status"], ["down"], ["profile", "PartyA"]])
+@pytest.mark.parametrize("arguments", [["run", "iou"], ["status"], ["down"], ["profile", "PartyA"], ["heap", "PartyA"]])
 def test_without_an_engine_there_is_one_error_with_a_remedy(arguments: list[str], tmp_path: Path) -> None:
     done = lab(*arguments, LAB_RESULTS_DIR=str(tmp_path))
     assert done.returncode == 2

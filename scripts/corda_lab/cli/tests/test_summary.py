@@ -10,9 +10,11 @@ from corda_lab.cli import run as app
 from corda_lab.cli.options import load_options
 from corda_lab.report import page
 from corda_lab.results import folders, stored
+from corda_lab.results.manifest import ProfileEntry
 from corda_lab.runs import conditioning
 from corda_lab.steps import build
 from corda_lab.steps.entry import ConditioningEntry
+from corda_lab.testing.profiler import taken_in
 from corda_lab.testing.runs import part
 
 
@@ -189,3 +191,18 @@ def test_all_counts_are_in_the_same_format(stored_run: Callable[..., Path], caps
     (line,) = [line for line in text.splitlines() if line.startswith("four counts")]
     (count,) = set(re.findall(r"[\d,]+(?=[,:] |$)", line))
     assert re.fullmatch(r"\d,\d{3}", count), line
+
+
+def test_a_profile_is_told_by_its_largest_components(
+    stored_run: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = stored_run()
+    content = folders.read_object(run / "run.json")
+    failed = ProfileEntry(node="PartyB", step=1, problem="another profile of it is running")
+    entries = [taken_in(tmp_path / "evidence").copied_to(run).entry, failed]
+    content["profiles"] = [one.model_dump(mode="json") for one in entries]
+    folders.write_json(run / "run.json", content)
+    text = printed(run, capsys)
+    assert "profile      PartyA: 50 % component 0, 25 % component 1, 12 % component 2" in text
+    assert str(run / "profiles" / "partya-cpu.html") in text
+    assert "profile      PartyB: failed: another profile of it is running" in text

@@ -40,6 +40,7 @@ CHANGING = (
     ["sweep", "smoke"],
     ["bench", "bridge"],
     ["bench", "stages"],
+    ["heap", "PartyA"],
 )
 """The verbs that start, stop, change or load a lab."""
 

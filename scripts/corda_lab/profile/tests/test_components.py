@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from corda_lab.profile.components import COMPONENTS, PARKED, RUNNING
-from corda_lab.profile.events import Event
 from corda_lab.profile.places import is_idle, of_frame, place_of, state_of
 from corda_lab.profile.stacks import Stack
 from corda_lab.profile.summary import summarise
+from corda_lab.results.profiles import Event
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
 """Files of one event each, whose lines are a component and a stack that belongs to it: ``H2: [thread];frame;frame 3``.

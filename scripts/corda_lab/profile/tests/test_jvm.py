@@ -7,8 +7,8 @@ import pytest
 from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile import jvm
-from corda_lab.profile.events import Event
 from corda_lab.profile.jvm import AlreadyProfiledError, Jvm
+from corda_lab.results.profiles import Event
 from corda_lab.testing.docker import docker_client
 
 PARTYA = '{"Service": "partya", "Name": "lab-partya-1", "State": "STATE", "ExitCode": CODE}'

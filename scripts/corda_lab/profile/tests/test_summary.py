@@ -2,19 +2,17 @@
 
 import pytest
 
-from corda_lab.profile.events import Event
 from corda_lab.profile.stacks import Stack
-from corda_lab.profile.summary import (
+from corda_lab.profile.summary import short_frame, summarise, unit_of
+from corda_lab.results.profiles import (
     TOP,
+    Event,
     Flows,
     Profile,
     headline,
     load_words,
     markdown,
     rows,
-    short_frame,
-    summarise,
-    unit_of,
     waiting_words,
 )
 

@@ -1,0 +1,124 @@
+"""One profile of one JVM, from its start to its files."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from corda_lab.lab.settings import Settings
+from corda_lab.profile import flame, jvm, load, recorder, stacks, summary
+from corda_lab.profile.events import KINDS, Engine
+from corda_lab.profile.jvm import Jvm
+from corda_lab.profile.load import Reading
+from corda_lab.profile.summary import Totals
+from corda_lab.results import profiles
+from corda_lab.results.profiles import Event, Flows, Profile
+
+SHAPE = ("CORDA_VERSION", "DATABASE", "NODE_PRESET", "NOTARY")
+"""The knobs that a profile names, because the components depend on them."""
+
+
+@dataclass
+class Session:
+    """A profile of a JVM. Its methods raise LabError if the JVM does not do what they ask for.
+
+    They do not hold interrupts back, because a thread cannot. Whoever starts a session ends it with ``abandon``, unless
+    it was stored.
+    """
+
+    jvm: Jvm
+    event: Event
+    settings: Settings
+    recording: str | None = None
+    """Name of the recording of Flight Recorder that is made meanwhile; None for none."""
+
+    began_at: float | None = None
+    """When samples began, in unix seconds."""
+    began: float = 0.0
+    """The same moment by the monotonic clock."""
+    seconds: float = 0.0
+    """How long samples were taken."""
+    _engine: Engine | None = None
+    _is_sampling: bool = False
+    _is_recording: bool = False
+    _is_clean: bool = True
+    _before: Reading | None = None
+    _flows: Flows | None = None
+    _collapsed: str = ""
+    _started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def start(self, seconds: int) -> None:
+        """Start to take samples. The JVM stops by itself some time after so many seconds."""
+        if self.recording is not None:
+            # Whoever is profiling this JVM may be recording too.
+            jvm.attach(self.jvm)
+            self._is_clean, self._is_recording = False, True
+            recorder.start(self.jvm, self.recording, seconds)
+        self._engine = jvm.start(self.jvm, self.event, seconds)
+        self._is_clean, self._is_sampling = False, True
+        self._started_at = datetime.now(UTC)
+        self.began_at, self.began = time.time(), time.monotonic()
+        self._before = load.read(self.jvm, self.settings)
+
+    def stop(self) -> None:
+        """Take no more samples. What was sampled stays in the JVM until its next profile."""
+        after = load.read(self.jvm, self.settings)
+        self.seconds = time.monotonic() - self.began
+        self._flows = load.between(self._before, after)
+        self._collapsed = jvm.stop(self.jvm, self.event)
+        self._is_sampling = False
+        if self.recording is not None:
+            recorder.stop(self.jvm, self.recording)
+
+    def store(self, folder: Path, name: str) -> Profile:
+        """Read what was sampled, and write the files of the profile. Nothing of it stays in the container.
+
+        If only the recording fails, the profile is written without it.
+        """
+        names = stacks.thread_names(jvm.thread_dump(self.jvm))
+        page = jvm.flame_graph(self.jvm, self.event, f"{self.jvm.node}, {self.event.value}")
+        page = flame.with_unit(flame.with_thread_names(page, names), KINDS[self.event].counted_in)
+        parsed = list(stacks.parse(self._collapsed, names))
+        profile = self._profile(name, summary.summarise(self.event, parsed))
+        try:
+            if self.recording is not None:
+                size = recorder.fetch(self.jvm, self.recording, folder / f"{name}{profiles.RECORDING}")
+                profile = profile.model_copy(update={"recording_bytes": size})
+        finally:
+            profiles.write(folder, profile, page, stacks.collapse(parsed))
+            self._is_clean = True
+        return profile
+
+    def _profile(self, name: str, totals: Totals) -> Profile:
+        assert self._engine is not None
+        return Profile(
+            name=name,
+            node=self.jvm.node,
+            event=self.event,
+            engine=self._engine.name,
+            started_at=self._started_at.isoformat(timespec="seconds"),
+            seconds=round(self.seconds, 1),
+            flows=self._flows,
+            unit=summary.unit_of(self.event),
+            total=totals.total,
+            idle_percent=totals.idle_percent,
+            components=totals.components,
+            states=totals.states,
+            versions={
+                "async-profiler": self.jvm.profiler_version,
+                **{name: self.settings.values.get(name, "") for name in SHAPE},
+            },
+        )
+
+    def abandon(self) -> None:
+        """Stop what still runs, and remove what lies in the container. Does nothing after ``store``."""
+        if self._is_clean:
+            return
+        self._is_clean = True
+        if self._is_recording and self.recording is not None:
+            self._is_recording = False
+            recorder.abandon(self.jvm, self.recording)
+        if self._is_sampling:
+            self._is_sampling = False
+            jvm.abandon(self.jvm)
+        jvm.clean(self.jvm)

@@ -1,0 +1,69 @@
+"""The section "Where the CPU time went" of a report, and what it says of the run."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from corda_lab.report import page
+from corda_lab.results import folders, stored
+from corda_lab.results.manifest import ProfileEntry
+from corda_lab.results.profiles import TakenProfile
+from corda_lab.testing.pages import report_html, report_text
+from corda_lab.testing.profiler import taken_in
+
+FAILED = ProfileEntry(node="PartyB", step=1, problem="another profile of it is running")
+
+
+def with_profiles(folder: Path, *taken: TakenProfile) -> Path:
+    """Give a stored run profiles, and render its report again."""
+    content = folders.read_object(folder / "run.json")
+    content["profiles"] = [one.copied_to(folder).entry.model_dump(mode="json") for one in taken]
+    folders.write_json(folder / "run.json", content)
+    page.render(folder)
+    return folder
+
+
+def profiled(folder: Path, evidence: Path, *, recorded: bool = False) -> Path:
+    """A run under whose load PartyA was profiled, and PartyB could not be."""
+    window = stored.read(folder).steps[0].window
+    taken = taken_in(evidence, began_at=window.started_at + 1, recorded=recorded).placed(step=1)
+    entry = taken.entry.model_copy(update={"window_seconds": 30.0})
+    return with_profiles(folder, TakenProfile(evidence, entry), TakenProfile(evidence, FAILED))
+
+
+def test_a_run_says_in_words_where_the_cpu_time_went(stored_run: Callable[..., Path], tmp_path: Path) -> None:
+    folder = profiled(stored_run(), tmp_path / "evidence")
+    text = report_text(folder)
+    assert "PartyA, cpu for 30 s by ctimer: 12 s of CPU time (0.4 cores). Load: 3.00 flows/s" in text
+    assert "Samples were taken for 30 s, 30 s of them in the measuring window, which lasted 60 s." in text
+    assert "50 % component 0 6 s does thing 0 Class0.method → libc.so.6" in text
+    assert "component 9" in text
+    assert "component 10" not in text
+    assert "2 further components: 0.1 %." in text
+    assert "PartyB Warning: another profile of it is running" in text
+    for name in ("profiles/partya-cpu.html", "profiles/partya-cpu.md"):
+        assert f'<a href="{name}">' in report_html(folder)
+        assert (folder / name).is_file()
+
+
+def test_a_run_that_was_profiled_says_so_in_its_conditions(stored_run: Callable[..., Path], tmp_path: Path) -> None:
+    text = report_text(profiled(stored_run(), tmp_path / "evidence", recorded=True))
+    assert "Profiled PartyA for 30 s of the measuring window, with Flight Recorder; a profiler costs CPU time" in text
+    assert "recording of Flight Recorder (2 KiB)" in text
+
+
+def test_a_run_that_was_not_profiled_says_nothing_of_it(stored_run: Callable[..., Path]) -> None:
+    text = report_text(stored_run())
+    assert "Where the CPU time went" not in text
+    assert "Profiled" not in text
+
+
+def test_a_sweep_says_which_point_was_profiled_and_why(sweep: Path, tmp_path: Path) -> None:
+    reason = "the machine was 97 % busy"
+    folder = tmp_path / sweep.name
+    shutil.copytree(sweep, folder)
+    with_profiles(folder, taken_in(tmp_path / "evidence").placed(step=None, point="16 users, H2", reason=reason))
+    text = report_text(folder)
+    assert f"16 users, H2: {reason}. PartyA flame graph" in text
+    assert "An extra load of 16 users, H2, which is in no value." in text
+    assert '<a href="#profile">CPU time</a>' in report_html(folder)

@@ -1,0 +1,255 @@
+"""Profiles as they are stored: in ``results/profiles/``, or in the folder of the run under whose load they were taken.
+
+The files of a profile share a name: the flame graph (``.html``), the stacks that it shows (``.collapsed``), the
+components in words (``.md``) and as data (``.json``), and a recording of Flight Recorder (``.jfr``) if one was asked
+for.
+"""
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from corda_lab import atomic
+from corda_lab.results import folders
+from corda_lab.results.manifest import ProfileEntry
+from corda_lab.text.words import amount, percent, size
+
+FOLDER = "profiles"
+"""The folder of profiles, in ``results/`` and in the folder of a run."""
+RECORDING = ".jfr"
+"""The suffix of a recording of Flight Recorder."""
+
+TOP = 10
+"""Number of components that are shown. The JSON has all."""
+
+SCHEMA = 1
+"""Version of the format of a profile's JSON file."""
+
+
+class Event(StrEnum):
+    """What a profile counts."""
+
+    CPU = "cpu"
+    ALLOC = "alloc"
+    LOCK = "lock"
+    WALL = "wall"
+
+
+class Unit(StrEnum):
+    """The unit of the values of a profile."""
+
+    SECONDS = "seconds"
+    BYTES = "bytes"
+
+
+COUNTS: Mapping[Event, str] = {
+    Event.CPU: "CPU time",
+    Event.ALLOC: "memory allocated",
+    Event.LOCK: "time that threads waited for locks",
+    Event.WALL: "the time of all threads",
+}
+"""What the values of a profile add up to, in words."""
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ComponentShare(_Stored):
+    """One component of a profile."""
+
+    name: str
+    meaning: str
+    share_percent: float
+    value: float
+    """In the unit of the profile."""
+    method: str
+    """The component's own method in which it spends the most: ``ClassName.method``, or a native function."""
+    innermost: str
+    """The innermost frame below that method: itself, or what it calls most. Of allocations: the class of the object."""
+
+
+class Flows(_Stored):
+    """The load on the JVM while it was profiled."""
+
+    ended: int
+    """Flows that ended, on the node or, of the bridge, on all nodes. They may have been started by other nodes."""
+    started: int
+    seconds: float
+    """Time between the two readings of the counters, while samples were taken."""
+
+    @property
+    def per_second(self) -> float:
+        """Flows that ended per second."""
+        return self.ended / self.seconds
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no flow started or ended."""
+        return not self.started and not self.ended
+
+
+class Profile(_Stored):
+    """A profile in words. It is stored as JSON beside the flame graph."""
+
+    schema_version: int = SCHEMA
+    name: str
+    """The name of the files: ``<utc>-<node>-<event>``, or ``<node>-<event>`` in the folder of a run."""
+    node: str
+    event: Event
+    engine: str
+    started_at: str
+    """UTC, ISO 8601."""
+    seconds: float
+    """How long samples were taken."""
+    flows: Flows | None
+    """None if the counters could not be read."""
+    unit: Unit
+    total: float
+    """CPU time, bytes, the time of waiting for locks, or of all threads together."""
+    idle_percent: float
+    """The part of ``total`` in which threads waited for something to do. It belongs to no component."""
+    components: tuple[ComponentShare, ...]
+    """Largest first. Their shares are of what was not idle."""
+    states: dict[str, float]
+    """Of the wall clock: share of each state of the threads that were not idle, in percent. Otherwise empty."""
+    versions: dict[str, str]
+    """Of Corda, Java and the shape of the lab."""
+    recording_bytes: int | None = None
+    """Size of the recording of Flight Recorder; None without one."""
+
+
+@dataclass(frozen=True)
+class TakenProfile:
+    """A profile that was taken under a load, or that failed, and the folder in which its files are for now."""
+
+    folder: Path
+    """``entry.file`` is relative to it."""
+    entry: ProfileEntry
+
+    def placed(self, *, step: int | None, point: str = "", reason: str = "") -> "TakenProfile":
+        """A copy that says which load it was: that of a step, or an extra one of a point, and why of that point."""
+        entry = self.entry.model_copy(update={"step": step, "point": point, "reason": reason})
+        return replace(self, entry=entry)
+
+    def copied_to(self, folder: Path) -> "TakenProfile":
+        """Copy the files to another folder, such as that of a run, and return the profile there."""
+        if self.entry.file is not None:
+            source = self.folder / self.entry.file
+            target = folder / self.entry.file
+            target.parent.mkdir(exist_ok=True)
+            for path in sorted(source.parent.glob(f"{source.stem}.*")):
+                shutil.copyfile(path, target.with_suffix(path.suffix))
+        return replace(self, folder=folder)
+
+
+class StoredProfiles(_Stored):
+    """The content of ``entries.json``: the profiles of an unfinished sweep."""
+
+    entries: tuple[ProfileEntry, ...]
+
+
+ENTRIES = "entries.json"
+
+
+def write(folder: Path, profile: Profile, page: str, collapsed: str) -> Path:
+    """Write the files of a profile, the JSON last, and return the path of the flame graph."""
+    path = folder / f"{profile.name}.html"
+    atomic.write_text(path, page)
+    atomic.write_text(path.with_suffix(".collapsed"), collapsed)
+    atomic.write_text(path.with_suffix(".md"), markdown(profile))
+    atomic.write_text(path.with_suffix(".json"), profile.model_dump_json(indent=2) + "\n")
+    return path
+
+
+def read(folder: Path, entry: ProfileEntry) -> Profile | None:
+    """The profile of an entry in the folder of a run; None if it failed. Raises LabError if its file is damaged."""
+    if entry.file is None:
+        return None
+    return folders.read_model((folder / entry.file).with_suffix(".json"), Profile)
+
+
+def write_all(folder: Path, taken: Iterable[TakenProfile]) -> None:
+    """Write the profiles of an unfinished sweep into a folder of their own."""
+    entries = tuple(one.copied_to(folder).entry for one in taken)
+    folders.write_json(folder / ENTRIES, StoredProfiles(entries=entries).model_dump(mode="json"))
+
+
+def read_all(folder: Path) -> list[TakenProfile]:
+    """The profiles that ``write_all`` wrote. Raises LabError if they are damaged."""
+    return [TakenProfile(folder, entry) for entry in folders.read_model(folder / ENTRIES, StoredProfiles).entries]
+
+
+def value_words(unit: Unit, value: float) -> str:
+    """A value of a profile with its unit."""
+    return size(value) if unit is Unit.BYTES else f"{amount(value)} s"
+
+
+def hottest_words(share: ComponentShare) -> str:
+    """The hottest method of a component, and what it spends most of that time in."""
+    return share.method if share.innermost in {"", share.method} else f"{share.method} → {share.innermost}"
+
+
+def headline(profile: Profile) -> str:
+    """What was profiled, and how much there was, in one line."""
+    counted = f"{value_words(profile.unit, profile.total)} of {COUNTS[profile.event]}"
+    if profile.event is Event.CPU:
+        counted += f" ({amount(profile.total / profile.seconds)} cores)"
+    elif profile.event is Event.ALLOC:
+        counted += f" ({size(profile.total / profile.seconds)} per second)"
+    elif profile.event is Event.WALL:
+        counted += f" ({profile.total / profile.seconds:.0f} threads)"
+    return f"{profile.node}, {profile.event.value} for {profile.seconds:.0f} s by {profile.engine}: {counted}"
+
+
+def waiting_words(profile: Profile) -> str:
+    """How much of the profile was idle, and the states of the other threads; empty if the event has no idle threads."""
+    if not profile.total:
+        return "nothing was sampled"
+    if profile.event not in {Event.WALL, Event.LOCK}:
+        return ""
+    words = f"idle: {percent(profile.idle_percent)}, by threads that wait for something to do; shares are of the rest"
+    if profile.states:
+        states = ", ".join(f"{percent(share)} {name}" for name, share in profile.states.items())
+        words += f", which was {states}"
+    return words
+
+
+def load_words(flows: Flows | None) -> str:
+    """The load while the profile was taken."""
+    if flows is None:
+        return "load: unknown, because the counters of flows could not be read"
+    return f"load: {flows.per_second:.2f} flows/s ({flows.ended} ended in {flows.seconds:.0f} s)"
+
+
+def rows(profile: Profile) -> Sequence[tuple[str, str, str, str]]:
+    """The rows of the table of the largest components: share, name, value, hottest method."""
+    return [
+        (percent(one.share_percent), one.name, value_words(profile.unit, one.value), hottest_words(one))
+        for one in profile.components[:TOP]
+    ]
+
+
+def rest_words(profile: Profile) -> str:
+    """How many components there are besides those that are shown, and their share; empty if there are none."""
+    rest = profile.components[TOP:]
+    share = sum(one.share_percent for one in rest)
+    return f"{len(rest)} further components: {percent(share)}" if rest else ""
+
+
+def markdown(profile: Profile) -> str:
+    """The profile in words, as Markdown."""
+    lines = [f"# {profile.name}", "", f"{headline(profile)}.", "", f"{load_words(profile.flows).capitalize()}.", ""]
+    if waiting := waiting_words(profile):
+        lines += [f"{waiting.capitalize()}.", ""]
+    lines += ["| share | component | value | what it does | hottest method |", "|---|---|---|---|---|"]
+    for (share, name, value, method), one in zip(rows(profile), profile.components, strict=False):
+        lines.append(f"| {share} | {name} | {value} | {one.meaning} | `{method}` |")
+    if rest := rest_words(profile):
+        lines += ["", f"{rest}."]
+    lines += ["", ", ".join(f"{name} {value}" for name, value in profile.versions.items() if value)]
+    return "\n".join(lines) + "\n"

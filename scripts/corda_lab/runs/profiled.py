@@ -1,0 +1,236 @@
+"""A load under which nodes are profiled: starts and stops the profilers in the measuring window, and stores the files.
+
+What costs most is done outside of the load: the library is loaded before it, and what was sampled is read when
+everything has been counted. The samples themselves are taken by a thread, because the load is waited for meanwhile.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from corda_lab.errors import LabError
+from corda_lab.host import interrupts
+from corda_lab.lab import lifecycle, shape
+from corda_lab.lab.settings import Settings
+from corda_lab.profile import jvm, recorder
+from corda_lab.profile.session import Session
+from corda_lab.results import profiles
+from corda_lab.results.manifest import ProfileEntry
+from corda_lab.results.profiles import Event, TakenProfile
+from corda_lab.runs.running import RunningLab
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.load import ALL, INITIATORS, LoadOptions
+from corda_lab.steps.plan import RunPlan
+from corda_lab.steps.reasons import Reason, reason
+from corda_lab.text import ui
+from corda_lab.text.words import listed, plural
+
+OPTION = "--profile"
+PROFILED_MAX = 8
+"""The most JVMs that are profiled under one load. Each costs CPU time that the others then lack."""
+
+SECONDS_MAX = 60
+"""The longest time for which samples are taken. More would change no share of a component, and cost more."""
+MARGIN_SECONDS = 1.0
+"""Samples begin so long after the expected begin of the measuring window, and end as long before its expected end."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """When samples are taken, in seconds after the generator was told to begin."""
+
+    after: float
+    seconds: int
+
+
+def span_of(options: LoadOptions) -> Span:
+    """Return when the measuring window of a load is profiled, or a part of it.
+
+    A load that ends after a number of flows is profiled from its beginning, and no longer than it lasts. The window of
+    a load whose warm-up lasts until throughput is steady may begin later than expected. So only the second half of the
+    earliest window is taken, which is most likely to be in the real one.
+    """
+    if options.is_counted:
+        return Span(0.0, SECONDS_MAX)
+    stopping, window = options.stopping, options.duration_seconds
+    if stopping is not None and stopping.change_percent_max is not None:
+        begin, window = stopping.warm_up_seconds_min + window / 2, window / 2
+    else:
+        begin = options.warm_up_seconds
+    return Span(begin + MARGIN_SECONDS, max(1, min(SECONDS_MAX, int(window - 2 * MARGIN_SECONDS))))
+
+
+def targets(options: LoadOptions, initiators: Sequence[str], settings: Settings) -> list[str]:
+    """Return the names of the JVMs to profile, each once. Raises LabError for an unknown one, or for too many."""
+    found: dict[str, None] = {}
+    for word in options.profile:
+        if word.casefold() == INITIATORS:
+            found |= dict.fromkeys(initiators)
+        elif word.casefold() == ALL:
+            found |= dict.fromkeys(settings.nodes)
+        else:
+            found[jvm.find_name(word, settings, option=OPTION)] = None
+    if len(found) > PROFILED_MAX:
+        raise LabError(
+            f"{OPTION}: {len(found)} nodes are more than {PROFILED_MAX}",
+            "Name fewer: every profile costs CPU time that the other nodes then lack.",
+        )
+    return list(found)
+
+
+def check(options: LoadOptions, settings: Settings) -> None:
+    """Check what can be checked before anything is put on the lab. Raises LabError if a JVM cannot be profiled."""
+    if not options.profile:
+        return
+    lifecycle.require_engine()
+    settings = shape.of_running(settings)
+    for name in targets(options, (), settings):
+        _find(name, options, settings)
+
+
+def _find(name: str, options: LoadOptions, settings: Settings) -> jvm.Jvm:
+    found = jvm.find(name, settings)
+    if options.jfr:
+        recorder.require_possible(found, "--jfr")
+    return found
+
+
+@dataclass
+class Profiling:
+    """The profiles of one load. Without sessions, nothing of it does anything."""
+
+    sessions: Sequence[Session]
+    span: Span
+    problems: dict[str, str] = field(default_factory=dict)
+    """Why a JVM could not be profiled, by its name."""
+    _ended: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Note that the load begins, and take samples at their time."""
+        if self.sessions:
+            due = time.monotonic() + self.span.after
+            self._thread = threading.Thread(target=self._run, args=(due,), name="profiles", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """Note that the load has ended: take no more samples. Returns when the profilers have stopped."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, due: float) -> None:
+        if self._ended.wait(max(0.0, due - time.monotonic())):
+            for session in self.sessions:
+                self.problems[session.jvm.node] = "the load ended before its measuring window could be profiled"
+            return
+        until = time.monotonic() + self.span.seconds
+        for session in self.sessions:
+            self._try(session, lambda one: one.start(self.span.seconds))
+        self._ended.wait(max(0.0, until - time.monotonic()))
+        for session in self.sessions:
+            self._try(session, Session.stop)
+
+    def _try(self, session: Session, action: Callable[[Session], object]) -> None:
+        """Do something with a session that has no problem yet. A thread has nobody to raise an error to."""
+        if session.jvm.node in self.problems:
+            return
+        try:
+            action(session)
+        except (LabError, OSError, ValueError) as error:
+            self.problems[session.jvm.node] = _words(error).removeprefix(f"{session.jvm.node}: ")
+
+    def store(self, folder: Path) -> tuple[TakenProfile, ...]:
+        """Read what was sampled, and write the files into ``profiles`` in this folder. Never raises LabError."""
+        if not self.sessions:
+            return ()
+        target = folder / profiles.FOLDER
+        target.mkdir(exist_ok=True)
+        with ui.phase("Reading the profiles"):
+            return tuple(self._stored(session, target) for session in self.sessions)
+
+    def _stored(self, session: Session, target: Path) -> TakenProfile:
+        node = session.jvm.node
+        name = f"{node.lower()}-{session.event.value}"
+        # Files in the container must not be left there.
+        with interrupts.held_back():
+            self._try(session, lambda one: one.store(target, name))
+        problem = self.problems.get(node)
+        if problem:
+            ui.warn(f"{node}: {problem}")
+        seconds = round(session.seconds, 1)
+        entry = ProfileEntry(node=node, began_at=session.began_at, seconds=seconds, problem=problem)
+        if (target / f"{name}.json").is_file():
+            entry = entry.model_copy(update={"file": f"{profiles.FOLDER}/{name}.html"})
+            ui.note(f"{node}: {session.seconds:.0f} s of CPU samples")
+        if (target / f"{name}{profiles.RECORDING}").is_file():
+            entry = entry.model_copy(update={"recording": f"{profiles.FOLDER}/{name}{profiles.RECORDING}"})
+        return TakenProfile(target.parent, entry)
+
+    def close(self) -> None:
+        """Stop whatever still runs, and leave nothing in the containers."""
+        self.end()
+        for session in self.sessions:
+            # If the engine does not answer, the JVM stops by itself.
+            with suppress(LabError):
+                session.abandon()
+
+
+def _words(error: Exception) -> str:
+    return " ".join((error.message if isinstance(error, LabError) else str(error)).split())
+
+
+@contextmanager
+def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
+    """Get ready to profile the nodes of a planned load, as its options say. After the block, no profiler runs.
+
+    Raises LabError if one of them cannot be profiled.
+    """
+    options = plan.options
+    if not options.profile:
+        yield Profiling((), Span(0.0, 0))
+        return
+    with ui.phase("Loading the profiler"):
+        sessions = []
+        for name in targets(options, plan.subject.nodes, lab.settings):
+            found = _find(name, options, lab.settings)
+            jvm.attach(found)
+            if options.jfr:
+                recorder.warm_up(found)
+            sessions.append(Session(found, Event.CPU, lab.settings, f"lab-{plan.identity}" if options.jfr else None))
+        span = span_of(options)
+        ui.note(f"{listed([one.jvm.node for one in sessions])}, for up to {plural(span.seconds, 'second')}")
+    profiling = Profiling(tuple(sessions), span)
+    try:
+        yield profiling
+    finally:
+        with interrupts.held_back():
+            profiling.close()
+
+
+def within(taken: Sequence[TakenProfile], step: StepEntry) -> tuple[TakenProfile, ...]:
+    """The profiles of a step, each with how much of it was in the measuring window."""
+    window = step.window
+    found = []
+    for one in taken:
+        began = one.entry.began_at
+        seconds = 0.0
+        if began is not None:
+            seconds = max(0.0, min(window.ended_at, began + one.entry.seconds) - max(window.started_at, began))
+        entry = one.entry.model_copy(update={"step": step.index, "window_seconds": round(seconds, 1)})
+        found.append(replace(one, entry=entry))
+    return tuple(found)
+
+
+def warnings(taken: Sequence[TakenProfile]) -> list[Reason]:
+    """The warnings that a load was profiled, which costs it CPU time, and that a profile failed."""
+    entries = [one.entry for one in taken]
+    sampled = [one for one in entries if one.began_at is not None]
+    found = []
+    if sampled:
+        nodes, longest = listed([one.node for one in sampled]), max(one.window_seconds for one in sampled)
+        found.append(reason("profiled", nodes=nodes, seconds=longest))
+    return found + [reason("profile_failed", node=one.node, why=one.problem) for one in entries if one.problem]
