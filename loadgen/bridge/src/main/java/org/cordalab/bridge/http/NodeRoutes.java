@@ -9,6 +9,7 @@ import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.node.NodeProfile;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
+import org.cordalab.bridge.run.FailedFlow;
 
 /** Reports on nodes and parties. */
 final class NodeRoutes {
@@ -31,6 +32,7 @@ final class NodeRoutes {
         json.put("name", node.name());
         json.put("ready", node.gateway().ready());
         json.put("outstandingFlows", node.flows().outstanding());
+        node.flows().lastFailure().ifPresent(failure -> describe(failure, json.putObject("lastFailure")));
         node.gateway().profile().ifPresent(profile -> {
             json.put("x500Name", profile.x500Name().toString());
             json.put("platformVersion", profile.platformVersion());
@@ -45,6 +47,13 @@ final class NodeRoutes {
                             .put("version", cordapp.version())
                             .put("type", cordapp.type()));
         });
+    }
+
+    private static void describe(FailedFlow failure, ObjectNode json) {
+        json.put("flow", failure.flow());
+        json.put("reason", failure.reason());
+        json.put("detail", failure.detail());
+        json.put("at", failure.at().toString());
     }
 
     /** {@code GET /v1/nodes/{node}/parties}: the parties in the node's network map. */
