@@ -3,6 +3,7 @@ package org.cordalab.bridge.http;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.json.Json;
@@ -53,7 +54,7 @@ final class NodeRoutes {
         json.put("flow", failure.flow());
         json.put("reason", failure.reason());
         json.put("detail", failure.detail());
-        json.put("at", failure.at().toString());
+        json.put("at", failure.at().truncatedTo(ChronoUnit.MILLIS).toString());
     }
 
     /** {@code GET /v1/nodes/{node}/parties}: the parties in the node's network map. */

@@ -1,0 +1,67 @@
+"""The alerts of Prometheus, read from a real HTTP server. Its queries are tested with a real Prometheus."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from corda_lab.clients.prometheus import Alert, Prometheus
+from corda_lab.errors import LabError
+
+
+@contextmanager
+def answering(content: object) -> Iterator[Prometheus]:
+    """A Prometheus with this answer to everything."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert self.path == "/api/v1/alerts"
+            body = json.dumps(content).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        with closing(Prometheus(f"http://127.0.0.1:{server.server_port}", seconds_max=10)) as client:
+            yield client
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def alert(name: str, state: str, at: str, **notes: str) -> dict[str, object]:
+    labels = {"alertname": name, "node": "PartyA"}
+    return {"labels": labels, "annotations": notes, "state": state, "activeAt": at, "value": "1e+00"}
+
+
+def test_only_firing_alerts_are_told_and_the_oldest_first() -> None:
+    alerts = [
+        alert("QueueGrows", "firing", "2026-11-20T12:00:02.5Z", description="It grows\nwithout bound."),
+        alert("HeapFull", "pending", "2026-11-20T11:00:00Z"),
+        alert("NodeDown", "firing", "2026-11-20T12:00:00.123456789Z", summary="PartyA is down."),
+    ]
+    with answering({"status": "success", "data": {"alerts": alerts}}) as prometheus:
+        down, grows = prometheus.firing_alerts()
+    assert (down.name, down.labels, down.summary) == ("NodeDown", {"node": "PartyA"}, "PartyA is down.")
+    assert grows == Alert("QueueGrows", {"node": "PartyA"}, "It grows without bound.", 1795176002.5)
+
+
+def test_without_rules_there_are_no_alerts() -> None:
+    with answering({"status": "success", "data": {"alerts": []}}) as prometheus:
+        assert prometheus.firing_alerts() == []
+
+
+@pytest.mark.parametrize("content", [{}, [], {"data": {"alerts": [{"state": "firing"}]}}])
+def test_alerts_that_are_malformed_are_an_error(content: object) -> None:
+    with answering(content) as prometheus, pytest.raises(LabError, match="alerts of Prometheus at .* cannot be parsed"):
+        prometheus.firing_alerts()
