@@ -18,7 +18,7 @@ def answering(content: object) -> Iterator[Prometheus]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            assert self.path == "/api/v1/alerts"
+            assert self.path.partition("?")[0] == "/api/v1/alerts"
             body = json.dumps(content).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
