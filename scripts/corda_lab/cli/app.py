@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from corda_lab import __version__
-from corda_lab.cli import audit, bench, chaos, lab, profile, reproduce, results, run, selftest, sweep, workload
+from corda_lab.cli import audit, bench, chaos, lab, profile, reproduce, results, run, selftest, sweep, top, workload
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,7 +55,9 @@ app.add_typer(bench_app, name="bench")
 workload_app = typer.Typer(no_args_is_help=True, help="Create and check workload files.")
 app.add_typer(workload_app, name="workload")
 
-for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, run.run, sweep.sweep, run.rerun, workload.flows):
+for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, top.top):
+    app.command()(verb)
+for verb in (run.run, sweep.sweep, run.rerun, workload.flows):
     app.command()(verb)
 app.command()(reproduce.reproduce)
 app.command()(audit.audit)

@@ -114,11 +114,14 @@ class Prometheus:
 
     def _ask(self, path: str, parameters: dict[str, str]) -> Any:
         try:
-            return self._client.get(path, params=parameters).json()
+            content = self._client.get(path, params=parameters).json()
+            if not isinstance(content, dict):
+                raise ValueError("the answer is not a JSON object")
         except (httpx.HTTPError, ValueError) as error:
             raise LabError(
                 f"Prometheus at {self.url} does not answer ({error})", "Check its state with `scripts/lab status`."
             ) from None
+        return content
 
     def latest(self, selector: str) -> list[Value]:
         """Return the latest sample of every series that a selector matches, with the time of its scrape."""

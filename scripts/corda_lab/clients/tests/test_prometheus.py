@@ -1,42 +1,24 @@
 """The alerts of Prometheus, read from a real HTTP server. Its queries are tested with a real Prometheus."""
 
-import json
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from corda_lab.clients.prometheus import Alert, Prometheus
 from corda_lab.errors import LabError
+from corda_lab.testing.served import served
 
 
 @contextmanager
 def answering(content: object) -> Iterator[Prometheus]:
-    """A Prometheus with this answer to everything."""
+    """A Prometheus that answers the question about alerts."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            assert self.path.partition("?")[0] == "/api/v1/alerts"
-            body = json.dumps(content).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(path: str) -> object:
+        return content if path.partition("?")[0] == "/api/v1/alerts" else None
 
-        def log_message(self, *_: object) -> None: ...
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        with closing(Prometheus(f"http://127.0.0.1:{server.server_port}", seconds_max=10)) as client:
-            yield client
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(answer) as port, closing(Prometheus(f"http://127.0.0.1:{port}", seconds_max=10)) as client:
+        yield client
 
 
 def alert(name: str, state: str, at: str, **notes: str) -> dict[str, object]:
@@ -61,7 +43,12 @@ def test_without_rules_there_are_no_alerts() -> None:
         assert prometheus.firing_alerts() == []
 
 
-@pytest.mark.parametrize("content", [{}, [], {"data": {"alerts": [{"state": "firing"}]}}])
+def test_a_server_that_is_no_prometheus_is_an_error() -> None:
+    with answering([]) as prometheus, pytest.raises(LabError, match=r"does not answer \(the answer is not a JSON"):
+        prometheus.firing_alerts()
+
+
+@pytest.mark.parametrize("content", [{}, {"data": {"alerts": [{"state": "firing"}]}}])
 def test_alerts_that_are_malformed_are_an_error(content: object) -> None:
     with answering(content) as prometheus, pytest.raises(LabError, match="alerts of Prometheus at .* cannot be parsed"):
         prometheus.firing_alerts()
