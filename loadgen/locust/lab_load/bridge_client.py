@@ -1,4 +1,4 @@
-"""Client for the bridge apart from the load: reads nodes, parties and flows, and makes the starts of the set-up."""
+"""Client for the bridge before a run: reads parties and flows, and makes the flow starts of the set-up."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,6 @@ import requests
 from lab_load.answer import read_answer
 from lab_load.generator_settings import authorization
 from lab_workload.flows import Flow, Party
-from lab_workload.node_state import NodeReport
 from lab_workload.problems import LoadError
 
 ASK_TIMEOUT_SECONDS = 15.0
@@ -55,17 +54,6 @@ class BridgeClient:
         except (KeyError, TypeError, AttributeError, StopIteration) as error:
             raise self._unreadable("nodes", error) from error
 
-    def reports(self, timeout_seconds: float) -> list[NodeReport]:
-        """Return what the bridge sees of all nodes now.
-
-        Raises ``BridgeError``, or ``requests.RequestException`` if there is no answer in time.
-        """
-        body = self._ask("GET", "/v1/nodes", timeout_seconds)
-        try:
-            return [NodeReport.of_json(entry) for entry in body["nodes"]]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise self._unreadable("nodes", error) from error
-
     def flows(self, node: str) -> list[Flow]:
         """Return the flows that ``node`` can start. Raises ``BridgeError``."""
         body = self._get(f"/v1/nodes/{quote(node)}/flows")
@@ -96,14 +84,14 @@ class BridgeClient:
             raise BridgeError(f"the bridge at {self._url} is not ready for load: {error.message}") from error
         except requests.RequestException as error:
             raise BridgeError(
-                f"the bridge at {self._url} does not answer ({reason_of(error)}); is the lab up?"
+                f"the bridge at {self._url} does not answer ({_reason(error)}); is the lab up?"
             ) from error
 
     def _post(self, path: str, body: bytes, content_type: str, timeout_seconds: float) -> Any:
         try:
             answer = self._ask("POST", path, timeout_seconds, data=body, headers={"Content-Type": content_type})
         except requests.RequestException as error:
-            raise BridgeError(f"no answer from the bridge: {reason_of(error)}") from error
+            raise BridgeError(f"no answer from the bridge: {_reason(error)}") from error
         return answer if isinstance(answer, dict) else {}
 
     def _ask(self, method: str, path: str, timeout_seconds: float, **content: Any) -> Any:
@@ -118,7 +106,7 @@ class BridgeClient:
             session.headers["Accept"] = "application/json"
             session.headers.update(authorization())
             with session.request(method, self._url + path, timeout=timeout_seconds, stream=True, **content) as response:
-                body = read_body(response)
+                body = _read(response)
                 if not response.ok:
                     raise BridgeError(str(read_answer(response.status_code, body, None).error))
         try:
@@ -130,8 +118,7 @@ class BridgeClient:
         return BridgeError(f"the answer of the bridge at {self._url} about {what} cannot be parsed: {error!r}")
 
 
-def read_body(response: requests.Response) -> bytes:
-    """Read the content of an answer. Raises ``BridgeError`` if it is longer than ``BODY_BYTES_MAX``."""
+def _read(response: requests.Response) -> bytes:
     body = bytearray()
     for chunk in response.iter_content(CHUNK_BYTES):
         body += chunk
@@ -140,7 +127,7 @@ def read_body(response: requests.Response) -> bytes:
     return bytes(body)
 
 
-def reason_of(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     """Return the innermost cause of an error. requests wraps the operating system's error several times."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner

@@ -16,7 +16,6 @@ from locust import log
 from locust.exception import StopTest
 
 from lab_load import metrics
-from lab_load.bridge_client import BridgeClient
 from lab_load.end_file import ProcessSummary, end_of
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_load.load_plan import LoadPlan, make_plan
@@ -139,7 +138,7 @@ class Generator:
             app.before_request(self._check_form)
             # Without this, the form shows the arguments in alphabetical order, not in the order of declaration.
             app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
-            watch = NodeWatch(BridgeClient(self._settings.bridge_url), self._settings.prometheus_url)
+            watch = NodeWatch(self._settings.bridge_url, self._settings.prometheus_url)
             NodesTab(watch, lambda: self._environment.runner.state).attach(self._environment.web_ui)
 
     def _prepare_run(self, values: Mapping[str, Any], run_id: str) -> None:
