@@ -35,9 +35,7 @@ Series = Mapping[str, Mapping[str, float]]
 
 def one_query(series: Mapping[str, str]) -> str:
     """Return one query for the values of all ``series``, so that one request answers them all."""
-    return " or ".join(
-        f'label_replace({query}, "{SERIES_LABEL}", "{name}", "", "")' for name, query in series.items()
-    )
+    return " or ".join(f'label_replace({query}, "{SERIES_LABEL}", "{name}", "", "")' for name, query in series.items())
 
 
 def values_by_node(samples: Iterable[tuple[Mapping[str, str], float]]) -> dict[str, dict[str, float]]:

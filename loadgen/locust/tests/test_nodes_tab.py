@@ -56,9 +56,8 @@ class StubPrometheus:
                     self.send_error(400)
                     return
                 prometheus.answers.wait(30)
-                result = [
-                    {"metric": {"series": name, "node": "PartyA"}, "value": [1.0, "1.5"]} for name in NODE_SERIES
-                ]
+                metrics = [{"series": name, "node": "PartyA"} for name in NODE_SERIES]
+                result = [{"metric": metric, "value": [1.0, "1.5"]} for metric in metrics]
                 body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))

@@ -55,9 +55,18 @@ app.add_typer(bench_app, name="bench")
 workload_app = typer.Typer(no_args_is_help=True, help="Create and check workload files.")
 app.add_typer(workload_app, name="workload")
 
-for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, top.top):
-    app.command()(verb)
-for verb in (run.run, sweep.sweep, run.rerun, workload.flows):
+for verb in (
+    run.quickstart,
+    lab.doctor,
+    lab.up,
+    lab.down,
+    lab.status,
+    top.top,
+    run.run,
+    sweep.sweep,
+    run.rerun,
+    workload.flows,
+):
     app.command()(verb)
 app.command()(reproduce.reproduce)
 app.command()(audit.audit)

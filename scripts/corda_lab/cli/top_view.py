@@ -77,8 +77,12 @@ def follow(watch: Watch, view: LabView, interval_seconds: float) -> None:
 
 def _screen(view: LabView, interval_seconds: float) -> Group:
     table = _table(view)
-    table.columns[-1].no_wrap = True
-    table.columns[-1].overflow = "ellipsis"
+    # The last column takes what room the others leave, so that each node has one line.
+    table.expand = True
+    error = table.columns[-1]
+    error.ratio = 1
+    error.no_wrap = True
+    error.overflow = "ellipsis"
     clock = f"{datetime.fromtimestamp(view.at).astimezone():%H:%M:%S}"
     title = Text(f"lab top, {clock}, every {interval_seconds:g} s; Ctrl-C ends it", style="dim")
     return Group(title, Text(), table, Text(), *_lines(view, alerts_max=ALERTS_MAX))

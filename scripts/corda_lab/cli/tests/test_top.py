@@ -67,9 +67,7 @@ def test_without_a_terminal_it_prints_one_table(arguments: list[str]) -> None:
     assert cells[-5:-1] == ["12", "1.50", "90 % of 1,000 MiB", "11"]
     assert re.fullmatch(r"\d.* ago, Iou: FlowException: below 100", cells[-1])
     assert "▅█" in party
-    assert rest[1] == (
-        "bridge  12 outstanding (limit 800 per node), 3.50/s completed, 0.50/s failed, 0.25/s rejected"
-    )
+    assert rest[1] == "bridge  12 outstanding (limit 800 per node), 3.50/s completed, 0.50/s failed, 0.25/s rejected"
     assert rest[2] == (
         "load    iou on PartyA (poisson, 5/s): offered 5.00/s, achieved 3.50/s, errors 0.50/s, lag p99 2.0 ms"
     )
