@@ -10,6 +10,7 @@
   the places; to add a column of the rows, begin in ``lab_workload.row``.
 - ``generator``, ``distributed``, ``messages``: the run within Locust's events, in one process or with workers.
 - ``metrics``, ``origins``: the Prometheus endpoint, and the check of requests to the web UI.
+- ``nodes_tab``, ``node_watch``: the tab *Corda nodes* of the web UI, and what it asks of the bridge and Prometheus.
 
 Workloads are in ``lab_workload``. Only ``generator``, ``distributed`` and ``locust_arguments`` import Locust, which
 patches the standard library when it is imported.

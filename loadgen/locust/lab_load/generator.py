@@ -20,6 +20,8 @@ from lab_load.end_file import ProcessSummary, end_of
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_load.load_plan import LoadPlan, make_plan
 from lab_load.locust_arguments import choice_from, extent_from, seconds_of
+from lab_load.node_watch import NodeWatch
+from lab_load.nodes_tab import NodesTab
 from lab_load.origins import OriginGuard
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, end_path, go_path, is_taken, ready_path, stop_path, write_whole, writer_for
@@ -136,6 +138,8 @@ class Generator:
             app.before_request(self._check_form)
             # Without this, the form shows the arguments in alphabetical order, not in the order of declaration.
             app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
+            watch = NodeWatch(self._settings.bridge_url, self._settings.prometheus_url)
+            NodesTab(watch, lambda: self._environment.runner.state).attach(self._environment.web_ui)
 
     def _prepare_run(self, values: Mapping[str, Any], run_id: str) -> None:
         """Plan the next run and do its set-up. Raises ``LoadError``."""

@@ -29,6 +29,8 @@ class GeneratorSettings:
     metrics_port: int
     allowed_hosts: frozenset[str] = frozenset()
     """Host names that requests to the web UI may use in addition to loopback addresses, in lower case."""
+    prometheus_url: str = ""
+    """Address of Prometheus, for the state of the nodes in the web UI; empty if there is none."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "GeneratorSettings":
@@ -42,8 +44,11 @@ class GeneratorSettings:
             rows=Path(environment.get("LAB_ROWS_DIR", "/var/lib/corda-lab/rows")),
             metrics_port=int(_number(environment, "LAB_METRICS_PORT", 9646, problems)),
             allowed_hosts=_hosts(environment, "LAB_ALLOWED_HOSTS", problems),
+            prometheus_url=environment.get("PROMETHEUS_URL", "").rstrip("/"),
         )
         problems += url_problems("BRIDGE_URL", settings.bridge_url)
+        if settings.prometheus_url:
+            problems += url_problems("PROMETHEUS_URL", settings.prometheus_url)
         if not settings.party_names:
             problems.append(Problem.of("LAB_PARTIES", "must contain the name of a node"))
         if problems:

@@ -12,6 +12,7 @@ A new workload is a file in ``configs/workloads/``; it needs no code here. The m
 - ``starts``: one start of each flow with rendered arguments, for a check before the run.
 - ``problems``: problems as data, and the errors that carry them. ``load``: the terms of a load. ``run_end``: the
   content of the end file.
+- ``node_state``: what each node does now, from the answers of the bridge and Prometheus.
 - ``error_text``: the message of a failed request without its values, so that equal failures are counted together.
 
 The package needs only pydantic, Jinja2 and PyYAML, and sends no requests itself.

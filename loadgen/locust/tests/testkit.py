@@ -111,6 +111,8 @@ class StubBridge:
         """The Authorization headers of all requests that arrived, except those for its health."""
         self.looks = 0
         """How often somebody asked whether it is ready."""
+        self.last_failures: dict[str, dict[str, Any]] = {}
+        """The last failure of each node that has one."""
         self.parties: Reply = (
             200,
             {},
@@ -132,6 +134,10 @@ class StubBridge:
         self._thread.join()
         self._server.server_close()
 
+    def _node(self, name: str) -> dict[str, Any]:
+        node = {"name": name, "ready": True, "outstandingFlows": 0, "platformVersion": PLATFORM_VERSION}
+        return {**node, **({"lastFailure": self.last_failures[name]} if name in self.last_failures else {})}
+
     def _handler(bridge) -> type[BaseHTTPRequestHandler]:  # noqa: N805
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -144,8 +150,7 @@ class StubBridge:
                     return
                 bridge.tokens.add(self.headers["Authorization"])
                 if self.path == "/v1/nodes":
-                    nodes = [{"name": name, "platformVersion": PLATFORM_VERSION} for name in X500_NAMES]
-                    self._send((200, {}, {"nodes": nodes}))
+                    self._send((200, {}, {"nodes": [bridge._node(name) for name in X500_NAMES]}))
                 else:
                     self._send(bridge.parties if self.path.endswith("/parties") else (200, {}, {"flows": FLOWS}))
 

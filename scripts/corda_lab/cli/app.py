@@ -5,7 +5,21 @@ from typing import Annotated
 import typer
 
 from corda_lab import __version__
-from corda_lab.cli import audit, bench, chaos, heap, lab, profile, reproduce, results, run, selftest, sweep, workload
+from corda_lab.cli import (
+    audit,
+    bench,
+    chaos,
+    heap,
+    lab,
+    profile,
+    reproduce,
+    results,
+    run,
+    selftest,
+    sweep,
+    top,
+    workload,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,7 +69,7 @@ app.add_typer(bench_app, name="bench")
 workload_app = typer.Typer(no_args_is_help=True, help="Create and check workload files.")
 app.add_typer(workload_app, name="workload")
 
-for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status):
+for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, top.top):
     app.command()(verb)
 app.command(cls=run.RunCommand)(run.run)
 for verb in (sweep.sweep, run.rerun, workload.flows):

@@ -13,6 +13,7 @@ from prometheus_client.samples import Sample
 
 from corda_lab.errors import LabError
 from lab_workload.flows import Flow
+from lab_workload.node_state import NodeReport
 from lab_workload.problems import Location, Problem
 
 ANSWER_SECONDS_MAX = 30.0
@@ -55,11 +56,18 @@ class Node:
 class Bridge:
     """A client of the bridge. Its methods raise LabError if a request fails."""
 
-    def __init__(self, url: str, token: str = "") -> None:
-        """Talk to the bridge at ``url``. ``token`` is its BRIDGE_TOKEN; empty if it needs none."""
+    def __init__(self, url: str, token: str = "", *, seconds_max: float = ANSWER_SECONDS_MAX) -> None:
+        """Talk to the bridge at ``url``. ``token`` is its BRIDGE_TOKEN; empty if it needs none.
+
+        It has at most ``seconds_max`` seconds for an answer.
+        """
         self.url = url
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._client = httpx.Client(base_url=url, headers=headers, timeout=ANSWER_SECONDS_MAX, trust_env=False)
+        self._client = httpx.Client(base_url=url, headers=headers, timeout=seconds_max, trust_env=False)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
 
     def _get(self, path: str, parameters: dict[str, str] | None = None) -> httpx.Response:
         answer = self._ask("GET", path, params=parameters)
@@ -95,6 +103,15 @@ class Bridge:
             )
             for item in self._get("/v1/nodes").json()["nodes"]
         }
+
+    def reports(self) -> list[NodeReport]:
+        """Return what the bridge sees of all configured nodes now."""
+        try:
+            return [NodeReport.of_json(item) for item in self._get("/v1/nodes").json()["nodes"]]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise LabError(
+                f"The answer of the bridge at {self.url} about nodes cannot be parsed: {error!r}", exit_code=1
+            ) from None
 
     def outstanding_max(self, node: str) -> int:
         """Return the number of outstanding flows that the bridge admits on a node."""

@@ -3,21 +3,20 @@
 import json
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import httpx
 import polars as pl
 
 from corda_lab.errors import LabError
+from lab_workload.node_state import NODE_SERIES, RATE_WINDOW
 
 ANSWER_SECONDS_MAX = 30.0
 SCRAPE_SECONDS = 5.0
 """Prometheus's scrape interval, as set in ``monitoring/prometheus/prometheus.yml``."""
-
-RATE_WINDOW = "20s"
-"""Four scrapes: short enough for a run of a minute, long enough to tolerate a lost scrape."""
 
 SERIES: dict[str, str] = {
     "bridge_started_per_second": f"sum by (node) (rate(bridge_flows_started_total[{RATE_WINDOW}]))",
@@ -27,24 +26,23 @@ SERIES: dict[str, str] = {
     "bridge_flows_in_flight": "sum by (node) (bridge_flows_in_flight)",
     "bridge_client_ids": "sum by (node) (bridge_client_ids_to_remove)",
     "bridge_connections": "sum(bridge_connections)",
-    "node_flows_in_flight": "sum by (node) (corda_flows_in_flight)",
+    "node_flows_in_flight": NODE_SERIES["node_flows_in_flight"],
     "node_flows_success_total": 'sum by (node, flow) (corda_flow_duration_seconds_count{outcome="success"})',
-    "node_cpu_cores": f'sum by (node) (rate(process_cpu_seconds_total{{job="corda"}}[{RATE_WINDOW}]))',
+    "node_cpu_cores": NODE_SERIES["node_cpu_cores"],
     "node_cpu_seconds_total": 'sum by (node) (process_cpu_seconds_total{job="corda"})',
     "node_allocated_bytes_total": 'sum by (node) (jvm_memory_pool_allocated_bytes_total{job="corda"})',
     "node_resident_bytes": 'sum by (node) (process_resident_memory_bytes{job="corda"})',
-    "node_heap_used_bytes": 'sum by (node) (jvm_memory_used_bytes{job="corda",area="heap"})',
-    "node_heap_max_bytes": 'sum by (node) (jvm_memory_max_bytes{job="corda",area="heap"})',
+    "node_heap_used_bytes": NODE_SERIES["node_heap_used_bytes"],
+    "node_heap_max_bytes": NODE_SERIES["node_heap_max_bytes"],
     # What a collection leaves is in these pools until the next one: new objects are made in Eden.
     "node_heap_kept_bytes": 'sum by (node) (jvm_memory_pool_used_bytes{job="corda",'
     'pool=~".*(Survivor Space|Old Gen|Tenured Gen)"})',
     "node_gc_seconds_total": 'sum by (node) (jvm_gc_collection_seconds_sum{job="corda"})',
     "node_checkpoints_total": "sum by (node) (corda_checkpoints_total)",
     "node_rpc_connections": "sum by (node) (artemis_rpc_connections)",
-    # The node acknowledges requests by the megabyte, long after it has answered them, so those delivered do not wait.
-    "node_rpc_queue_messages": "sum by (node) (artemis_rpc_queue_messages - artemis_rpc_queue_messages_delivering)",
+    "node_rpc_queue_messages": NODE_SERIES["node_rpc_queue_messages"],
     "node_gc_share": f'sum by (node) (rate(jvm_gc_collection_seconds_sum{{job="corda"}}[{RATE_WINDOW}]))',
-    "artemis_queue_messages": "sum by (node, broker, queue) (artemis_queue_messages)",
+    "artemis_queue_messages": NODE_SERIES["artemis_queue_messages"],
     "hikari_connections_active": "sum by (node) (hikari_connections_active)",
     "hikari_connections_pending": "sum by (node) (hikari_connections_pending)",
     "hikari_connections_open": "sum by (node) (hikari_connections_active + hikari_connections_idle)",
@@ -84,28 +82,46 @@ class Series:
     points: list[tuple[float, float]]
 
 
+@dataclass(frozen=True)
+class Alert:
+    """An alert that is firing. ``since`` is the time since which its condition holds, in Unix seconds."""
+
+    name: str
+    labels: dict[str, str]
+    """All labels but the name."""
+    summary: str
+    """What the rule says about it, in one line; empty if it says nothing."""
+    since: float
+
+
 class Prometheus:
     """A client of Prometheus's query API. Its methods raise LabError if a query fails."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, seconds_max: float = ANSWER_SECONDS_MAX) -> None:
+        """Talk to Prometheus at ``url``, which has at most ``seconds_max`` seconds for an answer."""
         self.url = url
-        self._client = httpx.Client(base_url=url, timeout=ANSWER_SECONDS_MAX, trust_env=False)
+        self._client = httpx.Client(base_url=url, timeout=seconds_max, trust_env=False)
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
     def _get(self, path: str, parameters: dict[str, str]) -> Any:
+        content = self._ask(path, parameters)
+        if content.get("status") != "success":
+            raise LabError(f"Prometheus rejected a query: {content.get('error')}", f"The query: {parameters['query']}")
+        return content["data"]["result"]
+
+    def _ask(self, path: str, parameters: dict[str, str]) -> Any:
         try:
-            answer = self._client.get(path, params=parameters)
-            content = answer.json()
+            content = self._client.get(path, params=parameters).json()
+            if not isinstance(content, dict):
+                raise ValueError("the answer is not a JSON object")
         except (httpx.HTTPError, ValueError) as error:
             raise LabError(
                 f"Prometheus at {self.url} does not answer ({error})", "Check its state with `scripts/lab status`."
             ) from None
-        if content.get("status") != "success":
-            raise LabError(f"Prometheus rejected a query: {content.get('error')}", f"The query: {parameters['query']}")
-        return content["data"]["result"]
+        return content
 
     def latest(self, selector: str) -> list[Value]:
         """Return the latest sample of every series that a selector matches, with the time of its scrape."""
@@ -124,6 +140,15 @@ class Prometheus:
             Series(dict(series["metric"]), [(float(at), float(text)) for at, text in series["values"]])
             for series in self._get("/api/v1/query_range", {"query": query, **times})
         ]
+
+    def firing_alerts(self) -> list[Alert]:
+        """Return the alerts that are firing, those that fire longest first. Without rules, there are none."""
+        content = self._ask("/api/v1/alerts", {})
+        try:
+            firing = [_alert(entry) for entry in content["data"]["alerts"] if entry["state"] == "firing"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise LabError(f"The alerts of Prometheus at {self.url} cannot be parsed: {error!r}") from None
+        return sorted(firing, key=lambda alert: (alert.since, alert.name))
 
     def rows(self, name: str, query: str, *, started_at: float, ended_at: float) -> Iterable[dict[str, Any]]:
         """Yield the rows of ``metrics.parquet`` for one query over a time range, without infinite and NaN values."""
@@ -149,3 +174,12 @@ def _value(labels: dict[str, str], sample: tuple[float, str]) -> Value:
     """Parse a sample of the query API, ``[Unix seconds, "value"]``."""
     at, text = sample
     return Value(dict(labels), float(text), float(at))
+
+
+def _alert(entry: Mapping[str, Any]) -> Alert:
+    """Parse an alert of the alerts API. Raises KeyError, TypeError or ValueError."""
+    labels = {str(label): str(text) for label, text in entry["labels"].items()}
+    notes = entry.get("annotations") or {}
+    summary = " ".join(str(notes.get("summary") or notes.get("description") or "").split())
+    since = datetime.fromisoformat(str(entry["activeAt"])).timestamp()
+    return Alert(labels.pop("alertname"), labels, summary, since)

@@ -100,6 +100,8 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["run", "iou", "--jfr"], "--jfr: needs --profile"),
         (["run", "iou", "--profile", ""], "--profile: names no node"),
         (["workload", "chekc"], "Did you mean 'check'?"),
+        (["top", "--interval", "often"], "--interval: 'often' is not a duration"),
+        (["top", "--interval", "0.5s"], "--interval: '0.5s' is too short"),
         (["profile"], "Missing argument 'NODE'"),
         (["profile", "PartyA", "--seconds", "0"], "--seconds: 0 is out of range"),
         (["profile", "PartyA", "--seconds", "601"], "--seconds: 601 is out of range"),

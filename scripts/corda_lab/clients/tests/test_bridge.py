@@ -45,6 +45,12 @@ ANSWERS: dict[str, tuple[int, object]] = {
                     "notaries": [NOTARY],
                     "cordapps": [],
                     "outstandingFlows": 3,
+                    "lastFailure": {
+                        "flow": "Iou",
+                        "reason": "flow_exception",
+                        "detail": "FlowException: below 100",
+                        "at": "2026-11-20T12:00:00.250Z",
+                    },
                 },
                 {"name": "PartyB", "x500Name": None, "ready": False, "notaries": None, "outstandingFlows": 0},
             ]
@@ -129,6 +135,20 @@ def test_knows_nodes_that_answer_and_those_that_do_not(bridge: Bridge) -> None:
     assert nodes["PartyA"].notary_x500_names == (NOTARY,)
     assert not nodes["PartyB"].is_ready
     assert not bridge.is_ready()
+
+
+def test_reports_what_the_bridge_sees_of_every_node(bridge: Bridge) -> None:
+    notary, party, absent = bridge.reports()
+    assert (notary.is_ready, notary.last_failure, absent.is_ready) == (True, None, False)
+    assert (party.name, party.outstanding_flows) == ("PartyA", 3)
+    assert party.last_failure is not None
+    assert party.last_failure.text == "Iou: FlowException: below 100"
+
+
+def test_a_report_that_is_malformed_is_an_error(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ANSWERS, "/v1/nodes", (200, {"nodes": [{"name": "PartyA"}]}))
+    with pytest.raises(LabError, match="about nodes cannot be parsed"):
+        bridge.reports()
 
 
 def test_sends_the_token_if_there_is_one(bridge: Bridge) -> None:

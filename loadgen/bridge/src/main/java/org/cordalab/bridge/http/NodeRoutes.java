@@ -3,12 +3,14 @@ package org.cordalab.bridge.http;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.node.NodeProfile;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
+import org.cordalab.bridge.run.FailedFlow;
 
 /** Reports on nodes and parties. */
 final class NodeRoutes {
@@ -31,6 +33,7 @@ final class NodeRoutes {
         json.put("name", node.name());
         json.put("ready", node.gateway().ready());
         json.put("outstandingFlows", node.flows().outstanding());
+        node.flows().lastFailure().ifPresent(failure -> describe(failure, json.putObject("lastFailure")));
         node.gateway().profile().ifPresent(profile -> {
             json.put("x500Name", profile.x500Name().toString());
             json.put("platformVersion", profile.platformVersion());
@@ -45,6 +48,13 @@ final class NodeRoutes {
                             .put("version", cordapp.version())
                             .put("type", cordapp.type()));
         });
+    }
+
+    private static void describe(FailedFlow failure, ObjectNode json) {
+        json.put("flow", failure.flow());
+        json.put("reason", failure.reason());
+        json.put("detail", failure.detail());
+        json.put("at", failure.at().truncatedTo(ChronoUnit.MILLIS).toString());
     }
 
     /** {@code GET /v1/nodes/{node}/parties}: the parties in the node's network map. */

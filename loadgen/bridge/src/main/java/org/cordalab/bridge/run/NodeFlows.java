@@ -4,6 +4,7 @@ import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Scheduler;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -62,6 +63,7 @@ public final class NodeFlows implements AutoCloseable {
     private final ClientIdCleaner cleaner;
     private final Map<String, FlowMetrics> metricsByFlow = new ConcurrentHashMap<>();
     private volatile boolean stopping;
+    private volatile FailedFlow lastFailure;
 
     /**
      * @param retention how long an outcome is kept after the end of its flow
@@ -116,6 +118,11 @@ public final class NodeFlows implements AutoCloseable {
         return maxOutstanding - permits.availablePermits();
     }
 
+    /** Returns the last flow that failed since the bridge started; empty if none has. */
+    public Optional<FailedFlow> lastFailure() {
+        return Optional.ofNullable(lastFailure);
+    }
+
     /** Returns the run with this client id, outstanding or recently ended. */
     public Optional<FlowRun> find(String clientId) {
         FlowRun run = active.get(clientId);
@@ -148,8 +155,8 @@ public final class NodeFlows implements AutoCloseable {
                     .retryAfter(RETRY_AFTER);
         }
         String clientId = requestedId.orElseGet(() -> ownIdPrefix + UUID.randomUUID());
-        FlowMetrics flowMetrics =
-                metricsByFlow.computeIfAbsent(call.shortName(), flow -> metrics.flow(gateway.name(), flow));
+        String flow = call.shortName();
+        FlowMetrics flowMetrics = metricsByFlow.computeIfAbsent(flow, name -> metrics.flow(gateway.name(), name));
         var run = new FlowRun(gateway, call, clientId, requestedId.isPresent(), callerWaits, flowMetrics, nanoTime);
         Optional<FlowRun> other = enter(run);
         if (other.isPresent()) {
@@ -158,7 +165,7 @@ public final class NodeFlows implements AutoCloseable {
             return other.get();
         }
         flowMetrics.started();
-        Thread.ofVirtual().start(() -> follow(run, flowMetrics));
+        Thread.ofVirtual().start(() -> follow(run, flow, flowMetrics));
         return run;
     }
 
@@ -206,7 +213,7 @@ public final class NodeFlows implements AutoCloseable {
         return Optional.ofNullable(other);
     }
 
-    private void follow(FlowRun run, FlowMetrics flowMetrics) {
+    private void follow(FlowRun run, String flow, FlowMetrics flowMetrics) {
         FlowOutcome outcome;
         try {
             outcome = run.follow();
@@ -216,7 +223,7 @@ public final class NodeFlows implements AutoCloseable {
             LOG.error("{}: failed to follow flow start {}", gateway.name(), run.clientId(), e);
             outcome = new FlowOutcome.Lost("The bridge failed: " + e);
         }
-        count(outcome, flowMetrics);
+        count(flow, outcome, flowMetrics);
         run.weigh(outcome);
         // This order ensures that the run can always be found. The run is counted, and its permit is released, before
         // any caller learns of its end.
@@ -317,14 +324,14 @@ public final class NodeFlows implements AutoCloseable {
      */
     public record Forgotten(int removed, int running, int remaining) {}
 
-    private static void count(FlowOutcome outcome, FlowMetrics flowMetrics) {
-        switch (outcome) {
-            case FlowOutcome.Completed completed -> flowMetrics.completed(completed.flowNanos());
-            case FlowOutcome.Failed failed -> flowMetrics.failed(failed.accepted() ? "flow_exception" : "rejected");
-            case FlowOutcome.NeverStarted neverStarted -> flowMetrics.failed("never_started");
-            case FlowOutcome.NoConnection noConnection -> flowMetrics.failed("no_connection");
-            case FlowOutcome.Lost lost -> flowMetrics.failed("lost");
+    private void count(String flow, FlowOutcome outcome, FlowMetrics flowMetrics) {
+        if (outcome instanceof FlowOutcome.Completed completed) {
+            flowMetrics.completed(completed.flowNanos());
         }
+        FailedFlow.of(flow, outcome, Instant.now()).ifPresent(failure -> {
+            lastFailure = failure;
+            flowMetrics.failed(failure.reason());
+        });
     }
 
     private static void requireSame(String fingerprint, FlowCall call, String clientId) {

@@ -12,6 +12,7 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -105,6 +106,22 @@ class BridgeServerTest {
         assertThat(problem.get("clientId").textValue()).isEqualTo("c1");
         assertThat(problem.get("flowId").textValue()).isNotEmpty();
         assertThat(problem.get("flowStatus").textValue()).isEqualTo("failed");
+    }
+
+    @Test
+    void listsTheLastFailureOfANode() throws Exception {
+        assertThat(json(get("/v1/nodes")).get("nodes").get(0).has("lastFailure"))
+                .isFalse();
+        var answer = post(FLOWS, start("c1", IOU));
+        node.awaitStarted("c1");
+        node.fail("c1", new FlowException("below 100"));
+        answer.get();
+
+        JsonNode failure = json(get("/v1/nodes")).get("nodes").get(0).get("lastFailure");
+        assertThat(failure.get("flow").textValue()).isEqualTo("SampleFlows$Iou");
+        assertThat(failure.get("reason").textValue()).isEqualTo("flow_exception");
+        assertThat(failure.get("detail").textValue()).isEqualTo("FlowException: below 100");
+        assertThat(Instant.parse(failure.get("at").textValue())).isBeforeOrEqualTo(Instant.now());
     }
 
     @Test

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
@@ -92,6 +93,29 @@ class NodeFlowsTest {
                 .contains(new FlowOutcome.Failed("java.lang.IllegalArgumentException", "no permission", false));
         assertThat(metric("bridge_flows_failed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\",reason=\"rejected\"}"))
                 .isEqualTo("1.0");
+    }
+
+    @Test
+    void keepsTheLastFailureUntilTheNext() throws InterruptedException {
+        flows = connected();
+        FlowRun first = flows.start(iou(100), Optional.of("c1"), LONG);
+        node.awaitStarted("c1");
+        assertThat(flows.lastFailure()).isEmpty();
+        Instant before = Instant.now();
+        node.fail("c1", new FlowException("below 100"));
+        first.await(LONG);
+
+        FailedFlow failure = flows.lastFailure().orElseThrow();
+        assertThat(failure.flow()).isEqualTo("SampleFlows$Iou");
+        assertThat(failure.detail()).isEqualTo("FlowException: below 100");
+        assertThat(failure.at()).isBetween(before, Instant.now());
+
+        ended(Optional.of("c2"));
+        assertThat(flows.lastFailure()).contains(failure);
+
+        node.onStart((id, call) -> new IllegalArgumentException("no permission"));
+        flows.start(iou(1), Optional.empty(), LONG).await(LONG);
+        assertThat(flows.lastFailure().orElseThrow().reason()).isEqualTo("rejected");
     }
 
     @Test

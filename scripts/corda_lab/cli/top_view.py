@@ -1,0 +1,180 @@
+"""How ``lab top`` shows the lab: once as a table, or live in a terminal."""
+
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from corda_lab.clients.watch import HISTORY_SECONDS, LabView, LoadState, Watch
+from corda_lab.host import interrupts
+from corda_lab.text import tables, ui, words
+from corda_lab.text.sparklines import sparkline
+from lab_workload.node_state import LastFailure, NodeState
+
+TITLES = (
+    *("node", "health", "flows/s", f"last {words.length(HISTORY_SECONDS)}", "in flight", "CPU cores", "heap", "queue"),
+    "last error",
+)
+NUMBERS = ("flows/s", "in flight", "CPU cores", "heap", "queue")
+ALERTS_MAX = 5
+"""The live view has no room for more."""
+UNKNOWN = "–"
+
+
+def as_dict(view: LabView) -> dict[str, object]:
+    """Return the view as ``--json`` prints it. Times are in Unix seconds."""
+    return {
+        "at": round(view.at, 3),
+        "nodes": [
+            {
+                **asdict(node),
+                "health": node.health,
+                "heap_percent": node.heap_percent,
+                "flows_per_second_history": list(view.history.get(node.name, ())),
+            }
+            for node in view.nodes
+        ],
+        "bridge": {**asdict(view.bridge), "problem": view.bridge_problem or None},
+        "load": None if view.load is None else asdict(view.load),
+        "alerts": [asdict(alert) for alert in view.alerts],
+        "prometheus": {"problem": view.prometheus_problem or None},
+    }
+
+
+def show(view: LabView) -> None:
+    """Print the view once."""
+    tables.show(_table(view))
+    ui.console.print()
+    for line in _lines(view):
+        ui.console.print(line, markup=False)
+
+
+def follow(watch: Watch, view: LabView, interval_seconds: float) -> None:
+    """Show the view in the whole terminal, and look again every ``interval_seconds``, until Ctrl-C.
+
+    Afterwards the terminal has what it showed before.
+    """
+    # Not the console of the other verbs, which lets lines be longer than the terminal.
+    live = Live(console=Console(highlight=False), screen=True, auto_refresh=False)
+    try:
+        with suppress(KeyboardInterrupt):  # this is how it ends
+            # An interrupt in the middle would leave the terminal without a cursor.
+            with interrupts.held_back():
+                live.start()
+            while True:
+                live.update(_screen(view, interval_seconds), refresh=True)
+                time.sleep(interval_seconds)
+                view = watch.look()
+    finally:
+        with interrupts.held_back():
+            live.stop()
+
+
+def _screen(view: LabView, interval_seconds: float) -> Group:
+    table = _table(view)
+    # The last column takes what room the others leave, so that each node has one line.
+    table.expand = True
+    error = table.columns[-1]
+    error.ratio = 1
+    error.no_wrap = True
+    error.overflow = "ellipsis"
+    clock = f"{datetime.fromtimestamp(view.at).astimezone():%H:%M:%S}"
+    title = Text(f"lab top, {clock}, every {interval_seconds:g} s; Ctrl-C ends it", style="dim")
+    return Group(title, Text(), table, Text(), *_lines(view, alerts_max=ALERTS_MAX))
+
+
+def _table(view: LabView) -> Table:
+    made = tables.table(*TITLES, numbers=NUMBERS)
+    made.columns[TITLES.index("flows/s") + 1].no_wrap = True
+    for node in view.nodes:
+        made.add_row(*_cells(node, view))
+    return made
+
+
+def _cells(node: NodeState, view: LabView) -> list[Text]:
+    return [
+        Text(node.name),
+        Text(node.health, style="green" if node.is_healthy else "yellow" if node.is_ready else "red"),
+        Text(words.per_second(node.flows_per_second)),
+        Text(sparkline(view.history.get(node.name, ())), style="cyan"),
+        Text(_count(node.flows_in_flight)),
+        Text(UNKNOWN if node.cpu_cores is None else f"{node.cpu_cores:.2f}"),
+        Text(_heap(node)),
+        Text(_count(node.queue_messages)),
+        Text(_failure(node.last_failure, view.at)),
+    ]
+
+
+def _lines(view: LabView, *, alerts_max: int | None = None) -> list[Text]:
+    """Return what stands below the table: bridge, load, alerts, and what does not answer."""
+    problems = [problem for problem in (view.bridge_problem, view.prometheus_problem) if problem]
+    return [
+        Text(f"bridge  {_bridge(view)}"),
+        Text(f"load    {_load(view.load) if view.load else _no_load(view)}"),
+        *_alerts(view, alerts_max),
+        *(Text(problem, style="red") for problem in problems),
+    ]
+
+
+def _bridge(view: LabView) -> str:
+    bridge = view.bridge
+    outstanding = _count(bridge.outstanding_flows)
+    limit = _count(bridge.outstanding_flows_max_per_node)
+    rates = {
+        "completed": bridge.completed_per_second,
+        "failed": bridge.failed_per_second,
+        "rejected": bridge.rejected_per_second,
+    }
+    each = ", ".join(f"{words.per_second(rate)}/s {name}" for name, rate in rates.items() if rate is not None)
+    return f"{outstanding} outstanding (limit {limit} per node)" + (f", {each}" if each else "")
+
+
+def _load(load: LoadState) -> str:
+    lag = load.lag_p99_seconds
+    values = {
+        "offered": f"{words.per_second(load.offered_per_second)}/s",
+        "achieved": f"{words.per_second(load.achieved_per_second)}/s",
+        "errors": f"{words.per_second(load.errors_per_second)}/s",
+        "lag p99": words.milliseconds(None if lag is None else 1000 * lag),
+    }
+    return f"{'; '.join(load.runs)}: " + ", ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _no_load(view: LabView) -> str:
+    return "not known" if view.prometheus_problem else "none"
+
+
+def _alerts(view: LabView, alerts_max: int | None) -> list[Text]:
+    if not view.alerts:
+        return [Text(f"alerts  {'not known' if view.prometheus_problem else 'none'}")]
+    shown = view.alerts[:alerts_max]
+    lines = [
+        Text(f"alert   {alert.name}, for {_age(alert.since, view.at)}: {alert.summary or alert.labels}", style="red")
+        for alert in shown
+    ]
+    left = len(view.alerts) - len(shown)
+    return [*lines, Text(f"alert   and {left} more", style="red")] if left else lines
+
+
+def _count(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def _heap(node: NodeState) -> str:
+    if node.heap_percent is None:
+        return UNKNOWN
+    return f"{words.percent(node.heap_percent)} of {words.size(node.heap_max_bytes)}"
+
+
+def _failure(failure: LastFailure | None, at: float) -> str:
+    return "" if failure is None else f"{_age(failure.at, at)} ago, {failure.text}"
+
+
+def _age(since: float, at: float) -> str:
+    # The clocks of the containers and of this machine are the same, but the answers are not of the same moment.
+    return words.length(max(0.0, at - since))

@@ -1,0 +1,54 @@
+"""The alerts of Prometheus, read from a real HTTP server. Its queries are tested with a real Prometheus."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from corda_lab.clients.prometheus import Alert, Prometheus
+from corda_lab.errors import LabError
+from corda_lab.testing.served import served
+
+
+@contextmanager
+def answering(content: object) -> Iterator[Prometheus]:
+    """A Prometheus that answers the question about alerts."""
+
+    def answer(path: str) -> object:
+        return content if path.partition("?")[0] == "/api/v1/alerts" else None
+
+    with served(answer) as port, closing(Prometheus(f"http://127.0.0.1:{port}", seconds_max=10)) as client:
+        yield client
+
+
+def alert(name: str, state: str, at: str, **notes: str) -> dict[str, object]:
+    labels = {"alertname": name, "node": "PartyA"}
+    return {"labels": labels, "annotations": notes, "state": state, "activeAt": at, "value": "1e+00"}
+
+
+def test_only_firing_alerts_are_told_and_the_oldest_first() -> None:
+    alerts = [
+        alert("QueueGrows", "firing", "2026-11-20T12:00:02.5Z", description="It grows\nwithout bound."),
+        alert("HeapFull", "pending", "2026-11-20T11:00:00Z"),
+        alert("NodeDown", "firing", "2026-11-20T12:00:00.123456789Z", summary="PartyA is down."),
+    ]
+    with answering({"status": "success", "data": {"alerts": alerts}}) as prometheus:
+        down, grows = prometheus.firing_alerts()
+    assert (down.name, down.labels, down.summary) == ("NodeDown", {"node": "PartyA"}, "PartyA is down.")
+    assert grows == Alert("QueueGrows", {"node": "PartyA"}, "It grows without bound.", 1795176002.5)
+
+
+def test_without_rules_there_are_no_alerts() -> None:
+    with answering({"status": "success", "data": {"alerts": []}}) as prometheus:
+        assert prometheus.firing_alerts() == []
+
+
+def test_a_server_that_is_no_prometheus_is_an_error() -> None:
+    with answering([]) as prometheus, pytest.raises(LabError, match=r"does not answer \(the answer is not a JSON"):
+        prometheus.firing_alerts()
+
+
+@pytest.mark.parametrize("content", [{}, {"data": {"alerts": [{"state": "firing"}]}}])
+def test_alerts_that_are_malformed_are_an_error(content: object) -> None:
+    with answering(content) as prometheus, pytest.raises(LabError, match="alerts of Prometheus at .* cannot be parsed"):
+        prometheus.firing_alerts()

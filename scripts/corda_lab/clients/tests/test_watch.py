@@ -1,0 +1,116 @@
+"""One look at a lab whose bridge and Prometheus answer on real sockets, or do not."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from corda_lab.clients.watch import ANSWER_SECONDS_MAX, LoadState, Watch
+from corda_lab.lab.doctor import free_ports
+from corda_lab.testing.served import served
+from corda_lab.testing.watched import NOTARY, PARTY, Lab
+
+
+@contextmanager
+def watching(lab: Lab, *, bridge: bool = True, prometheus: bool = True) -> Iterator[Watch]:
+    """Watch a lab in which one of both may be away."""
+    with served(lab.answer) as port:
+        nobody = f"http://127.0.0.1:{free_ports(1)[0]}"
+        url = f"http://127.0.0.1:{port}"
+        with closing(Watch.at(url if bridge else nobody, "", url if prometheus else nobody)) as watch:
+            yield watch
+
+
+def test_a_look_has_every_part_of_the_lab() -> None:
+    lab = Lab()
+    with watching(lab) as watch:
+        view = watch.look()
+
+    assert (view.bridge_problem, view.prometheus_problem, view.is_down) == ("", "", False)
+    notary, party = view.nodes
+    assert (notary.name, notary.health, notary.flows_in_flight, notary.queue_messages) == (NOTARY, "ready", 2, 5)
+    assert (party.name, party.health, party.heap_percent, party.queue_messages) == (PARTY, "not ready", 90, 11)
+    assert party.last_failure is not None
+    assert party.last_failure.text == "Iou: FlowException: below 100"
+    bridge = view.bridge
+    assert (bridge.outstanding_flows, bridge.outstanding_flows_max_per_node) == (12, 800)
+    assert (bridge.completed_per_second, bridge.failed_per_second, bridge.rejected_per_second) == (3.5, 0.5, 0.25)
+    assert view.load == LoadState(("iou on PartyA (poisson, 5/s)",), 20, 5, 3.5, 0.5, 0.002)
+    assert view.alerts == ()
+
+
+def test_a_look_is_a_few_requests() -> None:
+    lab = Lab()
+    with watching(lab) as watch:
+        watch.look()
+        watch.look()
+    assert sorted(lab.asked) == sorted(2 * ["/v1/nodes", "/api/v1/query", "/api/v1/query_range", "/api/v1/alerts"])
+
+
+def test_the_history_has_a_place_for_every_scrape() -> None:
+    with watching(Lab()) as watch:
+        history = watch.look().history
+
+    assert list(history) == [PARTY]
+    assert list(history[PARTY]) == [1.0, *([None] * 22), 2.0, 4.0]
+
+
+def test_without_a_load_there_is_no_state_of_it() -> None:
+    with watching(Lab(has_load=False)) as watch:
+        assert watch.look().load is None
+
+
+def test_alerts_that_fire_are_told() -> None:
+    entry = {
+        "labels": {"alertname": "HeapFull", "node": PARTY},
+        "annotations": {"summary": "PartyA fills its heap."},
+        "state": "firing",
+        "activeAt": "2026-11-20T12:00:00Z",
+    }
+    with watching(Lab(alerts=[entry])) as watch:
+        [alert] = watch.look().alerts
+    assert (alert.name, alert.labels, alert.summary) == ("HeapFull", {"node": PARTY}, "PartyA fills its heap.")
+
+
+def test_without_prometheus_there_is_what_the_bridge_knows() -> None:
+    with watching(Lab(), prometheus=False) as watch:
+        view = watch.look()
+
+    assert [node.health for node in view.nodes] == ["ready", "not ready"]
+    assert (view.bridge.outstanding_flows, view.nodes[1].flows_in_flight, view.load) == (12, None, None)
+    assert "does not answer" in view.prometheus_problem
+    assert not view.is_down
+
+
+def test_without_the_bridge_there_is_what_prometheus_knows() -> None:
+    with watching(Lab(), bridge=False) as watch:
+        view = watch.look()
+
+    assert [(node.name, node.health, node.flows_in_flight) for node in view.nodes] == [
+        (NOTARY, "not known", 2),
+        (PARTY, "not known", 12),
+    ]
+    assert (view.bridge.outstanding_flows, view.bridge.completed_per_second) == (None, 3.5)
+    assert "does not answer" in view.bridge_problem
+
+
+def test_without_both_the_lab_is_down() -> None:
+    with watching(Lab(), bridge=False, prometheus=False) as watch:
+        view = watch.look()
+    assert view.is_down
+    assert view.nodes == ()
+
+
+def test_a_part_that_takes_too_long_is_not_waited_for() -> None:
+    lab = Lab()
+
+    def slow(path: str) -> object:
+        if path.startswith("/v1/nodes"):
+            time.sleep(ANSWER_SECONDS_MAX + 1)
+        return lab.answer(path)
+
+    with served(slow) as port:
+        url = f"http://127.0.0.1:{port}"
+        with closing(Watch.at(url, "", url)) as watch:
+            view = watch.look()
+    assert "does not answer" in view.bridge_problem
+    assert view.prometheus_problem == ""

@@ -1,0 +1,208 @@
+"""What the lab does now, from one round of questions to the bridge and Prometheus. ``lab top`` asks again and again."""
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.prometheus import SCRAPE_SECONDS, SERIES, Alert, Prometheus, Value
+from corda_lab.errors import LabError
+from lab_workload.node_state import (
+    NODE_SERIES,
+    RATE_WINDOW,
+    SERIES_LABEL,
+    NodeReport,
+    NodeState,
+    node_states,
+    one_query,
+    values_by_node,
+)
+
+ANSWER_SECONDS_MAX = 2.0
+"""A part that needs longer for an answer is shown as one that does not answer."""
+HISTORY_SECONDS = 120.0
+
+LOAD_SERIES: Mapping[str, str] = {
+    **{
+        name: SERIES[name]
+        for name in (
+            "bridge_completed_per_second",
+            "bridge_failed_per_second",
+            "bridge_rejected_per_second",
+            "locust_users",
+        )
+    },
+    "bridge_limit": "max(bridge_flows_in_flight_limit)",
+    "load_started_per_second": f"sum(rate(locust_requests_started_total[{RATE_WINDOW}]))",
+    "load_dropped_per_second": f"sum(rate(locust_arrivals_dropped_total[{RATE_WINDOW}]))",
+    "load_achieved_per_second": f'sum(rate(locust_requests_total{{outcome=~"ok|expected"}}[{RATE_WINDOW}]))',
+    "load_errors_per_second": f'sum(rate(locust_requests_total{{outcome=~"failed|unknown"}}[{RATE_WINDOW}]))',
+    "load_lag_p99_seconds": "histogram_quantile(0.99, sum by (le)"
+    f" (rate(locust_schedule_lag_seconds_bucket[{RATE_WINDOW}])))",
+    "load_info": "locust_run_info",
+}
+"""What Prometheus is asked about the bridge and the load generator, in addition to ``NODE_SERIES``."""
+
+QUERY = one_query({**NODE_SERIES, **LOAD_SERIES})
+HISTORY_QUERY = NODE_SERIES["node_flows_ended_per_second"]
+
+
+@dataclass(frozen=True)
+class BridgeState:
+    """What the bridge does now, for all nodes together. A value is None if it is not known."""
+
+    outstanding_flows: int | None
+    outstanding_flows_max_per_node: float | None
+    completed_per_second: float | None
+    failed_per_second: float | None
+    rejected_per_second: float | None
+
+
+@dataclass(frozen=True)
+class LoadState:
+    """What the load generator does now. A value is None if it is not known, or if the load has none."""
+
+    runs: tuple[str, ...]
+    """The runs in progress: ``iou on PartyA (closed, 8 users)``."""
+    users: float | None
+    offered_per_second: float | None
+    """Arrivals in open load, dropped ones included; starts in closed load."""
+    achieved_per_second: float | None
+    errors_per_second: float | None
+    lag_p99_seconds: float | None
+    """Schedule lag. Closed load has none."""
+
+
+@dataclass(frozen=True)
+class LabView:
+    """What the lab does now. A problem is empty if the part has answered."""
+
+    at: float
+    """Unix seconds."""
+    nodes: tuple[NodeState, ...]
+    history: Mapping[str, Sequence[float | None]]
+    """Flows that ended per second, by node: one value per scrape over ``HISTORY_SECONDS``, the last one now. None where
+    nothing is known."""
+    bridge: BridgeState
+    load: LoadState | None
+    """None if no load runs, or if that is not known."""
+    alerts: tuple[Alert, ...]
+    bridge_problem: str
+    prometheus_problem: str
+
+    @property
+    def is_down(self) -> bool:
+        """Whether neither the bridge nor Prometheus answers, so that nothing is known."""
+        return bool(self.bridge_problem and self.prometheus_problem)
+
+
+class Watch:
+    """Looks at a lab. It keeps its connections, so that a look costs little."""
+
+    def __init__(self, bridge: Bridge, prometheus: Prometheus) -> None:
+        self._bridge = bridge
+        self._prometheus = prometheus
+
+    @classmethod
+    def at(cls, bridge_url: str, token: str, prometheus_url: str) -> "Watch":
+        """Watch the lab with these URLs, and the bridge's token; empty if it needs none."""
+        return cls(
+            Bridge(bridge_url, token, seconds_max=ANSWER_SECONDS_MAX),
+            Prometheus(prometheus_url, seconds_max=ANSWER_SECONDS_MAX),
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._bridge.close()
+        self._prometheus.close()
+
+    def look(self) -> LabView:
+        """Return what the lab does now. Raises nothing: what does not answer is a problem in the answer."""
+        at = time.time()
+        reports: list[NodeReport] | None = None
+        measured = _Measured()
+        bridge_problem = prometheus_problem = ""
+        try:
+            reports = self._bridge.reports()
+        except LabError as error:
+            bridge_problem = error.message
+        try:
+            measured = self._measure(at)
+        except LabError as error:
+            prometheus_problem = error.message
+        outstanding = None if reports is None else sum(report.outstanding_flows for report in reports)
+        series = values_by_node((value.labels, value.value) for value in measured.now)
+        return LabView(
+            at=at,
+            nodes=tuple(node_states(reports, series)),
+            history=measured.history,
+            bridge=_bridge_state(measured.now, outstanding),
+            load=_load_state(measured.now),
+            alerts=measured.alerts,
+            bridge_problem=bridge_problem,
+            prometheus_problem=prometheus_problem,
+        )
+
+    def _measure(self, at: float) -> "_Measured":
+        """Ask Prometheus. Raises LabError."""
+        began = at - HISTORY_SECONDS
+        series = self._prometheus.range(HISTORY_QUERY, started_at=began, ended_at=at, step_seconds=SCRAPE_SECONDS)
+        return _Measured(
+            now=tuple(self._prometheus.instant(QUERY)),
+            history={one.labels["node"]: _spread(one.points, began) for one in series if "node" in one.labels},
+            alerts=tuple(self._prometheus.firing_alerts()),
+        )
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What Prometheus answered; all empty if it did not."""
+
+    now: tuple[Value, ...] = ()
+    history: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    alerts: tuple[Alert, ...] = ()
+
+
+def _spread(points: Iterable[tuple[float, float]], began: float) -> list[float | None]:
+    """Return a value for every scrape since ``began``, from the points of a series that has gaps."""
+    found: list[float | None] = [None] * (round(HISTORY_SECONDS / SCRAPE_SECONDS) + 1)
+    for at, value in points:
+        place = round((at - began) / SCRAPE_SECONDS)
+        if 0 <= place < len(found) and math.isfinite(value):
+            found[place] = value
+    return found
+
+
+def _total(values: Iterable[Value], name: str) -> float | None:
+    """Return the sum of a series over all its labels; None if it has no value."""
+    found = [one.value for one in values if one.labels.get(SERIES_LABEL) == name and math.isfinite(one.value)]
+    return sum(found) if found else None
+
+
+def _bridge_state(values: Sequence[Value], outstanding: int | None) -> BridgeState:
+    return BridgeState(
+        outstanding_flows=outstanding,
+        outstanding_flows_max_per_node=_total(values, "bridge_limit"),
+        completed_per_second=_total(values, "bridge_completed_per_second"),
+        failed_per_second=_total(values, "bridge_failed_per_second"),
+        rejected_per_second=_total(values, "bridge_rejected_per_second"),
+    )
+
+
+def _load_state(values: Sequence[Value]) -> LoadState | None:
+    runs = [one.labels for one in values if one.labels.get(SERIES_LABEL) == "load_info"]
+    if not runs:
+        return None
+    started = _total(values, "load_started_per_second")
+    dropped = _total(values, "load_dropped_per_second") or 0.0
+    # Every worker of a run tells of it.
+    words = {f"{one.get('workload', '')} on {one.get('node', '')} ({one.get('load', '')})" for one in runs}
+    return LoadState(
+        runs=tuple(sorted(words)),
+        users=_total(values, "locust_users"),
+        offered_per_second=None if started is None else started + dropped,
+        achieved_per_second=_total(values, "load_achieved_per_second"),
+        errors_per_second=_total(values, "load_errors_per_second"),
+        lag_p99_seconds=_total(values, "load_lag_p99_seconds"),
+    )
