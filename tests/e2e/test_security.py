@@ -198,6 +198,9 @@ def test_foreign_hosts_and_origins_are_refused(lab: Lab) -> None:
         for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "http://evil.example"}, 403)):
             answer = httpx.get(address, headers=headers, timeout=30, trust_env=False)
             assert answer.status_code == status, (address, headers)
+    asked = f"{lab.prometheus_url}/api/v1/query?query=up"
+    answer = httpx.get(asked, headers={"Origin": "http://evil.example"}, timeout=30, trust_env=False)
+    assert "access-control-allow-origin" not in answer.headers
 
 
 def test_grafana_reports_nothing(containers: Containers) -> None:

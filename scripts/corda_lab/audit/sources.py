@@ -66,7 +66,9 @@ def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, secon
     paths = {node: f"{LEDGERS}/{node}/{file}" for node, file in files.items()}
     return [
         *("run", "--rm", f"--label={LABEL}={project}", "--network=none", "--user=1000:1000"),
-        *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--pids-limit=256"),
+        *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--pids-limit=256", "--memory=1g"),
+        # What it prints goes to a file of the lab's, and may be hundreds of megabytes.
+        "--log-driver=none",
         *volumes,
         *("--entrypoint=timeout", image, "--kill-after=5", str(seconds)),
         *("bash", "-c", queries.H2_SCRIPT, "audit", *queries.h2_arguments(paths, wanted)),

@@ -62,7 +62,8 @@ def remedy(by_hand: str) -> str:
 
 
 def _ask(action: str) -> bool:
-    ui.console.print(f"    The lab has to {action}.", markup=False)
-    ui.console.print(f"    {SCOPE}", markup=False)
-    ui.console.print("    Agree? [y/N] ", end="", markup=False)
+    # On standard error, so that the question is seen when the output goes to a file.
+    ui.error_console.print(f"    The lab has to {action}.", markup=False)
+    ui.error_console.print(f"    {SCOPE}", markup=False)
+    ui.error_console.print("    Agree? [y/N] ", end="", markup=False)
     return sys.stdin.readline().strip().lower() in {"y", YES}

@@ -35,6 +35,13 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 APT_USER = "_apt"
 """The user without privileges as which apt downloads and checks signatures."""
 
+UNSIGNED = (
+    "APT::Get::AllowUnauthenticated",
+    "Acquire::AllowInsecureRepositories",
+    "Acquire::AllowWeakRepositories",
+    "Acquire::AllowDowngradeToInsecureRepositories",
+)
+"""Options of apt that would accept lists or packages without a signature."""
 AGE_CHECKS = ("Acquire::Check-Valid-Until", "Acquire::Check-Date")
 """apt's checks of the age of package lists. The host's own configuration decides about them."""
 
@@ -134,13 +141,14 @@ def apt_install(packages: Iterable[str]) -> None:
     LabError.
     """
     wanted = list(packages)
+    _require_signed_sources()
     ui.note(f"installing with apt-get: {' '.join(wanted)}")
     options = ["-qq", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Use-Pty=0"]
+    options += [word for name in UNSIGNED for word in ("-o", f"{name}=false")]
     _run(["apt-get", *options, "update"], seconds_max=APT_UPDATE_SECONDS_MAX, what="apt-get update")
     with tempfile.TemporaryDirectory(prefix="corda-lab-apt-") as directory:
         hashes = Path(directory) / "packages.sha256"
         hashes.touch()
-        options += ["-o", "APT::Get::AllowUnauthenticated=false"]
         options += ["-o", f"DPkg::Pre-Install-Pkgs::={HASH_PACKAGES} >> {shlex.quote(str(hashes))}"]
         _run(
             ["apt-get", *options, "install", "--yes", "--no-install-recommends", *wanted],
@@ -176,6 +184,12 @@ def _stanzas(text: str) -> list[dict[str, str]]:
             stanzas.append(fields)
     return stanzas
 
+
+TRUSTS_ALL = re.compile(
+    r"^\s*deb\s+\[[^\]]*\b(?:trusted|allow-insecure)\s*=\s*yes\b|^(?:trusted|allow-insecure):\s*yes\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A source, in either of apt's formats, whose packages need no valid signature."""
 
 _ONE_LINE = re.compile(r"^deb\s+(?P<options>\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)$")
 
@@ -223,9 +237,29 @@ def find_source(files: Mapping[str, str], codename: str) -> PackageArchive | Non
 
 def host_source() -> PackageArchive | None:
     """Return the archive of this host's release; None if its apt sources do not contain it."""
+    return find_source(_source_files(), host_platform().codename)
+
+
+def _source_files() -> dict[str, str]:
+    """Return the text of each of this host's apt sources, by the file's name."""
     paths = [APT_ETC / "sources.list", *sorted((APT_ETC / "sources.list.d").glob("*"))]
-    files = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()}
-    return find_source(files, host_platform().codename)
+    return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()}
+
+
+def unsigned_sources(files: Mapping[str, str]) -> list[str]:
+    """Return the names of those apt sources from which apt would take packages without a valid signature."""
+    return [name for name, text in files.items() if TRUSTS_ALL.search(text)]
+
+
+def _require_signed_sources() -> None:
+    """Raise LabError if a source of this host switches the check of signatures off, which no option can undo."""
+    names = unsigned_sources(_source_files())
+    if names:
+        raise LabError(
+            f"{', '.join(names)} in {APT_ETC}: a source has trusted=yes or allow-insecure=yes, so apt would install"
+            " packages without a valid signature",
+            "Remove these words, or install what is missing by hand.",
+        )
 
 
 def private_apt_config(directory: Path) -> str:
@@ -235,6 +269,7 @@ def private_apt_config(directory: Path) -> str:
     still apply, and so does whether expired lists are accepted. Hooks and extra indexes are disabled. Lists and
     packages must be signed, whatever the host allows.
     """
+    unsigned = "\n".join(f'{name} "false";' for name in UNSIGNED)
     return f"""\
 Dir::Etc::SourceList "{directory}/debian.sources";
 Dir::Etc::SourceParts "/dev/null";
@@ -242,10 +277,7 @@ Dir::Etc::Preferences "/dev/null";
 Dir::Etc::PreferencesParts "/dev/null";
 Dir::State::Lists "{directory}/lists";
 Dir::Cache "{directory}/cache";
-APT::Get::AllowUnauthenticated "false";
-Acquire::AllowInsecureRepositories "false";
-Acquire::AllowWeakRepositories "false";
-Acquire::AllowDowngradeToInsecureRepositories "false";
+{unsigned}
 Acquire::Languages "none";
 #clear Acquire::IndexTargets::deb::DEP-11;
 #clear Acquire::IndexTargets::deb::DEP-11-icons-small;

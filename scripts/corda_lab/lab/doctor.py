@@ -306,6 +306,7 @@ def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Chec
         *check_ports(settings, ports, published=published_ports()),
         check_volumes(settings),
         *exposure.examine(settings),
+        *exposure.examine_engine(probe.probe().server_version),
     ]
 
 

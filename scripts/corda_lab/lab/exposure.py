@@ -1,6 +1,9 @@
 """What the configured lab is exposed to that a person should know before it starts."""
 
+from packaging.version import Version
+
 from corda_lab.errors import LabError
+from corda_lab.host.probe import parse_version
 from corda_lab.lab.checks import Check, ok, warning
 from corda_lab.lab.settings import Settings
 
@@ -8,6 +11,15 @@ INTERNAL_NETWORK = "INTERNAL_NETWORK"
 LOG4SHELL_FIXED = (4, 9)
 """The first version of Corda on Maven Central without Log4Shell (CVE-2021-44228). 4.6 to 4.8 have Log4j 2.13.3, older
 ones 2.9.1 or older; 4.9 has 2.17.1."""
+
+
+LOOPBACK_HELD = Version("28")
+"""The first engine whose ports on 127.0.0.1 are closed to other machines of the same network segment (moby/moby issue
+45610)."""
+RESOLVER_HELD = Version("26")
+"""The first engine that resolves no outside names for containers of internal networks (CVE-2024-29018). 25.0.4 and
+23.0.11 do not either."""
+RESOLVER_HELD_TOO = {25: Version("25.0.4"), 23: Version("23.0.11")}
 
 
 def is_internal(settings: Settings) -> bool:
@@ -44,6 +56,37 @@ def examine(settings: Settings) -> list[Check]:
                 f"its Log4j has Log4Shell (CVE-2021-44228): who can send it text can run code in a node; {closed}",
                 f"Use Corda {'.'.join(map(str, LOG4SHELL_FIXED))} or newer, or start only flows and CorDapps that you"
                 f" trust, with {INTERNAL_NETWORK}=true.",
+            )
+        )
+    return checks
+
+
+def resolves_outside(engine: Version) -> bool:
+    """Return whether an engine resolves outside names for containers of internal networks."""
+    return engine < RESOLVER_HELD_TOO.get(engine.major, RESOLVER_HELD)
+
+
+def examine_engine(text: str) -> list[Check]:
+    """Check for holes of old engines, by the version that the engine gives, such as ``20.10.24+dfsg1``."""
+    version = parse_version(text)
+    if version is None:
+        return []
+    checks = []
+    if version < LOOPBACK_HELD:
+        checks.append(
+            warning(
+                f"engine {text}",
+                "other machines of the same network segment can reach ports that it publishes on 127.0.0.1, such as"
+                " those of the bridge and of Locust",
+                f"Use Docker {LOOPBACK_HELD} or newer, or run the lab only in a network that you trust.",
+            )
+        )
+    if resolves_outside(version):
+        checks.append(
+            warning(
+                f"engine {text}",
+                "it resolves outside names for containers of internal networks (CVE-2024-29018)",
+                f"Use Docker {RESOLVER_HELD} or newer, or only CorDapps that you trust.",
             )
         )
     return checks

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from corda_lab import atomic, locks
 from corda_lab.errors import LabError
+from corda_lab.host.processes import last_words
 from corda_lab.lab import project
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.results import evidence, folders
@@ -50,11 +51,14 @@ def stop_loads(compose: Compose) -> None:
 def stop_orphans(compose: Compose) -> None:
     """Remove the containers whose command has ended, whether there is a folder of their run or not.
 
-    The folder may be gone, or be in another folder of results than the one of this command.
+    The folder may be gone, or be in another folder of results than the one of this command. Raises LabError if the
+    engine does not answer.
     """
     form = f'{{{{.ID}}}} {{{{.Label "{RUN_LABEL}"}}}}'
     filters = (f"label=com.docker.compose.project={compose.project}", f"label={RUN_LABEL}")
     listed = run_docker(["ps", "--all", *(word for each in filters for word in ("--filter", each)), "--format", form])
+    if listed.returncode != 0:
+        raise LabError(f"the engine did not list the containers: {last_words(listed.stderr)}")
     for line in listed.stdout.splitlines():
         container, _, identity = line.partition(" ")
         folder = evidence.find(identity)

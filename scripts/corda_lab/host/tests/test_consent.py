@@ -36,7 +36,7 @@ def test_question_says_what_is_about_to_happen(
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     consent.require(ACTION, by_hand="apt-get install docker.io")
-    assert "The lab has to install docker.io." in capsys.readouterr().out
+    assert "The lab has to install docker.io." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("answer", "agreed"), [("y\n", True), ("n\n", False)])

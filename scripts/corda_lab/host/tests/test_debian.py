@@ -141,6 +141,34 @@ def test_checks_of_age_are_lifted_only_by_the_host(
     assert debian.lifted_checks() == lifted
 
 
+@pytest.mark.parametrize(
+    ("text", "trusts"),
+    [
+        ("deb [trusted=yes] http://mirror.example/debian bookworm main\n", True),
+        ("deb [arch=amd64 Trusted=Yes] http://mirror.example/debian bookworm main\n", True),
+        ("deb [allow-insecure=yes] http://mirror.example/debian bookworm main\n", True),
+        ("Types: deb\nURIs: http://mirror.example/debian\nTrusted: yes\n", True),
+        ("Types: deb\nURIs: http://mirror.example/debian\nAllow-Insecure: yes\n", True),
+        ("# deb [trusted=yes] http://mirror.example/debian bookworm main\n", False),
+        ("deb [trusted=no] http://mirror.example/debian bookworm main\n", False),
+        ("Types: deb\nURIs: http://mirror.example/debian\nSigned-By: /usr/share/keyrings/archive.gpg\n", False),
+    ],
+)
+def test_sources_that_need_no_signature_are_found(text: str, *, trusts: bool) -> None:
+    assert debian.unsigned_sources({"a.list": text}) == (["a.list"] if trusts else [])
+
+
+def test_nothing_is_installed_while_a_source_needs_no_signature(
+    tmp_path: Path, programs: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sources.list").write_text("deb [trusted=yes] http://mirror.example/debian bookworm main\n")
+    monkeypatch.setattr(debian, "APT_ETC", tmp_path)
+    programs("apt-get", f"touch {tmp_path}/called")
+    with pytest.raises(LabError, match=r"sources\.list in .*: a source has trusted=yes"):
+        debian.apt_install(["docker.io"])
+    assert not (tmp_path / "called").exists()
+
+
 def test_packages_are_installed_from_signed_lists_and_recorded_with_their_hashes(
     tmp_path: Path, programs: Callable[[str, str], None]
 ) -> None:
@@ -159,7 +187,8 @@ done
     debian.apt_install(["docker.io"])
     update, install = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
     assert update.endswith("update")
-    assert "APT::Get::AllowUnauthenticated=false" in install
+    for call in (update, install):
+        assert all(f"{name}=false" in call for name in debian.UNSIGNED)
     assert install.endswith("install --yes --no-install-recommends docker.io")
     assert fetched.recorded() == {"docker.io_1:20.10_amd64.deb": hashlib.sha256(b"a package").hexdigest()}
 

@@ -56,3 +56,25 @@ def test_a_network_of_the_other_kind_is_removed_before_the_start(
     monkeypatch.setattr(Compose, "run", record)
     lifecycle.replace_network(settings_with(INTERNAL_NETWORK=wanted))
     assert calls == [("down", "--remove-orphans")] * removed
+
+
+@pytest.mark.parametrize(
+    ("engine", "loopback", "names"),
+    [
+        ("20.10.24+dfsg1", True, True),
+        ("23.0.10", True, True),
+        ("23.0.11", True, False),
+        ("24.0.9", True, True),
+        ("25.0.3", True, True),
+        ("25.0.5", True, False),
+        ("26.0.0", True, False),
+        ("27.5.1", True, False),
+        ("28.0.0", False, False),
+        ("29.1.3", False, False),
+        ("", False, False),
+    ],
+)
+def test_holes_of_old_engines_are_called_out(engine: str, loopback: bool, names: bool) -> None:
+    findings = [check.finding for check in exposure.examine_engine(engine)]
+    assert any("127.0.0.1" in finding for finding in findings) == loopback
+    assert any("CVE-2024-29018" in finding for finding in findings) == names

@@ -23,7 +23,7 @@ import org.cordalab.bridge.problem.ProblemType;
 final class Exchange implements AutoCloseable {
 
     private static final String JSON_MEDIA_TYPE = "application/json";
-    private static final String HEALTH = "/health/";
+    private static final Set<String> HEALTH = Set.of("/health/live", "/health/ready");
 
     /** Longest answer without a reservation. Nearly all are shorter. */
     private static final int SHORT_ANSWER_BYTES = 16 * 1024;
@@ -52,9 +52,14 @@ final class Exchange implements AutoCloseable {
         return System.nanoTime() - receivedAt;
     }
 
-    /** Returns whether this only asks whether the bridge lives or is ready, which everyone may at any time. */
+    /**
+     * Returns whether this only asks whether the bridge lives or is ready, which everyone may at any time.
+     *
+     * <p>The path must be that to the letter. Routes match what is left of a path when its dots are resolved, so
+     * {@code /health/../v1/nodes} is another route.
+     */
     boolean isHealthCheck() {
-        return request.path().rawPath().startsWith(HEALTH);
+        return HEALTH.contains(request.path().rawPath());
     }
 
     /** Returns whether the connection is beyond the limit of connections. */

@@ -41,12 +41,39 @@ class TokenGuardTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "/health/../v1/nodes",
+                "/health/%2e%2e/v1/nodes",
+                "/health/%2E%2E/v1/nodes",
+                "/health/live/../../v1/nodes",
+                "/health/;a/../../v1/nodes",
+                "/health/live;a/../../v1/nodes",
+                "/health/./../v1/nodes",
+                "//health/../v1/nodes",
+            })
+    void refusesPathsThatOnlyBeginAsThatOfTheHealth(String path) throws Exception {
+        assertThat(get(path, "")).doesNotStartWith("HTTP/1.1 2");
+    }
+
     @Test
     void refusesToStartAFlowWithoutTheToken() throws Exception {
         var answer = bridge.send("POST", "/v1/nodes/PartyA/flows", "{\"flow\": \"Empty\"}")
                 .get();
 
         assertThat(answer.statusCode()).isEqualTo(401);
+        assertThat(bridge.node().startedIds()).isEmpty();
+    }
+
+    @Test
+    void refusesToStartAFlowBehindThePathOfTheHealth() throws Exception {
+        String body = "{\"flow\": \"Empty\"}";
+        String answer = bridge.sendRaw("POST /health/../v1/nodes/PartyA/flows HTTP/1.1\r\nHost: localhost\r\n"
+                + "Connection: close\r\nContent-Type: application/json\r\nContent-Length: " + body.length()
+                + "\r\n\r\n" + body);
+
+        assertThat(answer).startsWith("HTTP/1.1 401 ");
         assertThat(bridge.node().startedIds()).isEmpty();
     }
 
