@@ -16,8 +16,14 @@ pytestmark = pytest.mark.lab("standard")
 SHOWN_SECONDS_MAX = 60.0
 NODES = ["Notary", "PartyA", "PartyB", "PartyC"]
 FORM = {
-    **{"user_count": 4, "spawn_rate": 4, "workload": "iou", "node": "", "counterparty": ""},
-    **{"arrivals": "closed", "rate": 0, "pacing": 0},
+    "user_count": 4,
+    "spawn_rate": 4,
+    "workload": "iou",
+    "node": "",
+    "counterparty": "",
+    "arrivals": "closed",
+    "rate": 0,
+    "pacing": 0,
 }
 
 

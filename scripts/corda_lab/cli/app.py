@@ -72,8 +72,9 @@ app.add_typer(workload_app, name="workload")
 for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, top.top):
     app.command()(verb)
 app.command(cls=run.RunCommand)(run.run)
-for verb in (sweep.sweep, run.rerun, workload.flows):
-    app.command()(verb)
+app.command()(sweep.sweep)
+app.command()(run.rerun)
+app.command()(workload.flows)
 app.command()(reproduce.reproduce)
 app.command()(audit.audit)
 app.command()(chaos.chaos)

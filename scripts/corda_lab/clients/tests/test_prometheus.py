@@ -50,5 +50,8 @@ def test_a_server_that_is_no_prometheus_is_an_error() -> None:
 
 @pytest.mark.parametrize("content", [{}, {"data": {"alerts": [{"state": "firing"}]}}])
 def test_alerts_that_are_malformed_are_an_error(content: object) -> None:
-    with answering(content) as prometheus, pytest.raises(LabError, match="alerts of Prometheus at .* cannot be parsed"):
+    with (
+        answering(content) as prometheus,
+        pytest.raises(LabError, match=r"alerts of Prometheus at .* cannot be parsed"),
+    ):
         prometheus.firing_alerts()

@@ -60,7 +60,7 @@ def test_without_a_load_there_is_no_state_of_it() -> None:
 
 
 def test_alerts_that_fire_are_told() -> None:
-    entry = {
+    entry: dict[str, object] = {
         "labels": {"alertname": "HeapFull", "node": PARTY},
         "annotations": {"summary": "PartyA fills its heap."},
         "state": "firing",

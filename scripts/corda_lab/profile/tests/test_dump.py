@@ -68,21 +68,21 @@ def test_a_file_that_appears_meanwhile_is_not_replaced_either(tmp_path: Path, mo
 
 
 def test_a_folder_that_does_not_exist_is_one_error(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="^--dump: there is no folder .*nowhere$"):
+    with pytest.raises(LabError, match=r"^--dump: there is no folder .*nowhere$"):
         dump.require_target(tmp_path / "nowhere" / "x.hprof")
 
 
 def test_there_must_be_room_here_before_the_node_stands_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = jvm_client(tmp_path, monkeypatch)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**9, 10**9, 100 * 1024**2))
-    with pytest.raises(LabError, match="^--dump: only 100 MiB are free in .*, but 164 MiB may be needed$"):
+    with pytest.raises(LabError, match=r"^--dump: only 100 MiB are free in .*, but 164 MiB may be needed$"):
         dump.write(JVM, LIVE, tmp_path / "x.hprof", told)
     assert commands(log) == []
 
 
 def test_there_must_be_room_in_the_volume_of_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = jvm_client(tmp_path, monkeypatch, [("mkdir -m 700", "echo 1024 1024")])
-    with pytest.raises(LabError, match="^PartyA: only 1 MiB are free in its volume, but 164 MiB may be needed$"):
+    with pytest.raises(LabError, match=r"^PartyA: only 1 MiB are free in its volume, but 164 MiB may be needed$"):
         dump.write(JVM, LIVE, tmp_path / "x.hprof", told)
     assert not any("GC.heap_dump" in command for command in commands(log))
     assert commands(log)[-1] == REMOVED
@@ -120,5 +120,5 @@ def test_an_interrupted_dump_leaves_no_copy(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_bridge_has_no_disk_for_a_dump(tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="^--dump: the bridge has no disk of its own"):
+    with pytest.raises(LabError, match=r"^--dump: the bridge has no disk of its own"):
         dump.write(Jvm("bridge", "lab-bridge-1", 1, "4.3"), LIVE, tmp_path / "x.hprof", told)

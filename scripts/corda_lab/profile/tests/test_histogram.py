@@ -57,7 +57,7 @@ def test_garbage_is_counted_only_if_that_is_asked_for(tmp_path: Path, monkeypatc
 
 def test_a_jvm_that_ended_is_one_error_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jvm_client(tmp_path, monkeypatch, [("GC.class_histogram", "echo Process not found >&2; exit 1")])
-    with pytest.raises(LabError, match="^PartyA: its JVM does not count its objects, and says: Process not found$"):
+    with pytest.raises(LabError, match=r"^PartyA: its JVM does not count its objects, and says: Process not found$"):
         histogram.count(JVM)
 
 

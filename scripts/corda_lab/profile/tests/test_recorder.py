@@ -52,7 +52,7 @@ def test_a_jvm_without_flight_recorder_is_one_error_with_its_words(
 
 def test_a_recording_that_was_not_written_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = jvm_client(tmp_path, monkeypatch, [("stat -c %s", "exit 1")])
-    with pytest.raises(LabError, match="^PartyA: Flight Recorder has written no recording$"):
+    with pytest.raises(LabError, match=r"^PartyA: Flight Recorder has written no recording$"):
         recorder.fetch(JVM, "lab-x", tmp_path / "x.jfr")
     assert commands(log)[-1] == REMOVED
     assert not (tmp_path / "x.jfr").exists()
@@ -65,5 +65,5 @@ def test_the_first_recording_of_a_jvm_is_made_and_thrown_away(tmp_path: Path, mo
 
 
 def test_the_bridge_has_no_disk_for_a_recording() -> None:
-    with pytest.raises(LabError, match="^--jfr: the bridge has no disk of its own"):
+    with pytest.raises(LabError, match=r"^--jfr: the bridge has no disk of its own"):
         recorder.require_possible(Jvm("bridge", "lab-bridge-1", 1, "4.3"), "--jfr")

@@ -54,13 +54,13 @@ def test_nodes_are_named_or_found_and_each_is_profiled_once(
 
 
 def test_an_unknown_node_is_one_error_that_names_the_option(settings: Settings) -> None:
-    with pytest.raises(LabError, match="^--profile: unknown node 'PartyZ', did you mean 'Party"):
+    with pytest.raises(LabError, match=r"^--profile: unknown node 'PartyZ', did you mean 'Party"):
         targets(LoadOptions("iou", profile=("PartyZ",)), INITIATORS, settings)
 
 
 def test_not_more_nodes_are_profiled_than_leave_something_to_measure(settings: Settings) -> None:
     large = settings.with_values({"PARTIES": "11"})
-    with pytest.raises(LabError, match="^--profile: 12 nodes are more than 8$"):
+    with pytest.raises(LabError, match=r"^--profile: 12 nodes are more than 8$"):
         targets(LoadOptions("iou", profile=("all",)), INITIATORS, large)
 
 
@@ -189,7 +189,7 @@ def test_a_node_that_cannot_be_profiled_is_told_before_the_nodes_are_conditioned
     monkeypatch.setattr(shape, "of_running", lambda known: known)
     profiled.check(PROFILED, settings)
     monkeypatch.setattr("corda_lab.profile.jvm.find", lambda name, _: Jvm(name, "lab-bridge-1", 1, "4.3"))
-    with pytest.raises(LabError, match="^--jfr: the bridge has no disk"):
+    with pytest.raises(LabError, match=r"^--jfr: the bridge has no disk"):
         profiled.check(LoadOptions("iou", profile=("bridge",), jfr=True), settings)
 
 
