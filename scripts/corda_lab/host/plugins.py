@@ -45,7 +45,9 @@ def ensure_compose(*, install: bool = True) -> str:
     )
     if not install or not debian.can_install():
         raise problem
-    origin = f"Debian sid, into {PLUGIN_DIRECTORY}" if debian.host_platform().is_debian else "the distribution's packages"
+    origin = (
+        f"Debian sid, into {PLUGIN_DIRECTORY}" if debian.host_platform().is_debian else "the distribution's packages"
+    )
     consent.require(
         f"install Docker's {' and '.join(missing)}, for all users, from {origin}",
         by_hand="install docker-compose-plugin and docker-buildx-plugin from Docker's own packages.",
