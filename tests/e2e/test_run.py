@@ -44,6 +44,10 @@ def test_what_was_fetched_is_in_the_manifest_with_its_hashes(run: Path) -> None:
     (environment,) = json.loads((run / "run.json").read_text())["environments"]
     fetched = environment["fetched"]
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in fetched["lists"].values())
+    version = environment["versions"]["corda"]
+    for kind, name in (("java-node", f"corda-{version}.jar"), ("java-bridge", "helidon-webserver-")):
+        assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in fetched[kind].values()), kind
+        assert any(file.startswith(name) for file in fetched[kind]), kind
     # An image is official and has a digest, or it is a stand-in and has packages.
     packages = fetched.get("stand-ins", {})
     assert bool(packages) == bool(environment["stand_ins"])

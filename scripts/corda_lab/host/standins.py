@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from corda_lab import atomic
-from corda_lab.host import standin_base
+from corda_lab.host import image_files, standin_base
 from corda_lab.host.fetched import parse_hashes
-from corda_lab.host.processes import COMMAND_SECONDS_MAX, checked, run_bounded
+from corda_lab.host.processes import checked, run_bounded
 from corda_lab.host.standin_base import (
     BASE_IMAGE,
     BASE_SUITE,
@@ -23,7 +22,7 @@ from corda_lab.host.standin_base import (
     REVISION_LABEL,
     STANDIN_LABEL,
 )
-from corda_lab.paths import CACHE, ROOT
+from corda_lab.paths import ROOT
 from corda_lab.text import ui
 
 OFFLINE = ROOT / "scripts" / "offline"
@@ -100,14 +99,7 @@ def packages_of(name: str) -> dict[str, str]:
     The list is in the image. It is read once for each image. Raises LabError if the image does not exist.
     """
     remedy = "Run `scripts/lab up`, which builds what is missing."
-    inspect = ["docker", "image", "inspect", "--format", "{{.Id}}", name]
-    identity = checked(inspect, seconds_max=COMMAND_SECONDS_MAX, what=f"Looking for {name}", remedy=remedy).strip()
-    stored = CACHE / "packages" / f"{identity.removeprefix('sha256:')}.txt"
-    if not stored.is_file():
-        command = ["docker", "run", "--rm", "--network=none", "--entrypoint=cat", name, PACKAGES_FILE]
-        what = f"Reading the packages of {name}"
-        atomic.write_text(stored, checked(command, seconds_max=COMMAND_SECONDS_MAX, what=what, remedy=remedy))
-    return parse_hashes(stored.read_text(encoding="utf-8"))
+    return parse_hashes(image_files.read(name, PACKAGES_FILE, folder="packages", remedy=remedy))
 
 
 def build_order(variables: Collection[str]) -> list[StandIn]:

@@ -12,6 +12,7 @@ import psutil
 
 from corda_lab.errors import LabError
 from corda_lab.host import engine, machine, plugins, probe
+from corda_lab.host.image_files import READER
 from corda_lab.lab import cordapps, exposure, interference
 from corda_lab.lab.checks import Check, CheckKind, Level, failure, ok
 from corda_lab.lab.compose import Compose, run_docker
@@ -254,7 +255,7 @@ def check_volumes(settings: Settings) -> Check:
     if not images:
         return ok("volumes", "kept from an earlier start")
     image = settings.node_image if settings.node_image in images else images[0]
-    read = ["run", "--rm", "--network", "none", "--volume", f"{volume}:/network:ro", "--entrypoint", "sh"]
+    read = ["run", "--rm", *READER, "--volume", f"{volume}:/network:ro", "--entrypoint", "sh"]
     shape = run_docker([*read, image, "-c", READ_SHAPE])
     if OLDER_VOLUMES in shape.stdout:
         return failure(

@@ -112,6 +112,19 @@ def pins(path: Path) -> dict[str, str]:
     return {name: version for name, version, marker in found if not elsewhere.search(marker)}
 
 
+def hashed(missing: Iterable[tuple[str, str]]) -> str:
+    """Return a list of these packages (name, version) with the hashes that the lists of the checkout have for them."""
+    hashes: dict[tuple[str, str], set[str]] = {}
+    for list_name in REQUIREMENTS:
+        text = (ROOT / list_name).read_text(encoding="utf-8")
+        # The first part is what is written before all packages.
+        for block in re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)[1:]:
+            if pin := _PIN.match(block):
+                hashes.setdefault((pin[1], pin[2]), set()).update(re.findall(r"--hash=(\S+)", block))
+    lines = ((f"{name}=={version}", *sorted(hashes[name, version])) for name, version in missing)
+    return "".join(" --hash=".join(words) + "\n" for words in lines)
+
+
 def simplified(licence: str) -> str:
     """Return the SPDX identifier of a licence if its name is known, otherwise its first line."""
     first = next((line.strip() for line in licence.splitlines() if line.strip()), "")
@@ -143,9 +156,11 @@ def python_dependencies() -> list[Dependency]:
             parts.setdefault((package, version), []).append(part)
     missing = [key for key in parts if installed(*key) is None]
     with tempfile.TemporaryDirectory() as folder:
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", f"--target={folder}"]
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", f"--target={folder}"]
         if missing:
-            run([*pip, *(f"{name}=={version}" for name, version in missing)])
+            wanted = Path(folder) / "requirements.txt"
+            wanted.write_text(hashed(missing), encoding="utf-8")
+            run([*pip, f"--requirement={wanted}"])
         found = {key: installed(*key) or installed(*key, folder=folder) for key in parts}
         licences = {key: python_licence(metadata) for key, metadata in found.items() if metadata is not None}
     return [

@@ -171,7 +171,9 @@ def test_plugins_are_not_fetched_without_consent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: list[str]
 ) -> None:
     docker_client(tmp_path, monkeypatch, "exit 1")
-    with pytest.raises(LabError, match="The lab would have to install Docker's compose and buildx from packages"):
+    with pytest.raises(
+        LabError, match="The lab would have to install Docker's compose and buildx, for all users, from"
+    ):
         plugins.ensure_compose()
     assert changes == []
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from corda_lab.host import standin_base, standins
+from corda_lab.host import image_files, standin_base, standins
 from corda_lab.lab import images
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
@@ -210,7 +210,7 @@ case "$1" in
 esac
 """
     docker_client(tmp_path, monkeypatch, script)
-    monkeypatch.setattr(standins, "CACHE", tmp_path)
+    monkeypatch.setattr(image_files, "CACHE", tmp_path)
     wanted = {"curl_1:8.14-2_amd64.deb": "aa", "example.org/m@v1": "h1:x="}
     assert standins.packages_of(JAVA8) == wanted
     assert standins.packages_of(JAVA8) == wanted

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.host import fetched
+from corda_lab.host import fetched, image_files
 from corda_lab.lab import images, provenance
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE, ROOT
@@ -23,8 +23,15 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         tmp_path,
         monkeypatch,
         """for last; do :; done
-case "$last" in prom/*) echo '["prom/prometheus@sha256:abc"]';; *) echo '[]';; esac""",
+case "$1 $last" in
+  "image prom/"*) echo '["prom/prometheus@sha256:abc"]' ;;
+  "image "*/node:*) echo sha256:12ab ;;
+  "run "*) printf '%s\n' "02  drivers/b-2.jar" "01  bin/a-1.jar" "03  /finance/c-4.10.jar" ;;
+  "image "*/bridge:*) exit 1 ;;
+  *) echo '[]' ;;
+esac""",
     )
+    monkeypatch.setattr(image_files, "CACHE", tmp_path)
     used = ("JAVA8_IMAGE", "PYTHON_IMAGE", "POSTGRES_IMAGE")
     monkeypatch.setattr(images, "IN_USE", tmp_path / "stand-ins.json")
     images.IN_USE.write_text(json.dumps({name: SETTINGS[name] for name in used}), encoding="utf-8")
@@ -48,6 +55,8 @@ def test_kinds_have_names_and_hashes(lab: Settings, monkeypatch: pytest.MonkeyPa
     assert found["images"] == {SETTINGS["PROMETHEUS_IMAGE"]: "sha256:abc"}
     assert found["stand-ins"] == {"bash_5_amd64.deb": "b5", "java_8_amd64.deb": "08"}
     assert len(asked) == 2, "a lab on H2 does not need the third"
+    assert list(found["java-node"].items()) == [("a-1.jar", "01"), ("b-2.jar", "02"), ("c-4.10.jar", "03")]
+    assert "java-bridge" not in found, "the image of an earlier version has no list"
     name = "loadgen/locust/requirements.txt"
     assert found["lists"][name] == hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
 
@@ -58,3 +67,8 @@ def test_stand_in_that_is_gone_is_left_out(lab: Settings, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(provenance, "packages_of", packages_of)
     assert "stand-ins" not in provenance.fetched_files(lab)
+
+
+def test_java_files_are_bounded(lab: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "JAVA_FILES_MAX", 2)
+    assert list(provenance.java_files(lab, "java-node")) == ["a-1.jar", "b-2.jar"]
