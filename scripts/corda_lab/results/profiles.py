@@ -197,7 +197,10 @@ def hottest_words(share: ComponentShare) -> str:
 def headline(profile: Profile) -> str:
     """What was profiled, and how much there was, in one line."""
     counted = f"{value_words(profile.unit, profile.total)} of {COUNTS[profile.event]}"
-    if profile.event is Event.CPU:
+    if not profile.seconds:
+        # Its load ended as soon as it began: there is no rate.
+        pass
+    elif profile.event is Event.CPU:
         counted += f" ({amount(profile.total / profile.seconds)} cores)"
     elif profile.event is Event.ALLOC:
         counted += f" ({size(profile.total / profile.seconds)} per second)"
