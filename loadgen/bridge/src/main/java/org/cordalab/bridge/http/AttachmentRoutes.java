@@ -22,7 +22,7 @@ import org.cordalab.bridge.problem.ProblemType;
  *
  * <p>Corda's RPC client serialises a whole attachment in memory, in several copies, even if it is given a stream. So
  * the bridge also reads it as a whole and allows one upload at a time. The body of the next upload stays unread until
- * the current one has ended.
+ * the current one has ended. A body that does not come at a steady pace gives way to it.
  */
 final class AttachmentRoutes {
 
@@ -63,6 +63,7 @@ final class AttachmentRoutes {
         var ended = new CompletableFuture<Void>();
         ended.thenRun(uploads::release);
         exchange.keepUntil(ended);
+        exchange.paceBody();
         byte[] content;
         NodeSession session;
         try {

@@ -40,6 +40,11 @@ final class ClientConnection {
     /** Longest time to wait for the memory of a body. Conversions of other bodies take it for milliseconds. */
     private static final Duration PATIENCE = Duration.ofSeconds(1);
 
+    /** The part of the time for a body that a body may take for which others wait, plus a second for each MiB. */
+    private static final int PACE_PART = 6;
+
+    private static final long SECOND_NANOS = Duration.ofSeconds(1).toNanos();
+
     private enum Phase {
         /** Nothing of a request has arrived. */
         IDLE,
@@ -66,6 +71,13 @@ final class ClientConnection {
     private MemoryBudget.Reservation memory;
     private long counted;
     private long countedMax;
+    /** Whether others wait until the body has been read. */
+    private boolean paced;
+
+    private long bodySince;
+    private long bodyUntil;
+    /** Bytes of the body. */
+    private long arrived;
 
     /**
      * @param spare whether it is beyond the limit of connections
@@ -104,6 +116,11 @@ final class ClientConnection {
         enter(Phase.WORK, Duration.ZERO);
     }
 
+    /** Declares that others wait until the next body has been read, so that it has to come at a steady pace. */
+    void paceBody() {
+        paced = true;
+    }
+
     /**
      * Declares that a body is being read.
      *
@@ -116,10 +133,31 @@ final class ClientConnection {
         // Of a known length, no more is read. Otherwise, the sizes of chunks and the pieces count too.
         countedMax = bytes > 0 ? Long.MAX_VALUE : 8 * bytesMax + MAX_HEAD_BYTES;
         enter(Phase.BODY, limits.bodyTimeout().plusSeconds(bytes >> 20));
+        bodySince = System.nanoTime();
+        bodyUntil = until;
+        arrived = 0;
+        keepPace();
+    }
+
+    /** Lets a body for which others wait arrive a second later for each MiB of it that has arrived. */
+    private void keepPace() {
+        if (!paced) {
+            return;
+        }
+        long allowed = limits.bodyTimeout().toNanos() / PACE_PART + (arrived * SECOND_NANOS >> 20);
+        lock.lock();
+        try {
+            if (!late) {
+                until = Math.min(bodySince + allowed, bodyUntil);
+            }
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Declares that the bridge is at work. */
     void workBegins() {
+        paced = false;
         enter(Phase.WORK, Duration.ZERO);
     }
 
@@ -141,6 +179,7 @@ final class ClientConnection {
     /** Declares that the request has been answered. */
     void requestEnds() {
         memory = null;
+        paced = false;
         enter(Phase.IDLE, IDLE_TIMEOUT);
     }
 
@@ -176,7 +215,11 @@ final class ClientConnection {
         counted += data.length + PIECE_BYTES;
         switch (phase) {
             case HEAD -> checkHead();
-            case BODY -> checkBody();
+            case BODY -> {
+                checkBody();
+                arrived += data.length;
+                keepPace();
+            }
             case DISCARD -> checkDiscarded();
             default -> {
                 // Helidon reads nothing meanwhile.

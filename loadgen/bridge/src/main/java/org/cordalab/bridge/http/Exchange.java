@@ -195,6 +195,11 @@ final class Exchange implements AutoCloseable {
         needed = ended;
     }
 
+    /** Declares that others wait until the body has been read. If it does not come at a steady pace, it is refused. */
+    void paceBody() {
+        connection.paceBody();
+    }
+
     /**
      * Reads the body, whose Content-Type must be the given media type. This rejects the types that a web page may send
      * without a preflight request.

@@ -12,7 +12,7 @@ public final class RpcConnector {
     private final String password;
     private final int connections;
     private final Optional<LeftOpenConnections> leftOpen;
-    private final RpcClient client = new CordaRpcClient();
+    private final RpcClient client;
 
     /**
      * @param connections number of connections of each login, which all requests share
@@ -26,10 +26,16 @@ public final class RpcConnector {
      * @param leftOpen holds the connections of flow starts; empty: flow starts share those of the login
      */
     public RpcConnector(String user, String password, int connections, Optional<LeftOpenConnections> leftOpen) {
+        this(user, password, connections, leftOpen, new CordaRpcClient());
+    }
+
+    RpcConnector(
+            String user, String password, int connections, Optional<LeftOpenConnections> leftOpen, RpcClient client) {
         this.user = user;
         this.password = password;
         this.connections = connections;
         this.leftOpen = leftOpen;
+        this.client = client;
     }
 
     /**

@@ -163,6 +163,39 @@ class HostileClientsTest {
     }
 
     @Test
+    void aSlowUploadGivesWayToTheNextLongBeforeItsTimeIsOver() throws Exception {
+        var patient = new HttpLimits(CONNECTIONS, 1 << 20, 1 << 20, SECOND, Duration.ofSeconds(12), SECOND, SECOND);
+        String upload = "POST /v1/nodes/PartyA/attachments?name=a.zip HTTP/1.1\r\nHost: localhost\r\n"
+                + "Content-Type: application/zip\r\nContent-Length: 1000\r\n\r\nPK\3\4";
+        try (var other = new TestBridge(Optional.empty(), patient);
+                var slow = new Socket(InetAddress.getLoopbackAddress(), other.port());
+                var next = new Socket(InetAddress.getLoopbackAddress(), other.port())) {
+            write(slow, upload);
+            var dripping = Thread.ofVirtual().start(() -> drip(slow));
+            await(() -> gauge(other, "bridge_request_memory_bytes") > 0);
+            long began = System.nanoTime();
+            write(next, upload + "x".repeat(996));
+
+            assertThat(readUntil(next, "}")).startsWith("HTTP/1.1 201 ");
+            assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(8));
+            assertThat(readAll(slow)).startsWith("HTTP/1.1 408 ");
+            dripping.join();
+        }
+    }
+
+    /** Sends a byte at a time until the connection is closed. */
+    private static void drip(Socket socket) {
+        try {
+            while (true) {
+                write(socket, "x");
+                Thread.sleep(50);
+            }
+        } catch (IOException | InterruptedException e) {
+            // The connection is closed.
+        }
+    }
+
+    @Test
     void closesTheConnectionOfAClientThatDoesNotReadTheAnswer() throws Exception {
         open(head(EMPTY.length()) + EMPTY);
         bridge.node().awaitStarted("c1");
@@ -426,6 +459,10 @@ class HostileClientsTest {
     }
 
     private double gauge(String name) throws Exception {
+        return gauge(bridge, name);
+    }
+
+    private static double gauge(TestBridge bridge, String name) throws Exception {
         String page = bridge.send("GET", "/metrics", "").get().body();
         return page.lines()
                 .filter(line -> line.startsWith(name + " "))
