@@ -35,6 +35,8 @@ class Metric:
     of: Total
     by_node: ByNode | None = None
     """Its values by node and other part of the lab; None if it is of the whole step only."""
+    version: int = 1
+    """The version of its definition. It is raised when a stored value would not be comparable with a new one."""
 
     @property
     def higher_is_better(self) -> bool:
@@ -167,6 +169,11 @@ def _by_node(
     return Metric(name, title, unit, "", "slower", _over_nodes(by_node, together), by_node)
 
 
+def _database_size(name: str, title: str) -> Metric:
+    """A size of databases. Version 2 leaves the tables of checkpoints out."""
+    return replace(_by_node(name, title, "bytes", _database(name)), version=2)
+
+
 _ALL = (
     replace(
         _rate("throughput", "throughput", lambda step: step.throughput_per_second),
@@ -257,14 +264,9 @@ _ALL = (
     _by_node("checkpoints_per_flow", "checkpoints per flow", "", _cost("checkpoints_per_flow")),
     _by_node("rpc_connections", "open RPC connections", "", _usage("rpc_connections")),
     _by_node("rpc_queue_depth", "waiting RPC requests", "", _usage("rpc_queue_depth"), max),
-    _by_node("database_bytes_per_flow", "database per flow", "bytes", _database("database_bytes_per_flow")),
-    _by_node("database_bytes_per_state", "database per state", "bytes", _database("database_bytes_per_state")),
-    _by_node(
-        "database_bytes_per_transaction",
-        "database per transaction",
-        "bytes",
-        _database("database_bytes_per_transaction"),
-    ),
+    _database_size("database_bytes_per_flow", "database per flow"),
+    _database_size("database_bytes_per_state", "database per state"),
+    _database_size("database_bytes_per_transaction", "database per transaction"),
 )
 
 METRICS: dict[str, Metric] = {one.name: one for one in _ALL}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from corda_lab.figures import statistics
 from corda_lab.figures.expression import parse
-from corda_lab.figures.metrics import better_of, unit_of
+from corda_lab.figures.metrics import better_of, current_points, outdated, unit_of
 from corda_lab.figures.repeat import Outcome, Repeat
 from corda_lab.figures.schema import OUTCOME, ClaimFields, FigureFields
 from corda_lab.figures.statistics import NoStatistic, Place, Sample, Wanted, chosen, resolved, unit_scale
@@ -12,15 +12,20 @@ from corda_lab.figures.sweep import AT, STEP, SweepNames
 
 
 def samples_of(repeat: Repeat) -> list[Sample]:
-    """Return the points of a repeat. A point that broke or is invalid has no values, and says why."""
+    """Return the points of a repeat. A point that broke or is invalid has no values, and says why.
+
+    Values that were measured by an older definition are missing.
+    """
+    old = outdated(repeat)
     return [
         Sample(
             point.values,
             point.metrics if point.outcome == "passed" else {},
             point.outcome == "broke",
             _why(point.outcome, point.reason),
+            old,
         )
-        for point in repeat.points
+        for point in current_points(repeat)
     ]
 
 

@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.figures import book, page, store, summary, testable
+from corda_lab.figures import book, ingredients, page, store, summary, testable
 from corda_lab.figures.file import Figure, by_sweep
 from corda_lab.figures.forms import FULL, QUICK, digest_of, form_of, in_form, run_time, seconds_of, sweep_of
 from corda_lab.figures.judged import Judged, judged, total
 from corda_lab.figures.judged import in_form as judged_in_form
 from corda_lab.figures.listing import show
 from corda_lab.figures.measure import Order, keep, measure
+from corda_lab.figures.metrics import lacking, metrics_of
 from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab import lifecycle
@@ -53,7 +54,9 @@ def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) ->
         ui.console.print("Nothing was measured: no claim of this figure can be tested here.", markup=False)
         return
     sweep = in_form(figure.sweep, wanted.form)
-    before = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
+    kept = store.kept(figure.sweep, store.read(places.repeats))
+    tell_outdated(kept)
+    before = kept.of(wanted.form)
     count = wanted.add or sweep.fields.repeats
     ui.console.print(f"  {time_words(with_repeats(sweep, count), wanted.form, settings, before)}", markup=False)
     outcome = measure(order(figure.sweep, count, before, wanted), together, settings, places)
@@ -103,6 +106,12 @@ def tell_origin(new: Sequence[Repeat], every: Sequence[Repeat]) -> None:
         )
 
 
+def tell_outdated(kept: store.Kept) -> None:
+    """Print which stored repeats do not count any more, and why."""
+    for line in summary.outdated_words(kept.outdated):
+        ui.note(f"not counted: {line}")
+
+
 def tell(figures: Sequence[Figure], repeats: Sequence[Repeat], folder: Path) -> None:
     """Print the verdicts of the first figure, write the pages of all, and name the others."""
     found = [judged(figure, repeats) for figure in figures]
@@ -137,6 +146,8 @@ def from_run(name: str, places: Places = HERE) -> None:
             f"{figures[0].sweep.source.path.name} has changed since this run; its repeats count for no later verdict"
         )
     repeats = keep(run, figures, places).repeats
+    if names := list(dict.fromkeys(name for one in repeats for name in ingredients.changed(one.files))):
+        ui.warn(f"{listed(names)}: changed since this run; its repeats count for no later verdict")
     for figure in figures:
         introduce(figure)
         found = judged(figure, repeats)
@@ -195,12 +206,25 @@ def missing(figures: Sequence[Figure], kept: Sequence[Repeat], wanted: Wanted, s
             continue
         stored = store.kept(whole, kept).of(wanted.form)
         own = [one for one in stored if testable.is_this_machine(one, here)]
-        lacks = in_form(whole, wanted.form).fields.repeats - len(own)
+        lacks = in_form(whole, wanted.form).fields.repeats - len(with_all_values(name, own, together))
         if lacks <= 0:
             ui.note(f"{name}: has its {plural(len(own), 'repeat')}")
             continue
         orders.append(order(whole, lacks, stored, wanted))
     return orders
+
+
+def with_all_values(name: str, repeats: Sequence[Repeat], figures: Sequence[Figure]) -> list[Repeat]:
+    """Return the repeats of a sweep that lack no metric of its figures by today's definitions. Says what others lack.
+
+    The others count for all claims that need nothing of what they lack.
+    """
+    names = metrics_of(figure.fields for figure in figures)
+    lacks = [lacking(one, names) for one in repeats]
+    if missing_names := list(dict.fromkeys(metric for found in lacks for metric in found)):
+        count = sum(bool(found) for found in lacks)
+        ui.note(f"{name}: {plural(count, 'repeat')} without {listed(missing_names)} as defined today")
+    return [one for one, found in zip(repeats, lacks, strict=True) if not found]
 
 
 def say_all(orders: Sequence[Order], settings: Settings, kept: Sequence[Repeat]) -> None:

@@ -283,6 +283,7 @@ def _part(one: Judged) -> FigurePart:
             f"{plural(len(one.repeats), 'repeat')} of the {words} of {fields.sweep}, {summary.days(one.repeats)}, "
             f"on {summary.machines(one.repeats)}."
         )
+    measured = " ".join([measured, *(f"Not counted: {line}." for line in summary.outdated_words(one.outdated))])
     return FigurePart(
         one.name,
         fields.title,

@@ -182,6 +182,7 @@ def here_facts(judged: Judged) -> list[tuple[str, str]]:
         ("Values", f"{fields.chart.y} in {unit_of(fields.chart.y)}"),
         ("Conditions", conditions(judged)),
     ]
+    facts += [("Not counted", line) for line in summary.outdated_words(judged.outdated)]
     if not repeats:
         return facts
     return [

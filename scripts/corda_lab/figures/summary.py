@@ -7,6 +7,7 @@ from datetime import datetime
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.repeat import Form, Repeat, RepeatMachine
 from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
+from corda_lab.figures.store import Outdated
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, Verdict
 from corda_lab.figures.words import asked_words, here_words, next_words, published_words
 from corda_lab.text.words import amount, listed, milliseconds, plural, size
@@ -81,6 +82,16 @@ def days(repeats: Sequence[Repeat]) -> str:
     """Return the days of repeats: ``22 Nov 2026``, ``22 Nov 2026 to 1 Dec 2026``."""
     known = [f"{at.day} {at:%b %Y}" for at in sorted(datetime.fromisoformat(one.at) for one in repeats)]
     return " to ".join(dict.fromkeys((known[0], known[-1]))) if known else ""
+
+
+def outdated_words(outdated: Sequence[Outdated]) -> list[str]:
+    """Return which repeats do not count: ``3 repeats, quick, 23 Nov 2026: measured with another workload iou``."""
+    found: dict[tuple[Form, str], list[Repeat]] = {}
+    for one in outdated:
+        found.setdefault((one.repeat.form, one.why), []).append(one.repeat)
+    return [
+        f"{plural(len(repeats), 'repeat')}, {form}, {days(repeats)}: {why}" for (form, why), repeats in found.items()
+    ]
 
 
 def machine(one: RepeatMachine) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
 from corda_lab.figures import command, store
 from corda_lab.figures.command import Wanted
@@ -87,7 +88,9 @@ def test_repeats_of_an_earlier_sweep_file_are_not_judged(places: Places, lab: Si
     command.one("one", FULL, SETTINGS, places)
     write_figures(places.figures, sweep=SWEEP.replace("max: 10s", "max: 11s"))
     command.one("one", FULL, SETTINGS, places)
-    assert "n = 6" not in told()
+    text = told()
+    assert "n = 6" not in text
+    assert re.search(r"not counted: 3 repeats, full, .*: measured before the sweep changed", text)
     assert len(store.read(places.repeats)) == 6
 
 
@@ -215,6 +218,22 @@ def test_everything_that_lacks_repeats_is_measured(other_sweep: Places, lab: Sim
     assert command.everything(QUICK, SETTINGS, other_sweep)
     assert len(lab.requests) == 3
     assert "bursts: has its 3 repeats" in told()
+
+
+@pytest.mark.usefixtures("here")
+def test_what_was_measured_by_an_older_definition_is_measured_again(
+    places: Places, lab: SimulatedLab, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command.one("one", QUICK, SETTINGS, places)
+    monkeypatch.setitem(METRICS, "throughput", replace(METRICS["throughput"], version=2))
+    told()
+    assert command.everything(QUICK, SETTINGS, places)
+    assert [one.repeats for one in lab.requests] == [3, 3]
+    assert "bursts: 3 repeats without throughput as defined today" in told()
+    assert len(store.read(places.repeats)) == 6
+    assert "n = 3" in places.document.read_text(encoding="utf-8")
+    assert command.everything(QUICK, SETTINGS, places)
+    assert len(lab.requests) == 2
 
 
 @pytest.mark.usefixtures("here")
