@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,13 +47,16 @@ class Measured:
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
     audit: Audit | None = None
     """What the ledgers prove about this step; None if they were not asked."""
+    conditioning_text: str = ""
+    """The file of the workload that conditioned the nodes before this step, if one did."""
 
-    def after(self, entry: ConditioningEntry, requests: pl.DataFrame) -> "Measured":
+    def after(self, entry: ConditioningEntry, requests: pl.DataFrame, workload_text: str = "") -> "Measured":
         """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
 
         No value of the step changes.
         """
-        conditioned = replace(self, step=self.step.updated(conditioning=entry), conditioning=requests)
+        step = self.step.updated(conditioning=entry)
+        conditioned = replace(self, step=step, conditioning=requests, conditioning_text=workload_text)
         return conditioned.with_warnings(validity.conditioning_warnings(self.step, entry))
 
     def with_warnings(self, warnings: Sequence[Reason]) -> "Measured":
@@ -118,12 +121,22 @@ def run_manifest(
         started_at=iso(min(window.load_started_at for window in windows)),
         ended_at=iso(max(window.load_ended_at for window in windows)),
         phases_seconds=phases,
-        workload_files={one.workload: one.workload_text for one in steps},
+        workload_files=workload_files(steps),
         environments=environments_of(steps),
         sweep=sweep,
         rerun=rerun,
         grafana=grafana,
     )
+
+
+def workload_files(steps: Iterable[Measured]) -> dict[str, str]:
+    """The files of all workloads: of the steps, and of the loads that conditioned the nodes before them."""
+    found: dict[str, str] = {}
+    for one in steps:
+        found[one.workload] = one.workload_text
+        if one.step.conditioning is not None and one.conditioning_text:
+            found[one.step.conditioning.workload] = one.conditioning_text
+    return found
 
 
 def with_step(frame: pl.DataFrame, step: StepEntry) -> pl.DataFrame:
@@ -184,7 +197,8 @@ def write_step(folder: Path, measured: Measured) -> None:
         audits.write(folder, {measured.step.index: measured.audit})
     for name, content in (("step", measured.step), ("environment", measured.environment)):
         folders.write_json(folder / f"{name}.json", content.model_dump(mode="json"))
-    folders.write_json(folder / "workload.json", {"name": measured.workload, "text": measured.workload_text})
+    texts = {"name": measured.workload, "text": measured.workload_text, "conditioning": measured.conditioning_text}
+    folders.write_json(folder / "workload.json", texts)
 
 
 def read_step(folder: Path) -> Measured:
@@ -215,6 +229,7 @@ def read_step(folder: Path) -> Measured:
         conditioning,
         samples,
         next(iter(audited.values()), None),
+        str(workload.get("conditioning") or ""),
     )
 
 

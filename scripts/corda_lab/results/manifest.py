@@ -120,8 +120,12 @@ MeasurePlan = MeasureSpan | BurstCount | FlowCountPlan
 
 class ConditionPlan(Span):
     """The duration of the load that conditions the nodes of a new lab, and the fields of ``load`` and ``set`` that are
-    its own."""
+    its own.
 
+    ``workload`` is None if it is that of the step that follows.
+    """
+
+    workload: str | None = None
     load: dict[str, ParameterValue] = {}
     set: dict[str, ParameterValue] = {}
 

@@ -261,7 +261,9 @@ def conditioning_words(fields: SweepFields, after: str = "every start") -> str:
     if wanted == "none":
         return "Nothing conditions the nodes of a new lab."
     given = {"load": wanted.load.model_dump(exclude_none=True), "set": wanted.set}
-    own = listed([value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()])
+    workload = [f"the workload {wanted.workload}"] if wanted.workload else []
+    changes = [value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()]
+    own = listed([*workload, *changes])
     least, most = format_duration(wanted.duration.min), format_duration(wanted.duration.max)
     return (
         f"The nodes are conditioned after {after}, until they are steady, for "

@@ -267,6 +267,8 @@ class ForFields(Fields):
 class ConditionFields(Fields):
     """The load that conditions the nodes after every start, before the first step: that of the step, with changes."""
 
+    workload: Text | None = None
+    """Another workload than that of the step, whose arguments then do not apply."""
     set: dict[str, Value] = Field(default_factory=dict)
     load: LoadFields = Field(default_factory=LoadFields)
     duration: ForFields = Field(default_factory=ForFields, alias="for")

@@ -1,10 +1,16 @@
 """The figures of the repository: every name resolves, and every check on the published values has its verdict."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from corda_lab.figures.file import Figure, read_figure
+from corda_lab.figures.forms import FORMS, in_form
 from corda_lab.figures.judge import judge, judge_published
 from corda_lab.figures.published import FIGURES
+from corda_lab.figures.repeat import Form
+from corda_lab.sweeps import plan
+from corda_lab.sweeps.points import points_of
 
 FILES = sorted(FIGURES.glob("*.yaml"))
 
@@ -29,6 +35,32 @@ def test_every_check_on_the_published_values_gives_the_recorded_verdict(figure: 
         claim.name: claim.on_published.verdict for claim in figure.fields.claims if claim.on_published is not None
     }
     assert found == recorded
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_conditions_the_nodes_of_a_lab_uses_all_that_its_steps_use(figure: Figure, form: Form) -> None:
+    short = in_form(figure.sweep, form)
+    used: dict[object, set[str]] = {}
+    conditioned: dict[object, list[set[str]]] = {}
+    for point in points_of(short):
+        step = plan.step_of(short, point, 1, 1)
+        used.setdefault(point.shape_key, set()).update(nodes_of(step.workload, step.at_peak(1).options("x").nodes))
+        before = step.conditioning()
+        assert before is not None
+        own = nodes_of(before.options.workload, before.options.nodes)
+        conditioned.setdefault(point.shape_key, []).append(own)
+    # Any step may be the first on its lab.
+    assert all(used[key] <= own for key, each in conditioned.items() for own in each)
+
+
+def nodes_of(workload: str, nodes: Sequence[str] | None) -> set[str]:
+    """The nodes of a lab of two or three parties that a workload uses; the parties of a settlement are its own."""
+    if workload.startswith("settlement"):
+        return {"PartyA", "PartyB", "PartyC", "Notary"}
+    if workload in ("cash-issue", "finance-issue"):
+        return {"PartyA"}
+    parties = {"PartyA", "PartyB"} if not nodes else {*nodes}
+    return parties if workload == "iou" else {*parties, "Notary"}
 
 
 def test_a_claim_that_needs_nothing_can_be_judged_before_it_is_measured(figure: Figure) -> None:

@@ -213,6 +213,44 @@ def test_the_load_of_the_step_conditions_its_nodes(tmp_path: Path, settings: Set
     assert conditioning_of(tmp_path, settings, text + "condition: none\n") is None
 
 
+def test_another_workload_can_condition_the_nodes(
+    tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """\
+steps:
+  - {name: issue, workload: cash-issue, set: {amount: 1 GBP}}
+  - {name: pay, workload: cash-issue-and-pay, set: {amount: 2 GBP}}
+condition: {workload: cash-issue-and-pay, load: {users: 9}, set: {useCoinSelection: true}}
+"""
+    sweep = sweep_of(tmp_path, text)
+    issue, pay = steps_of(sweep, settings)
+    first, second = issue.conditioning(), pay.conditioning()
+    assert first is not None
+    assert second is not None
+    assert (issue.workload, first.options.workload, first.options.users) == ("cash-issue", "cash-issue-and-pay", 9)
+    # Arguments of the step are not those of another workload.
+    assert first.options.overrides == {"useCoinSelection": "true"}
+    assert second.options.overrides == {"amount": "2 GBP", "useCoinSelection": "true"}
+    assert PlannedStep.model_validate_json(issue.model_dump_json()) == issue
+    show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
+    assert "with the workload cash-issue-and-pay, 9 users and useCoinSelection=true" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [
+        ("{workload: cash-isue}", "condition: unknown workload 'cash-isue', did you mean 'cash-issue'"),
+        ("{workload: settlement, set: {participants: 8}}", "condition: the workload settlement needs 9 parties"),
+        ("{workload: finance-issue}", "condition: the workload finance-issue needs the CorDapp finance"),
+    ],
+)
+def test_a_workload_that_cannot_condition_the_nodes_is_refused_in_the_plan(
+    tmp_path: Path, settings: Settings, condition: str, problem: str
+) -> None:
+    with pytest.raises(LabError, match=problem):
+        conditioning_of(tmp_path, settings, f"condition: {condition}\n")
+
+
 def test_closed_load_can_condition_the_nodes_for_open_load(tmp_path: Path, settings: Settings) -> None:
     text = "load: {arrivals: poisson, rate: 5, users: 50, counterparty: PartyC}\n"
     found = conditioning_of(tmp_path, settings, text)
