@@ -8,7 +8,7 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.figures import book, ingredients, page, store, summary, testable
 from corda_lab.figures.file import Figure, by_sweep
-from corda_lab.figures.forms import FULL, QUICK, digest_of, form_of, in_form, run_time, seconds_of, sweep_of
+from corda_lab.figures.forms import ESTIMATES, FULL, QUICK, digest_of, form_of, in_form, sweep_of, takes
 from corda_lab.figures.judged import Judged, judged, total
 from corda_lab.figures.judged import in_form as judged_in_form
 from corda_lab.figures.listing import show
@@ -58,7 +58,8 @@ def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) ->
     tell_outdated(kept)
     before = kept.of(wanted.form)
     count = wanted.add or sweep.fields.repeats
-    ui.console.print(f"  {time_words(with_repeats(sweep, count), wanted.form, settings, before)}", markup=False)
+    for line in time_lines(with_repeats(sweep, count), wanted.form, settings, before):
+        ui.console.print(f"  {line}", markup=False)
     outcome = measure(order(figure.sweep, count, before, wanted), together, settings, places)
     after = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
     tell_origin(outcome.repeats, after)
@@ -80,18 +81,18 @@ def introduce(figure: Figure) -> None:
         ui.console.print(f'  "{sentence}"', markup=False)
 
 
-def time_words(sweep: SweepFile, form: Form, settings: Settings, stored: Sequence[Repeat]) -> str:
-    """Return how long a sweep takes in its form, before it begins."""
-    found = run_time(sweep, settings)
+def time_lines(sweep: SweepFile, form: Form, settings: Settings, stored: Sequence[Repeat]) -> list[str]:
+    """Return how long a sweep takes in its form, before it begins, and what the estimate leaves out."""
+    found = takes(sweep, settings, stored)
     if found is None:
-        return f"sweep {sweep.name}, {form}"
-    seconds = seconds_of(sweep, found, stored)
-    until = datetime.now().astimezone() + timedelta(seconds=seconds)
+        return [f"sweep {sweep.name}, {form}"]
+    until = datetime.now().astimezone() + timedelta(seconds=found.seconds)
     labs = plural(found.starts, "start")
-    return (
+    return [
         f"sweep {sweep.name}, {form}: {plural(sweep.fields.repeats, 'repeat')}, {labs} of the lab, "
-        f"about {summary.duration(seconds)} (until {until:%H:%M})"
-    )
+        f"about {summary.duration(found.seconds)} (until {until:%H:%M})",
+        *(found.notes or ["As long as the stored repeats took."]),
+    ]
 
 
 def tell_origin(new: Sequence[Repeat], every: Sequence[Repeat]) -> None:
@@ -236,11 +237,11 @@ def say_all(orders: Sequence[Order], settings: Settings, kept: Sequence[Repeat])
     seconds = 0.0
     for one in orders:
         sweep = with_repeats(in_form(one.sweep, one.form), one.count)
-        found = run_time(sweep, settings)
-        takes = None if found is None else seconds_of(sweep, found, store.kept(one.sweep, kept).of(one.form))
-        seconds += takes or 0.0
-        table.add_row(one.sweep.name, str(one.count), "–" if takes is None else summary.duration(takes))
+        found = takes(sweep, settings, store.kept(one.sweep, kept).of(one.form))
+        seconds += 0.0 if found is None else found.seconds
+        table.add_row(one.sweep.name, str(one.count), "–" if found is None else summary.duration(found.seconds))
     tables.show(table)
+    ui.console.print(ESTIMATES, markup=False)
     until = datetime.now().astimezone() + timedelta(seconds=seconds)
     ui.console.print(
         f"About {summary.duration(seconds)} (until {until:%d %b %H:%M}). Ctrl-C loses only the step that is measured; "

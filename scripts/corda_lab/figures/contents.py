@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from corda_lab.figures import summary
-from corda_lab.figures.forms import FULL, QUICK, in_form, seconds_of, whole_time
+from corda_lab.figures.forms import FULL, QUICK, in_form, whole_takes
 from corda_lab.figures.judge import needs_words
 from corda_lab.figures.judged import Judged, total
 from corda_lab.figures.page import ClaimRow, claim_row, images_words, touches_words
@@ -219,7 +219,7 @@ class Book:
         if form == QUICK and one.figure.sweep.fields.quick is None:
             return "–"
         sweep = in_form(one.figure.sweep, form)
-        return summary.duration(seconds_of(sweep, whole_time(sweep, self.settings), one.repeats_of(form)))
+        return summary.duration(whole_takes(sweep, self.settings, one.repeats_of(form)).seconds)
 
     @property
     def circumstances(self) -> list[tuple[str, str]]:

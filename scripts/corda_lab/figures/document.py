@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from corda_lab.figures import summary
 from corda_lab.figures.contents import Book, Deviation, FigurePart, FigureRow
+from corda_lab.figures.forms import ESTIMATES
 from corda_lab.text.words import wrapped
 
 INTRODUCTION = """\
@@ -135,8 +136,8 @@ def _checks(book: Book) -> Iterator[str]:
     yield wrapped(
         "Each command measures a figure and judges it again, together with the repeats in `docs/reproduction/`; "
         "`--from RUN` judges the repeats of one run alone. `--quick` runs the short form. "
-        "`scripts/lab reproduce --all --quick` measures everything that is missing. The times are those of the "
-        "stored repeats, and otherwise estimates for two cores. `git diff` shows what a new book says differently."
+        f"`scripts/lab reproduce --all --quick` measures everything that is missing. {ESTIMATES} "
+        "`git diff` shows what a new book says differently."
     )
     if book.circumstances:
         yield "\n".join(wrapped(f"{name.lower()}: {plain(text)}", "- ", "  ") for name, text in book.circumstances)

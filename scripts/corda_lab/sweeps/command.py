@@ -225,15 +225,11 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
     until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max)
     ui.console.print(
         f"{plural(len(steps), 'step')}, {plural(left.starts, 'start')} of the lab: {between} "
-        f"(until {until:%H:%M} at the latest), without image builds and set-ups",
+        f"(until {until:%H:%M} at the latest), {estimate.coverage(steps)}",
         markup=False,
     )
-    if any(step.is_counted for step in steps):
-        ui.console.print(
-            f"Bursts, and steps that end by count, are estimated at {estimate.FLOWS_PER_SECOND:g} flows per second. "
-            "Flows that take long take longer.",
-            markup=False,
-        )
+    if counted := estimate.counted_words(steps):
+        ui.console.print(counted, markup=False)
     ui.console.print(conditioning_words(fields, plural(left.conditionings, "start")), markup=False)
 
 

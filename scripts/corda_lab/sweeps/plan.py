@@ -182,6 +182,7 @@ def step_of(
         may_break=point.may_break,
         faults=point.faults,
         is_peak=point.is_peak,
+        beside_seconds=point.beside_seconds,
     )
 
 

@@ -111,6 +111,8 @@ class PlannedStep(BaseModel):
     """What is done to the lab during the load."""
     is_peak: bool = False
     """Whether the peak is its throughput. If no step of a sweep says so, all whose rate is no multiple do."""
+    beside_seconds: float | None = None
+    """How long it takes beside its load, for the estimate only; None if the sweep file does not say."""
 
     @property
     def is_counted(self) -> bool:

@@ -189,6 +189,7 @@ def sweep(tmp_path: Path) -> SweepFile:
         ("description: Bursts", "# A comment.\ndescription: Floods", True),
         ("repeats: 3", "repeats: 9", True),
         ("repeats: 3", "repeats: 3\nseed: 5", True),
+        ("repeats: 3", "repeats: 3\nbeside: 2m", True),
         ("vary: {shape.database: [h2], load.users: [1, 16]}", "vary: {load.users: [4]}", True),
         ("warm_up: {min: 5s, max: 5s}", "warm_up: {min: 5s, max: 6s}", False),
         ("load.users: [1, 4, 16]", "load.users: [1, 4, 8, 16]", False),
@@ -202,6 +203,15 @@ def test_the_digest_follows_what_is_measured(
     path = tmp_path / "other.yaml"
     path.write_text(SWEEP.replace(before, after), encoding="utf-8")
     assert (digest_of(read_sweep(path)) == digest_of(sweep)) == is_same
+
+
+def test_what_a_named_step_takes_beside_its_load_is_not_measured(tmp_path: Path) -> None:
+    digests = set()
+    for own in ("", ", beside: 2m"):
+        path = tmp_path / "named.yaml"
+        path.write_text(SWEEP.replace("vary:", f"steps:\n  - {{name: one{own}}}\nvary:", 1), encoding="utf-8")
+        digests.add(digest_of(read_sweep(path)))
+    assert len(digests) == 1
 
 
 def test_the_short_form_has_a_digest_of_its_own(sweep: SweepFile) -> None:

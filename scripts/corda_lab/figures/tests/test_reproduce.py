@@ -46,6 +46,7 @@ def test_a_figure_is_measured_stored_and_judged(places: Places, lab: SimulatedLa
     assert "one: Throughput of IOU flows (IIT Bombay 2019, section 3.4.1, figure 3.4)" in text
     assert '"Open-source Corda struggles to cross 10 TPS."' in text
     assert re.search(r"sweep bursts, quick: 3 repeats, 3 starts of the lab, about \d+ min \(until \d\d:\d\d\)", text)
+    assert "Estimated without image builds and set-ups." in text
     assert re.search(
         r"rises held 3\.\d+ × \(3\.\d+ to 3\.\d+, n = 3\); asked for 2 or more; published values 4.15 ×, held", text
     )
@@ -70,8 +71,8 @@ def test_further_repeats_add_up_with_those_of_other_days(places: Places, lab: Si
     command.one("one", QUICK, SETTINGS, places)
     told()
     command.one("one", replace(QUICK, add=2), SETTINGS, places)
+    assert "As long as the stored repeats took." in (text := told())
     assert [(one.repeats, one.seed) for one in lab.requests] == [(3, 1), (2, 4)]
-    text = told()
     assert "n = 5" in text
     assert "Judged from 5 repeats: 2 of now, 3 of 15 Nov 2023" in text
     assert len(store.read(places.repeats)) == 5
@@ -317,6 +318,7 @@ def test_the_list_has_claims_times_and_last_verdicts(other_sweep: Places, lab: S
     assert lines["one"].startswith("one IIT Bombay 2019 3 with four")
     assert lines["two"].rstrip().endswith("–")
     assert "needs Corda Enterprise: CORDA_IMAGE=<your image> ./scripts/lab reproduce three" in lines["three"]
+    assert "leave out image builds, and set-ups and backlogs unless the sweep file says" in lines["Times"]
     assert lines["4"].startswith("4 figures, 12 claims: 2 held, 2 did not, 6 not testable here, 2 not measured yet")
 
 

@@ -10,17 +10,16 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.runs.preflight import OUTSTANDING_MAX
-from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import SWEEPS, show_plan
-from corda_lab.sweeps.estimate import STEP_OVERHEAD_SECONDS, RunTime, estimate
+from corda_lab.sweeps.estimate import estimate
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.lab import admitting
 from corda_lab.sweeps.planned import KEY_LENGTH_MAX, PlannedStep
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.schema import Fresh
-from corda_lab.testing.sweep_files import COUNTED, SOUND, keys, restarts, steps_of, sweep_of, written
+from corda_lab.testing.sweep_files import keys, restarts, steps_of, sweep_of
 
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))
@@ -162,39 +161,6 @@ def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> Non
         30,
         0.05,
     )
-
-
-def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings) -> None:
-    text = "workload: iou\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
-    steps = steps_of(sweep_of(tmp_path, text), settings)
-    found = estimate(steps, settings, fresh="shape")
-    assert found.starts == 2
-    assert found.seconds_max - found.seconds_min == 4 * (10 + 20) + 2 * (SECONDS_MAX - SECONDS_MIN)
-    assert estimate(steps, settings, fresh="step").starts == 4
-
-
-@pytest.mark.parametrize("text", [SOUND, f"{COUNTED}measure: {{flows: 80, after: 0}}\n"])
-def test_the_estimate_counts_the_time_at_rest_after_every_load(tmp_path: Path, settings: Settings, text: str) -> None:
-    def found(load: str) -> RunTime:
-        return estimate(steps_of(written(tmp_path, text + load), settings), settings, fresh="shape")
-
-    bare, idle = found(""), found("load: {idle_after: 60s}\n")
-    assert (idle.seconds_min - bare.seconds_min, idle.seconds_max - bare.seconds_max) == (60, 60)
-
-
-def test_the_estimate_counts_the_load_that_conditions_the_nodes_after_every_start(
-    tmp_path: Path, settings: Settings
-) -> None:
-    text = "workload: iou\nrepeats: 3\nvary: {load.users: [2, 8]}\n"
-    own = steps_of(sweep_of(tmp_path, text + "condition: {for: {min: 20s, max: 60s}}\n"), settings)
-    without = steps_of(sweep_of(tmp_path, text + "condition: none\n"), settings)
-    found, bare = (estimate(steps, settings, fresh="repeat") for steps in (own, without))
-    assert (found.starts, found.conditionings, bare.conditionings) == (3, 3, 0)
-    assert found.seconds_min - bare.seconds_min == 3 * (20 + STEP_OVERHEAD_SECONDS)
-    assert found.seconds_max - bare.seconds_max == 3 * (60 + STEP_OVERHEAD_SECONDS)
-    # A sweep that is resumed starts a lab for the first missing step, whichever it is.
-    assert estimate(own[1:], settings, fresh="repeat").conditionings == 3
-    assert estimate(own[1:], settings, fresh="repeat", before=own[0]).conditionings == 2
 
 
 def conditioning_of(tmp_path: Path, settings: Settings, text: str) -> LoadOptions | None:
