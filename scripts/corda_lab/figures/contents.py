@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from corda_lab.figures import summary
+from corda_lab.figures import commands, summary
 from corda_lab.figures.forms import FULL, QUICK, in_form, whole_takes
 from corda_lab.figures.judge import needs_words
 from corda_lab.figures.judged import Judged, total
@@ -209,7 +209,7 @@ class Book:
         digest = hashlib.sha256(one.figure.text.encode()).hexdigest()[:DIGEST_LENGTH]
         lacks = [verdict for verdict in one.verdicts if verdict.verdict == NOT_TESTABLE and verdict.command]
         can_be_tested = any(verdict.verdict != NOT_TESTABLE for verdict in one.verdicts)
-        command = summary.command(one.name) if can_be_tested or not lacks else lacks[0].command
+        command = commands.measure(one.name, one.form) if can_be_tested or not lacks else lacks[0].command
         quick, full = (self._time(one, form, first) for form in (QUICK, FULL))
         return CheckRow(one.name, command, quick, full, digest)
 

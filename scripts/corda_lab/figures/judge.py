@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from corda_lab.figures import on_published
+from corda_lab.figures import commands, on_published
 from corda_lab.figures.claims import place, samples_of, series_of, statistic_of, unresolved
 from corda_lab.figures.file import Figure
 from corda_lab.figures.on_published import PublishedVerdict
@@ -51,7 +51,8 @@ class ClaimVerdict:
     why: str
     """Why it cannot be told or tested; empty if it is decided."""
     command: str
-    """The command that would test it elsewhere; empty if it can be tested here."""
+    """The command that would decide it: with further repeats, in the other form, or elsewhere. Empty if it is decided,
+    or if no practical command does."""
     published: PublishedVerdict | None
     """The same check on the published values; None if there are none."""
 
@@ -113,9 +114,19 @@ def _judge(
         decision.interval,
         decision.further,
         f"the short form does not measure it: {left_out}" if left_out else _why(decision, values),
-        command="",
+        command=_command(decision, values, figure),
         published=None,
     )
+
+
+def _command(decision: Decision, values: Sequence[RepeatValue], figure: Figure) -> str:
+    """Return the command that would decide a claim; empty if it is decided, or if no practical command does."""
+    if not values:
+        # Nothing was measured, or the short form does not measure it.
+        return commands.measure(figure.name)
+    if not decision.further or decision.further > commands.FURTHER_MAX:
+        return ""
+    return commands.measure(figure.name, values[0].repeat.form, decision.further)
 
 
 def _decide(claim: ClaimFields, values: Sequence[RepeatValue]) -> Decision:
@@ -189,14 +200,6 @@ def needs_words(needs: NeedsFields) -> list[str]:
     ]
 
 
-def command_for(needs: NeedsFields, figure_name: str) -> str:
-    """Return the command that tests a claim on one's own image or machine; empty if no command does."""
-    if needs.software:
-        return ""
-    image = "CORDA_IMAGE=<your image> " if needs.enterprise or needs.platform is not None else ""
-    return f"{image}./scripts/lab reproduce {figure_name}"
-
-
 def _not_testable(claim: ClaimFields, needs: NeedsFields, figure: Figure, repeats: Sequence[Repeat]) -> ClaimVerdict:
     lacking = lacks(needs, repeats[-1]) if repeats else needs_words(needs)
     return ClaimVerdict(
@@ -206,7 +209,7 @@ def _not_testable(claim: ClaimFields, needs: NeedsFields, figure: Figure, repeat
         interval=None,
         further=None,
         why=f"needs {' and '.join(lacking)}",
-        command=command_for(needs, figure.name),
+        command=commands.elsewhere(needs, figure.name),
         published=None,
     )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab import atomic
-from corda_lab.figures import charts, summary
+from corda_lab.figures import charts, commands, summary
 from corda_lab.figures.curves import Curve, measured, published_charts
 from corda_lab.figures.forms import FULL, in_form
 from corda_lab.figures.judge import ClaimVerdict
@@ -90,7 +90,7 @@ def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object
         "not_testable": [one for one in judged.verdicts if one.verdict == NOT_TESTABLE],
         "repeats": judged.repeats,
         "form": judged.form,
-        "command": summary.command(judged.name, judged.form),
+        "command": commands.measure(judged.name, judged.form),
         "report": report,
         "machine": summary.machine,
         "data": {"charts": [chart.as_dict() for chart in (*theirs, ours, both)], "spans": []},

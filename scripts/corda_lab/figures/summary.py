@@ -117,8 +117,3 @@ def duration(seconds: float) -> str:
         return f"{minutes} min"
     hours, rest = divmod(5 * math.ceil(minutes / 5), 60)
     return f"{hours} h {rest} min" if rest else f"{hours} h"
-
-
-def command(name: str, form: Form | None = None) -> str:
-    """Return the command that measures a figure."""
-    return f"./scripts/lab reproduce {name}" + (" --quick" if form == "quick" else "")

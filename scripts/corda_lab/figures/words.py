@@ -2,11 +2,12 @@
 
 import math
 
+from corda_lab.figures.commands import FURTHER_MAX
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.metrics import unit_of
 from corda_lab.figures.on_published import EXPONENT_DECIMALS
 from corda_lab.figures.schema import OUTCOME, ClaimFields
-from corda_lab.figures.verdict import CANNOT_TELL, REPEATS_MAX, Region
+from corda_lab.figures.verdict import CANNOT_TELL, REPEATS_MAX, REPEATS_MIN, Region
 from corda_lab.text.words import plural
 
 DIGITS = 3
@@ -77,9 +78,18 @@ def region_words(region: Region) -> str:
 
 
 def next_words(found: ClaimVerdict) -> str:
-    """How many more repeats would do: ``5 more repeats would do: --add 5``. Empty if it is decided."""
-    if found.verdict != CANNOT_TELL or not found.n:
+    """How many more repeats would do, with the command; empty if it is decided.
+
+    ``5 more repeats would do: ./scripts/lab reproduce iitb-latency --quick --add 5``
+    """
+    if found.verdict != CANNOT_TELL or not found.is_measured:
+        return ""
+    if not found.n and any(one.repeat.left_out for one in found.values):
+        # A point that this machine cannot have does not come with more repeats.
         return ""
     if found.further is None:
         return f"not even {REPEATS_MAX} repeats would do at this scatter" if found.interval is not None else ""
-    return f"{plural(found.further, 'more repeat')} would do: --add {found.further}"
+    count = plural(found.further, "more repeat")
+    if found.further > FURTHER_MAX:
+        return f"{count} would do, which are too many to be practical"
+    return f"at least {count}: {found.command}" if found.n < REPEATS_MIN else f"{count} would do: {found.command}"

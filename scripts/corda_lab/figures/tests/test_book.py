@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -120,6 +121,9 @@ def test_every_figure_can_be_checked_with_one_command(found: Book, two: Places) 
     text = section(book.text(found, two), "How to check this book")
     first, second = rows(text)
     assert first[:2] == ["one", "`./scripts/lab reproduce one`"]
+    short = [one.model_copy(update={"form": "quick"}) for one in found.figures[0].repeats]
+    quick = replace(found.figures[0], form="quick", repeats=tuple(short))
+    assert Book((quick,), found.settings).checks[0].command == "./scripts/lab reproduce one --quick"
     assert first[2].endswith("min")
     assert second[2:4] == ["with one", "with one"]
     assert first[4] != second[4]

@@ -9,6 +9,7 @@ import pytest
 
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.figures import words
+from corda_lab.figures.commands import FURTHER_MAX
 from corda_lab.figures.judge import ClaimVerdict, judge
 from corda_lab.figures.metrics import current_points, lacking
 from corda_lab.figures.repeat import LeftOut, Repeat, by_kind
@@ -76,7 +77,7 @@ def test_a_level_has_the_unit_of_its_metric(tmp_path: Path) -> None:
 def test_two_repeats_decide_nothing(tmp_path: Path) -> None:
     found = verdict(tmp_path, LINEAR, repeats(2))
     assert (found.verdict, found.why) == ("cannot tell", "2 of the 3 repeats that are the fewest to decide")
-    assert words.next_words(found) == "1 more repeat would do: --add 1"
+    assert words.next_words(found) == "at least 1 more repeat: ./scripts/lab reproduce fig --add 1"
 
 
 def test_without_repeats_nothing_is_measured(tmp_path: Path) -> None:
@@ -89,7 +90,25 @@ def test_scatter_that_is_too_large_says_how_many_repeats_would_do(tmp_path: Path
     found = verdict(tmp_path, "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]", given)
     assert (found.verdict, found.further) == ("cannot tell", 3)
     assert found.why == "the interval is neither inside nor outside what is asked for"
-    assert words.next_words(found) == "3 more repeats would do: --add 3"
+    assert words.next_words(found) == "3 more repeats would do: ./scripts/lab reproduce fig --add 3"
+    quick = verdict(
+        tmp_path,
+        "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]",
+        [one.model_copy(update={"form": "quick"}) for one in given],
+    )
+    assert quick.command == "./scripts/lab reproduce fig --quick --add 3"
+
+
+def test_more_repeats_than_are_practical_have_no_command(tmp_path: Path) -> None:
+    given = [repeat_of(number, linear(factor)) for number, factor in ((1, 0.8), (2, 1.0), (3, 1.2))]
+    claim = "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [%s, 10]"
+    far = verdict(tmp_path, claim % 7.5, given)
+    assert far.further is not None
+    assert far.further > FURTHER_MAX
+    assert words.next_words(far) == f"{far.further} more repeats would do, which are too many to be practical"
+    never = verdict(tmp_path, claim % 7.9, given)
+    assert (never.further, never.command) == (None, "")
+    assert words.next_words(never) == "not even 100 repeats would do at this scatter"
 
 
 def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) -> None:
@@ -165,6 +184,7 @@ def test_the_short_form_is_judged_by_its_own_points(tmp_path: Path) -> None:
     assert found.estimate == pytest.approx(40)
     left_out = verdict(tmp_path, GROWS.replace("last", "70"), given)
     assert (left_out.verdict, left_out.is_measured, left_out.further) == ("cannot tell", False, 3)
+    assert left_out.command == "./scripts/lab reproduce fig"
     assert left_out.why == "the short form does not measure it: no point has shape.corda 4.9, load.users 70"
 
 
