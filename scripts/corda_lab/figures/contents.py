@@ -10,7 +10,7 @@ from corda_lab.figures import commands, summary
 from corda_lab.figures.forms import FULL, QUICK, in_form, whole_takes
 from corda_lab.figures.judge import needs_words
 from corda_lab.figures.judged import Judged, total
-from corda_lab.figures.page import ClaimRow, claim_row, images_words, touches_words
+from corda_lab.figures.page import ClaimRow, claim_row, conditions, images_words, touches_words
 from corda_lab.figures.repeat import Form
 from corda_lab.figures.schema import DeviationFields
 from corda_lab.figures.verdict import HELD, NOT_TESTABLE
@@ -106,6 +106,10 @@ class FigurePart:
     title: str
     source: str
     words: tuple[str, ...]
+    published: str
+    """The conditions of the publication."""
+    here: str
+    """Those of the lab."""
     claims: tuple[ClaimRow, ...]
     measured: str
     has_picture: bool
@@ -289,6 +293,8 @@ def _part(one: Judged) -> FigurePart:
         fields.title,
         f"{summary.TITLES[fields.source.document]}, {fields.source.place}",
         tuple(fields.words),
+        fields.conditions,
+        conditions(one),
         tuple(claim_row(verdict, one) for verdict in one.verdicts),
         measured,
         has_picture=bool(one.repeats),

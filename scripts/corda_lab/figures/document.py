@@ -1,10 +1,12 @@
 """``docs/reproduction.md``: the book as a document. No number in it is typed."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from corda_lab.figures import summary
 from corda_lab.figures.contents import Book, Deviation, FigurePart, FigureRow
 from corda_lab.figures.forms import ESTIMATES
+from corda_lab.figures.page import ClaimRow
 from corda_lab.text.words import wrapped
 
 INTRODUCTION = """\
@@ -16,6 +18,9 @@ INTRODUCTION = """\
 hold* if it is wholly outside, and otherwise *cannot be told*. A claim *not testable here* needs what this machine or
 open-source Corda does not have.
 """
+
+_BEGINS_ITEM = re.compile(r"^( +\d*)([-+*.)])(?= )")
+"""The beginning of a line that Markdown takes for an item of a list, up to its sign and the sign."""
 
 SIGNS = {"held": "●", "did not": "○", "cannot tell": "?", "not testable here": "–", summary.NOT_MEASURED: "·"}
 """The sign of a claim in a bar, by its short verdict."""
@@ -152,8 +157,35 @@ def _figure(part: FigurePart, pictures: str) -> Iterator[str]:
     yield "\n".join(wrapped(plain(words), f"> {number}. ", ">    ") for number, words in enumerate(part.words, start=1))
     if part.has_picture:
         yield f"![Published and measured curves of {part.name}]({pictures}/{part.name}.svg)"
-    yield wrapped(plain(part.measured))
+    yield items([f"published: {part.published}", f"here: {part.here}", f"measured: {part.measured}"])
     yield table(
-        ("claim", "sentence", "on the published values", "here", "asked for", "verdict", "why"),
-        ((one.name, one.says, one.published, one.here, one.asked, one.verdict, one.why) for one in part.claims),
+        ("claim", "sentence", "on the published values", "here", "asked for", "verdict"),
+        ((one.name, one.says, one.published, one.here, one.asked, one.verdict) for one in part.claims),
     )
+    yield items([_claim(one) for one in part.claims])
+
+
+def _claim(row: ClaimRow) -> str:
+    """Return everything about a claim that has no room in a table."""
+    points = f" ({row.points})" if row.points else ""
+    number = "" if row.number == "–" else f"{row.number}{points}"
+    asked = "" if row.asked == "–" else f"asked for {row.asked}"
+    about = "; ".join(filter(None, (number, asked)))
+    said = (f"*{row.name}*:", about and f"{about}.", sentence(row.because), sentence(row.why))
+    return " ".join(filter(None, said))
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence; empty if it is empty."""
+    return f"{text[:1].upper()}{text[1:]}" + ("" if not text or text.endswith((".", "?", "!")) else ".")
+
+
+def items(texts: Iterable[str]) -> str:
+    """Return a list of one item for each text."""
+    return "\n".join(item(text) for text in texts)
+
+
+def item(text: str) -> str:
+    """Return an item of a list. No line of it begins with what would begin another item."""
+    first, *others = wrapped(plain(text), "- ", "  ").splitlines()
+    return "\n".join([first, *(_BEGINS_ITEM.sub(r"\1\\\2", line) for line in others)])

@@ -11,8 +11,9 @@ from corda_lab.figures.forms import FULL, in_form
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.judged import Judged
 from corda_lab.figures.metrics import unit_of
+from corda_lab.figures.number import number_words, points_words
 from corda_lab.figures.schema import DeviationFields
-from corda_lab.figures.sweep import names_of
+from corda_lab.figures.sweep import names_in, names_of
 from corda_lab.figures.verdict import NOT_TESTABLE
 from corda_lab.figures.words import asked_words, here_words, next_words, published_words
 from corda_lab.report import page, plan_facts
@@ -29,8 +30,14 @@ class ClaimRow:
     says: str
     """The number of the sentence, or ``ours``."""
     sentence: str
+    number: str
+    """What its number is, in words; a dash if it has none."""
+    because: str
+    """The reason for its region."""
     published: str
     here: str
+    points: str
+    """The values of the points that the number is made of."""
     asked: str
     verdict: str
     state: str
@@ -100,12 +107,17 @@ def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object
 def claim_row(one: ClaimVerdict, judged: Judged) -> ClaimRow:
     """Return the line of a claim."""
     verdict = summary.label(one)
+    fields = judged.figure.fields
+    names = names_in(judged.figure.sweep, judged.form or FULL)
     return ClaimRow(
         name=one.claim.name,
         says=str(one.claim.says),
-        sentence=summary.sentence(one.claim, judged.figure.fields),
+        sentence=summary.sentence(one.claim, fields),
+        number=number_words(one.claim, fields, names) or "–",
+        because=one.claim.because or "",
         published=published_words(one) or "–",
         here=here_words(one) or "–",
+        points=points_words(one, fields, names),
         asked=asked_words(one.claim) or "–",
         verdict=verdict,
         state=summary.state(one),

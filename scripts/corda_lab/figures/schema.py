@@ -159,6 +159,8 @@ class ClaimFields(Fields):
     name: Text
     says: Annotated[int, Field(ge=1)] | Literal["ours"]
     """The number of the sentence in ``words``, from 1."""
+    because: Text | None = None
+    """The reason for its region; of a claim without a statistic, why it has none."""
     ratio: Annotated[str | tuple[str, str], PlainValidator(_metrics)] | None = None
     of: Selection | None = None
     to: Selection | None = None

@@ -86,6 +86,9 @@ def level(points: Sequence[Sample], at: Place) -> float:
     return chosen(points, at).value(at.metric)
 
 
+NO_CONSTANTS: Mapping[str, ParameterValue] = {}
+
+
 def exponent(
     points: Sequence[Sample],
     metric: str,
@@ -94,9 +97,23 @@ def exponent(
     where: Wanted,
     least: float | str | None = None,
     above: Place | None = None,
-    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: {},
+    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: NO_CONSTANTS,
 ) -> float:
-    """Return the slope of the least-squares line through (log x, log y), y being a metric and x an expression.
+    """Return the slope of the least-squares line through (log x, log y) of ``line``. Raises NoStatistic."""
+    return slope(line(points, metric, over, where=where, least=least, above=above, constants=constants))
+
+
+def line(
+    points: Sequence[Sample],
+    metric: str,
+    over: Expression,
+    *,
+    where: Wanted,
+    least: float | str | None = None,
+    above: Place | None = None,
+    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: NO_CONSTANTS,
+) -> list[tuple[float, float]]:
+    """Return the (x, y) of an exponent, all of them positive: y is a metric, and x an expression.
 
     ``where`` says which points, and ``least`` the lowest x of them: a number, or ``3 x peak`` for a multiple of the
     highest y among them. ``above`` is a point whose value is taken off every y. ``constants`` gives the values of names
@@ -115,20 +132,20 @@ def exponent(
         base = chosen(points, above)
         pairs = [(x, point) for x, point in pairs if point is not base]
     _check_distinct([x for x, _ in pairs], over.text)
-    line = [(x, point.value(metric) - taken_off) for x, point in pairs]
-    for x, y in line:
+    found = [(x, point.value(metric) - taken_off) for x, point in pairs]
+    for x, y in found:
         if x <= 0:
             raise NoStatistic(f"{over.text} is {x:g} at a point, and has no logarithm; set from")
         if y <= 0:
             raise NoStatistic(f"{metric} is {y:g} where {over.text} is {x:g}, and has no logarithm")
-    if len(line) < 2:
-        raise NoStatistic(f"an exponent needs two points, and {len(line)} has {_range_words(where, over, least)}")
-    return slope(line)
+    if len(found) < 2:
+        raise NoStatistic(f"an exponent needs two points, and {len(found)} has {_range_words(where, over, least)}")
+    return found
 
 
-def slope(line: Iterable[tuple[float, float]]) -> float:
+def slope(pairs: Iterable[tuple[float, float]]) -> float:
     """Return the slope of the least-squares line through the logarithms of (x, y), all of them positive."""
-    xs, ys = zip(*((math.log(x), math.log(y)) for x, y in line), strict=True)
+    xs, ys = zip(*((math.log(x), math.log(y)) for x, y in pairs), strict=True)
     return statistics.linear_regression(xs, ys).slope
 
 

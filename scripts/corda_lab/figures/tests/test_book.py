@@ -9,7 +9,7 @@ import pytest
 from corda_lab.figures import book, store, summary
 from corda_lab.figures.collect import collect
 from corda_lab.figures.contents import Book
-from corda_lab.figures.document import cell
+from corda_lab.figures.document import cell, item
 from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Repeat
 from corda_lab.figures.schema import Document
@@ -138,7 +138,15 @@ def test_every_claim_has_its_verdict_and_why(found: Book, two: Places) -> None:
     held, did_not, untested = rows(text)
     assert (*held[:3], *held[4:6]) == ("rises", "1", "4.15 ×, held", "2 or more", "held")
     assert did_not[5] == "did not"
-    assert (untested[1], *untested[5:]) == ("ours", "not testable here", "needs Corda Enterprise")
+    assert (untested[1], *untested[5:]) == ("ours", "not testable here")
+    flat = " ".join(text.split())
+    assert re.search(
+        r"- \*rises\*: throughput, H2: 16 users ÷ 1 user \([\d.]+ flows/s ÷ [\d.]+ flows/s\); asked for 2 or more\. "
+        r"Twice is more than any scatter\. - \*below ten\*: throughput, H2, best of all users; asked for at most 10\. ",
+        flat,
+    )
+    assert flat.endswith("asked for 0.5 or more. Needs Corda Enterprise.")
+    assert "- published: Corda 3.3, H2, heap 4 GB - here: " in flat
 
 
 def test_a_book_without_repeats_says_that_nothing_was_measured(two: Places) -> None:
@@ -168,6 +176,12 @@ def test_a_picture_tells_from_which_values_it_was_drawn(found: Book, two: Places
     (path, _) = book.draw(found.figures, two)
     chart = book.picture_of(found.figures[0])
     assert book.picture_digest(chart) in path.read_text(encoding="utf-8")
+
+
+def test_a_line_of_an_item_does_not_begin_another_item() -> None:
+    for sign in ("-", "1.", "*"):
+        found = item(f"{'x' * 118} {sign} {'y' * 30}")
+        assert found.splitlines()[1].startswith(f"  {sign[:-1]}\\{sign[-1]} ")
 
 
 def test_text_stays_within_its_cell() -> None:

@@ -7,8 +7,10 @@ import pytest
 from corda_lab.figures.file import Figure, read_figure
 from corda_lab.figures.forms import FORMS, in_form
 from corda_lab.figures.judge import judge, judge_published
+from corda_lab.figures.number import number_words
 from corda_lab.figures.published import FIGURES
 from corda_lab.figures.repeat import Form
+from corda_lab.figures.sweep import names_of
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.points import points_of
 
@@ -23,6 +25,13 @@ def figure(request: pytest.FixtureRequest) -> Figure:
 def test_every_name_resolves(figure: Figure) -> None:
     # Reading checks all of them: the sweep, its points, metrics, rows of published.csv, sentences, claims.
     assert figure.fields.claims
+
+
+def test_every_claim_has_the_reason_for_its_region_and_says_what_its_number_is(figure: Figure) -> None:
+    names = names_of(figure.sweep.fields)
+    for claim in figure.fields.claims:
+        assert claim.because, claim.name
+        assert bool(number_words(claim, figure.fields, names)) == (claim.statistic is not None), claim.name
 
 
 def test_every_check_on_the_published_values_gives_the_recorded_verdict(figure: Figure) -> None:
