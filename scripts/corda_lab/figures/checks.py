@@ -17,6 +17,7 @@ from corda_lab.figures.schema import (
     ClaimFields,
     DeviationFields,
     FigureFields,
+    FoundFields,
     NeedsFields,
     OnPublishedFields,
     PublishedFields,
@@ -36,6 +37,7 @@ _MODELS: Mapping[str, type[BaseModel]] = {
     "claims": ClaimFields,
     "on_published": OnPublishedFields,
     "needs": NeedsFields,
+    "found": FoundFields,
     "deviations": DeviationFields,
 }
 

@@ -88,11 +88,11 @@ def time_lines(sweep: SweepFile, form: Form, settings: Settings, stored: Sequenc
         return [f"sweep {sweep.name}, {form}"]
     until = datetime.now().astimezone() + timedelta(seconds=found.seconds)
     labs = plural(found.starts, "start")
-    return [
+    plan = (
         f"sweep {sweep.name}, {form}: {plural(sweep.fields.repeats, 'repeat')}, {labs} of the lab, "
-        f"about {summary.duration(found.seconds)} (until {until:%H:%M})",
-        *(found.notes or ["As long as the stored repeats took."]),
-    ]
+        f"about {summary.duration(found.seconds)} (until {until:%H:%M})"
+    )
+    return [plan, *(found.notes or ["As long as the stored repeats took."])]
 
 
 def tell_origin(new: Sequence[Repeat], every: Sequence[Repeat]) -> None:

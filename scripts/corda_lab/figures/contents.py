@@ -1,7 +1,6 @@
 """The content of the book, as tables of words: the document and the page only lay it out."""
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -10,7 +9,7 @@ from corda_lab.figures import commands, summary
 from corda_lab.figures.forms import FULL, QUICK, in_form, whole_takes
 from corda_lab.figures.judge import needs_words
 from corda_lab.figures.judged import Judged, total
-from corda_lab.figures.page import ClaimRow, claim_row, conditions, images_words, touches_words
+from corda_lab.figures.page import ClaimRow, DeviationRow, claim_row, conditions, deviation_row, images_words
 from corda_lab.figures.repeat import Form
 from corda_lab.figures.schema import DeviationFields
 from corda_lab.figures.verdict import HELD, NOT_TESTABLE
@@ -20,13 +19,12 @@ from corda_lab.text.words import listed, plural
 
 DIGEST_LENGTH = 12
 
-Kind = Literal["claims", "absolute", "nothing"]
+Kind = Literal["absolute", "nothing"]
 KINDS: dict[Kind, str] = {
-    "claims": "They touch claims",
     "absolute": "They change absolute values only",
-    "nothing": "They touch no claim",
+    "nothing": "They change nothing that is judged",
 }
-"""The kinds of deviations, with their titles."""
+"""The kinds of deviations that touch no claim, with their titles."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +76,11 @@ class NotCarried:
 
 @dataclass(frozen=True)
 class Deviation:
-    """A deviation, with the figures that have it and the claims that it touches."""
+    """A deviation that touches no claim, with the figures that have it."""
 
     published: str
     here: str
     because: str
-    touches: str
     figures: str
 
 
@@ -111,6 +108,8 @@ class FigurePart:
     here: str
     """Those of the lab."""
     claims: tuple[ClaimRow, ...]
+    deviations: tuple[DeviationRow, ...]
+    """Those that touch its claims."""
     measured: str
     has_picture: bool
 
@@ -188,20 +187,17 @@ class Book:
 
     @cached_property
     def deviations(self) -> dict[str, tuple[Deviation, ...]]:
-        """Part 5: every deviation once, by the title of its kind."""
-        found: dict[Kind, dict[tuple[str, str, str], list[tuple[str, DeviationFields]]]] = {kind: {} for kind in KINDS}
-        for name, one in self._all_deviations():
-            found[_kind(one)].setdefault((one.published, one.here, one.because), []).append((name, one))
+        """Part 5: every deviation that touches no claim, once, by the title of its kind. The others are in part 7."""
+        found: dict[Kind, dict[tuple[str, str, str], list[str]]] = {kind: {} for kind in KINDS}
+        for figure in self.figures:
+            for one in figure.figure.fields.deviations:
+                if (kind := _kind(one)) is not None:
+                    found[kind].setdefault((one.published, one.here, one.because), []).append(figure.name)
         return {
-            KINDS[kind]: tuple(_deviation(*key, places) for key, places in entries.items())
+            KINDS[kind]: tuple(Deviation(*key, ", ".join(dict.fromkeys(names))) for key, names in entries.items())
             for kind, entries in found.items()
             if entries
         }
-
-    def _all_deviations(self) -> Iterator[tuple[str, DeviationFields]]:
-        for one in self.figures:
-            for deviation in one.figure.fields.deviations:
-                yield one.name, deviation
 
     @cached_property
     def checks(self) -> tuple[CheckRow, ...]:
@@ -263,19 +259,11 @@ def _figure_row(one: Judged) -> FigureRow:
     )
 
 
-def _kind(one: DeviationFields) -> Kind:
+def _kind(one: DeviationFields) -> Kind | None:
+    """Return the kind of a deviation; None if it touches claims."""
     if isinstance(one.touches, str):
         return "absolute"
-    return "claims" if one.touches else "nothing"
-
-
-def _deviation(published: str, here: str, because: str, places: list[tuple[str, DeviationFields]]) -> Deviation:
-    touched = dict.fromkeys(
-        f"{name}: {touches_words(one)}" if one.touches and not isinstance(one.touches, str) else ""
-        for name, one in places
-    )
-    figures = ", ".join(dict.fromkeys(name for name, _ in places))
-    return Deviation(published, here, because, "; ".join(filter(None, touched)), figures)
+    return None if one.touches else "nothing"
 
 
 def _part(one: Judged) -> FigurePart:
@@ -296,6 +284,7 @@ def _part(one: Judged) -> FigurePart:
         fields.conditions,
         conditions(one),
         tuple(claim_row(verdict, one) for verdict in one.verdicts),
+        tuple(deviation_row(each) for each in fields.deviations if _kind(each) is None),
         measured,
         has_picture=bool(one.repeats),
     )

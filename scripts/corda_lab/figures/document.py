@@ -37,7 +37,7 @@ def _sections(book: Book, pictures: str) -> Iterator[str]:
     yield _section("Documents", _documents(book))
     yield _section("Not testable here", _not_testable(book))
     yield _section("What the published values do not carry", _not_carried(book))
-    yield _section("Deviations", _deviations(book))
+    yield _section("Deviations that touch no claim", _deviations(book))
     yield _section("How to check this book", _checks(book))
     yield _section("Figures", ("What was found for every claim, and why.",))
     yield from (_section(part.name, _figure(part, pictures), level=3) for part in book.parts)
@@ -126,14 +126,9 @@ def _deviations(book: Book) -> Iterator[str]:
 
 
 def _deviation_table(deviations: Sequence[Deviation]) -> str:
-    has_claims = any(one.touches for one in deviations)
-    titles = ("published", "here", "because", *(("touches",) if has_claims else ()), "figures")
     return table(
-        titles,
-        (
-            (one.published, one.here, one.because, *((one.touches,) if has_claims else ()), one.figures)
-            for one in deviations
-        ),
+        ("published", "here", "because", "figures"),
+        ((one.published, one.here, one.because, one.figures) for one in deviations),
     )
 
 
@@ -163,6 +158,14 @@ def _figure(part: FigurePart, pictures: str) -> Iterator[str]:
         ((one.name, one.says, one.published, one.here, one.asked, one.verdict) for one in part.claims),
     )
     yield items([_claim(one) for one in part.claims])
+    if part.deviations:
+        yield "Deviations that touch these claims:"
+        yield items(
+            [
+                f"published: {one.published}; here: {one.here}; because {one.because}. Touches: {one.touches}."
+                for one in part.deviations
+            ]
+        )
 
 
 def _claim(row: ClaimRow) -> str:
@@ -171,7 +174,7 @@ def _claim(row: ClaimRow) -> str:
     number = "" if row.number == "–" else f"{row.number}{points}"
     asked = "" if row.asked == "–" else f"asked for {row.asked}"
     about = "; ".join(filter(None, (number, asked)))
-    said = (f"*{row.name}*:", about and f"{about}.", sentence(row.because), sentence(row.why))
+    said = (f"*{row.name}*:", about and f"{about}.", *map(sentence, (row.because, row.why, row.found)))
     return " ".join(filter(None, said))
 
 

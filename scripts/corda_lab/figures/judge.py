@@ -12,7 +12,9 @@ from corda_lab.figures.schema import OUTCOME, ClaimFields, NeedsFields
 from corda_lab.figures.statistics import NoPoint, NoStatistic, Sample, Wanted, chosen
 from corda_lab.figures.sweep import SweepNames, names_in, names_of
 from corda_lab.figures.verdict import (
-    CANNOT_TELL,
+    DID_NOT_HOLD,
+    HELD,
+    NOT_MEASURED,
     NOT_TESTABLE,
     REPEATS_MIN,
     Decision,
@@ -49,7 +51,7 @@ class ClaimVerdict:
     further: int | None
     """How many more repeats would decide, at the scatter seen; 0 if it is decided, None if no number does."""
     why: str
-    """Why it cannot be told or tested; empty if it is decided."""
+    """Why it did not hold, or cannot be told or tested; empty if it held."""
     command: str
     """The command that would decide it: with further repeats, in the other form, or elsewhere. Empty if it is decided,
     or if no practical command does."""
@@ -113,7 +115,7 @@ def _judge(
         values,
         decision.interval,
         decision.further,
-        f"the short form does not measure it: {left_out}" if left_out else _why(decision, values),
+        f"the short form does not measure it: {left_out}" if left_out else _why(decision, values, claim),
         command=_command(decision, values, figure),
         published=None,
     )
@@ -220,12 +222,17 @@ def _is_cores_only(needs: NeedsFields, cores: int | None) -> bool:
     return not others and cores is not None and cores >= (needs.cores or 0)
 
 
-def _why(decision: Decision, values: Sequence[RepeatValue]) -> str:
-    """Return why it cannot be told; empty if it is decided."""
-    if decision.verdict != CANNOT_TELL:
+def _why(decision: Decision, values: Sequence[RepeatValue], claim: ClaimFields) -> str:
+    """Return why it did not hold, or cannot be told; empty if it held."""
+    if decision.verdict == HELD:
         return ""
+    if decision.verdict == DID_NOT_HOLD:
+        if decision.interval is None:
+            return "no repeat was as asked for"
+        side = "above" if decision.interval.low > claim.region[1] else "below"
+        return f"the whole interval is {side} what is asked for"
     if not values:
-        return "not measured yet"
+        return NOT_MEASURED
     missing = list(dict.fromkeys(one.why for one in values if one.value is None and not one.broke))
     if decision.n < REPEATS_MIN:
         said = f"{decision.n} of the {REPEATS_MIN} repeats that are the fewest to decide"

@@ -15,7 +15,7 @@ from corda_lab.figures.number import number_words, points_words
 from corda_lab.figures.schema import DeviationFields
 from corda_lab.figures.sweep import names_in, names_of
 from corda_lab.figures.verdict import NOT_TESTABLE
-from corda_lab.figures.words import asked_words, here_words, next_words, published_words
+from corda_lab.figures.words import asked_words, here_words, published_words, why_words
 from corda_lab.report import page, plan_facts
 from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps.execute import sweep_manifest
@@ -43,6 +43,8 @@ class ClaimRow:
     state: str
     repeats: str
     why: str
+    found: str
+    """What a person found who looked at the evidence."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,8 @@ def claim_row(one: ClaimVerdict, judged: Judged) -> ClaimRow:
         verdict=verdict,
         state=summary.state(one),
         repeats=str(one.n) if one.is_measured else "–",
-        why=next_words(one) or ("" if one.why == verdict else one.why),
+        why=why_words(one),
+        found=summary.found_words(one.claim),
     )
 
 

@@ -1,6 +1,7 @@
 """The fields of figure files, ``configs/figures/<name>.yaml``. ``docs/methodology.md`` says how claims are judged."""
 
 import math
+from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, PlainValidator
@@ -57,6 +58,13 @@ def _said(value: Any) -> str:
     if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
         return str(value).strip()
     raise PydanticCustomError("said", "must be text or a number")
+
+
+def _date(value: Any) -> str:
+    try:
+        return date.fromisoformat(value).isoformat()
+    except (TypeError, ValueError):
+        raise PydanticCustomError("date", "must be a day such as 2026-11-24") from None
 
 
 def _metrics(value: Any) -> str | tuple[str, str]:
@@ -153,6 +161,14 @@ class NeedsFields(Fields):
     """Software that the lab does not have, such as another database."""
 
 
+class FoundFields(Fields):
+    """A sentence that a person wrote after looking at the evidence for a verdict, and when."""
+
+    date: Annotated[str, PlainValidator(_date)]
+    """ISO 8601. It is not called ``on``, which YAML reads as true."""
+    text: Text
+
+
 class ClaimFields(Fields):
     """One claim: a statistic of measured points, and the region in which it has to lie."""
 
@@ -176,6 +192,8 @@ class ClaimFields(Fields):
     within: Annotated[list[Bound], Field(min_length=2, max_length=2)] | None = None
     on_published: OnPublishedFields | None = None
     needs: NeedsFields | None = None
+    found: FoundFields | None = None
+    """What a person found who looked at the evidence for the verdict."""
 
     @property
     def statistic(self) -> Literal["ratio", "exponent", "level"] | None:

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.repeat import Form, Repeat, RepeatMachine
 from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
 from corda_lab.figures.store import Outdated
-from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, Verdict
-from corda_lab.figures.words import asked_words, here_words, next_words, published_words
+from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, Verdict
+from corda_lab.figures.words import asked_words, here_words, published_words, why_words
 from corda_lab.text.words import amount, listed, milliseconds, plural, size
 
 TITLES = {
@@ -29,7 +29,6 @@ SHORT: dict[Verdict, str] = {
     NOT_TESTABLE: "not testable here",
 }
 """The verdicts in counts: ``3 held, 1 did not``."""
-NOT_MEASURED = "not measured yet"
 
 STATES: dict[Verdict, str] = {HELD: "good", DID_NOT_HOLD: "bad", CANNOT_TELL: "warning", NOT_TESTABLE: "quiet"}
 
@@ -51,9 +50,16 @@ def line(one: ClaimVerdict) -> str:
         return "; ".join(filter(None, (one.why, one.command)))
     theirs = published_words(one)
     parts = [here_words(one), f"asked for {asked_words(one.claim)}", theirs and f"published values {theirs}"]
-    if one.verdict == CANNOT_TELL:
-        parts.append(next_words(one) or one.why)
+    parts += [why_words(one), found_words(one.claim)]
     return "; ".join(filter(None, parts))
+
+
+def found_words(claim: ClaimFields) -> str:
+    """Return what a person found, with the day: ``found on 24 Nov 2026: …``. Empty if nobody wrote anything."""
+    if claim.found is None:
+        return ""
+    day = date.fromisoformat(claim.found.date)
+    return f"found on {day.day} {day:%b %Y}: {claim.found.text}"
 
 
 def counts(verdicts: Iterable[ClaimVerdict]) -> str:

@@ -7,10 +7,12 @@ from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.metrics import unit_of
 from corda_lab.figures.on_published import EXPONENT_DECIMALS
 from corda_lab.figures.schema import OUTCOME, ClaimFields
-from corda_lab.figures.verdict import CANNOT_TELL, REPEATS_MAX, REPEATS_MIN, Region
-from corda_lab.text.words import plural
+from corda_lab.figures.verdict import CANNOT_TELL, NOT_MEASURED, REPEATS_MAX, REPEATS_MIN, Region
+from corda_lab.text.words import amount, percent, plural
 
 DIGITS = 3
+FACTOR_FROM = 2.0
+"""From here on, a difference is told as a factor."""
 
 
 def number(claim: ClaimFields, value: float) -> str:
@@ -75,6 +77,23 @@ def region_words(region: Region) -> str:
     if math.isinf(low):
         return f"at most {high:g}"
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def why_words(found: ClaimVerdict) -> str:
+    """What is known of why a claim did not hold, or cannot be told or tested, and what would tell. Empty if it held."""
+    if found.verdict == CANNOT_TELL and not found.is_measured:
+        return "" if found.why == NOT_MEASURED else f"{found.why}; {found.command} does"
+    return "; ".join(filter(None, (found.why, visible_words(found), next_words(found))))
+
+
+def visible_words(found: ClaimVerdict) -> str:
+    """The smallest difference that a ratio which cannot be told would have shown. Empty for others."""
+    interval = found.interval
+    if found.verdict != CANNOT_TELL or found.claim.statistic != "ratio" or interval is None or interval.low <= 0:
+        return ""
+    half = math.sqrt(interval.high / interval.low)
+    size = percent(100 * (half - 1)) if half < FACTOR_FROM else f"a factor of {amount(half)}"
+    return f"the smallest difference that would have been seen is {size}"
 
 
 def next_words(found: ClaimVerdict) -> str:

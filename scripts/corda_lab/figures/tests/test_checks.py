@@ -47,6 +47,7 @@ chart: {x: load.users, y: p50, anchor: {}}
 name: a, says: 0, ratio: [p50], within: [1]
 name: b, says: theirs, exponent: p50, from: 3 x best, within: [low, 2], broken: maybe
 name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_published: {where: {a: b}, verdict: x}
+name: d, says: 1, found: {date: yesterday, txt: It queues.}
 """
     path = write_figure(
         tmp_path, claims, head=head, deviations="\n  - {published: a, here: b, because: c, touches: all}"
@@ -77,7 +78,10 @@ name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_pu
         f"fig.yaml:12: claims[2].on_published.where.a: must be a column of published.csv: {names}, but is 'a'",
         f"fig.yaml:12: claims[2].on_published.verdict: must be {verdicts}, but is 'x'",
         "fig.yaml:12: claims[2].needs.enterprise: must be True, but is False",
-        "fig.yaml:14: deviations[0].touches: must be a list of claims, or absolute, but is 'all'",
+        "fig.yaml:13: claims[3].found.date: must be a day such as 2026-11-24, but is 'yesterday'",
+        "fig.yaml:13: claims[3].found.text: is missing",
+        "fig.yaml:13: claims[3].found.txt: unknown field, did you mean 'text'?",
+        "fig.yaml:15: deviations[0].touches: must be a list of claims, or absolute, but is 'all'",
     ]
 
 

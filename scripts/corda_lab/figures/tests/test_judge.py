@@ -1,5 +1,7 @@
 """Claims judged from repeats: which verdict, from which points, and why there is none."""
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 
 from corda_lab.analysis.metrics import METRICS
-from corda_lab.figures import words
+from corda_lab.figures import summary, words
 from corda_lab.figures.commands import FURTHER_MAX
 from corda_lab.figures.judge import ClaimVerdict, judge
 from corda_lab.figures.metrics import current_points, lacking
@@ -58,6 +60,9 @@ def test_the_first_curve_is_judged_if_a_claim_names_none(tmp_path: Path) -> None
     found = verdict(tmp_path, other, repeats(3))
     assert found.estimate == pytest.approx(2)
     assert found.verdict == "did not hold"
+    assert words.why_words(found) == "the whole interval is above what is asked for"
+    low = verdict(tmp_path, other.replace("[0.7, 1.3]", "[3, null]"), repeats(3))
+    assert words.why_words(low) == "the whole interval is below what is asked for"
 
 
 def test_a_ratio_across_curves(tmp_path: Path) -> None:
@@ -90,6 +95,7 @@ def test_scatter_that_is_too_large_says_how_many_repeats_would_do(tmp_path: Path
     found = verdict(tmp_path, "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]", given)
     assert (found.verdict, found.further) == ("cannot tell", 3)
     assert found.why == "the interval is neither inside nor outside what is asked for"
+    assert words.why_words(found) == f"{found.why}; {words.next_words(found)}"
     assert words.next_words(found) == "3 more repeats would do: ./scripts/lab reproduce fig --add 3"
     quick = verdict(
         tmp_path,
@@ -109,6 +115,27 @@ def test_more_repeats_than_are_practical_have_no_command(tmp_path: Path) -> None
     never = verdict(tmp_path, claim % 7.9, given)
     assert (never.further, never.command) == (None, "")
     assert words.next_words(never) == "not even 100 repeats would do at this scatter"
+
+
+def test_a_ratio_that_cannot_be_told_says_how_small_a_difference_would_have_been_seen(tmp_path: Path) -> None:
+    def latency(factor: float) -> Values:
+        return lambda point: {"p50": 100.0 * (factor if point["load.users"] == 70 else 1.0)}
+
+    claim = "name: a, says: ours, ratio: p50, of: {load.users: 70}, to: {load.users: 1}, within: [1.05, null]"
+    given = [repeat_of(number, latency(factor)) for number, factor in ((1, 0.95), (2, 1.0), (3, 1.05))]
+    found = verdict(tmp_path, claim, given)
+    assert found.interval is not None
+    half = math.sqrt(found.interval.high / found.interval.low) - 1
+    assert words.visible_words(found) == f"the smallest difference that would have been seen is {100 * half:.0f} %"
+    assert words.visible_words(found) in words.why_words(found)
+    wide = [repeat_of(number, latency(factor)) for number, factor in ((1, 0.3), (2, 1.0), (3, 3.0))]
+    assert re.search(r"is a factor of \d", words.visible_words(verdict(tmp_path, claim, wide)))
+    assert words.visible_words(verdict(tmp_path, claim.replace("1.05", "0.5"), given)) == ""
+
+
+def test_what_a_person_found_stands_beside_the_verdict(tmp_path: Path) -> None:
+    found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", repeats(3))
+    assert summary.line(found).endswith("; found on 24 Nov 2026: It queues.")
 
 
 def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) -> None:
@@ -185,6 +212,7 @@ def test_the_short_form_is_judged_by_its_own_points(tmp_path: Path) -> None:
     left_out = verdict(tmp_path, GROWS.replace("last", "70"), given)
     assert (left_out.verdict, left_out.is_measured, left_out.further) == ("cannot tell", False, 3)
     assert left_out.command == "./scripts/lab reproduce fig"
+    assert words.why_words(left_out) == f"{left_out.why}; ./scripts/lab reproduce fig does"
     assert left_out.why == "the short form does not measure it: no point has shape.corda 4.9, load.users 70"
 
 
@@ -193,7 +221,8 @@ def test_a_point_that_breaks_is_an_outcome(tmp_path: Path) -> None:
     found = verdict(tmp_path, BREAKS, broke)
     assert (found.verdict, words.here_words(found)) == ("held", "broke in 3 of 3 repeats")
     assert words.asked_words(found.claim) == "breaks"
-    assert verdict(tmp_path, BREAKS, repeats(3)).verdict == "did not hold"
+    lives = verdict(tmp_path, BREAKS, repeats(3))
+    assert (lives.verdict, lives.why) == ("did not hold", "no repeat was as asked for")
     assert verdict(tmp_path, BREAKS.replace("true", "false"), broke).verdict == "did not hold"
     mixed = verdict(tmp_path, BREAKS, [*broke, repeat_of(4, linear())])
     assert (mixed.verdict, mixed.further, mixed.why) == ("cannot tell", None, "the repeats had different outcomes")
