@@ -124,7 +124,7 @@ class Book:
     @property
     def labels(self) -> tuple[str, ...]:
         """The verdicts, in the order of their columns."""
-        return (*summary.SHORT.values(), summary.NOT_MEASURED)
+        return summary.LABELS
 
     @property
     def total(self) -> str:
@@ -245,8 +245,9 @@ def _figure_row(one: Judged) -> FigureRow:
     for verdict in one.verdicts:
         key = (summary.label(verdict), summary.state(verdict))
         counted[key] = counted.get(key, 0) + 1
-    order = (*summary.SHORT.values(), summary.NOT_MEASURED)
-    bar = sorted(((label, state, count) for (label, state), count in counted.items()), key=lambda x: order.index(x[0]))
+    bar = sorted(
+        ((label, state, count) for (label, state), count in counted.items()), key=lambda x: summary.LABELS.index(x[0])
+    )
     return FigureRow(
         one.name,
         fields.title,

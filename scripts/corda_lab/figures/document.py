@@ -22,8 +22,8 @@ open-source Corda does not have.
 _BEGINS_ITEM = re.compile(r"^( +\d*)([-+*.)])(?= )")
 """The beginning of a line that Markdown takes for an item of a list, up to its sign and the sign."""
 
-SIGNS = {"held": "●", "did not": "○", "cannot tell": "?", "not testable here": "–", summary.NOT_MEASURED: "·"}
-"""The sign of a claim in a bar, by its short verdict."""
+SIGNS = dict(zip(summary.LABELS, "●○?–·", strict=True))
+"""The sign of a claim in a bar, by its verdict."""
 
 
 def text(book: Book, pictures: str) -> str:

@@ -8,7 +8,7 @@ from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.repeat import Form, Repeat, RepeatMachine
 from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
 from corda_lab.figures.store import Outdated
-from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, Verdict
+from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, VERDICTS, Verdict
 from corda_lab.figures.words import asked_words, here_words, published_words, why_words
 from corda_lab.text.words import amount, listed, milliseconds, plural, size
 
@@ -22,13 +22,8 @@ TITLES = {
 }
 """The documents, as users see them."""
 
-SHORT: dict[Verdict, str] = {
-    HELD: "held",
-    DID_NOT_HOLD: "did not",
-    CANNOT_TELL: "cannot tell",
-    NOT_TESTABLE: "not testable here",
-}
-"""The verdicts in counts: ``3 held, 1 did not``."""
+LABELS = (*VERDICTS, NOT_MEASURED)
+"""How claims are told, in the order of tables and counts."""
 
 STATES: dict[Verdict, str] = {HELD: "good", DID_NOT_HOLD: "bad", CANNOT_TELL: "warning", NOT_TESTABLE: "quiet"}
 
@@ -63,15 +58,14 @@ def found_words(claim: ClaimFields) -> str:
 
 
 def counts(verdicts: Iterable[ClaimVerdict]) -> str:
-    """Return the claims by verdict: ``3 held, 1 did not``."""
+    """Return the claims by verdict: ``3 held, 1 did not hold``."""
     names = [label(one) for one in verdicts]
-    order = (*SHORT.values(), NOT_MEASURED)
-    return ", ".join(f"{names.count(name)} {name}" for name in order if name in names)
+    return ", ".join(f"{names.count(name)} {name}" for name in LABELS if name in names)
 
 
 def label(one: ClaimVerdict) -> str:
-    """Return the short verdict on a claim. A claim that no repeat was to measure is not measured yet."""
-    return SHORT[one.verdict] if one.is_measured or one.verdict != CANNOT_TELL else NOT_MEASURED
+    """Return the verdict on a claim in words. A claim that no repeat was to measure is not measured yet."""
+    return one.verdict if one.is_measured or one.verdict != CANNOT_TELL else NOT_MEASURED
 
 
 def state(one: ClaimVerdict) -> str:

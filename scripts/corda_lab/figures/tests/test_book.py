@@ -75,7 +75,7 @@ def rows(text: str) -> list[list[str]]:
 
 def test_every_figure_is_a_row_with_its_claims_as_a_bar(found: Book, two: Places) -> None:
     text = section(book.text(found, two), "Results")
-    assert "2 figures, 6 claims: 2 held, 2 did not, 2 not testable here." in text
+    assert "2 figures, 6 claims: 2 held, 2 did not hold, 2 not testable here." in text
     first, second = rows(text)
     assert first[:5] == ["[one](#one)", "IIT Bombay 2019", "●○–", "full", "3"]
     assert first[6] == "A processor of some kind, 2 cores, 26 GB"
@@ -142,7 +142,7 @@ def test_every_claim_has_its_verdict_and_why(found: Book, two: Places) -> None:
     assert "3 repeats of the whole sweep of bursts" in text
     held, did_not, untested = rows(text)
     assert (*held[:3], *held[4:6]) == ("rises", "1", "4.15 ×, held", "2 or more", "held")
-    assert did_not[5] == "did not"
+    assert did_not[5] == "did not hold"
     assert (untested[1], *untested[5:]) == ("ours", "not testable here")
     flat = " ".join(text.split())
     assert re.search(
@@ -172,7 +172,7 @@ def test_the_book_is_written_with_pictures_and_pages(two: Places, repeats: Seque
         assert picture.read_text(encoding="utf-8").count("<svg") == 1
         assert picture.stat().st_size < 100_000
     html = two.html.read_text(encoding="utf-8")
-    assert "<h1>2 figures, 6 claims: 2 held, 2 did not, 2 not testable here</h1>" in html
+    assert "<h1>2 figures, 6 claims: 2 held, 2 did not hold, 2 not testable here</h1>" in html
     assert [chart["id"] for chart in chart_data(html)["charts"]] == ["one", "two"]
     for link in re.findall(r'href="(reproduction/.*?)"', html):
         assert (two.html.parent / link).is_file()

@@ -50,7 +50,7 @@ def test_a_figure_is_measured_stored_and_judged(places: Places, lab: SimulatedLa
     assert re.search(
         r"rises held 3\.\d+ × \(3\.\d+ to 3\.\d+, n = 3\); asked for 2 or more; published values 4.15 ×, held", text
     )
-    assert re.search(r"below ten did not \d+\.\d flows/s", text)
+    assert re.search(r"below ten did not hold \d+\.\d flows/s", text)
     assert "firewall not testable here needs Corda Enterprise; CORDA_IMAGE=<your image>" in text
     (run,) = folders.all_runs(results=places.results)
     assert f"page {run / 'one.html'}" in text
@@ -60,7 +60,7 @@ def test_a_figure_is_measured_stored_and_judged(places: Places, lab: SimulatedLa
 def test_figures_of_one_sweep_are_judged_from_one_run(places: Places, lab: SimulatedLab, told: Told) -> None:
     write_figures(places.figures, {"one": FIGURE, "two": SECOND})
     command.one("two", QUICK, SETTINGS, places)
-    assert "also judged from this run: one (1 held, 1 did not, 1 not testable here)" in told()
+    assert "also judged from this run: one (1 held, 1 did not hold, 1 not testable here)" in told()
     (run,) = folders.all_runs(results=places.results)
     assert sorted(path.stem for path in run.glob("*.html")) == ["one", "report", "two"]
     # The repeats have what both figures need.
@@ -213,7 +213,7 @@ def test_everything_that_lacks_repeats_is_measured(other_sweep: Places, lab: Sim
     text = told()
     assert re.search(r"About \d+ min \(until ", text)
     assert text.index("About") < text.index("stored:")
-    assert "2 figures, 6 claims: 2 held, 2 did not, 2 not testable here" in text
+    assert "2 figures, 6 claims: 2 held, 2 did not hold, 2 not testable here" in text
     assert other_sweep.document.is_file()
 
     assert command.everything(QUICK, SETTINGS, other_sweep)
@@ -312,14 +312,16 @@ def test_the_list_has_claims_times_and_last_verdicts(other_sweep: Places, lab: S
     command.list_figures(SETTINGS, other_sweep)
     lines = {line.split(" ")[0]: line for line in told().splitlines() if line}
     assert re.fullmatch(
-        r"four IIT Bombay 2019 3 \d+ min \d+ min 1 held, 1 did not, 1 not testable here \(quick, 15 Nov 2023\) *",
+        r"four IIT Bombay 2019 3 \d+ min \d+ min 1 held, 1 did not hold, 1 not testable here \(quick, 15 Nov 2023\) *",
         lines["four"],
     )
     assert lines["one"].startswith("one IIT Bombay 2019 3 with four")
     assert lines["two"].rstrip().endswith("–")
     assert "needs Corda Enterprise: CORDA_IMAGE=<your image> ./scripts/lab reproduce three" in lines["three"]
     assert "leave out image builds, and set-ups and backlogs unless the sweep file says" in lines["Times"]
-    assert lines["4"].startswith("4 figures, 12 claims: 2 held, 2 did not, 6 not testable here, 2 not measured yet")
+    assert lines["4"].startswith(
+        "4 figures, 12 claims: 2 held, 2 did not hold, 6 not testable here, 2 not measured yet"
+    )
 
 
 def test_a_figure_that_does_not_exist_is_refused(places: Places) -> None:
