@@ -124,6 +124,8 @@ _STATISTICS = tuple(_FIELDS_OF)
 def _claim_problems(claim: ClaimFields) -> _Found:
     """Return the problems that a claim shows on its own."""
     found: _Found = []
+    if claim.only_published and (claim.needs is not None or claim.on_published is None):
+        found.append((("only_published",), "is only for a claim with on_published and without needs"))
     if claim.needs is not None and not claim.needs.model_fields_set:
         found.append((("needs",), "needs one of enterprise, cores, platform and software"))
     given = [name for name in _STATISTICS if getattr(claim, name) is not None]

@@ -1,7 +1,9 @@
 """The commands that measure a figure, as they are printed."""
 
+from corda_lab.figures.file import Figure
 from corda_lab.figures.repeat import Form
-from corda_lab.figures.schema import NeedsFields
+from corda_lab.figures.schema import ClaimFields
+from corda_lab.figures.sweep import corda_versions
 
 FURTHER_MAX = 20
 """More further repeats than this are not practical, and no command is printed for them."""
@@ -14,9 +16,14 @@ def measure(name: str, form: Form | None = None, add: int | None = None) -> str:
     return f"./scripts/lab reproduce {name}{quick}{further}"
 
 
-def elsewhere(needs: NeedsFields, name: str) -> str:
+def elsewhere(claim: ClaimFields, figure: Figure) -> str:
     """Return the command that tests a claim on one's own image or machine; empty if no command does."""
-    if needs.software:
+    needs = claim.needs
+    if claim.statistic is None or needs is None or needs.software:
         return ""
-    image = "CORDA_IMAGE=<your image> " if needs.enterprise or needs.platform is not None else ""
-    return f"{image}{measure(name)}"
+    image = ""
+    if needs.enterprise or needs.platform is not None:
+        # Every version is another image, whose name has to say which.
+        several = len(corda_versions(figure.sweep.fields)) > 1
+        image = "CORDA_IMAGE='<your image>:${CORDA_VERSION}' " if several else "CORDA_IMAGE=<your image> "
+    return f"{image}{measure(figure.name)}"

@@ -162,11 +162,12 @@ class Book:
         found: dict[str, list[NotTestable]] = {}
         for one in self.figures:
             for verdict in one.verdicts:
-                if verdict.verdict == NOT_TESTABLE and verdict.claim.needs is not None:
-                    reason = listed(needs_words(verdict.claim.needs))
-                    found.setdefault(reason, []).append(
-                        NotTestable(one.name, verdict.claim.name, verdict.why, verdict.command)
-                    )
+                if verdict.verdict == NOT_TESTABLE:
+                    claim = verdict.claim
+                    reason = listed(needs_words(claim.needs)) if claim.needs else "a region too narrow for repeats"
+                    has_reason = claim.because and (claim.statistic is None or claim.only_published)
+                    why = f"{verdict.why}. {claim.because}" if has_reason else verdict.why
+                    found.setdefault(reason, []).append(NotTestable(one.name, claim.name, why, verdict.command))
         return {reason: tuple(found[reason]) for reason in sorted(found)}
 
     @cached_property

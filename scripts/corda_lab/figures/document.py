@@ -22,6 +22,12 @@ open-source Corda does not have.
 _BEGINS_ITEM = re.compile(r"^( +\d*)([-+*.)])(?= )")
 """The beginning of a line that Markdown takes for an item of a list, up to its sign and the sign."""
 
+OWN_IMAGE = """\
+Each command tests its claims where their need is met. An image counts as Corda Enterprise if the lab did not build it
+and its name contains *enterprise*. `CORDA_IMAGE` may contain `${CORDA_VERSION}`, for which every step puts its own
+version, so that a sweep of several versions takes another image for each
+([an image of your own](operations.md#an-image-of-your-own))."""
+
 SIGNS = dict(zip(summary.LABELS, "●○?–·", strict=True))
 """The sign of a claim in a bar, by its verdict."""
 
@@ -95,6 +101,8 @@ def _documents(book: Book) -> Iterator[str]:
 def _not_testable(book: Book) -> Iterator[str]:
     if not book.not_testable:
         yield "Every claim can be tested here."
+    else:
+        yield wrapped(OWN_IMAGE)
     for reason, claims in book.not_testable.items():
         yield wrapped(f"{len(claims)} × {plain(reason)}:")
         yield table(

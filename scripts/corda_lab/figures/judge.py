@@ -24,6 +24,8 @@ from corda_lab.figures.verdict import (
 )
 from corda_lab.stats.intervals import Interval
 
+ONLY_PUBLISHED = "only the published values can decide it"
+
 
 @dataclass(frozen=True)
 class RepeatValue:
@@ -103,6 +105,8 @@ def judge_published(figure: Figure) -> list[PublishedVerdict | None]:
 def _judge(
     claim: ClaimFields, figure: Figure, repeats: Sequence[Repeat], names: SweepNames, cores: int | None
 ) -> ClaimVerdict:
+    if claim.only_published:
+        return _untested(claim, ONLY_PUBLISHED, "")
     able = [one for one in repeats if not lacks(claim.needs, one)]
     if claim.needs is not None and not able and (repeats or not _is_cores_only(claim.needs, cores)):
         return _not_testable(claim, claim.needs, figure, repeats)
@@ -204,16 +208,11 @@ def needs_words(needs: NeedsFields) -> list[str]:
 
 def _not_testable(claim: ClaimFields, needs: NeedsFields, figure: Figure, repeats: Sequence[Repeat]) -> ClaimVerdict:
     lacking = lacks(needs, repeats[-1]) if repeats else needs_words(needs)
-    return ClaimVerdict(
-        claim,
-        NOT_TESTABLE,
-        values=(),
-        interval=None,
-        further=None,
-        why=f"needs {' and '.join(lacking)}",
-        command=commands.elsewhere(needs, figure.name),
-        published=None,
-    )
+    return _untested(claim, f"needs {' and '.join(lacking)}", commands.elsewhere(claim, figure))
+
+
+def _untested(claim: ClaimFields, why: str, command: str) -> ClaimVerdict:
+    return ClaimVerdict(claim, NOT_TESTABLE, (), None, None, why, command, None)
 
 
 def _is_cores_only(needs: NeedsFields, cores: int | None) -> bool:

@@ -191,6 +191,8 @@ class ClaimFields(Fields):
     broken: bool | None = None
     within: Annotated[list[Bound], Field(min_length=2, max_length=2)] | None = None
     on_published: OnPublishedFields | None = None
+    only_published: Literal[True] | None = None
+    """Whether its region is too narrow for repeats, so that only the published values can be judged by it."""
     needs: NeedsFields | None = None
     found: FoundFields | None = None
     """What a person found who looked at the evidence for the verdict."""

@@ -189,6 +189,10 @@ BASE = "name: a, says: ours, "
             'level: p50, at: {shape.corda: "4.9"}, within: [1, 2]',
             ["level: 4 points have shape.corda 4.9; they differ in load.users"],
         ),
+        (
+            "level: p50, at: {load.users: 1}, within: [1, 2], only_published: true",
+            ["only_published: is only for a claim with on_published and without needs"],
+        ),
         ("needs: {}", ["needs: needs one of enterprise, cores, platform and software"]),
         (
             "needs: {cores: 7}, of: {load.users: 1}, within: [1, 2]",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from corda_lab.figures.claims import unresolved
 from corda_lab.figures.file import Figure, read_figure
 from corda_lab.figures.forms import FORMS, in_form
 from corda_lab.figures.judge import judge, judge_published
@@ -74,5 +75,12 @@ def nodes_of(workload: str, nodes: Sequence[str] | None) -> set[str]:
 
 def test_a_claim_that_needs_nothing_can_be_judged_before_it_is_measured(figure: Figure) -> None:
     for found in judge(figure, []):
-        expected = "not testable here" if found.claim.needs is not None else "cannot tell"
-        assert found.verdict == expected, found.claim.name
+        is_untested = found.claim.needs is not None or found.claim.only_published
+        assert found.verdict == ("not testable here" if is_untested else "cannot tell"), found.claim.name
+
+
+def test_a_command_is_printed_only_for_a_claim_that_it_decides(figure: Figure) -> None:
+    for found in judge(figure, []):
+        if found.verdict == "not testable here" and found.command:
+            assert found.claim.statistic is not None, found.claim.name
+            assert unresolved(found.claim, figure.fields, names_of(figure.sweep.fields)) == "", found.claim.name

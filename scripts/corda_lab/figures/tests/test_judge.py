@@ -16,11 +16,13 @@ from corda_lab.figures.judge import ClaimVerdict, judge
 from corda_lab.figures.metrics import current_points, lacking
 from corda_lab.figures.repeat import LeftOut, Repeat, by_kind
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.testing.claims import POINTS, Values, figure_of, repeat_of
+from corda_lab.testing.claims import POINTS, SWEEP, Values, figure_of, repeat_of
 
 LINEAR = "name: linear, says: 1, exponent: p50, over: users, from: 10, within: [0.7, 1.3]"
 GROWS = "name: grows, says: 1, ratio: p50, of: {load.users: last}, to: {load.users: first}, within: [4, null]"
 BREAKS = 'name: breaks, says: 1, level: outcome, at: {load.users: 70, shape.corda: "4.9"}, broken: true'
+ON_OWN_IMAGES = "CORDA_IMAGE='<your image>:${CORDA_VERSION}' ./scripts/lab reproduce fig"
+"""Its sweep has two versions of Corda."""
 LARGEST: Mapping[str, ParameterValue] = {"shape.corda": "4.9", "load.users": 70}
 
 
@@ -249,26 +251,26 @@ def test_a_ratio_may_hold_because_its_point_broke(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("needs", "fields", "why", "command"),
     [
-        ("enterprise: true", {}, "needs Corda Enterprise", "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig"),
+        ("enterprise: true", {}, "needs Corda Enterprise", ON_OWN_IMAGES),
         ("cores: 7", {}, "needs 7 cores (this machine has 2)", "./scripts/lab reproduce fig"),
         (
             "platform: 7",
             {"platform": 6},
             "needs nodes of platform version 7 (these nodes have 6)",
-            "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig",
+            ON_OWN_IMAGES,
         ),
         (
             "platform: 7",
             {},
             "needs nodes of platform version 7",
-            "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig",
+            ON_OWN_IMAGES,
         ),
         ("software: Braid", {}, "needs Braid, which is not part of the lab", ""),
         (
             "enterprise: true, cores: 32",
             {},
             "needs Corda Enterprise and 32 cores (this machine has 2)",
-            "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig",
+            ON_OWN_IMAGES,
         ),
     ],
 )
@@ -277,6 +279,26 @@ def test_what_cannot_be_tested_here_says_why_and_where(
 ) -> None:
     found = verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields))
     assert (found.verdict, found.why, found.command) == ("not testable here", why, command)
+
+
+def test_what_no_number_can_test_has_no_command(tmp_path: Path) -> None:
+    found = verdict(tmp_path, "name: a, says: 1, because: It is too large., needs: {enterprise: true}", repeats(3))
+    assert (found.verdict, found.why, found.command) == ("not testable here", "needs Corda Enterprise", "")
+
+
+def test_one_version_needs_one_image(tmp_path: Path) -> None:
+    one = SWEEP.replace('["4.9", "4.10"]', '["4.9"]')
+    (found,) = judge(figure_of(tmp_path, f"{LINEAR}, needs: {{enterprise: true}}", sweep=one), [])
+    assert found.command == "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig"
+
+
+def test_a_region_that_is_too_narrow_is_for_the_published_values_only(tmp_path: Path) -> None:
+    claim = f"{LINEAR}, only_published: true, on_published: {{where: {{id: IIT-3.5}}, verdict: held}}"
+    for given in ([], repeats(3)):
+        found = verdict(tmp_path, claim, given)
+        assert (found.verdict, found.why) == ("not testable here", "only the published values can decide it")
+        assert (found.values, found.command) == ((), "")
+        assert found.published is not None
 
 
 @pytest.mark.parametrize(
