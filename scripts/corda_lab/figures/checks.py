@@ -21,6 +21,7 @@ from corda_lab.figures.schema import (
     NeedsFields,
     OnPublishedFields,
     PublishedFields,
+    SentenceFields,
     SourceFields,
 )
 from corda_lab.figures.statistics import NoStatistic, Sample, fits, resolved, same, words
@@ -32,6 +33,7 @@ from lab_workload.yaml_source import Source
 
 _MODELS: Mapping[str, type[BaseModel]] = {
     "source": SourceFields,
+    "words": SentenceFields,
     "published": PublishedFields,
     "chart": ChartFields,
     "claims": ClaimFields,

@@ -78,7 +78,7 @@ def introduce(figure: Figure) -> None:
     ui.console.print(f"[bold]{figure.name}[/bold]: ", end="")
     ui.console.print(f"{fields.title} ({source})", markup=False)
     for sentence in fields.words:
-        ui.console.print(f'  "{sentence}"', markup=False)
+        ui.console.print(f'  "{sentence.text}"', markup=False)
 
 
 def time_lines(sweep: SweepFile, form: Form, settings: Settings, stored: Sequence[Repeat]) -> list[str]:

@@ -44,9 +44,10 @@ class FigureRow:
 
 @dataclass(frozen=True)
 class DocumentRow:
-    """The claims of all figures of a document, by verdict."""
+    """The claims about sentences of a document, by verdict. Our own expectations count to that of the figure."""
 
     document: str
+    reference: str
     figures: int
     claims: int
     counts: tuple[int, ...]
@@ -102,7 +103,8 @@ class FigurePart:
     name: str
     title: str
     source: str
-    words: tuple[str, ...]
+    words: tuple[tuple[str, str], ...]
+    """The sentences of the source, each with a remark."""
     published: str
     """The conditions of the publication."""
     here: str
@@ -139,22 +141,22 @@ class Book:
     @cached_property
     def documents(self) -> tuple[DocumentRow, ...]:
         """Part 2: the totals of every document."""
-        by_document: dict[str, list[Judged]] = {}
+        by_document: dict[str, list[tuple[str, str]]] = {}
         for one in self.figures:
-            by_document.setdefault(one.figure.fields.source.document, []).append(one)
+            for verdict in one.verdicts:
+                document = one.figure.fields.document_of(verdict.claim)
+                by_document.setdefault(document, []).append((one.name, summary.label(verdict)))
         return tuple(
             DocumentRow(
                 summary.TITLES[name],
+                summary.REFERENCES[name],
+                len({figure for figure, _ in found}),
                 len(found),
-                sum(len(one.verdicts) for one in found),
-                tuple(self._count(found, label) for label in self.labels),
+                tuple([label for _, label in found].count(label) for label in self.labels),
             )
             for name in summary.TITLES
             if (found := by_document.get(name))
         )
-
-    def _count(self, found: list[Judged], label: str) -> int:
-        return sum(summary.label(verdict) == label for one in found for verdict in one.verdicts)
 
     @cached_property
     def not_testable(self) -> dict[str, tuple[NotTestable, ...]]:
@@ -282,7 +284,7 @@ def _part(one: Judged) -> FigurePart:
         one.name,
         fields.title,
         f"{summary.TITLES[fields.source.document]}, {fields.source.place}",
-        tuple(fields.words),
+        tuple(summary.sentences(fields)),
         fields.conditions,
         conditions(one),
         tuple(claim_row(verdict, one) for verdict in one.verdicts),

@@ -89,10 +89,20 @@ def bar(row: FigureRow) -> str:
 
 
 def _documents(book: Book) -> Iterator[str]:
+    yield wrapped(
+        "Claims count to the document that has their sentence, and our own expectations to the document of their "
+        "figure. [configs/figures/README.md](../configs/figures/README.md#documents) says more about the documents."
+    )
     yield table(
-        ("document", "figures", "claims", *book.labels),
+        ("document", "figures", "claims", *book.labels, "reference"),
         (
-            (row.document, str(row.figures), str(row.claims), *(str(count or "–") for count in row.counts))
+            (
+                row.document,
+                str(row.figures),
+                str(row.claims),
+                *(str(count or "–") for count in row.counts),
+                row.reference,
+            )
             for row in book.documents
         ),
     )
@@ -157,7 +167,10 @@ def _checks(book: Book) -> Iterator[str]:
 
 def _figure(part: FigurePart, pictures: str) -> Iterator[str]:
     yield wrapped(plain(f"{part.title} ({part.source})."))
-    yield "\n".join(wrapped(plain(words), f"> {number}. ", ">    ") for number, words in enumerate(part.words, start=1))
+    yield "\n".join(
+        wrapped(plain(f"{words} *({remark})*" if remark else words), f"> {number}. ", ">    ")
+        for number, (words, remark) in enumerate(part.words, start=1)
+    )
     if part.has_picture:
         yield f"![Published and measured curves of {part.name}]({pictures}/{part.name}.svg)"
     yield items([f"published: {part.published}", f"here: {part.here}", f"measured: {part.measured}"])

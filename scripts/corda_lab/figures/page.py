@@ -86,7 +86,7 @@ def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object
         "document": summary.TITLES[fields.source.document],
         "place": fields.source.place,
         "headline": summary.counts(judged.verdicts),
-        "words": fields.words,
+        "words": summary.sentences(fields),
         "published_charts": theirs,
         "here_chart": ours,
         "both_chart": both,

@@ -4,7 +4,7 @@ import math
 from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, PlainValidator
+from pydantic import Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from corda_lab.figures.verdict import Verdict
@@ -104,6 +104,19 @@ class SourceFields(Fields):
 
     document: Document
     place: Text
+
+
+class SentenceFields(Fields):
+    """A sentence of the source. In a file, text alone stands for one of the document of the figure."""
+
+    text: Text
+    document: Document | None = None
+    """The document that has it, if it is not that of the figure."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        return value if isinstance(value, dict | SentenceFields) else {"text": value}
 
 
 class PublishedFields(Fields):
@@ -234,10 +247,15 @@ class FigureFields(Fields):
 
     title: Text
     source: SourceFields
-    words: Annotated[list[Text], Field(min_length=1, max_length=WORDS_MAX)]
+    words: Annotated[list[SentenceFields], Field(min_length=1, max_length=WORDS_MAX)]
     conditions: Text
     published: Annotated[list[PublishedFields], Field(max_length=VALUES_MAX)] = Field(default_factory=list)
     sweep: Text
     chart: ChartFields
     claims: Annotated[list[ClaimFields], Field(min_length=1, max_length=CLAIMS_MAX)]
     deviations: list[DeviationFields]
+
+    def document_of(self, claim: ClaimFields) -> Document:
+        """Return the document of the sentence that a claim is about; that of the figure for one of ours."""
+        own = None if claim.says == OURS else self.words[int(claim.says) - 1].document
+        return own or self.source.document

@@ -22,8 +22,21 @@ TITLES = {
 }
 """The documents, as users see them."""
 
+REFERENCES = {
+    "iitb-2019": "Nihhaar Chandra R: *Performance Benchmark of Corda Blockchain*. Report, IIT Bombay, May 2019",
+    "r3-results": "R3: *Performance benchmarking results*. Documentation of Corda Enterprise",
+    "r3-sizing": "R3: *Sizing and performance*. Documentation of Corda Enterprise 4",
+    "r3-blog-2020": "Dimos Raptis: *Performance improvements in Corda Enterprise 4.4 and 4.5*. Blog of R3, 2020",
+    "r3-attachments-2020": "Jonathan Scialpi: *Experimenting with Corda Attachments*. Corda on Medium, 2 March 2020",
+    "coconut": "The raw values of COCONUT, in the repository frankchrisg/coconut",
+}
+"""What each document is, in a line. ``configs/figures/README.md`` has the whole references."""
+
 LABELS = (*VERDICTS, NOT_MEASURED)
 """How claims are told, in the order of tables and counts."""
+
+NO_CLAIM = "no claim"
+"""What is said of a sentence that no claim is about."""
 
 STATES: dict[Verdict, str] = {HELD: "good", DID_NOT_HOLD: "bad", CANNOT_TELL: "warning", NOT_TESTABLE: "quiet"}
 
@@ -75,7 +88,18 @@ def state(one: ClaimVerdict) -> str:
 
 def sentence(claim: ClaimFields, fields: FigureFields) -> str:
     """Return the sentence of the source that a claim is about; for one of ours, that nobody published it."""
-    return "our own expectation" if claim.says == OURS else fields.words[int(claim.says) - 1]
+    return "our own expectation" if claim.says == OURS else fields.words[int(claim.says) - 1].text
+
+
+def sentences(fields: FigureFields) -> list[tuple[str, str]]:
+    """Return the sentences of a figure, each with a remark: its document if it is another, and that it has no claim."""
+    claimed = {claim.says for claim in fields.claims}
+    found = []
+    for number, one in enumerate(fields.words, start=1):
+        remarks = [f"in {TITLES[one.document]}"] if one.document else []
+        remarks += [] if number in claimed else [NO_CLAIM]
+        found.append((one.text, ", ".join(remarks)))
+    return found
 
 
 def days(repeats: Sequence[Repeat]) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -11,6 +12,7 @@ from corda_lab.figures.collect import collect
 from corda_lab.figures.contents import Book
 from corda_lab.figures.document import cell, item
 from corda_lab.figures.places import Places
+from corda_lab.figures.published import FIGURES
 from corda_lab.figures.repeat import Repeat
 from corda_lab.figures.schema import Document
 from corda_lab.paths import ROOT
@@ -83,10 +85,25 @@ def test_every_figure_is_a_row_with_its_claims_as_a_bar(found: Book, two: Places
 
 
 def test_every_document_has_its_totals(found: Book, two: Places) -> None:
+    results = "R3: *Performance benchmarking results*. Documentation of Corda Enterprise"
+    report = "Nihhaar Chandra R: *Performance Benchmark of Corda Blockchain*. Report, IIT Bombay, May 2019"
     assert rows(section(book.text(found, two), "Documents")) == [
-        ["IIT Bombay 2019", "1", "3", "1", "1", "–", "1", "–"],
-        ["R3, results", "1", "3", "1", "1", "–", "1", "–"],
+        ["IIT Bombay 2019", "1", "3", "1", "1", "–", "1", "–", report],
+        ["R3, results", "1", "3", "1", "1", "–", "1", "–", results],
     ]
+
+
+def test_a_claim_counts_to_the_document_that_has_its_sentence(places: Places) -> None:
+    sentence = "Open-source Corda struggles to cross 10 TPS."
+    other = FIGURE.replace(f"- {sentence}", f"- {{document: r3-blog-2020, text: {sentence}}}\n  - It is not tested.")
+    write_figures(places.figures, {"one": other})
+    found = book.of(places.read_figures(), [])
+    text = book.text(found, places)
+    assert [line[:3] for line in rows(section(text, "Documents"))] == [
+        ["IIT Bombay 2019", "1", "2"],
+        ["R3, blog 2020", "1", "1"],
+    ]
+    assert f"> 2. {sentence} *(in R3, blog 2020)*\n> 3. It is not tested. *(no claim)*\n" in text
 
 
 def test_what_cannot_be_tested_is_sorted_by_reason(found: Book, two: Places) -> None:
@@ -200,5 +217,10 @@ def test_no_line_is_too_long_except_those_of_tables(found: Book, two: Places) ->
     assert max(map(len, lines)) <= 120
 
 
-def test_every_document_has_a_title() -> None:
-    assert summary.TITLES.keys() == set(Document.__args__)  # type: ignore[attr-defined]
+def test_every_document_has_a_title_and_a_reference_which_the_readme_has_in_full() -> None:
+    assert summary.TITLES.keys() == summary.REFERENCES.keys() == set(get_args(Document))
+    readme = (FIGURES / "README.md").read_text(encoding="utf-8")
+    in_full = dict(re.findall(r"^\| `([\w-]+)` \| (.+) \|$", readme, re.MULTILINE))
+    assert in_full.keys() == summary.REFERENCES.keys()
+    # What is left out is at the end.
+    assert all(in_full[name][:20] == reference[:20] for name, reference in summary.REFERENCES.items())

@@ -307,3 +307,22 @@ def test_a_figure_is_found_by_its_name(tmp_path: Path) -> None:
     assert find_figure("fig", tmp_path, tmp_path).name == "fig"
     with pytest.raises(LabError, match="no figure 'fog', did you mean 'fig'"):
         find_figure("fog", tmp_path, tmp_path)
+
+
+def test_a_sentence_may_be_of_another_document(tmp_path: Path) -> None:
+    line = "  - Latency also increases in a linear fashion.\n"
+    head = HEAD.replace(line, "  - {document: r3-blog-2020, text: Latency increases.}\n")
+    fields = read_figure(write_figure(tmp_path, SOUND, head=head), tmp_path).fields
+    assert [(one.document, one.text) for one in fields.words] == [
+        ("r3-blog-2020", "Latency increases."),
+        (None, "The throughput is around 8."),
+    ]
+    assert fields.document_of(fields.claims[0]) == "r3-blog-2020"
+    bad = HEAD.replace(line, "  - {document: r3-blog, txt: Latency increases.}\n  - 7\n")
+    documents = "'iitb-2019', 'r3-results', 'r3-sizing', 'r3-blog-2020', 'r3-attachments-2020' or 'coconut'"
+    assert told(tmp_path, SOUND, head=bad) == [
+        "fig.yaml:4: words[0].text: is missing",
+        f"fig.yaml:4: words[0].document: must be {documents}, but is 'r3-blog'",
+        "fig.yaml:4: words[0].txt: unknown field, did you mean 'text'?",
+        "fig.yaml:5: words[1].text: must be text, but is 7; put it in quotes",
+    ]
