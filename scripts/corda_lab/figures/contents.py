@@ -19,6 +19,11 @@ from corda_lab.text.words import listed, plural
 
 DIGEST_LENGTH = 12
 
+SHARED_START = (
+    "The repeats of one run share a start of each lab, so the intervals lack how much two starts of the same lab "
+    "differ."
+)
+
 Kind = Literal["absolute", "nothing"]
 KINDS: dict[Kind, str] = {
     "absolute": "They change absolute values only",
@@ -226,13 +231,12 @@ class Book:
 
     @property
     def circumstances(self) -> list[tuple[str, str]]:
-        """Part 6: machines, versions and images of all repeats that are judged."""
+        """Part 6: machines and images of all repeats that are judged."""
         repeats = [repeat for one in self.figures for repeat in one.repeats]
         if not repeats:
             return []
         return [
             ("Machines", summary.machines(repeats)),
-            ("Lab", summary.versions(repeats)),
             ("Images of the nodes", images_words([one.images for one in repeats])),
         ]
 
@@ -277,8 +281,10 @@ def _part(one: Judged) -> FigurePart:
         words = "short form" if one.form == QUICK else "whole sweep"
         measured = (
             f"{plural(len(one.repeats), 'repeat')} of the {words} of {fields.sweep}, {summary.days(one.repeats)}, "
-            f"on {summary.machines(one.repeats)}."
+            f"on {summary.machines(one.repeats)}, by the lab {summary.versions(one.repeats)}."
         )
+        if in_form(one.figure.sweep, one.repeats[0].form).fields.fresh == "shape":
+            measured += f" {SHARED_START}"
     measured = " ".join([measured, *(f"Not counted: {line}." for line in summary.outdated_words(one.outdated))])
     return FigurePart(
         one.name,

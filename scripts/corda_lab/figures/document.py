@@ -13,10 +13,26 @@ INTRODUCTION = """\
 # Reproduction of published figures
 
 `scripts/lab reproduce --book` writes this document from the repeats in `docs/reproduction/`. Do not edit it.
-[methodology.md](methodology.md) says how claims are judged: a statistic is computed within every repeat, and a claim
-*held* if Student's 95 % interval over the repeats is inside the region that was fixed before the first run, *did not
-hold* if it is wholly outside, and otherwise *cannot be told*. A claim *not testable here* needs what this machine or
-open-source Corda does not have.
+
+A *figure* is a published experiment that the lab repeats: a file in [configs/figures](../configs/figures/README.md),
+with sentences of the document that published it. A *claim* is what a *sentence* says, made into a number of measured
+values and the region in which that number has to lie. The region was fixed before the first run. A claim of *ours* is
+an expectation that nobody published.
+
+A *repeat* measures all points of the figure once and gives one number to each claim; *n* is how many repeats gave one.
+Their interval at 95 % is that of Student's *t*, which is for the means of few values: it is wide if they scatter or are
+few. The interval decides ([methodology.md](methodology.md#claims-of-published-figures)):
+
+| verdict | meaning |
+|---|---|
+| held | The interval is inside the region. |
+| did not hold | It is wholly outside. |
+| cannot tell | Neither, or there are fewer than three repeats. |
+| not testable here | It needs what this machine or open-source Corda does not have, or its region is too narrow. |
+| not measured yet | No repeat was to measure it. |
+
+Repeats have one of two *forms*: *full*, the whole sweep of the figure, or *quick*, its short form with fewer points or
+seconds. The forms are never mixed. If a figure has three full repeats, these are judged.
 """
 
 _BEGINS_ITEM = re.compile(r"^( +\d*)([-+*.)])(?= )")
@@ -155,7 +171,8 @@ def _checks(book: Book) -> Iterator[str]:
         "Each command measures a figure and judges it again, together with the repeats in `docs/reproduction/`; "
         "`--from RUN` judges the repeats of one run alone. `--quick` runs the short form. "
         f"`scripts/lab reproduce --all --quick` measures everything that is missing. {ESTIMATES} "
-        "`git diff` shows what a new book says differently."
+        "The digest of a figure's file changes with its words, claims and regions: it is the beginning of what "
+        "`sha256sum configs/figures/NAME.yaml` prints. `git diff` shows what a new book says differently."
     )
     if book.circumstances:
         yield "\n".join(wrapped(f"{name.lower()}: {plain(text)}", "- ", "  ") for name, text in book.circumstances)

@@ -10,7 +10,7 @@ from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
 from corda_lab.figures.store import Outdated
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, VERDICTS, Verdict
 from corda_lab.figures.words import asked_words, here_words, published_words, why_words
-from corda_lab.text.words import amount, listed, milliseconds, plural, size
+from corda_lab.text.words import amount, milliseconds, plural, size
 
 TITLES = {
     "iitb-2019": "IIT Bombay 2019",
@@ -130,8 +130,14 @@ def machines(repeats: Iterable[Repeat]) -> str:
 
 
 def versions(repeats: Iterable[Repeat]) -> str:
-    """Return the versions of the lab and its commits: ``0.2.0, commit 0123456789ab``."""
-    return listed(list(dict.fromkeys(f"{one.lab_version}, commit {one.commit or 'unknown'}" for one in repeats)))
+    """Return the versions of the lab with their commits: ``0.2.0 at 0123456789ab with uncommitted changes``.
+
+    A commit with changes does not say all of what was measured.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for one in repeats:
+        found.setdefault(one.lab_version, {})[one.commit or "an unknown commit"] = None
+    return "; ".join(f"{version} at {', '.join(commits)}" for version, commits in found.items())
 
 
 def duration(seconds: float) -> str:

@@ -1,5 +1,6 @@
 """``docs/reproduction.md`` is generated, and says of every claim what was found and how to find it again."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,13 +12,14 @@ from corda_lab.figures import book, store, summary
 from corda_lab.figures.collect import collect
 from corda_lab.figures.contents import Book
 from corda_lab.figures.document import cell, item
+from corda_lab.figures.forms import digest_of
 from corda_lab.figures.places import Places
 from corda_lab.figures.published import FIGURES
 from corda_lab.figures.repeat import Repeat
 from corda_lab.figures.schema import Document
 from corda_lab.paths import ROOT
 from corda_lab.results.stored import StoredRun
-from corda_lab.testing.figures import FIGURE, write_figures
+from corda_lab.testing.figures import FIGURE, SWEEP, write_figures
 from corda_lab.testing.pages import chart_data
 
 WRITE = "write it again: scripts/lab reproduce --book"
@@ -157,6 +159,8 @@ def test_every_claim_has_its_verdict_and_why(found: Book, two: Places) -> None:
     text = section(book.text(found, two), "one")
     assert "> 1. The throughput rises with the &lt;b&gt;load&lt;/b&gt; and then it is flat." in text
     assert "3 repeats of the whole sweep of bursts" in text
+    assert "by the lab 0.2.0 at 0123456789ab with uncommitted changes." in " ".join(text.split())
+    assert "share a start" not in text
     held, did_not, untested = rows(text)
     assert (*held[:3], *held[4:6]) == ("rises", "1", "4.15 ×, held", "2 or more", "held")
     assert did_not[5] == "did not hold"
@@ -170,6 +174,23 @@ def test_every_claim_has_its_verdict_and_why(found: Book, two: Places) -> None:
     assert "asked for 0.5 or more. Needs Corda Enterprise." in flat
     assert "asked for at most 10. The whole interval is above what is asked for." in flat
     assert "- published: Corda 3.3, H2, heap 4 GB - here: " in flat
+
+
+def test_repeats_that_share_a_start_say_what_their_intervals_lack(places: Places, bursts: StoredRun) -> None:
+    write_figures(places.figures, {"one": FIGURE}, SWEEP.replace("repeats: 3", "repeats: 3\nfresh: shape"))
+    digest = digest_of(places.read_figures()[0].sweep)
+    same = [one.model_copy(update={"sweep_digest": digest}) for one in collect(bursts, ["throughput"]).repeats]
+    text = book.text(book.of(places.read_figures(), same), places)
+    assert "so the intervals lack how much two starts of the same lab differ" in " ".join(text.split())
+
+
+def test_every_verdict_is_explained_before_it_is_used(found: Book, two: Places) -> None:
+    introduction, _, rest = book.text(found, two).partition("## Results")
+    for label in summary.LABELS:
+        assert f"| {label} | " in introduction
+    for one in found.figures:
+        digest = hashlib.sha256((two.figures / f"{one.name}.yaml").read_bytes()).hexdigest()
+        assert f"`{digest[:12]}`" in rest
 
 
 def test_a_book_without_repeats_says_that_nothing_was_measured(two: Places) -> None:
