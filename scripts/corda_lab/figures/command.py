@@ -176,7 +176,7 @@ def everything(wanted: Wanted, settings: Settings, places: Places = HERE) -> boo
     failed = []
     for one in orders:
         together = by_sweep(figures)[one.sweep.name]
-        ui.console.rule(f"{one.sweep.name}: {', '.join(figure.name for figure in together)}")
+        ui.rule(f"{one.sweep.name}: {', '.join(figure.name for figure in together)}")
         try:
             outcome = measure(one, together, settings, places)
         except LabError as error:
