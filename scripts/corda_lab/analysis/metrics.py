@@ -35,6 +35,8 @@ class Metric:
     of: Total
     by_node: ByNode | None = None
     """Its values by node and other part of the lab; None if it is of the whole step only."""
+    version: int = 1
+    """The version of its definition. It is raised when a stored value would not be comparable with a new one."""
 
     @property
     def higher_is_better(self) -> bool:
@@ -127,6 +129,12 @@ def _goodput(step: StepEntry) -> float | None:
     return (offered.count - offered.unanswered) / step.window.seconds
 
 
+_node_rate = _in_bursts(lambda one: one.node_throughput_per_second, lambda one: one.throughput_per_second)
+_node_latency_mean = _in_bursts(
+    lambda one: one.node_latency_mean_ms, lambda one: one.node_latency_ms.mean if one.node_latency_ms else None
+)
+
+
 def _flows_waiting(step: StepEntry) -> float | None:
     """The flows that wait for a flow thread, by Little's law: flows per second × mean of the stage ``wait``."""
     tables = [] if step.stages.reason else step.stages.flows
@@ -134,8 +142,20 @@ def _flows_waiting(step: StepEntry) -> float | None:
     if not rows:
         return None
     waits = ((line.mean_ms or 0.0) * table.rows for table in tables for line in table.stages if line.stage == "wait")
-    rate = _in_bursts(lambda one: one.node_throughput_per_second, lambda one: one.throughput_per_second)(step)
+    rate = _node_rate(step)
     return None if rate is None else rate * sum(waits) / rows / 1000
+
+
+def _flows_past_wait(step: StepEntry) -> float | None:
+    """The flows in the node that a flow thread has taken up: flows per second × mean time in the node − those waiting.
+
+    One flow after the other gives 1.
+    """
+    waiting, latency_ms, rate = _flows_waiting(step), _node_latency_mean(step), _node_rate(step)
+    if waiting is None or latency_ms is None or rate is None:
+        return None
+    # The two means are over different rows, so that of a node without work may be below 0 by their scatter.
+    return max(0.0, rate * latency_ms / 1000 - waiting)
 
 
 def _resident_after_ratio(step: StepEntry) -> Mapping[str, float]:
@@ -167,6 +187,11 @@ def _by_node(
     return Metric(name, title, unit, "", "slower", _over_nodes(by_node, together), by_node)
 
 
+def _database_size(name: str, title: str) -> Metric:
+    """A size of databases. Version 2 leaves the tables of checkpoints out."""
+    return replace(_by_node(name, title, "bytes", _database(name)), version=2)
+
+
 _ALL = (
     replace(
         _rate("throughput", "throughput", lambda step: step.throughput_per_second),
@@ -191,14 +216,7 @@ _ALL = (
         "mean latency at the RPC client",
         _in_bursts(lambda one: one.rpc_latency_mean_ms, lambda one: one.bridge_flow_ms.mean),
     ),
-    _time(
-        "node_latency_mean",
-        "mean latency in the node",
-        _in_bursts(
-            lambda one: one.node_latency_mean_ms,
-            lambda one: one.node_latency_ms.mean if one.node_latency_ms else None,
-        ),
-    ),
+    _time("node_latency_mean", "mean latency in the node", _node_latency_mean),
     _time("consensus_latency_mean", "mean consensus latency", lambda step: step.stages.consensus_latency_ms.mean),
     _seconds("total_seconds", "total time", lambda step: step.total_seconds),
     _seconds("burst_total", "total time of a burst", _burst_mean(lambda one: one.total_seconds)),
@@ -223,6 +241,7 @@ _ALL = (
         "flows_in_flight", "flows in flight", "flows", "flows", "slower", lambda step: step.littles_law.in_flight_mean
     ),
     Metric("flows_waiting_stage", "flows waiting for a flow thread", "flows", "flows", "slower", _flows_waiting),
+    Metric("flows_past_wait", "flows that a flow thread has taken up", "flows", "flows", "faster", _flows_past_wait),
     _by_node("cpu_percent", "CPU", "%", _usage("cpu_percent")),
     _by_node("cpu_percent_max", "highest CPU in one second", "%", _usage("cpu_percent_max"), max),
     Metric(
@@ -257,14 +276,9 @@ _ALL = (
     _by_node("checkpoints_per_flow", "checkpoints per flow", "", _cost("checkpoints_per_flow")),
     _by_node("rpc_connections", "open RPC connections", "", _usage("rpc_connections")),
     _by_node("rpc_queue_depth", "waiting RPC requests", "", _usage("rpc_queue_depth"), max),
-    _by_node("database_bytes_per_flow", "database per flow", "bytes", _database("database_bytes_per_flow")),
-    _by_node("database_bytes_per_state", "database per state", "bytes", _database("database_bytes_per_state")),
-    _by_node(
-        "database_bytes_per_transaction",
-        "database per transaction",
-        "bytes",
-        _database("database_bytes_per_transaction"),
-    ),
+    _database_size("database_bytes_per_flow", "database per flow"),
+    _database_size("database_bytes_per_state", "database per state"),
+    _database_size("database_bytes_per_transaction", "database per transaction"),
 )
 
 METRICS: dict[str, Metric] = {one.name: one for one in _ALL}

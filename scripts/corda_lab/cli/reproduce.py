@@ -36,9 +36,9 @@ def reproduce(
 ) -> None:
     """Repeat a published figure, and judge every claim that was made about it.
 
-    Runs the sweep of the figure, draws its curve beside the published one, and says of every claim whether it held
-    here, did not, cannot be told, or cannot be tested here. Each repeat becomes a small file in docs/reproduction/, so
-    that repeats of several days add up. An interrupted measurement continues with the same command.
+    Runs the sweep of the figure, draws its curve beside the published one, and gives the verdict on every claim: held,
+    did not hold, cannot tell, or not testable here. Each repeat becomes a small file in docs/reproduction/, so that
+    repeats of several days add up. An interrupted measurement continues with the same command.
 
     A claim that does not hold is a result, and the exit status is 0. It is 1 if steps could not be measured.
 

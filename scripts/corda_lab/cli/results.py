@@ -28,7 +28,6 @@ def report(
     charts: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also draw the main charts into this folder, as PNG and SVG.")
     ] = None,
-    figures: Annotated[Path | None, typer.Option(hidden=True, help="Former name of --charts.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Rebuild the report and the summaries of a run from its stored files, and print the path of the report.
@@ -48,7 +47,6 @@ def report(
         _show_unfinished(found, as_json)
         return
     path = page.render(folder)
-    charts = charts or figures
     drawn = print_charts.write(stored.read(folder), charts) if charts else []
     if as_json:
         summary = results.read_json(folder / "summary.json")

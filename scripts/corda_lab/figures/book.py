@@ -9,6 +9,7 @@ from corda_lab import atomic
 from corda_lab.figures import charts, document, page, store
 from corda_lab.figures.contents import Book
 from corda_lab.figures.file import Figure
+from corda_lab.figures.forms import ESTIMATES
 from corda_lab.figures.judged import Judged, latest
 from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Repeat
@@ -77,6 +78,7 @@ def content(book: Book, places: Places) -> Mapping[str, object]:
     return {
         "book": book,
         "total": book.total,
+        "estimates": ESTIMATES,
         "charts": drawn,
         "pages": places.pages.name,
         "data": {"charts": [chart.as_dict() for chart in drawn], "spans": []},

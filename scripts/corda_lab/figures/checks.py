@@ -17,9 +17,11 @@ from corda_lab.figures.schema import (
     ClaimFields,
     DeviationFields,
     FigureFields,
+    FoundFields,
     NeedsFields,
     OnPublishedFields,
     PublishedFields,
+    SentenceFields,
     SourceFields,
 )
 from corda_lab.figures.statistics import NoStatistic, Sample, fits, resolved, same, words
@@ -31,11 +33,13 @@ from lab_workload.yaml_source import Source
 
 _MODELS: Mapping[str, type[BaseModel]] = {
     "source": SourceFields,
+    "words": SentenceFields,
     "published": PublishedFields,
     "chart": ChartFields,
     "claims": ClaimFields,
     "on_published": OnPublishedFields,
     "needs": NeedsFields,
+    "found": FoundFields,
     "deviations": DeviationFields,
 }
 
@@ -122,6 +126,8 @@ _STATISTICS = tuple(_FIELDS_OF)
 def _claim_problems(claim: ClaimFields) -> _Found:
     """Return the problems that a claim shows on its own."""
     found: _Found = []
+    if claim.only_published and (claim.needs is not None or claim.on_published is None):
+        found.append((("only_published",), "is only for a claim with on_published and without needs"))
     if claim.needs is not None and not claim.needs.model_fields_set:
         found.append((("needs",), "needs one of enterprise, cores, platform and software"))
     given = [name for name in _STATISTICS if getattr(claim, name) is not None]

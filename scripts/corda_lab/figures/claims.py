@@ -4,23 +4,28 @@ from collections.abc import Sequence
 
 from corda_lab.figures import statistics
 from corda_lab.figures.expression import parse
-from corda_lab.figures.metrics import better_of, unit_of
+from corda_lab.figures.metrics import better_of, current_points, outdated, unit_of
 from corda_lab.figures.repeat import Outcome, Repeat
 from corda_lab.figures.schema import OUTCOME, ClaimFields, FigureFields
-from corda_lab.figures.statistics import NoStatistic, Place, Sample, Wanted, chosen, resolved, unit_scale
+from corda_lab.figures.statistics import NoStatistic, Place, Sample, Wanted, chosen, resolved, slope, unit_scale
 from corda_lab.figures.sweep import AT, STEP, SweepNames
 
 
 def samples_of(repeat: Repeat) -> list[Sample]:
-    """Return the points of a repeat. A point that broke or is invalid has no values, and says why."""
+    """Return the points of a repeat. A point that broke or is invalid has no values, and says why.
+
+    Values that were measured by an older definition are missing.
+    """
+    old = outdated(repeat)
     return [
         Sample(
             point.values,
             point.metrics if point.outcome == "passed" else {},
             point.outcome == "broke",
             _why(point.outcome, point.reason),
+            old,
         )
-        for point in repeat.points
+        for point in current_points(repeat)
     ]
 
 
@@ -39,17 +44,25 @@ def statistic_of(claim: ClaimFields, figure: FigureFields, points: Sequence[Samp
         case "level":
             return statistics.level(points, place(claim.at or {}, str(claim.level), series))
         case "exponent":
-            metric = str(claim.exponent)
-            return statistics.exponent(
-                points,
-                metric,
-                parse(claim.over or ""),
-                where=_on(claim.where, series),
-                least=claim.from_,
-                above=None if claim.above is None else place(claim.above, metric, series),
-                constants=lambda sample: names.constants_at(sample.values),
-            )
+            return slope(line_of(claim, figure, points, names))
     raise NoStatistic("the claim has no statistic")
+
+
+def line_of(
+    claim: ClaimFields, figure: FigureFields, points: Sequence[Sample], names: SweepNames
+) -> list[tuple[float, float]]:
+    """Return the (x, y) whose exponent a claim is about. Raises NoStatistic."""
+    series = series_of(claim, figure, names)
+    metric = str(claim.exponent)
+    return statistics.line(
+        points,
+        metric,
+        parse(claim.over or ""),
+        where=on_series(claim.where, series),
+        least=claim.from_,
+        above=None if claim.above is None else place(claim.above, metric, series),
+        constants=lambda sample: names.constants_at(sample.values),
+    )
 
 
 def series_of(claim: ClaimFields, figure: FigureFields, names: SweepNames) -> Wanted:
@@ -87,7 +100,7 @@ def unresolved(claim: ClaimFields, figure: FigureFields, names: SweepNames) -> s
 
 def place(wanted: Wanted, metric: str, series: Wanted) -> Place:
     """Return one value of one point, on the curve ``series`` unless the point names another."""
-    return Place(_on(wanted, series), metric, better_of(metric))
+    return Place(on_series(wanted, series), metric, better_of(metric))
 
 
 def sides(claim: ClaimFields, series: Wanted) -> tuple[Place, Place]:
@@ -98,7 +111,8 @@ def sides(claim: ClaimFields, series: Wanted) -> tuple[Place, Place]:
     return place(of, first, series), place(claim.to or of, second, series)
 
 
-def _on(wanted: Wanted, series: Wanted) -> Wanted:
+def on_series(wanted: Wanted, series: Wanted) -> Wanted:
+    """Return a point on the curve ``series``, unless the point names its curve itself."""
     # A named step has one number on the axis, so whoever names the number names the step.
     is_named = any(key in wanted for key in series) or (STEP in series and AT in wanted)
     return wanted if is_named else {**series, **wanted}

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from corda_lab.figures import ingredients
 from corda_lab.figures.forms import digest_of, form_of, sweep_of
-from corda_lab.figures.metrics import metric_of
+from corda_lab.figures.metrics import metric_of, versions_of
 from corda_lab.figures.repeat import (
     LeftOut,
     Repeat,
@@ -163,6 +164,8 @@ def _repeat(
         enterprise=all(is_enterprise_image(one.shape.get("CORDA_IMAGE", "")) for one in environments),
         calibration=_calibration(steps),
         sweep_digest=digest_of(sweep),
+        files=ingredients.of_steps(run, steps),
+        versions=versions_of(metrics),
         points=[_point(step, metrics) for step in sorted(steps, key=lambda step: step.index)],
         left_out=_left_out(run),
     )

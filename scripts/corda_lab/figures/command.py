@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.figures import book, page, store, summary, testable
+from corda_lab.figures import book, ingredients, page, store, summary, testable
 from corda_lab.figures.file import Figure, by_sweep
-from corda_lab.figures.forms import FULL, QUICK, digest_of, form_of, in_form, run_time, seconds_of, sweep_of
+from corda_lab.figures.forms import ESTIMATES, FULL, QUICK, digest_of, form_of, in_form, sweep_of, takes
 from corda_lab.figures.judged import Judged, judged, total
 from corda_lab.figures.judged import in_form as judged_in_form
 from corda_lab.figures.listing import show
 from corda_lab.figures.measure import Order, keep, measure
+from corda_lab.figures.metrics import lacking, metrics_of
 from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab import lifecycle
@@ -53,9 +54,12 @@ def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) ->
         ui.console.print("Nothing was measured: no claim of this figure can be tested here.", markup=False)
         return
     sweep = in_form(figure.sweep, wanted.form)
-    before = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
+    kept = store.kept(figure.sweep, store.read(places.repeats))
+    tell_outdated(kept)
+    before = kept.of(wanted.form)
     count = wanted.add or sweep.fields.repeats
-    ui.console.print(f"  {time_words(with_repeats(sweep, count), wanted.form, settings, before)}", markup=False)
+    for line in time_lines(with_repeats(sweep, count), wanted.form, settings, before):
+        ui.console.print(f"  {line}", markup=False)
     outcome = measure(order(figure.sweep, count, before, wanted), together, settings, places)
     after = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
     tell_origin(outcome.repeats, after)
@@ -74,21 +78,21 @@ def introduce(figure: Figure) -> None:
     ui.console.print(f"[bold]{figure.name}[/bold]: ", end="")
     ui.console.print(f"{fields.title} ({source})", markup=False)
     for sentence in fields.words:
-        ui.console.print(f'  "{sentence}"', markup=False)
+        ui.console.print(f'  "{sentence.text}"', markup=False)
 
 
-def time_words(sweep: SweepFile, form: Form, settings: Settings, stored: Sequence[Repeat]) -> str:
-    """Return how long a sweep takes in its form, before it begins."""
-    found = run_time(sweep, settings)
+def time_lines(sweep: SweepFile, form: Form, settings: Settings, stored: Sequence[Repeat]) -> list[str]:
+    """Return how long a sweep takes in its form, before it begins, and what the estimate leaves out."""
+    found = takes(sweep, settings, stored)
     if found is None:
-        return f"sweep {sweep.name}, {form}"
-    seconds = seconds_of(sweep, found, stored)
-    until = datetime.now().astimezone() + timedelta(seconds=seconds)
+        return [f"sweep {sweep.name}, {form}"]
+    until = datetime.now().astimezone() + timedelta(seconds=found.seconds)
     labs = plural(found.starts, "start")
-    return (
+    plan = (
         f"sweep {sweep.name}, {form}: {plural(sweep.fields.repeats, 'repeat')}, {labs} of the lab, "
-        f"about {summary.duration(seconds)} (until {until:%H:%M})"
+        f"about {summary.duration(found.seconds)} (until {until:%H:%M})"
     )
+    return [plan, *(found.notes or ["As long as the stored repeats took."])]
 
 
 def tell_origin(new: Sequence[Repeat], every: Sequence[Repeat]) -> None:
@@ -101,6 +105,12 @@ def tell_origin(new: Sequence[Repeat], every: Sequence[Repeat]) -> None:
             f"({summary.machines(earlier)})",
             markup=False,
         )
+
+
+def tell_outdated(kept: store.Kept) -> None:
+    """Print which stored repeats do not count any more, and why."""
+    for line in summary.outdated_words(kept.outdated):
+        ui.note(f"not counted: {line}")
 
 
 def tell(figures: Sequence[Figure], repeats: Sequence[Repeat], folder: Path) -> None:
@@ -137,6 +147,8 @@ def from_run(name: str, places: Places = HERE) -> None:
             f"{figures[0].sweep.source.path.name} has changed since this run; its repeats count for no later verdict"
         )
     repeats = keep(run, figures, places).repeats
+    if names := list(dict.fromkeys(name for one in repeats for name in ingredients.changed(one.files))):
+        ui.warn(f"{listed(names)}: changed since this run; its repeats count for no later verdict")
     for figure in figures:
         introduce(figure)
         found = judged(figure, repeats)
@@ -164,7 +176,7 @@ def everything(wanted: Wanted, settings: Settings, places: Places = HERE) -> boo
     failed = []
     for one in orders:
         together = by_sweep(figures)[one.sweep.name]
-        ui.console.rule(f"{one.sweep.name}: {', '.join(figure.name for figure in together)}")
+        ui.rule(f"{one.sweep.name}: {', '.join(figure.name for figure in together)}")
         try:
             outcome = measure(one, together, settings, places)
         except LabError as error:
@@ -195,12 +207,25 @@ def missing(figures: Sequence[Figure], kept: Sequence[Repeat], wanted: Wanted, s
             continue
         stored = store.kept(whole, kept).of(wanted.form)
         own = [one for one in stored if testable.is_this_machine(one, here)]
-        lacks = in_form(whole, wanted.form).fields.repeats - len(own)
+        lacks = in_form(whole, wanted.form).fields.repeats - len(with_all_values(name, own, together))
         if lacks <= 0:
             ui.note(f"{name}: has its {plural(len(own), 'repeat')}")
             continue
         orders.append(order(whole, lacks, stored, wanted))
     return orders
+
+
+def with_all_values(name: str, repeats: Sequence[Repeat], figures: Sequence[Figure]) -> list[Repeat]:
+    """Return the repeats of a sweep that lack no metric of its figures by today's definitions. Says what others lack.
+
+    The others count for all claims that need nothing of what they lack.
+    """
+    names = metrics_of(figure.fields for figure in figures)
+    lacks = [lacking(one, names) for one in repeats]
+    if missing_names := list(dict.fromkeys(metric for found in lacks for metric in found)):
+        count = sum(bool(found) for found in lacks)
+        ui.note(f"{name}: {plural(count, 'repeat')} without {listed(missing_names)} as defined today")
+    return [one for one, found in zip(repeats, lacks, strict=True) if not found]
 
 
 def say_all(orders: Sequence[Order], settings: Settings, kept: Sequence[Repeat]) -> None:
@@ -212,11 +237,11 @@ def say_all(orders: Sequence[Order], settings: Settings, kept: Sequence[Repeat])
     seconds = 0.0
     for one in orders:
         sweep = with_repeats(in_form(one.sweep, one.form), one.count)
-        found = run_time(sweep, settings)
-        takes = None if found is None else seconds_of(sweep, found, store.kept(one.sweep, kept).of(one.form))
-        seconds += takes or 0.0
-        table.add_row(one.sweep.name, str(one.count), "–" if takes is None else summary.duration(takes))
+        found = takes(sweep, settings, store.kept(one.sweep, kept).of(one.form))
+        seconds += 0.0 if found is None else found.seconds
+        table.add_row(one.sweep.name, str(one.count), "–" if found is None else summary.duration(found.seconds))
     tables.show(table)
+    ui.console.print(ESTIMATES, markup=False)
     until = datetime.now().astimezone() + timedelta(seconds=seconds)
     ui.console.print(
         f"About {summary.duration(seconds)} (until {until:%d %b %H:%M}). Ctrl-C loses only the step that is measured; "

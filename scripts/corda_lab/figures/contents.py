@@ -1,16 +1,15 @@
 """The content of the book, as tables of words: the document and the page only lay it out."""
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from corda_lab.figures import summary
-from corda_lab.figures.forms import FULL, QUICK, in_form, seconds_of, whole_time
+from corda_lab.figures import commands, summary
+from corda_lab.figures.forms import FULL, QUICK, in_form, whole_takes
 from corda_lab.figures.judge import needs_words
 from corda_lab.figures.judged import Judged, total
-from corda_lab.figures.page import ClaimRow, claim_row, images_words, touches_words
+from corda_lab.figures.page import ClaimRow, DeviationRow, claim_row, conditions, deviation_row, images_words
 from corda_lab.figures.repeat import Form
 from corda_lab.figures.schema import DeviationFields
 from corda_lab.figures.verdict import HELD, NOT_TESTABLE
@@ -20,13 +19,17 @@ from corda_lab.text.words import listed, plural
 
 DIGEST_LENGTH = 12
 
-Kind = Literal["claims", "absolute", "nothing"]
+SHARED_START = (
+    "The repeats of one run share a start of each lab, so the intervals lack how much two starts of the same lab "
+    "differ."
+)
+
+Kind = Literal["absolute", "nothing"]
 KINDS: dict[Kind, str] = {
-    "claims": "They touch claims",
     "absolute": "They change absolute values only",
-    "nothing": "They touch no claim",
+    "nothing": "They change nothing that is judged",
 }
-"""The kinds of deviations, with their titles."""
+"""The kinds of deviations that touch no claim, with their titles."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,10 @@ class FigureRow:
 
 @dataclass(frozen=True)
 class DocumentRow:
-    """The claims of all figures of a document, by verdict."""
+    """The claims about sentences of a document, by verdict. Our own expectations count to that of the figure."""
 
     document: str
+    reference: str
     figures: int
     claims: int
     counts: tuple[int, ...]
@@ -78,12 +82,11 @@ class NotCarried:
 
 @dataclass(frozen=True)
 class Deviation:
-    """A deviation, with the figures that have it and the claims that it touches."""
+    """A deviation that touches no claim, with the figures that have it."""
 
     published: str
     here: str
     because: str
-    touches: str
     figures: str
 
 
@@ -105,8 +108,15 @@ class FigurePart:
     name: str
     title: str
     source: str
-    words: tuple[str, ...]
+    words: tuple[tuple[str, str], ...]
+    """The sentences of the source, each with a remark."""
+    published: str
+    """The conditions of the publication."""
+    here: str
+    """Those of the lab."""
     claims: tuple[ClaimRow, ...]
+    deviations: tuple[DeviationRow, ...]
+    """Those that touch its claims."""
     measured: str
     has_picture: bool
 
@@ -121,7 +131,7 @@ class Book:
     @property
     def labels(self) -> tuple[str, ...]:
         """The verdicts, in the order of their columns."""
-        return (*summary.SHORT.values(), summary.NOT_MEASURED)
+        return summary.LABELS
 
     @property
     def total(self) -> str:
@@ -136,22 +146,22 @@ class Book:
     @cached_property
     def documents(self) -> tuple[DocumentRow, ...]:
         """Part 2: the totals of every document."""
-        by_document: dict[str, list[Judged]] = {}
+        by_document: dict[str, list[tuple[str, str]]] = {}
         for one in self.figures:
-            by_document.setdefault(one.figure.fields.source.document, []).append(one)
+            for verdict in one.verdicts:
+                document = one.figure.fields.document_of(verdict.claim)
+                by_document.setdefault(document, []).append((one.name, summary.label(verdict)))
         return tuple(
             DocumentRow(
                 summary.TITLES[name],
+                summary.REFERENCES[name],
+                len({figure for figure, _ in found}),
                 len(found),
-                sum(len(one.verdicts) for one in found),
-                tuple(self._count(found, label) for label in self.labels),
+                tuple([label for _, label in found].count(label) for label in self.labels),
             )
             for name in summary.TITLES
             if (found := by_document.get(name))
         )
-
-    def _count(self, found: list[Judged], label: str) -> int:
-        return sum(summary.label(verdict) == label for one in found for verdict in one.verdicts)
 
     @cached_property
     def not_testable(self) -> dict[str, tuple[NotTestable, ...]]:
@@ -159,11 +169,12 @@ class Book:
         found: dict[str, list[NotTestable]] = {}
         for one in self.figures:
             for verdict in one.verdicts:
-                if verdict.verdict == NOT_TESTABLE and verdict.claim.needs is not None:
-                    reason = listed(needs_words(verdict.claim.needs))
-                    found.setdefault(reason, []).append(
-                        NotTestable(one.name, verdict.claim.name, verdict.why, verdict.command)
-                    )
+                if verdict.verdict == NOT_TESTABLE:
+                    claim = verdict.claim
+                    reason = listed(needs_words(claim.needs)) if claim.needs else "a region too narrow for repeats"
+                    has_reason = claim.because and (claim.statistic is None or claim.only_published)
+                    why = f"{verdict.why}. {claim.because}" if has_reason else verdict.why
+                    found.setdefault(reason, []).append(NotTestable(one.name, claim.name, why, verdict.command))
         return {reason: tuple(found[reason]) for reason in sorted(found)}
 
     @cached_property
@@ -184,20 +195,17 @@ class Book:
 
     @cached_property
     def deviations(self) -> dict[str, tuple[Deviation, ...]]:
-        """Part 5: every deviation once, by the title of its kind."""
-        found: dict[Kind, dict[tuple[str, str, str], list[tuple[str, DeviationFields]]]] = {kind: {} for kind in KINDS}
-        for name, one in self._all_deviations():
-            found[_kind(one)].setdefault((one.published, one.here, one.because), []).append((name, one))
+        """Part 5: every deviation that touches no claim, once, by the title of its kind. The others are in part 7."""
+        found: dict[Kind, dict[tuple[str, str, str], list[str]]] = {kind: {} for kind in KINDS}
+        for figure in self.figures:
+            for one in figure.figure.fields.deviations:
+                if (kind := _kind(one)) is not None:
+                    found[kind].setdefault((one.published, one.here, one.because), []).append(figure.name)
         return {
-            KINDS[kind]: tuple(_deviation(*key, places) for key, places in entries.items())
+            KINDS[kind]: tuple(Deviation(*key, ", ".join(dict.fromkeys(names))) for key, names in entries.items())
             for kind, entries in found.items()
             if entries
         }
-
-    def _all_deviations(self) -> Iterator[tuple[str, DeviationFields]]:
-        for one in self.figures:
-            for deviation in one.figure.fields.deviations:
-                yield one.name, deviation
 
     @cached_property
     def checks(self) -> tuple[CheckRow, ...]:
@@ -209,7 +217,7 @@ class Book:
         digest = hashlib.sha256(one.figure.text.encode()).hexdigest()[:DIGEST_LENGTH]
         lacks = [verdict for verdict in one.verdicts if verdict.verdict == NOT_TESTABLE and verdict.command]
         can_be_tested = any(verdict.verdict != NOT_TESTABLE for verdict in one.verdicts)
-        command = summary.command(one.name) if can_be_tested or not lacks else lacks[0].command
+        command = commands.measure(one.name, one.form) if can_be_tested or not lacks else lacks[0].command
         quick, full = (self._time(one, form, first) for form in (QUICK, FULL))
         return CheckRow(one.name, command, quick, full, digest)
 
@@ -219,17 +227,16 @@ class Book:
         if form == QUICK and one.figure.sweep.fields.quick is None:
             return "–"
         sweep = in_form(one.figure.sweep, form)
-        return summary.duration(seconds_of(sweep, whole_time(sweep, self.settings), one.repeats_of(form)))
+        return summary.duration(whole_takes(sweep, self.settings, one.repeats_of(form)).seconds)
 
     @property
     def circumstances(self) -> list[tuple[str, str]]:
-        """Part 6: machines, versions and images of all repeats that are judged."""
+        """Part 6: machines and images of all repeats that are judged."""
         repeats = [repeat for one in self.figures for repeat in one.repeats]
         if not repeats:
             return []
         return [
             ("Machines", summary.machines(repeats)),
-            ("Lab", summary.versions(repeats)),
             ("Images of the nodes", images_words([one.images for one in repeats])),
         ]
 
@@ -245,8 +252,9 @@ def _figure_row(one: Judged) -> FigureRow:
     for verdict in one.verdicts:
         key = (summary.label(verdict), summary.state(verdict))
         counted[key] = counted.get(key, 0) + 1
-    order = (*summary.SHORT.values(), summary.NOT_MEASURED)
-    bar = sorted(((label, state, count) for (label, state), count in counted.items()), key=lambda x: order.index(x[0]))
+    bar = sorted(
+        ((label, state, count) for (label, state), count in counted.items()), key=lambda x: summary.LABELS.index(x[0])
+    )
     return FigureRow(
         one.name,
         fields.title,
@@ -259,19 +267,11 @@ def _figure_row(one: Judged) -> FigureRow:
     )
 
 
-def _kind(one: DeviationFields) -> Kind:
+def _kind(one: DeviationFields) -> Kind | None:
+    """Return the kind of a deviation; None if it touches claims."""
     if isinstance(one.touches, str):
         return "absolute"
-    return "claims" if one.touches else "nothing"
-
-
-def _deviation(published: str, here: str, because: str, places: list[tuple[str, DeviationFields]]) -> Deviation:
-    touched = dict.fromkeys(
-        f"{name}: {touches_words(one)}" if one.touches and not isinstance(one.touches, str) else ""
-        for name, one in places
-    )
-    figures = ", ".join(dict.fromkeys(name for name, _ in places))
-    return Deviation(published, here, because, "; ".join(filter(None, touched)), figures)
+    return None if one.touches else "nothing"
 
 
 def _part(one: Judged) -> FigurePart:
@@ -281,14 +281,20 @@ def _part(one: Judged) -> FigurePart:
         words = "short form" if one.form == QUICK else "whole sweep"
         measured = (
             f"{plural(len(one.repeats), 'repeat')} of the {words} of {fields.sweep}, {summary.days(one.repeats)}, "
-            f"on {summary.machines(one.repeats)}."
+            f"on {summary.machines(one.repeats)}, by the lab {summary.versions(one.repeats)}."
         )
+        if in_form(one.figure.sweep, one.repeats[0].form).fields.fresh == "shape":
+            measured += f" {SHARED_START}"
+    measured = " ".join([measured, *(f"Not counted: {line}." for line in summary.outdated_words(one.outdated))])
     return FigurePart(
         one.name,
         fields.title,
         f"{summary.TITLES[fields.source.document]}, {fields.source.place}",
-        tuple(fields.words),
+        tuple(summary.sentences(fields)),
+        fields.conditions,
+        conditions(one),
         tuple(claim_row(verdict, one) for verdict in one.verdicts),
+        tuple(deviation_row(each) for each in fields.deviations if _kind(each) is None),
         measured,
         has_picture=bool(one.repeats),
     )

@@ -1,23 +1,51 @@
 """``docs/reproduction.md``: the book as a document. No number in it is typed."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from corda_lab.figures import summary
 from corda_lab.figures.contents import Book, Deviation, FigurePart, FigureRow
+from corda_lab.figures.forms import ESTIMATES
+from corda_lab.figures.page import ClaimRow
 from corda_lab.text.words import wrapped
 
 INTRODUCTION = """\
 # Reproduction of published figures
 
 `scripts/lab reproduce --book` writes this document from the repeats in `docs/reproduction/`. Do not edit it.
-[methodology.md](methodology.md) says how claims are judged: a statistic is computed within every repeat, and a claim
-*held* if Student's 95 % interval over the repeats is inside the region that was fixed before the first run, *did not
-hold* if it is wholly outside, and otherwise *cannot be told*. A claim *not testable here* needs what this machine or
-open-source Corda does not have.
+
+A *figure* is a published experiment that the lab repeats: a file in [configs/figures](../configs/figures/README.md),
+with sentences of the document that published it. A *claim* is what a *sentence* says, made into a number of measured
+values and the region in which that number has to lie. The region was fixed before the first run. A claim of *ours* is
+an expectation that nobody published.
+
+A *repeat* measures all points of the figure once and gives one number to each claim; *n* is how many repeats gave one.
+Their interval at 95 % is that of Student's *t*, which is for the means of few values: it is wide if they scatter or are
+few. The interval decides ([methodology.md](methodology.md#claims-of-published-figures)):
+
+| verdict | meaning |
+|---|---|
+| held | The interval is inside the region. |
+| did not hold | It is wholly outside. |
+| cannot tell | Neither, or there are fewer than three repeats. |
+| not testable here | It needs what this machine or open-source Corda does not have, or its region is too narrow. |
+| not measured yet | No repeat was to measure it. |
+
+Repeats have one of two *forms*: *full*, the whole sweep of the figure, or *quick*, its short form with fewer points or
+seconds. The forms are never mixed. If a figure has three full repeats, these are judged.
 """
 
-SIGNS = {"held": "●", "did not": "○", "cannot tell": "?", "not testable here": "–", summary.NOT_MEASURED: "·"}
-"""The sign of a claim in a bar, by its short verdict."""
+_BEGINS_ITEM = re.compile(r"^( +\d*)([-+*.)])(?= )")
+"""The beginning of a line that Markdown takes for an item of a list, up to its sign and the sign."""
+
+OWN_IMAGE = """\
+Each command tests its claims where their need is met. An image counts as Corda Enterprise if the lab did not build it
+and its name contains *enterprise*. `CORDA_IMAGE` may contain `${CORDA_VERSION}`, for which every step puts its own
+version, so that a sweep of several versions takes another image for each
+([an image of your own](operations.md#an-image-of-your-own))."""
+
+SIGNS = dict(zip(summary.LABELS, "●○?–·", strict=True))
+"""The sign of a claim in a bar, by its verdict."""
 
 
 def text(book: Book, pictures: str) -> str:
@@ -31,7 +59,7 @@ def _sections(book: Book, pictures: str) -> Iterator[str]:
     yield _section("Documents", _documents(book))
     yield _section("Not testable here", _not_testable(book))
     yield _section("What the published values do not carry", _not_carried(book))
-    yield _section("Deviations", _deviations(book))
+    yield _section("Deviations that touch no claim", _deviations(book))
     yield _section("How to check this book", _checks(book))
     yield _section("Figures", ("What was found for every claim, and why.",))
     yield from (_section(part.name, _figure(part, pictures), level=3) for part in book.parts)
@@ -77,10 +105,20 @@ def bar(row: FigureRow) -> str:
 
 
 def _documents(book: Book) -> Iterator[str]:
+    yield wrapped(
+        "Claims count to the document that has their sentence, and our own expectations to the document of their "
+        "figure. [configs/figures/README.md](../configs/figures/README.md#documents) says more about the documents."
+    )
     yield table(
-        ("document", "figures", "claims", *book.labels),
+        ("document", "figures", "claims", *book.labels, "reference"),
         (
-            (row.document, str(row.figures), str(row.claims), *(str(count or "–") for count in row.counts))
+            (
+                row.document,
+                str(row.figures),
+                str(row.claims),
+                *(str(count or "–") for count in row.counts),
+                row.reference,
+            )
             for row in book.documents
         ),
     )
@@ -89,6 +127,8 @@ def _documents(book: Book) -> Iterator[str]:
 def _not_testable(book: Book) -> Iterator[str]:
     if not book.not_testable:
         yield "Every claim can be tested here."
+    else:
+        yield wrapped(OWN_IMAGE)
     for reason, claims in book.not_testable.items():
         yield wrapped(f"{len(claims)} × {plain(reason)}:")
         yield table(
@@ -120,14 +160,9 @@ def _deviations(book: Book) -> Iterator[str]:
 
 
 def _deviation_table(deviations: Sequence[Deviation]) -> str:
-    has_claims = any(one.touches for one in deviations)
-    titles = ("published", "here", "because", *(("touches",) if has_claims else ()), "figures")
     return table(
-        titles,
-        (
-            (one.published, one.here, one.because, *((one.touches,) if has_claims else ()), one.figures)
-            for one in deviations
-        ),
+        ("published", "here", "because", "figures"),
+        ((one.published, one.here, one.because, one.figures) for one in deviations),
     )
 
 
@@ -135,8 +170,9 @@ def _checks(book: Book) -> Iterator[str]:
     yield wrapped(
         "Each command measures a figure and judges it again, together with the repeats in `docs/reproduction/`; "
         "`--from RUN` judges the repeats of one run alone. `--quick` runs the short form. "
-        "`scripts/lab reproduce --all --quick` measures everything that is missing. The times are those of the "
-        "stored repeats, and otherwise estimates for two cores. `git diff` shows what a new book says differently."
+        f"`scripts/lab reproduce --all --quick` measures everything that is missing. {ESTIMATES} "
+        "The digest of a figure's file changes with its words, claims and regions: it is the beginning of what "
+        "`sha256sum configs/figures/NAME.yaml` prints. `git diff` shows what a new book says differently."
     )
     if book.circumstances:
         yield "\n".join(wrapped(f"{name.lower()}: {plain(text)}", "- ", "  ") for name, text in book.circumstances)
@@ -148,11 +184,49 @@ def _checks(book: Book) -> Iterator[str]:
 
 def _figure(part: FigurePart, pictures: str) -> Iterator[str]:
     yield wrapped(plain(f"{part.title} ({part.source})."))
-    yield "\n".join(wrapped(plain(words), f"> {number}. ", ">    ") for number, words in enumerate(part.words, start=1))
+    yield "\n".join(
+        wrapped(plain(f"{words} *({remark})*" if remark else words), f"> {number}. ", ">    ")
+        for number, (words, remark) in enumerate(part.words, start=1)
+    )
     if part.has_picture:
         yield f"![Published and measured curves of {part.name}]({pictures}/{part.name}.svg)"
-    yield wrapped(plain(part.measured))
+    yield items([f"published: {part.published}", f"here: {part.here}", f"measured: {part.measured}"])
     yield table(
-        ("claim", "sentence", "on the published values", "here", "asked for", "verdict", "why"),
-        ((one.name, one.says, one.published, one.here, one.asked, one.verdict, one.why) for one in part.claims),
+        ("claim", "sentence", "on the published values", "here", "asked for", "verdict"),
+        ((one.name, one.says, one.published, one.here, one.asked, one.verdict) for one in part.claims),
     )
+    yield items([_claim(one) for one in part.claims])
+    if part.deviations:
+        yield "Deviations that touch these claims:"
+        yield items(
+            [
+                f"published: {one.published}; here: {one.here}; because {one.because}. Touches: {one.touches}."
+                for one in part.deviations
+            ]
+        )
+
+
+def _claim(row: ClaimRow) -> str:
+    """Return everything about a claim that has no room in a table."""
+    points = f" ({row.points})" if row.points else ""
+    number = "" if row.number == "–" else f"{row.number}{points}"
+    asked = "" if row.asked == "–" else f"asked for {row.asked}"
+    about = "; ".join(filter(None, (number, asked)))
+    said = (f"*{row.name}*:", about and f"{about}.", *map(sentence, (row.because, row.why, row.found)))
+    return " ".join(filter(None, said))
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence; empty if it is empty."""
+    return f"{text[:1].upper()}{text[1:]}" + ("" if not text or text.endswith((".", "?", "!")) else ".")
+
+
+def items(texts: Iterable[str]) -> str:
+    """Return a list of one item for each text."""
+    return "\n".join(item(text) for text in texts)
+
+
+def item(text: str) -> str:
+    """Return an item of a list. No line of it begins with what would begin another item."""
+    first, *others = wrapped(plain(text), "- ", "  ").splitlines()
+    return "\n".join([first, *(_BEGINS_ITEM.sub(r"\1\\\2", line) for line in others)])

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import get_args
 
 from corda_lab.errors import LabError
@@ -11,9 +12,9 @@ from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.results.stored import StoredRun
 from corda_lab.sweeps import estimate, plan
-from corda_lab.sweeps.estimate import RunTime
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.sweeps.points import points_of
 
 QUICK: Form = "quick"
@@ -22,7 +23,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 DIGEST_LENGTH = 16
 
-NOT_MEASURED = {"description", "x", "repeats", "seed", "retries", "confidence", "thresholds", "quick"}
+NOT_MEASURED = {"description", "x", "repeats", "seed", "retries", "confidence", "thresholds", "quick", "beside"}
 """Fields of a sweep file that change nothing about one repeat. All others enter its digest."""
 
 
@@ -39,6 +40,8 @@ def form_of(run: StoredRun) -> Form:
 def digest_of(sweep: SweepFile) -> str:
     """Return the digest of what a sweep, in its form, says about one repeat. Comments and repeats do not count."""
     said = sweep.fields.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=NOT_MEASURED)
+    for step in said.get("steps") or ():
+        step.pop("beside", None)
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
@@ -51,24 +54,46 @@ def sweep_of(run: StoredRun) -> SweepFile:
     return in_form(read_sweep(run.folder / "sweep.yaml"), form_of(run))
 
 
-def run_time(sweep: SweepFile, settings: Settings) -> RunTime | None:
-    """Return the estimated duration of a sweep in its form; None if this machine cannot run it."""
+ESTIMATES = (
+    "Times are those of the stored repeats. Without any, they are estimates for two cores, which leave out image "
+    "builds, and set-ups and backlogs unless the sweep file says how long they take (beside). Bursts, and steps that "
+    f"end by count, are then estimated at {estimate.FLOWS_PER_SECOND:g} flows per second."
+)
+"""What the times of figures are, and what they leave out."""
+
+
+@dataclass(frozen=True)
+class Takes:
+    """How long a sweep takes in its form, in seconds, with how many starts of the lab.
+
+    ``notes`` say what an estimate counts and leaves out. They are empty if stored repeats show how long it takes.
+    """
+
+    seconds: float
+    starts: int
+    notes: tuple[str, ...]
+
+
+def takes(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> Takes | None:
+    """Return how long a sweep takes in its form on this machine; None if this machine cannot run it."""
     try:
-        steps = plan.plan_sweep(sweep, settings).steps
-        return estimate.estimate(steps, settings, fresh=sweep.fields.fresh)
+        return _takes(sweep, plan.plan_sweep(sweep, settings).steps, settings, stored)
     except LabError:
         return None
 
 
-def seconds_of(sweep: SweepFile, estimated: RunTime, stored: Iterable[Repeat]) -> float:
-    """Return how long a sweep takes in its form: as long as its stored repeats did, or as estimated without any."""
-    known = [one.seconds for one in stored if one.seconds is not None]
-    return statistics.median(known) * sweep.fields.repeats if known else estimated.seconds_max
-
-
-def whole_time(sweep: SweepFile, settings: Settings) -> RunTime:
-    """Return the estimated duration of a sweep in its form on a machine that can have all of its points."""
+def whole_takes(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> Takes:
+    """Return how long a sweep takes in its form on a machine that can have all of its points."""
     fields = sweep.fields
     turns = ordered(points_of(sweep), order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
     steps = [plan.step_of(sweep, point, index, repeat) for index, (point, repeat) in enumerate(turns, start=1)]
-    return estimate.estimate(steps, settings, fresh=fields.fresh)
+    return _takes(sweep, steps, settings, stored)
+
+
+def _takes(sweep: SweepFile, steps: Sequence[PlannedStep], settings: Settings, stored: Iterable[Repeat]) -> Takes:
+    found = estimate.estimate(steps, settings, fresh=sweep.fields.fresh)
+    known = [one.seconds for one in stored if one.seconds is not None]
+    if known:
+        return Takes(statistics.median(known) * sweep.fields.repeats, found.starts, ())
+    notes = (f"Estimated {estimate.coverage(steps)}.", estimate.counted_words(steps))
+    return Takes(found.seconds_max, found.starts, tuple(filter(None, notes)))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from corda_lab.figures import on_published
+from corda_lab.figures import commands, on_published
 from corda_lab.figures.claims import place, samples_of, series_of, statistic_of, unresolved
 from corda_lab.figures.file import Figure
 from corda_lab.figures.on_published import PublishedVerdict
@@ -12,7 +12,9 @@ from corda_lab.figures.schema import OUTCOME, ClaimFields, NeedsFields
 from corda_lab.figures.statistics import NoPoint, NoStatistic, Sample, Wanted, chosen
 from corda_lab.figures.sweep import SweepNames, names_in, names_of
 from corda_lab.figures.verdict import (
-    CANNOT_TELL,
+    DID_NOT_HOLD,
+    HELD,
+    NOT_MEASURED,
     NOT_TESTABLE,
     REPEATS_MIN,
     Decision,
@@ -21,6 +23,8 @@ from corda_lab.figures.verdict import (
     decide,
 )
 from corda_lab.stats.intervals import Interval
+
+ONLY_PUBLISHED = "only the published values can decide it"
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,10 @@ class ClaimVerdict:
     further: int | None
     """How many more repeats would decide, at the scatter seen; 0 if it is decided, None if no number does."""
     why: str
-    """Why it cannot be told or tested; empty if it is decided."""
+    """Why it did not hold, or cannot be told or tested; empty if it held."""
     command: str
-    """The command that would test it elsewhere; empty if it can be tested here."""
+    """The command that would decide it: with further repeats, in the other form, or elsewhere. Empty if it is decided,
+    or if no practical command does."""
     published: PublishedVerdict | None
     """The same check on the published values; None if there are none."""
 
@@ -100,6 +105,8 @@ def judge_published(figure: Figure) -> list[PublishedVerdict | None]:
 def _judge(
     claim: ClaimFields, figure: Figure, repeats: Sequence[Repeat], names: SweepNames, cores: int | None
 ) -> ClaimVerdict:
+    if claim.only_published:
+        return _untested(claim, ONLY_PUBLISHED, "")
     able = [one for one in repeats if not lacks(claim.needs, one)]
     if claim.needs is not None and not able and (repeats or not _is_cores_only(claim.needs, cores)):
         return _not_testable(claim, claim.needs, figure, repeats)
@@ -112,10 +119,20 @@ def _judge(
         values,
         decision.interval,
         decision.further,
-        f"the short form does not measure it: {left_out}" if left_out else _why(decision, values),
-        command="",
+        f"the short form does not measure it: {left_out}" if left_out else _why(decision, values, claim),
+        command=_command(decision, values, figure),
         published=None,
     )
+
+
+def _command(decision: Decision, values: Sequence[RepeatValue], figure: Figure) -> str:
+    """Return the command that would decide a claim; empty if it is decided, or if no practical command does."""
+    if not values:
+        # Nothing was measured, or the short form does not measure it.
+        return commands.measure(figure.name)
+    if not decision.further or decision.further > commands.FURTHER_MAX:
+        return ""
+    return commands.measure(figure.name, values[0].repeat.form, decision.further)
 
 
 def _decide(claim: ClaimFields, values: Sequence[RepeatValue]) -> Decision:
@@ -189,26 +206,13 @@ def needs_words(needs: NeedsFields) -> list[str]:
     ]
 
 
-def command_for(needs: NeedsFields, figure_name: str) -> str:
-    """Return the command that tests a claim on one's own image or machine; empty if no command does."""
-    if needs.software:
-        return ""
-    image = "CORDA_IMAGE=<your image> " if needs.enterprise or needs.platform is not None else ""
-    return f"{image}./scripts/lab reproduce {figure_name}"
-
-
 def _not_testable(claim: ClaimFields, needs: NeedsFields, figure: Figure, repeats: Sequence[Repeat]) -> ClaimVerdict:
     lacking = lacks(needs, repeats[-1]) if repeats else needs_words(needs)
-    return ClaimVerdict(
-        claim,
-        NOT_TESTABLE,
-        values=(),
-        interval=None,
-        further=None,
-        why=f"needs {' and '.join(lacking)}",
-        command=command_for(needs, figure.name),
-        published=None,
-    )
+    return _untested(claim, f"needs {' and '.join(lacking)}", commands.elsewhere(claim, figure))
+
+
+def _untested(claim: ClaimFields, why: str, command: str) -> ClaimVerdict:
+    return ClaimVerdict(claim, NOT_TESTABLE, (), None, None, why, command, None)
 
 
 def _is_cores_only(needs: NeedsFields, cores: int | None) -> bool:
@@ -217,12 +221,17 @@ def _is_cores_only(needs: NeedsFields, cores: int | None) -> bool:
     return not others and cores is not None and cores >= (needs.cores or 0)
 
 
-def _why(decision: Decision, values: Sequence[RepeatValue]) -> str:
-    """Return why it cannot be told; empty if it is decided."""
-    if decision.verdict != CANNOT_TELL:
+def _why(decision: Decision, values: Sequence[RepeatValue], claim: ClaimFields) -> str:
+    """Return why it did not hold, or cannot be told; empty if it held."""
+    if decision.verdict == HELD:
         return ""
+    if decision.verdict == DID_NOT_HOLD:
+        if decision.interval is None:
+            return "no repeat was as asked for"
+        side = "above" if decision.interval.low > claim.region[1] else "below"
+        return f"the whole interval is {side} what is asked for"
     if not values:
-        return "not measured yet"
+        return NOT_MEASURED
     missing = list(dict.fromkeys(one.why for one in values if one.value is None and not one.broke))
     if decision.n < REPEATS_MIN:
         said = f"{decision.n} of the {REPEATS_MIN} repeats that are the fewest to decide"

@@ -20,6 +20,8 @@ class Judged:
     form: Form | None
     repeats: tuple[Repeat, ...]
     verdicts: tuple[ClaimVerdict, ...]
+    outdated: tuple[store.Outdated, ...] = ()
+    """The stored repeats of its sweep that do not count, because they measured something else."""
 
     @property
     def name(self) -> str:
@@ -31,22 +33,23 @@ class Judged:
         return self.repeats if self.form == form else ()
 
 
-def judged(figure: Figure, repeats: Iterable[Repeat]) -> Judged:
-    """Judge a figure from repeats of one form of its sweep."""
+def judged(figure: Figure, repeats: Iterable[Repeat], outdated: tuple[store.Outdated, ...] = ()) -> Judged:
+    """Judge a figure from repeats of one form of its sweep. ``outdated`` are those that do not count."""
     given = tuple(sorted(repeats, key=lambda one: (one.at, one.repeat)))
-    return Judged(figure, given[0].form if given else None, given, tuple(judge(figure, given)))
+    return Judged(figure, given[0].form if given else None, given, tuple(judge(figure, given)), outdated)
 
 
 def in_form(figure: Figure, form: Form, stored: Sequence[Repeat]) -> Judged:
     """Judge a figure from its stored repeats of a form. Those of an earlier sweep file do not count."""
-    return judged(figure, store.kept(figure.sweep, stored).of(form))
+    kept = store.kept(figure.sweep, stored)
+    return judged(figure, kept.of(form), kept.outdated)
 
 
 def latest(figure: Figure, stored: Sequence[Repeat]) -> Judged:
     """Judge a figure from its stored repeats of the whole sweep; if they are too few, from those of its short form."""
     kept = store.kept(figure.sweep, stored)
     full, quick = kept.of(FULL), kept.of(QUICK)
-    return judged(figure, full if len(full) >= REPEATS_MIN or not quick else quick)
+    return judged(figure, full if len(full) >= REPEATS_MIN or not quick else quick, kept.outdated)
 
 
 def total(found: Sequence[Judged]) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from corda_lab.figures import summary, testable
 from corda_lab.figures.file import Figure
-from corda_lab.figures.forms import FULL, QUICK, in_form, run_time, seconds_of
+from corda_lab.figures.forms import ESTIMATES, FULL, QUICK, in_form, takes
 from corda_lab.figures.judged import Judged, latest, total
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab.settings import Settings
@@ -33,7 +33,7 @@ def show(figures: Sequence[Figure], stored: Sequence[Repeat], settings: Settings
         line = line_of(one, first.setdefault(one.figure.fields.sweep, one.name), settings)
         table.add_row(line.name, line.document, line.claims, line.quick, line.full, line.verdicts)
     tables.show(table)
-    ui.console.print(f"\n{total(found)}", markup=False)
+    ui.console.print(f"\n{total(found)}\n{ESTIMATES}", markup=False)
 
 
 def line_of(one: Judged, first: str, settings: Settings) -> Line:
@@ -52,9 +52,8 @@ def minutes(one: Judged, form: Form, settings: Settings) -> str:
     """Return how long the sweep of a figure takes in a form; a dash if it has no such form, or cannot run here."""
     if form == QUICK and one.figure.sweep.fields.quick is None:
         return "–"
-    sweep = in_form(one.figure.sweep, form)
-    found = run_time(sweep, settings)
-    return "–" if found is None else summary.duration(seconds_of(sweep, found, one.repeats_of(form)))
+    found = takes(in_form(one.figure.sweep, form), settings, one.repeats_of(form))
+    return "–" if found is None else summary.duration(found.seconds)
 
 
 def verdicts(one: Judged) -> str:

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab import atomic
-from corda_lab.figures import charts, summary
+from corda_lab.figures import charts, commands, summary
 from corda_lab.figures.curves import Curve, measured, published_charts
 from corda_lab.figures.forms import FULL, in_form
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.judged import Judged
 from corda_lab.figures.metrics import unit_of
+from corda_lab.figures.number import number_words, points_words
 from corda_lab.figures.schema import DeviationFields
-from corda_lab.figures.sweep import names_of
+from corda_lab.figures.sweep import names_in, names_of
 from corda_lab.figures.verdict import NOT_TESTABLE
-from corda_lab.figures.words import asked_words, here_words, next_words, published_words
+from corda_lab.figures.words import asked_words, here_words, published_words, why_words
 from corda_lab.report import page, plan_facts
 from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps.execute import sweep_manifest
@@ -29,13 +30,21 @@ class ClaimRow:
     says: str
     """The number of the sentence, or ``ours``."""
     sentence: str
+    number: str
+    """What its number is, in words; a dash if it has none."""
+    because: str
+    """The reason for its region."""
     published: str
     here: str
+    points: str
+    """The values of the points that the number is made of."""
     asked: str
     verdict: str
     state: str
     repeats: str
     why: str
+    found: str
+    """What a person found who looked at the evidence."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,7 @@ def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object
         "document": summary.TITLES[fields.source.document],
         "place": fields.source.place,
         "headline": summary.counts(judged.verdicts),
-        "words": fields.words,
+        "words": summary.sentences(fields),
         "published_charts": theirs,
         "here_chart": ours,
         "both_chart": both,
@@ -90,7 +99,7 @@ def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object
         "not_testable": [one for one in judged.verdicts if one.verdict == NOT_TESTABLE],
         "repeats": judged.repeats,
         "form": judged.form,
-        "command": summary.command(judged.name, judged.form),
+        "command": commands.measure(judged.name, judged.form),
         "report": report,
         "machine": summary.machine,
         "data": {"charts": [chart.as_dict() for chart in (*theirs, ours, both)], "spans": []},
@@ -100,17 +109,23 @@ def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object
 def claim_row(one: ClaimVerdict, judged: Judged) -> ClaimRow:
     """Return the line of a claim."""
     verdict = summary.label(one)
+    fields = judged.figure.fields
+    names = names_in(judged.figure.sweep, judged.form or FULL)
     return ClaimRow(
         name=one.claim.name,
         says=str(one.claim.says),
-        sentence=summary.sentence(one.claim, judged.figure.fields),
+        sentence=summary.sentence(one.claim, fields),
+        number=number_words(one.claim, fields, names) or "–",
+        because=one.claim.because or "",
         published=published_words(one) or "–",
         here=here_words(one) or "–",
+        points=points_words(one, fields, names),
         asked=asked_words(one.claim) or "–",
         verdict=verdict,
         state=summary.state(one),
         repeats=str(one.n) if one.is_measured else "–",
-        why=next_words(one) or ("" if one.why == verdict else one.why),
+        why=why_words(one),
+        found=summary.found_words(one.claim),
     )
 
 
@@ -182,6 +197,7 @@ def here_facts(judged: Judged) -> list[tuple[str, str]]:
         ("Values", f"{fields.chart.y} in {unit_of(fields.chart.y)}"),
         ("Conditions", conditions(judged)),
     ]
+    facts += [("Not counted", line) for line in summary.outdated_words(judged.outdated)]
     if not repeats:
         return facts
     return [

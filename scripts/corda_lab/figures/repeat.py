@@ -86,6 +86,11 @@ class Repeat(RepeatPart):
     calibration: RepeatCalibration = RepeatCalibration()
     sweep_digest: str
     """Digest of what the sweep file says about the measurement. Repeats with different digests are not joined."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """Digests of the workloads and presets that it was measured with: ``workload iou`` → digest. A repeat whose files
+    are others today is not judged. Older repeats lack them, and are."""
+    versions: dict[str, int] = Field(default_factory=dict)
+    """The versions of the definitions of its metrics, of those whose version is not 1."""
     points: list[RepeatPoint]
     left_out: list[LeftOut] = Field(default_factory=list)
 

@@ -1,9 +1,10 @@
 """The fields of figure files, ``configs/figures/<name>.yaml``. ``docs/methodology.md`` says how claims are judged."""
 
 import math
+from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, PlainValidator
+from pydantic import Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from corda_lab.figures.verdict import Verdict
@@ -59,6 +60,13 @@ def _said(value: Any) -> str:
     raise PydanticCustomError("said", "must be text or a number")
 
 
+def _date(value: Any) -> str:
+    try:
+        return date.fromisoformat(value).isoformat()
+    except (TypeError, ValueError):
+        raise PydanticCustomError("date", "must be a day such as 2026-11-24") from None
+
+
 def _metrics(value: Any) -> str | tuple[str, str]:
     if isinstance(value, str) and value.strip():
         return value.strip()
@@ -96,6 +104,19 @@ class SourceFields(Fields):
 
     document: Document
     place: Text
+
+
+class SentenceFields(Fields):
+    """A sentence of the source. In a file, text alone stands for one of the document of the figure."""
+
+    text: Text
+    document: Document | None = None
+    """The document that has it, if it is not that of the figure."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        return value if isinstance(value, dict | SentenceFields) else {"text": value}
 
 
 class PublishedFields(Fields):
@@ -153,12 +174,22 @@ class NeedsFields(Fields):
     """Software that the lab does not have, such as another database."""
 
 
+class FoundFields(Fields):
+    """A sentence that a person wrote after looking at the evidence for a verdict, and when."""
+
+    date: Annotated[str, PlainValidator(_date)]
+    """ISO 8601. It is not called ``on``, which YAML reads as true."""
+    text: Text
+
+
 class ClaimFields(Fields):
     """One claim: a statistic of measured points, and the region in which it has to lie."""
 
     name: Text
     says: Annotated[int, Field(ge=1)] | Literal["ours"]
     """The number of the sentence in ``words``, from 1."""
+    because: Text | None = None
+    """The reason for its region; of a claim without a statistic, why it has none."""
     ratio: Annotated[str | tuple[str, str], PlainValidator(_metrics)] | None = None
     of: Selection | None = None
     to: Selection | None = None
@@ -173,7 +204,11 @@ class ClaimFields(Fields):
     broken: bool | None = None
     within: Annotated[list[Bound], Field(min_length=2, max_length=2)] | None = None
     on_published: OnPublishedFields | None = None
+    only_published: Literal[True] | None = None
+    """Whether its region is too narrow for repeats, so that only the published values can be judged by it."""
     needs: NeedsFields | None = None
+    found: FoundFields | None = None
+    """What a person found who looked at the evidence for the verdict."""
 
     @property
     def statistic(self) -> Literal["ratio", "exponent", "level"] | None:
@@ -212,10 +247,15 @@ class FigureFields(Fields):
 
     title: Text
     source: SourceFields
-    words: Annotated[list[Text], Field(min_length=1, max_length=WORDS_MAX)]
+    words: Annotated[list[SentenceFields], Field(min_length=1, max_length=WORDS_MAX)]
     conditions: Text
     published: Annotated[list[PublishedFields], Field(max_length=VALUES_MAX)] = Field(default_factory=list)
     sweep: Text
     chart: ChartFields
     claims: Annotated[list[ClaimFields], Field(min_length=1, max_length=CLAIMS_MAX)]
     deviations: list[DeviationFields]
+
+    def document_of(self, claim: ClaimFields) -> Document:
+        """Return the document of the sentence that a claim is about; that of the figure for one of ours."""
+        own = None if claim.says == OURS else self.words[int(claim.says) - 1].document
+        return own or self.source.document

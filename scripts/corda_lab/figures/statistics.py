@@ -44,13 +44,19 @@ class Sample:
     has_broken: bool = False
     reason: str = ""
     """Why the point has no values."""
+    outdated: frozenset[str] = frozenset()
+    """The metrics that were measured by an older definition, and have no value therefore."""
 
     def value(self, metric: str) -> float:
         """Return a value. Raises NoStatistic if the point does not have it."""
         found = self.metrics.get(metric)
         if found is None or not math.isfinite(found):
-            raise NoStatistic(f"{words(self.values)}: {self.reason or f'has no {metric}'}")
+            raise NoStatistic(f"{words(self.values)}: {self.reason or self.lack(metric)}")
         return found
+
+    def lack(self, metric: str) -> str:
+        """Return why a point that passed lacks a value."""
+        return f"measured by an older definition of {metric}" if metric in self.outdated else f"has no {metric}"
 
 
 Wanted = Mapping[str, object]
@@ -80,6 +86,9 @@ def level(points: Sequence[Sample], at: Place) -> float:
     return chosen(points, at).value(at.metric)
 
 
+NO_CONSTANTS: Mapping[str, ParameterValue] = {}
+
+
 def exponent(
     points: Sequence[Sample],
     metric: str,
@@ -88,9 +97,23 @@ def exponent(
     where: Wanted,
     least: float | str | None = None,
     above: Place | None = None,
-    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: {},
+    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: NO_CONSTANTS,
 ) -> float:
-    """Return the slope of the least-squares line through (log x, log y), y being a metric and x an expression.
+    """Return the slope of the least-squares line through (log x, log y) of ``line``. Raises NoStatistic."""
+    return slope(line(points, metric, over, where=where, least=least, above=above, constants=constants))
+
+
+def line(
+    points: Sequence[Sample],
+    metric: str,
+    over: Expression,
+    *,
+    where: Wanted,
+    least: float | str | None = None,
+    above: Place | None = None,
+    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: NO_CONSTANTS,
+) -> list[tuple[float, float]]:
+    """Return the (x, y) of an exponent, all of them positive: y is a metric, and x an expression.
 
     ``where`` says which points, and ``least`` the lowest x of them: a number, or ``3 x peak`` for a multiple of the
     highest y among them. ``above`` is a point whose value is taken off every y. ``constants`` gives the values of names
@@ -109,20 +132,20 @@ def exponent(
         base = chosen(points, above)
         pairs = [(x, point) for x, point in pairs if point is not base]
     _check_distinct([x for x, _ in pairs], over.text)
-    line = [(x, point.value(metric) - taken_off) for x, point in pairs]
-    for x, y in line:
+    found = [(x, point.value(metric) - taken_off) for x, point in pairs]
+    for x, y in found:
         if x <= 0:
             raise NoStatistic(f"{over.text} is {x:g} at a point, and has no logarithm; set from")
         if y <= 0:
             raise NoStatistic(f"{metric} is {y:g} where {over.text} is {x:g}, and has no logarithm")
-    if len(line) < 2:
-        raise NoStatistic(f"an exponent needs two points, and {len(line)} has {_range_words(where, over, least)}")
-    return slope(line)
+    if len(found) < 2:
+        raise NoStatistic(f"an exponent needs two points, and {len(found)} has {_range_words(where, over, least)}")
+    return found
 
 
-def slope(line: Iterable[tuple[float, float]]) -> float:
+def slope(pairs: Iterable[tuple[float, float]]) -> float:
     """Return the slope of the least-squares line through the logarithms of (x, y), all of them positive."""
-    xs, ys = zip(*((math.log(x), math.log(y)) for x, y in line), strict=True)
+    xs, ys = zip(*((math.log(x), math.log(y)) for x, y in pairs), strict=True)
     return statistics.linear_regression(xs, ys).slope
 
 
@@ -211,9 +234,14 @@ def _best(points: Sequence[Sample], place: Place) -> Sample:
     """Return the point with the best value, among those that have it."""
     known = [(found, point) for point in points if (found := point.metrics.get(place.metric)) is not None]
     if not known:
-        raise NoStatistic(f"{words(place.wanted)}: no point has {place.metric}")
+        raise NoStatistic(f"{words(place.wanted)}: {_none_has(place.metric, points)}")
     pick = max if place.better == "higher" else min
     return pick(known, key=lambda pair: pair[0])[1]
+
+
+def _none_has(metric: str, points: Sequence[Sample]) -> str:
+    """Return why none of several points has a value."""
+    return next((point.lack(metric) for point in points if metric in point.outdated), f"no point has {metric}")
 
 
 def _x(point: Sample, over: Expression, constants: Mapping[str, ParameterValue]) -> float:
@@ -248,7 +276,7 @@ def _least(least: float | str, points: Sequence[Sample], metric: str) -> float:
         return least
     known = [found for point in points if (found := point.metrics.get(metric)) is not None]
     if not known:
-        raise NoStatistic(f"no point has {metric}, so there is no peak")
+        raise NoStatistic(f"{_none_has(metric, points)}, so there is no peak")
     return float(least.partition(" x ")[0]) * max(known)
 
 

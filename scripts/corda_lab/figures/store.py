@@ -10,9 +10,11 @@ from pydantic import ValidationError
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
+from corda_lab.figures import ingredients
 from corda_lab.figures.forms import FORMS, digest_of, in_form
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.sweeps.file import SweepFile
+from corda_lab.text.words import listed
 from lab_workload.problems import Problem
 
 FILES_MAX = 10_000
@@ -80,11 +82,20 @@ def read_file(path: Path) -> Repeat:
 
 
 @dataclass(frozen=True)
+class Outdated:
+    """A repeat that measured something else than its sweep says now, and what."""
+
+    repeat: Repeat
+    why: str
+    """``measured with another workload iou``."""
+
+
+@dataclass(frozen=True)
 class Kept:
     """The stored repeats of one sweep: those that measured what its file says now, by form, and the others."""
 
     by_form: dict[Form, tuple[Repeat, ...]]
-    outdated: tuple[Repeat, ...]
+    outdated: tuple[Outdated, ...]
 
     def of(self, form: Form) -> tuple[Repeat, ...]:
         """The repeats of a form that measured what the file says now, oldest first."""
@@ -92,15 +103,26 @@ class Kept:
 
 
 def kept(sweep: SweepFile, repeats: Sequence[Repeat]) -> Kept:
-    """Return the repeats of a sweep. Those of an earlier version of its file are outdated, and never judged."""
-    own = [one for one in repeats if one.sweep == sweep.name]
+    """Return the repeats of a sweep. Those of an earlier version of its files are outdated, and never judged."""
     digests = {}
     for form in FORMS:
         if form == "full" or sweep.fields.quick is not None:
             digests[form] = digest_of(in_form(sweep, form))
-    by_form = {
-        form: tuple(one for one in own if one.form == form and one.sweep_digest == digest)
-        for form, digest in digests.items()
-    }
-    current = {id(one) for found in by_form.values() for one in found}
-    return Kept(by_form, tuple(one for one in own if id(one) not in current))
+    by_form: dict[Form, list[Repeat]] = {form: [] for form in digests}
+    outdated = []
+    for one in repeats:
+        if one.sweep != sweep.name:
+            continue
+        if why := _why_outdated(one, digests.get(one.form)):
+            outdated.append(Outdated(one, why))
+        else:
+            by_form[one.form].append(one)
+    return Kept({form: tuple(found) for form, found in by_form.items()}, tuple(outdated))
+
+
+def _why_outdated(repeat: Repeat, digest: str | None) -> str:
+    """Return what a repeat was measured with that is another today; empty if all is the same."""
+    if repeat.sweep_digest != digest:
+        return "measured before the sweep changed"
+    names = ingredients.changed(repeat.files)
+    return f"measured with another {listed(names)}" if names else ""

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.repeat import Form, Repeat, RepeatMachine
 from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
-from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, Verdict
-from corda_lab.figures.words import asked_words, here_words, next_words, published_words
-from corda_lab.text.words import amount, listed, milliseconds, plural, size
+from corda_lab.figures.store import Outdated
+from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, VERDICTS, Verdict
+from corda_lab.figures.words import asked_words, here_words, published_words, why_words
+from corda_lab.text.words import amount, milliseconds, plural, size
 
 TITLES = {
     "iitb-2019": "IIT Bombay 2019",
@@ -21,14 +22,21 @@ TITLES = {
 }
 """The documents, as users see them."""
 
-SHORT: dict[Verdict, str] = {
-    HELD: "held",
-    DID_NOT_HOLD: "did not",
-    CANNOT_TELL: "cannot tell",
-    NOT_TESTABLE: "not testable here",
+REFERENCES = {
+    "iitb-2019": "Nihhaar Chandra R: *Performance Benchmark of Corda Blockchain*. Report, IIT Bombay, May 2019",
+    "r3-results": "R3: *Performance benchmarking results*. Documentation of Corda Enterprise",
+    "r3-sizing": "R3: *Sizing and performance*. Documentation of Corda Enterprise 4",
+    "r3-blog-2020": "Dimos Raptis: *Performance improvements in Corda Enterprise 4.4 and 4.5*. Blog of R3, 2020",
+    "r3-attachments-2020": "Jonathan Scialpi: *Experimenting with Corda Attachments*. Corda on Medium, 2 March 2020",
+    "coconut": "The raw values of COCONUT, in the repository frankchrisg/coconut",
 }
-"""The verdicts in counts: ``3 held, 1 did not``."""
-NOT_MEASURED = "not measured yet"
+"""What each document is, in a line. ``configs/figures/README.md`` has the whole references."""
+
+LABELS = (*VERDICTS, NOT_MEASURED)
+"""How claims are told, in the order of tables and counts."""
+
+NO_CLAIM = "no claim"
+"""What is said of a sentence that no claim is about."""
 
 STATES: dict[Verdict, str] = {HELD: "good", DID_NOT_HOLD: "bad", CANNOT_TELL: "warning", NOT_TESTABLE: "quiet"}
 
@@ -50,21 +58,27 @@ def line(one: ClaimVerdict) -> str:
         return "; ".join(filter(None, (one.why, one.command)))
     theirs = published_words(one)
     parts = [here_words(one), f"asked for {asked_words(one.claim)}", theirs and f"published values {theirs}"]
-    if one.verdict == CANNOT_TELL:
-        parts.append(next_words(one) or one.why)
+    parts += [why_words(one), found_words(one.claim)]
     return "; ".join(filter(None, parts))
 
 
+def found_words(claim: ClaimFields) -> str:
+    """Return what a person found, with the day: ``found on 24 Nov 2026: …``. Empty if nobody wrote anything."""
+    if claim.found is None:
+        return ""
+    day = date.fromisoformat(claim.found.date)
+    return f"found on {day.day} {day:%b %Y}: {claim.found.text}"
+
+
 def counts(verdicts: Iterable[ClaimVerdict]) -> str:
-    """Return the claims by verdict: ``3 held, 1 did not``."""
+    """Return the claims by verdict: ``3 held, 1 did not hold``."""
     names = [label(one) for one in verdicts]
-    order = (*SHORT.values(), NOT_MEASURED)
-    return ", ".join(f"{names.count(name)} {name}" for name in order if name in names)
+    return ", ".join(f"{names.count(name)} {name}" for name in LABELS if name in names)
 
 
 def label(one: ClaimVerdict) -> str:
-    """Return the short verdict on a claim. A claim that no repeat was to measure is not measured yet."""
-    return SHORT[one.verdict] if one.is_measured or one.verdict != CANNOT_TELL else NOT_MEASURED
+    """Return the verdict on a claim in words. A claim that no repeat was to measure is not measured yet."""
+    return one.verdict if one.is_measured or one.verdict != CANNOT_TELL else NOT_MEASURED
 
 
 def state(one: ClaimVerdict) -> str:
@@ -74,13 +88,34 @@ def state(one: ClaimVerdict) -> str:
 
 def sentence(claim: ClaimFields, fields: FigureFields) -> str:
     """Return the sentence of the source that a claim is about; for one of ours, that nobody published it."""
-    return "our own expectation" if claim.says == OURS else fields.words[int(claim.says) - 1]
+    return "our own expectation" if claim.says == OURS else fields.words[int(claim.says) - 1].text
+
+
+def sentences(fields: FigureFields) -> list[tuple[str, str]]:
+    """Return the sentences of a figure, each with a remark: its document if it is another, and that it has no claim."""
+    claimed = {claim.says for claim in fields.claims}
+    found = []
+    for number, one in enumerate(fields.words, start=1):
+        remarks = [f"in {TITLES[one.document]}"] if one.document else []
+        remarks += [] if number in claimed else [NO_CLAIM]
+        found.append((one.text, ", ".join(remarks)))
+    return found
 
 
 def days(repeats: Sequence[Repeat]) -> str:
     """Return the days of repeats: ``22 Nov 2026``, ``22 Nov 2026 to 1 Dec 2026``."""
     known = [f"{at.day} {at:%b %Y}" for at in sorted(datetime.fromisoformat(one.at) for one in repeats)]
     return " to ".join(dict.fromkeys((known[0], known[-1]))) if known else ""
+
+
+def outdated_words(outdated: Sequence[Outdated]) -> list[str]:
+    """Return which repeats do not count: ``3 repeats, quick, 23 Nov 2026: measured with another workload iou``."""
+    found: dict[tuple[Form, str], list[Repeat]] = {}
+    for one in outdated:
+        found.setdefault((one.repeat.form, one.why), []).append(one.repeat)
+    return [
+        f"{plural(len(repeats), 'repeat')}, {form}, {days(repeats)}: {why}" for (form, why), repeats in found.items()
+    ]
 
 
 def machine(one: RepeatMachine) -> str:
@@ -95,8 +130,14 @@ def machines(repeats: Iterable[Repeat]) -> str:
 
 
 def versions(repeats: Iterable[Repeat]) -> str:
-    """Return the versions of the lab and its commits: ``0.2.0, commit 0123456789ab``."""
-    return listed(list(dict.fromkeys(f"{one.lab_version}, commit {one.commit or 'unknown'}" for one in repeats)))
+    """Return the versions of the lab with their commits: ``0.2.0 at 0123456789ab with uncommitted changes``.
+
+    A commit with changes does not say all of what was measured.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for one in repeats:
+        found.setdefault(one.lab_version, {})[one.commit or "an unknown commit"] = None
+    return "; ".join(f"{version} at {', '.join(commits)}" for version, commits in found.items())
 
 
 def duration(seconds: float) -> str:
@@ -106,8 +147,3 @@ def duration(seconds: float) -> str:
         return f"{minutes} min"
     hours, rest = divmod(5 * math.ceil(minutes / 5), 60)
     return f"{hours} h {rest} min" if rest else f"{hours} h"
-
-
-def command(name: str, form: Form | None = None) -> str:
-    """Return the command that measures a figure."""
-    return f"./scripts/lab reproduce {name}" + (" --quick" if form == "quick" else "")

@@ -62,6 +62,15 @@ def names_in(sweep: SweepFile, form: str) -> SweepNames:
     return names_of(quick(sweep).fields if form == "quick" else sweep.fields)
 
 
+def corda_versions(fields: SweepFields) -> list[str]:
+    """Return the versions of Corda that a sweep sets; none if it starts that of ``.env``."""
+    found = [str(version) for version in fields.vary.get("shape.corda", [])]
+    for one in (fields, *(fields.steps or ())):
+        version = one.shape.model_dump(exclude_none=True).get("corda")
+        found += [] if version is None else [str(version)]
+    return list(dict.fromkeys(found))
+
+
 def _given(fields: SubjectFields) -> dict[str, ParameterValue]:
     whole = fields.model_dump(exclude_none=True)
     found: dict[str, ParameterValue] = {

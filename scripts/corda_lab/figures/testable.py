@@ -1,12 +1,13 @@
 """Which claims this machine and its settings can test, before anything is measured."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from corda_lab.figures.collect import is_enterprise_image
 from corda_lab.figures.file import Figure
 from corda_lab.figures.forms import FULL
 from corda_lab.figures.judge import ClaimVerdict, judge, lacks
 from corda_lab.figures.repeat import Repeat, RepeatMachine
+from corda_lab.figures.sweep import corda_versions
 from corda_lab.figures.verdict import NOT_TESTABLE
 from corda_lab.host import machine
 from corda_lab.lab.cordapps import platform_version
@@ -31,7 +32,8 @@ def _gigabytes(one: RepeatMachine) -> int | None:
 
 def expected(sweep: SweepFile, settings: Settings) -> Repeat:
     """Return what is known of a repeat before it is measured: its machine and its nodes. It has no points."""
-    platforms = (platform_version(version) for version in _corda_versions(sweep, settings))
+    versions = corda_versions(sweep.fields) or [settings["CORDA_VERSION"]]
+    platforms = (platform_version(version) for version in versions)
     return Repeat(
         sweep=sweep.name,
         form=FULL,
@@ -49,20 +51,14 @@ def expected(sweep: SweepFile, settings: Settings) -> Repeat:
     )
 
 
-def _corda_versions(sweep: SweepFile, settings: Settings) -> Iterator[str]:
-    """Yield the versions of Corda that a sweep starts. That of .env is one of them unless the sweep sets its own."""
-    fields = sweep.fields
-    given = [str(version) for version in fields.vary.get("shape.corda", [])]
-    for one in (fields, *(fields.steps or ())):
-        version = one.shape.model_dump(exclude_none=True).get("corda")
-        given += [] if version is None else [str(version)]
-    yield from given or [settings["CORDA_VERSION"]]
-
-
 def lacking(figure: Figure, settings: Settings) -> list[ClaimVerdict]:
     """Return the claims of a figure that cannot be tested here."""
     repeat = expected(figure.sweep, settings)
-    return [one for one in judge(figure, []) if one.verdict == NOT_TESTABLE and lacks(one.claim.needs, repeat)]
+    return [
+        one
+        for one in judge(figure, [])
+        if one.verdict == NOT_TESTABLE and (one.claim.only_published or lacks(one.claim.needs, repeat))
+    ]
 
 
 def is_testable(figure: Figure, settings: Settings) -> bool:

@@ -21,6 +21,8 @@ HELD: Verdict = "held"
 DID_NOT_HOLD: Verdict = "did not hold"
 CANNOT_TELL: Verdict = "cannot tell"
 NOT_TESTABLE: Verdict = "not testable here"
+NOT_MEASURED = "not measured yet"
+"""How a claim is told that no repeat was to measure. Its verdict is *cannot tell*."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 REPEATS_MIN = 3

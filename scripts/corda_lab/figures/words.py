@@ -2,14 +2,17 @@
 
 import math
 
+from corda_lab.figures.commands import FURTHER_MAX
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.metrics import unit_of
 from corda_lab.figures.on_published import EXPONENT_DECIMALS
 from corda_lab.figures.schema import OUTCOME, ClaimFields
-from corda_lab.figures.verdict import CANNOT_TELL, REPEATS_MAX, Region
-from corda_lab.text.words import plural
+from corda_lab.figures.verdict import CANNOT_TELL, NOT_MEASURED, REPEATS_MAX, REPEATS_MIN, Region
+from corda_lab.text.words import amount, percent, plural
 
 DIGITS = 3
+FACTOR_FROM = 2.0
+"""From here on, a difference is told as a factor."""
 
 
 def number(claim: ClaimFields, value: float) -> str:
@@ -76,10 +79,36 @@ def region_words(region: Region) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
+def why_words(found: ClaimVerdict) -> str:
+    """What is known of why a claim did not hold, or cannot be told or tested, and what would tell. Empty if it held."""
+    if found.verdict == CANNOT_TELL and not found.is_measured:
+        return "" if found.why == NOT_MEASURED else f"{found.why}; {found.command} does"
+    return "; ".join(filter(None, (found.why, visible_words(found), next_words(found))))
+
+
+def visible_words(found: ClaimVerdict) -> str:
+    """The smallest difference that a ratio which cannot be told would have shown. Empty for others."""
+    interval = found.interval
+    if found.verdict != CANNOT_TELL or found.claim.statistic != "ratio" or interval is None or interval.low <= 0:
+        return ""
+    half = math.sqrt(interval.high / interval.low)
+    size = percent(100 * (half - 1)) if half < FACTOR_FROM else f"a factor of {amount(half)}"
+    return f"the smallest difference that would have been seen is {size}"
+
+
 def next_words(found: ClaimVerdict) -> str:
-    """How many more repeats would do: ``5 more repeats would do: --add 5``. Empty if it is decided."""
-    if found.verdict != CANNOT_TELL or not found.n:
+    """How many more repeats would do, with the command; empty if it is decided.
+
+    ``5 more repeats would do: ./scripts/lab reproduce iitb-latency --quick --add 5``
+    """
+    if found.verdict != CANNOT_TELL or not found.is_measured:
+        return ""
+    if not found.n and any(one.repeat.left_out for one in found.values):
+        # A point that this machine cannot have does not come with more repeats.
         return ""
     if found.further is None:
         return f"not even {REPEATS_MAX} repeats would do at this scatter" if found.interval is not None else ""
-    return f"{plural(found.further, 'more repeat')} would do: --add {found.further}"
+    count = plural(found.further, "more repeat")
+    if found.further > FURTHER_MAX:
+        return f"{count} would do, which are too many to be practical"
+    return f"at least {count}: {found.command}" if found.n < REPEATS_MIN else f"{count} would do: {found.command}"

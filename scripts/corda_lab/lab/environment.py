@@ -7,7 +7,7 @@ import subprocess
 
 from corda_lab.host import frequency, machine, probe
 from corda_lab.knobs.shape import SHAPE_VARIABLES
-from corda_lab.lab import images, links, provenance
+from corda_lab.lab import images, links, provenance, shape
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
@@ -113,4 +113,5 @@ def read_environment(settings: Settings) -> Environment:
         links_measured=links.measure_links(compose) if settings.values.get("LINKS") else [],
         settings=settings.public(),
         fetched=provenance.fetched_files(settings),
+        preset_sha256=shape.preset_sha256(settings["NODE_PRESET"]),
     )

@@ -3,6 +3,7 @@
 Every node's container has its shape as a label. So every later command knows the shape, however the lab was started.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -113,6 +114,11 @@ def pool_size_of(preset: str) -> str | None:
     """Return the size of a node's pool of database connections that a preset sets, if it does."""
     found = re.search(r"^[^#\n]*\bmaximumPoolSize = (\d+)", _preset_text(preset), re.MULTILINE)
     return found and found[1]
+
+
+def preset_sha256(preset: str) -> str:
+    """Return the SHA-256 of the text of a preset; that of an empty text if there is no such preset."""
+    return hashlib.sha256(_preset_text(preset).encode()).hexdigest()
 
 
 def _preset_text(preset: str) -> str:

@@ -57,7 +57,9 @@ def conditioning_plan(planned: ConditionPlan | None) -> str:
     if planned is None:
         return "none"
     given = {"load": planned.load, "set": planned.set}
-    own = listed([value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()])
+    workload = [f"the workload {planned.workload}"] if planned.workload else []
+    changes = [value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()]
+    own = listed([*workload, *changes])
     load = "the load of the first step on it" + (f" with {own}" if own else "")
     return f"every new lab, by {load}, until steady: {span(planned)}"
 

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,13 +50,16 @@ class Measured:
     """What the ledgers prove about this step; None if they were not asked."""
     profiles: tuple[TakenProfile, ...] = ()
     """The profiles that were taken under its load."""
+    conditioning_text: str = ""
+    """The file of the workload that conditioned the nodes before this step, if one did."""
 
-    def after(self, entry: ConditioningEntry, requests: pl.DataFrame) -> "Measured":
+    def after(self, entry: ConditioningEntry, requests: pl.DataFrame, workload_text: str = "") -> "Measured":
         """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
 
         No value of the step changes.
         """
-        conditioned = replace(self, step=self.step.updated(conditioning=entry), conditioning=requests)
+        step = self.step.updated(conditioning=entry)
+        conditioned = replace(self, step=step, conditioning=requests, conditioning_text=workload_text)
         return conditioned.with_warnings(validity.conditioning_warnings(self.step, entry))
 
     def with_warnings(self, warnings: Sequence[Reason]) -> "Measured":
@@ -125,13 +128,23 @@ def run_manifest(
         started_at=iso(min(window.load_started_at for window in windows)),
         ended_at=iso(max(window.load_ended_at for window in windows)),
         phases_seconds=phases,
-        workload_files={one.workload: one.workload_text for one in steps},
+        workload_files=workload_files(steps),
         environments=environments_of(steps),
         sweep=sweep,
         rerun=rerun,
         profiles=[one.entry for one in (*(own for step in steps for own in step.profiles), *profiles)],
         grafana=grafana,
     )
+
+
+def workload_files(steps: Iterable[Measured]) -> dict[str, str]:
+    """The files of all workloads: of the steps, and of the loads that conditioned the nodes before them."""
+    found: dict[str, str] = {}
+    for one in steps:
+        found[one.workload] = one.workload_text
+        if one.step.conditioning is not None and one.conditioning_text:
+            found[one.step.conditioning.workload] = one.conditioning_text
+    return found
 
 
 def with_step(frame: pl.DataFrame, step: StepEntry) -> pl.DataFrame:
@@ -194,7 +207,8 @@ def write_step(folder: Path, measured: Measured) -> None:
         audits.write(folder, {measured.step.index: measured.audit})
     for name, content in (("step", measured.step), ("environment", measured.environment)):
         folders.write_json(folder / f"{name}.json", content.model_dump(mode="json"))
-    folders.write_json(folder / "workload.json", {"name": measured.workload, "text": measured.workload_text})
+    texts = {"name": measured.workload, "text": measured.workload_text, "conditioning": measured.conditioning_text}
+    folders.write_json(folder / "workload.json", texts)
 
 
 def read_step(folder: Path) -> Measured:
@@ -225,6 +239,7 @@ def read_step(folder: Path) -> Measured:
         conditioning,
         samples,
         next(iter(audited.values()), None),
+        str(workload.get("conditioning") or ""),
     )
 
 

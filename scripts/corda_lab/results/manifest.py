@@ -72,7 +72,8 @@ class MeasuredLink(ManifestPart):
 class Environment(ManifestPart):
     """The environment of a step. ``shape`` and ``settings`` have variables of ``.env``.
 
-    ``fetched`` has what was fetched, by kind: name with version → hash. Earlier versions of the lab did not store it.
+    ``fetched`` has what was fetched, by kind: name with version → hash, and ``preset_sha256`` the hash of the text of
+    the nodes' preset. Earlier versions of the lab did not store them.
     """
 
     git: GitState
@@ -84,6 +85,7 @@ class Environment(ManifestPart):
     links_measured: list[MeasuredLink]
     settings: dict[str, str]
     fetched: dict[str, dict[str, str]] = {}
+    preset_sha256: str | None = None
 
 
 class Span(ManifestPart):
@@ -118,8 +120,12 @@ MeasurePlan = MeasureSpan | BurstCount | FlowCountPlan
 
 class ConditionPlan(Span):
     """The duration of the load that conditions the nodes of a new lab, and the fields of ``load`` and ``set`` that are
-    its own."""
+    its own.
 
+    ``workload`` is None if it is that of the step that follows.
+    """
+
+    workload: str | None = None
     load: dict[str, ParameterValue] = {}
     set: dict[str, ParameterValue] = {}
 

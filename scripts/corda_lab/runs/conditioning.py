@@ -42,6 +42,8 @@ class Conditioned:
 
     entry: ConditioningEntry
     requests: pl.DataFrame
+    workload_text: str = ""
+    """The file of its workload."""
 
 
 def before_run(options: LoadOptions, seconds_max: float = SECONDS_MAX) -> Conditioning:
@@ -78,7 +80,7 @@ def condition(
         entry = entry_of(run, collected, load.warm_up)
         how = "steady" if entry.steady else "not steady yet"
         ui.note(f"{entry.flows} flows in {entry.seconds:.0f} s, then {how}")
-    return Conditioned(entry, collected.requests)
+    return Conditioned(entry, collected.requests, run.workload.source.path.read_text(encoding="utf-8"))
 
 
 def await_rest(lab: RunningLab, subject: Subject, identity: str, collected: Collected) -> None:

@@ -109,7 +109,9 @@ def measure(
     """Run a load and measure it. An interrupted load is stopped. Raises LabError. Arguments are those of ``check``."""
     checked = check(run, settings, recording, environment, conditioned)
     measured = audited(checked, recording)
-    return measured.after(conditioned.entry, conditioned.requests) if conditioned else measured
+    if conditioned is None:
+        return measured
+    return measured.after(conditioned.entry, conditioned.requests, conditioned.workload_text)
 
 
 def measure_cold(run: PreparedRun, settings: Settings, recording: Recording) -> Measured:

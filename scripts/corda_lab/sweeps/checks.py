@@ -76,7 +76,7 @@ def problem(detail: Any, source: Source) -> Problem:
     """Reword an error of pydantic as a problem of a sweep file."""
     location: Location = tuple(part for part in detail["loc"] if part not in _ALTERNATIVES)
     if location and location[-1] == "condition":
-        text = f"must be none or have the fields load, set and for, but is {detail['input']!r}"
+        text = f"must be none or have the fields workload, load, set and for, but is {detail['input']!r}"
         return source.problem(location, text)
     if detail["type"] == "extra_forbidden" and location[-2:-1] == ("measure",) and location[-1] in MEASURE_NAMES:
         forms = zip(("min and max", "bursts", "flows"), MEASURE_TAGS, strict=True)

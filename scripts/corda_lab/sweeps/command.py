@@ -227,15 +227,11 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
     until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max + extra[1])
     ui.console.print(
         f"{plural(len(steps), 'step')}, {plural(left.starts, 'start')} of the lab: {between} "
-        f"(until {until:%H:%M} at the latest), without image builds and set-ups",
+        f"(until {until:%H:%M} at the latest), {estimate.coverage(steps)}",
         markup=False,
     )
-    if any(step.is_counted for step in steps):
-        ui.console.print(
-            f"Bursts, and steps that end by count, are estimated at {estimate.FLOWS_PER_SECOND:g} flows per second. "
-            "Flows that take long take longer.",
-            markup=False,
-        )
+    if counted := estimate.counted_words(steps):
+        ui.console.print(counted, markup=False)
     ui.console.print(conditioning_words(fields, plural(left.conditionings, "start")), markup=False)
     show_profile(sweep, extra)
 
@@ -284,7 +280,9 @@ def conditioning_words(fields: SweepFields, after: str = "every start") -> str:
     if wanted == "none":
         return "Nothing conditions the nodes of a new lab."
     given = {"load": wanted.load.model_dump(exclude_none=True), "set": wanted.set}
-    own = listed([value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()])
+    workload = [f"the workload {wanted.workload}"] if wanted.workload else []
+    changes = [value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()]
+    own = listed([*workload, *changes])
     least, most = format_duration(wanted.duration.min), format_duration(wanted.duration.max)
     return (
         f"The nodes are conditioned after {after}, until they are steady, for "

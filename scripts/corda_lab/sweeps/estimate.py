@@ -1,6 +1,6 @@
 """Estimates how long the steps of a sweep take."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from corda_lab.lab.settings import Settings
@@ -8,6 +8,7 @@ from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions
 from corda_lab.sweeps.plan import settings_of
 from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.sweeps.schema import Fresh
+from corda_lab.text.durations import format_duration
 
 STEP_OVERHEAD_SECONDS = 14
 """Measured duration of a step without its load and set-up: checks, start of the generator, counting, storing.
@@ -41,6 +42,7 @@ def estimate(
 ) -> RunTime:
     """Estimate the duration of steps and conditionings from their spans, and from overheads measured on two cores.
 
+    What the sweep file says that steps take beside their loads is added.
     ``before`` is the step whose lab is running now.
     """
     first: list[PlannedStep] = []
@@ -52,6 +54,7 @@ def estimate(
     conditioned = [step.condition.seconds for step in first if step.condition is not None]
     fixed = sum(start_seconds(step, settings) for step in first)
     fixed += (len(steps) + len(conditioned)) * STEP_OVERHEAD_SECONDS
+    fixed += sum(step.beside_seconds or 0.0 for step in steps)
     spans = [span_seconds(step) for step in steps]
     least, most = [shortest for shortest, _ in spans], [longest for _, longest in spans]
     return RunTime(
@@ -75,6 +78,27 @@ def profile_seconds(loads: Sequence[PlannedStep], settings: Settings) -> tuple[f
     return (
         least + STEP_OVERHEAD_SECONDS,
         most + STEP_OVERHEAD_SECONDS + max(starts, default=0.0) + max(conditionings, default=0.0),
+    )
+
+
+def coverage(steps: Sequence[PlannedStep]) -> str:
+    """Return what the estimate counts beside the loads, and leaves out: ``without image builds and set-ups``."""
+    stated = [step.beside_seconds for step in steps if step.beside_seconds is not None]
+    if not stated:
+        return "without image builds and set-ups"
+    least, most = (format_duration(seconds) for seconds in (min(stated), max(stated)))
+    each = most if least == most else f"{least} to {most}"
+    others = "" if len(stated) == len(steps) else " and the set-ups of other steps"
+    return f"with {each} for what a step takes beside its load, without image builds{others}"
+
+
+def counted_words(steps: Iterable[PlannedStep]) -> str:
+    """Return how the load of steps that end by count is estimated, in a sentence; empty if no step does."""
+    if not any(step.is_counted for step in steps):
+        return ""
+    return (
+        f"Bursts, and steps that end by count, are estimated at {FLOWS_PER_SECOND:g} flows per second. "
+        "Flows that take long take longer."
     )
 
 

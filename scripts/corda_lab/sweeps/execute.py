@@ -1,7 +1,7 @@
 """Runs the steps of a sweep on a lab of the shape that each needs, and stores every step as soon as it ends."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.plan import CheckedPlan
 from corda_lab.sweeps.planned import PlanFile
-from corda_lab.sweeps.points import points_of
+from corda_lab.sweeps.points import SweepPoint, points_of
 from corda_lab.sweeps.runner import Runner, StepFailedError, SweepProgress
 from corda_lab.sweeps.schema import BurstsFields, FlowsFields, StepFields, SweepFields
 from corda_lab.text import ui
@@ -97,7 +97,13 @@ def _conditioning(fields: SweepFields) -> ConditionPlan | None:
         return None
     load = wanted.load.model_dump(mode="json", exclude_none=True)
     limits = wanted.duration
-    return ConditionPlan(load=load, set=dict(wanted.set), seconds_min=limits.min, seconds_max=limits.max)
+    return ConditionPlan(
+        workload=wanted.workload,
+        load=load,
+        set=dict(wanted.set),
+        seconds_min=limits.min,
+        seconds_max=limits.max,
+    )
 
 
 def _warm_up(fields: SweepFields | StepFields) -> Span | None:
@@ -145,7 +151,7 @@ def begin(
         PlanFile(
             file=sweep.source.path.resolve(),
             command=files.command_line(),
-            fingerprint=store.fingerprint(sweep.text, [point.workload for point in checked.points], settings),
+            fingerprint=store.fingerprint(sweep.text, workloads_of(sweep, checked.points), settings),
             quick=sweep.is_quick,
             repeats=sweep.fields.repeats,
             steps=checked.steps,
@@ -156,6 +162,13 @@ def begin(
     )
 
 
+def workloads_of(sweep: SweepFile, points: Iterable[SweepPoint]) -> list[str]:
+    """Return the workloads of points, and the one that conditions the nodes if the sweep names one."""
+    wanted = sweep.fields.condition
+    first = [] if wanted == "none" or wanted.workload is None else [wanted.workload]
+    return [*(point.workload for point in points), *first]
+
+
 def _text_today(sweep: SweepFile) -> str:
     """Return the current text of the sweep's file, or the stored text if the file no longer exists."""
     path = sweep.source.path
@@ -164,7 +177,7 @@ def _text_today(sweep: SweepFile) -> str:
 
 def require_unchanged(kept: store.Unfinished, sweep: SweepFile, settings: Settings) -> None:
     """Raise LabError if anything that the steps depend on has changed since the sweep began."""
-    workloads = [point.workload for point in plan.without(points_of(sweep), kept.plan.left_out)]
+    workloads = workloads_of(sweep, plan.without(points_of(sweep), kept.plan.left_out))
     changes = kept.changes(store.fingerprint(_text_today(sweep), workloads, settings))
     if changes:
         raise LabError(

@@ -64,7 +64,7 @@ def quick(sweep: SweepFile) -> SweepFile:
     elif short.find_max is not None:
         given = {name: value for name, value in dict(short.find_max).items() if value is not None}
         changes["find_max"] = fields.find_max.model_copy(update=given)
-    for name in ("warm_up", "measure", "fresh"):
+    for name in ("warm_up", "measure", "fresh", "beside"):
         if (value := getattr(short, name)) is not None:
             changes[name] = value
     changes["set"] = {**fields.set, **short.set}

@@ -33,6 +33,7 @@ from corda_lab.sweeps.schema import (
 )
 from corda_lab.workloads.resolve import check_uploads, read_workload
 from lab_workload.problems import Problem
+from lab_workload.workload import Workload
 
 BURST_SECONDS_MAX = 600.0
 FLOW_SECONDS_MAX = 60.0
@@ -81,14 +82,17 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
     step = step_of(sweep, point, 1, 1, rate=search.rate_min if search else None).at_peak(1.0)
     try:
         check_options(step.options("x"))
-        _check_conditioning(step)
+        before, first = step.conditioning(), _conditioned_by(step, wanted)
         workload = read_workload(point.workload, point.overrides)
-        check_own_limit(step.variables.get(OUTSTANDING_MAX), step.options("x"), step.conditioning(), workload)
+        check_own_limit(step.variables.get(OUTSTANDING_MAX), step.options("x"), before, workload)
         check_uploads(workload, wanted)
     except LabError as error:
         yield from error.problems
         return
     yield from fit_problems(workload, step.options("x"), wanted)
+    if before is not None and first is not None:
+        for problem in fit_problems(first, before.options, wanted):
+            yield Problem(problem.text, ("condition", *problem.location), problem.remedy)
     yield from _fault_problems(step, wanted)
 
 
@@ -116,17 +120,27 @@ def _peak_problems(point: SweepPoint, points: Sequence[SweepPoint]) -> Iterator[
         )
 
 
-def _check_conditioning(step: PlannedStep) -> None:
-    """Check the load that conditions the nodes for a step. Raises LabError, which names the field."""
+def _conditioned_by(step: PlannedStep, wanted: Settings) -> Workload | None:
+    """Check the load that conditions the nodes for a step, and return its workload if it differs from the step's own.
+
+    Raises LabError, which names the field.
+    """
     before = step.conditioning()
     if before is None:
-        return
+        return None
     try:
         check_options(before.until_steady)
     except LabError as error:
         raise LabError(f"condition.load: {error.message}", error.remedy) from None
-    if before.options.overrides != step.overrides:
-        read_workload(step.workload, before.options.overrides)
+    options = before.options
+    if (options.workload, options.overrides) == (step.workload, step.overrides):
+        return None
+    try:
+        workload = read_workload(options.workload, options.overrides)
+        check_uploads(workload, wanted)
+    except LabError as error:
+        raise LabError(f"condition: {error.message}", error.remedy) from None
+    return workload
 
 
 def step_of(
@@ -168,6 +182,7 @@ def step_of(
         may_break=point.may_break,
         faults=point.faults,
         is_peak=point.is_peak,
+        beside_seconds=point.beside_seconds,
     )
 
 
@@ -200,10 +215,12 @@ def _condition(sweep: SweepFile, point: SweepPoint, load: Mapping[str, Parameter
     if model_of({**own, **given}) != model_of(own):
         # The options of the other model, and the users, who are another thing there, do not apply.
         own = {name: value for name, value in own.items() if name != "users" and LOAD_OPTIONS[name].model is None}
+    is_own = wanted.workload in (None, point.workload)
     return PlannedCondition(
         load={**own, **given},
-        overrides=point.overrides | {name: text_of(value) for name, value in wanted.set.items()},
+        overrides=(point.overrides if is_own else {}) | {name: text_of(value) for name, value in wanted.set.items()},
         seconds=(wanted.duration.min, wanted.duration.max),
+        workload=None if is_own else wanted.workload,
     )
 
 

@@ -68,6 +68,8 @@ class PlannedCondition(BaseModel):
     seconds: tuple[float, float]
     overrides: dict[str, str] = {}
     """The arguments of the workload, those of the step included."""
+    workload: str | None = None
+    """None if it is that of the step."""
 
 
 class PlannedStep(BaseModel):
@@ -109,6 +111,8 @@ class PlannedStep(BaseModel):
     """What is done to the lab during the load."""
     is_peak: bool = False
     """Whether the peak is its throughput. If no step of a sweep says so, all whose rate is no multiple do."""
+    beside_seconds: float | None = None
+    """How long it takes beside its load, for the estimate only; None if the sweep file does not say."""
 
     @property
     def is_counted(self) -> bool:
@@ -146,7 +150,7 @@ class PlannedStep(BaseModel):
         if self.condition is None:
             return None
         own = {"load": self.condition.load, "overrides": self.condition.overrides, "bursts": None, "flows": None}
-        own |= {"faults": ()}
+        own |= {"faults": (), "workload": self.condition.workload or self.workload}
         options = self.model_copy(update=own).options(f"condition-{self.index:04d}")
         return Conditioning(options, *self.condition.seconds)
 

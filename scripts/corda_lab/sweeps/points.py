@@ -44,6 +44,8 @@ class SweepPoint:
     may_break: bool
     is_peak: bool
     faults: tuple[Fault, ...] = ()
+    beside_seconds: float | None = None
+    """How long a step takes beside its load, as the file says; None if it does not."""
 
     @property
     def shape_key(self) -> tuple[tuple[str, str], ...]:
@@ -116,6 +118,7 @@ def points_of(sweep: SweepFile) -> list[SweepPoint]:
                     may_break=fields.may_break if entry is None or entry.may_break is None else entry.may_break,
                     is_peak=entry is not None and entry.peak,
                     faults=_faults(fields if entry is None or entry.load.faults is None else entry),
+                    beside_seconds=fields.beside if entry is None or entry.beside is None else entry.beside,
                 )
             )
     return points

@@ -246,6 +246,8 @@ class StepFields(SubjectFields):
     may_break: bool | None = None
     warm_up: SpanFields | None = None
     measure: Measure | None = None
+    beside: Duration | None = None
+    """How long it takes beside its load: see ``SweepFields``."""
 
 
 class ForFields(Fields):
@@ -267,6 +269,8 @@ class ForFields(Fields):
 class ConditionFields(Fields):
     """The load that conditions the nodes after every start, before the first step: that of the step, with changes."""
 
+    workload: Text | None = None
+    """Another workload than that of the step, whose arguments then do not apply."""
     set: dict[str, Value] = Field(default_factory=dict)
     load: LoadFields = Field(default_factory=LoadFields)
     duration: ForFields = Field(default_factory=ForFields, alias="for")
@@ -313,6 +317,7 @@ class QuickFields(Fields):
     condition: Condition | None = None
     warm_up: SpanFields | None = None
     measure: Measure | None = None
+    beside: Duration | None = None
     find_max: QuickSearchFields | None = None
 
 
@@ -360,6 +365,9 @@ class SweepFields(SubjectFields):
     warm_up: SpanFields | None = None
     """None if no step is measured by time."""
     measure: Measure
+    beside: Duration | None = None
+    """How long a step takes beside its load as it is estimated, as its author has seen: its set-up, flows that take
+    longer, a backlog that drains. It changes the estimate only. None if the author does not say."""
     confidence: Percent = CONFIDENCE
     thresholds: ThresholdFields = Field(default_factory=ThresholdFields)
     find_max: FindMaxFields | None = None

@@ -47,6 +47,7 @@ chart: {x: load.users, y: throughput, by: shape.database, anchor: {load.users: 1
 claims:
   - name: rises
     says: 1
+    because: Twice is more than any scatter.
     ratio: throughput
     of: {load.users: 16}
     to: {load.users: 1}

@@ -18,6 +18,7 @@ import polars as pl
 import yaml
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA
+from corda_lab.paths import WORKLOADS
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
@@ -330,7 +331,12 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
     entry = runner.placed(entry, planned, failings(entry, fields))
     shape = {**ENVIRONMENT.shape, **sweep.environment.get("shape", {}), **planned.variables}
     environment = Environment.model_validate({**ENVIRONMENT.model_dump(), **sweep.environment, "shape": shape})
-    return Measured(entry, frame, metrics, None, environment, planned.workload, "flow: Iou\n", seen.drops)
+    return Measured(entry, frame, metrics, None, environment, planned.workload, text_of(planned.workload), seen.drops)
+
+
+def text_of(name: str) -> str:
+    """The text of a workload's file."""
+    return (WORKLOADS / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def conditioning_before(entry: StepEntry, origin: float, *, steady: bool) -> tuple[ConditioningEntry, pl.DataFrame]:

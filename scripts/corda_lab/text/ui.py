@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from rich.console import Console
+from rich.rule import Rule
 from rich.status import Status
+from rich.text import Text
 
 from corda_lab.errors import LabError
 
 WIDTH_WITHOUT_TERMINAL = 10_000
 """The line width, in characters, for output to a file or a pipe."""
+
+RULE_WIDTH = 100
+"""The width of a rule there. Text is not wrapped, but a rule is as wide as the line."""
 
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
 """Progress and results, on standard output."""
@@ -49,6 +54,12 @@ def print_error(error: LabError) -> None:
 def _indented(text: str, indent: str) -> str:
     """Return the text with every line but the first indented."""
     return text.replace("\n", f"\n{indent}")
+
+
+def rule(title: str) -> None:
+    """Print a title in a horizontal line, as wide as the terminal."""
+    width = None if console.is_terminal else RULE_WIDTH
+    console.print(Rule(Text(title)), width=width)
 
 
 @dataclass

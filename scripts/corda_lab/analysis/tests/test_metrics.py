@@ -117,6 +117,24 @@ def test_the_flows_that_wait_follow_from_their_rate_and_the_time_of_their_stage(
     assert value(changed(step, {"stages.reason": "none", "stages.flows": []}), "flows_waiting_stage") is None
 
 
+def test_the_flows_past_the_wait_are_those_in_the_node_without_those_that_wait(step: StepEntry) -> None:
+    assert step.node_latency_ms is not None
+    mean = step.node_latency_ms.mean
+    assert mean is not None
+    waiting = value(step, "flows_waiting_stage")
+    assert waiting is not None
+    assert value(step, "flows_past_wait") == pytest.approx(step.throughput_per_second * mean / 1000 - waiting)
+    assert value(changed(step, {"stages.reason": "none", "stages.flows": []}), "flows_past_wait") is None
+    # One flow after the other, each of 100 ms, all started at once: ten in a second, 5.5 of them on average.
+    serial = burst(node_throughput_per_second=10.0, node_latency_mean_ms=550.0)
+    plain: dict[str, Any] = dict.fromkeys(BurstsEntry.model_fields, 1)
+    bursts = BurstsEntry.model_validate({**plain, "bursts": (serial,), "lag_ms": step.latency_ms})
+    (table,) = step.stages.flows
+    lines = [one.model_copy(update={"mean_ms": 450.0}) if one.stage == "wait" else one for one in table.stages]
+    stages = step.stages.model_copy(update={"flows": [table.model_copy(update={"stages": lines})]})
+    assert value(step.updated(bursts=bursts, stages=stages), "flows_past_wait") == pytest.approx(1.0)
+
+
 def test_memory_after_the_load_is_compared_with_its_highest(step: StepEntry) -> None:
     after, highest = {"PartyA": 600.0, "PartyB": 100.0}, {"PartyA": 800.0, "PartyB": 200.0, "Notary": 900.0}
     seen = changed(step, {"usage.resident_after_bytes": after, "usage.resident_max_bytes": highest})

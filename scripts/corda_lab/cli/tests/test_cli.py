@@ -186,16 +186,11 @@ def test_lists_and_renders_stored_runs(stored_run: Callable[..., Path]) -> None:
     assert (run / "report.html").is_file()
 
 
-def test_charts_are_drawn_under_the_former_name_of_their_option_too(
-    stored_run: Callable[..., Path], tmp_path: Path
-) -> None:
-    run = str(stored_run())
-    for option in ("--charts", "--figures"):
-        done = lab("report", run, option, str(tmp_path / option), "--json")
-        drawn = [Path(path) for path in json.loads(done.stdout)["charts"]]
-        assert {path.suffix for path in drawn} == {".png", ".svg"}
-        assert all(path.parent == tmp_path / option and path.is_file() for path in drawn)
-    assert "--figures" not in lab("report", "--help").stdout
+def test_charts_are_drawn_into_a_folder(stored_run: Callable[..., Path], tmp_path: Path) -> None:
+    done = lab("report", str(stored_run()), "--charts", str(tmp_path / "charts"), "--json")
+    drawn = [Path(path) for path in json.loads(done.stdout)["charts"]]
+    assert {path.suffix for path in drawn} == {".png", ".svg"}
+    assert all(path.parent == tmp_path / "charts" and path.is_file() for path in drawn)
 
 
 def python(code: str) -> "subprocess.CompletedProcess[str]":

@@ -1,20 +1,25 @@
 """``docs/reproduction.md`` is generated, and says of every claim what was found and how to find it again."""
 
+import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 
 from corda_lab.figures import book, store, summary
 from corda_lab.figures.collect import collect
 from corda_lab.figures.contents import Book
-from corda_lab.figures.document import cell
+from corda_lab.figures.document import cell, item
+from corda_lab.figures.forms import digest_of
 from corda_lab.figures.places import Places
+from corda_lab.figures.published import FIGURES
 from corda_lab.figures.repeat import Repeat
 from corda_lab.figures.schema import Document
 from corda_lab.paths import ROOT
 from corda_lab.results.stored import StoredRun
-from corda_lab.testing.figures import FIGURE, write_figures
+from corda_lab.testing.figures import FIGURE, SWEEP, write_figures
 from corda_lab.testing.pages import chart_data
 
 WRITE = "write it again: scripts/lab reproduce --book"
@@ -74,7 +79,7 @@ def rows(text: str) -> list[list[str]]:
 
 def test_every_figure_is_a_row_with_its_claims_as_a_bar(found: Book, two: Places) -> None:
     text = section(book.text(found, two), "Results")
-    assert "2 figures, 6 claims: 2 held, 2 did not, 2 not testable here." in text
+    assert "2 figures, 6 claims: 2 held, 2 did not hold, 2 not testable here." in text
     first, second = rows(text)
     assert first[:5] == ["[one](#one)", "IIT Bombay 2019", "●○–", "full", "3"]
     assert first[6] == "A processor of some kind, 2 cores, 26 GB"
@@ -82,10 +87,25 @@ def test_every_figure_is_a_row_with_its_claims_as_a_bar(found: Book, two: Places
 
 
 def test_every_document_has_its_totals(found: Book, two: Places) -> None:
+    results = "R3: *Performance benchmarking results*. Documentation of Corda Enterprise"
+    report = "Nihhaar Chandra R: *Performance Benchmark of Corda Blockchain*. Report, IIT Bombay, May 2019"
     assert rows(section(book.text(found, two), "Documents")) == [
-        ["IIT Bombay 2019", "1", "3", "1", "1", "–", "1", "–"],
-        ["R3, results", "1", "3", "1", "1", "–", "1", "–"],
+        ["IIT Bombay 2019", "1", "3", "1", "1", "–", "1", "–", report],
+        ["R3, results", "1", "3", "1", "1", "–", "1", "–", results],
     ]
+
+
+def test_a_claim_counts_to_the_document_that_has_its_sentence(places: Places) -> None:
+    sentence = "Open-source Corda struggles to cross 10 TPS."
+    other = FIGURE.replace(f"- {sentence}", f"- {{document: r3-blog-2020, text: {sentence}}}\n  - It is not tested.")
+    write_figures(places.figures, {"one": other})
+    found = book.of(places.read_figures(), [])
+    text = book.text(found, places)
+    assert [line[:3] for line in rows(section(text, "Documents"))] == [
+        ["IIT Bombay 2019", "1", "2"],
+        ["R3, blog 2020", "1", "1"],
+    ]
+    assert f"> 2. {sentence} *(in R3, blog 2020)*\n> 3. It is not tested. *(no claim)*\n" in text
 
 
 def test_what_cannot_be_tested_is_sorted_by_reason(found: Book, two: Places) -> None:
@@ -109,17 +129,25 @@ def test_what_the_published_values_do_not_carry_is_said(found: Book, two: Places
 
 
 def test_a_deviation_that_two_figures_have_stands_once(found: Book, two: Places) -> None:
-    text = section(book.text(found, two), "Deviations")
-    assert rows(text) == [
-        ["PartyC accepts", "PartyB accepts", "two parties are enough", "one: rises; two: rises", "one, two"],
-        ["three machines", "one machine", "one workstation", "one, two"],
-    ]
+    text = section(book.text(found, two), "Deviations that touch no claim")
+    assert rows(text) == [["three machines", "one machine", "one workstation", "one, two"]]
+
+
+def test_a_deviation_that_touches_claims_stands_with_them(found: Book, two: Places) -> None:
+    text = " ".join(section(book.text(found, two), "two").split())
+    assert text.endswith(
+        "Deviations that touch these claims: - published: PartyC accepts; here: PartyB accepts; because two parties "
+        "are enough. Touches: rises."
+    )
 
 
 def test_every_figure_can_be_checked_with_one_command(found: Book, two: Places) -> None:
     text = section(book.text(found, two), "How to check this book")
     first, second = rows(text)
     assert first[:2] == ["one", "`./scripts/lab reproduce one`"]
+    short = [one.model_copy(update={"form": "quick"}) for one in found.figures[0].repeats]
+    quick = replace(found.figures[0], form="quick", repeats=tuple(short))
+    assert Book((quick,), found.settings).checks[0].command == "./scripts/lab reproduce one --quick"
     assert first[2].endswith("min")
     assert second[2:4] == ["with one", "with one"]
     assert first[4] != second[4]
@@ -131,10 +159,38 @@ def test_every_claim_has_its_verdict_and_why(found: Book, two: Places) -> None:
     text = section(book.text(found, two), "one")
     assert "> 1. The throughput rises with the &lt;b&gt;load&lt;/b&gt; and then it is flat." in text
     assert "3 repeats of the whole sweep of bursts" in text
+    assert "by the lab 0.2.0 at 0123456789ab with uncommitted changes." in " ".join(text.split())
+    assert "share a start" not in text
     held, did_not, untested = rows(text)
     assert (*held[:3], *held[4:6]) == ("rises", "1", "4.15 ×, held", "2 or more", "held")
-    assert did_not[5] == "did not"
-    assert (untested[1], *untested[5:]) == ("ours", "not testable here", "needs Corda Enterprise")
+    assert did_not[5] == "did not hold"
+    assert (untested[1], *untested[5:]) == ("ours", "not testable here")
+    flat = " ".join(text.split())
+    assert re.search(
+        r"- \*rises\*: throughput, H2: 16 users ÷ 1 user \([\d.]+ flows/s ÷ [\d.]+ flows/s\); asked for 2 or more\. "
+        r"Twice is more than any scatter\. - \*below ten\*: throughput, H2, best of all users; asked for at most 10\. ",
+        flat,
+    )
+    assert "asked for 0.5 or more. Needs Corda Enterprise." in flat
+    assert "asked for at most 10. The whole interval is above what is asked for." in flat
+    assert "- published: Corda 3.3, H2, heap 4 GB - here: " in flat
+
+
+def test_repeats_that_share_a_start_say_what_their_intervals_lack(places: Places, bursts: StoredRun) -> None:
+    write_figures(places.figures, {"one": FIGURE}, SWEEP.replace("repeats: 3", "repeats: 3\nfresh: shape"))
+    digest = digest_of(places.read_figures()[0].sweep)
+    same = [one.model_copy(update={"sweep_digest": digest}) for one in collect(bursts, ["throughput"]).repeats]
+    text = book.text(book.of(places.read_figures(), same), places)
+    assert "so the intervals lack how much two starts of the same lab differ" in " ".join(text.split())
+
+
+def test_every_verdict_is_explained_before_it_is_used(found: Book, two: Places) -> None:
+    introduction, _, rest = book.text(found, two).partition("## Results")
+    for label in summary.LABELS:
+        assert f"| {label} | " in introduction
+    for one in found.figures:
+        digest = hashlib.sha256((two.figures / f"{one.name}.yaml").read_bytes()).hexdigest()
+        assert f"`{digest[:12]}`" in rest
 
 
 def test_a_book_without_repeats_says_that_nothing_was_measured(two: Places) -> None:
@@ -154,7 +210,7 @@ def test_the_book_is_written_with_pictures_and_pages(two: Places, repeats: Seque
         assert picture.read_text(encoding="utf-8").count("<svg") == 1
         assert picture.stat().st_size < 100_000
     html = two.html.read_text(encoding="utf-8")
-    assert "<h1>2 figures, 6 claims: 2 held, 2 did not, 2 not testable here</h1>" in html
+    assert "<h1>2 figures, 6 claims: 2 held, 2 did not hold, 2 not testable here</h1>" in html
     assert [chart["id"] for chart in chart_data(html)["charts"]] == ["one", "two"]
     for link in re.findall(r'href="(reproduction/.*?)"', html):
         assert (two.html.parent / link).is_file()
@@ -164,6 +220,12 @@ def test_a_picture_tells_from_which_values_it_was_drawn(found: Book, two: Places
     (path, _) = book.draw(found.figures, two)
     chart = book.picture_of(found.figures[0])
     assert book.picture_digest(chart) in path.read_text(encoding="utf-8")
+
+
+def test_a_line_of_an_item_does_not_begin_another_item() -> None:
+    for sign in ("-", "1.", "*"):
+        found = item(f"{'x' * 118} {sign} {'y' * 30}")
+        assert found.splitlines()[1].startswith(f"  {sign[:-1]}\\{sign[-1]} ")
 
 
 def test_text_stays_within_its_cell() -> None:
@@ -176,5 +238,10 @@ def test_no_line_is_too_long_except_those_of_tables(found: Book, two: Places) ->
     assert max(map(len, lines)) <= 120
 
 
-def test_every_document_has_a_title() -> None:
-    assert summary.TITLES.keys() == set(Document.__args__)  # type: ignore[attr-defined]
+def test_every_document_has_a_title_and_a_reference_which_the_readme_has_in_full() -> None:
+    assert summary.TITLES.keys() == summary.REFERENCES.keys() == set(get_args(Document))
+    readme = (FIGURES / "README.md").read_text(encoding="utf-8")
+    in_full = dict(re.findall(r"^\| `([\w-]+)` \| (.+) \|$", readme, re.MULTILINE))
+    assert in_full.keys() == summary.REFERENCES.keys()
+    # What is left out is at the end.
+    assert all(in_full[name][:20] == reference[:20] for name, reference in summary.REFERENCES.items())

@@ -47,6 +47,7 @@ chart: {x: load.users, y: p50, anchor: {}}
 name: a, says: 0, ratio: [p50], within: [1]
 name: b, says: theirs, exponent: p50, from: 3 x best, within: [low, 2], broken: maybe
 name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_published: {where: {a: b}, verdict: x}
+name: d, says: 1, found: {date: yesterday, txt: It queues.}
 """
     path = write_figure(
         tmp_path, claims, head=head, deviations="\n  - {published: a, here: b, because: c, touches: all}"
@@ -77,7 +78,10 @@ name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_pu
         f"fig.yaml:12: claims[2].on_published.where.a: must be a column of published.csv: {names}, but is 'a'",
         f"fig.yaml:12: claims[2].on_published.verdict: must be {verdicts}, but is 'x'",
         "fig.yaml:12: claims[2].needs.enterprise: must be True, but is False",
-        "fig.yaml:14: deviations[0].touches: must be a list of claims, or absolute, but is 'all'",
+        "fig.yaml:13: claims[3].found.date: must be a day such as 2026-11-24, but is 'yesterday'",
+        "fig.yaml:13: claims[3].found.text: is missing",
+        "fig.yaml:13: claims[3].found.txt: unknown field, did you mean 'text'?",
+        "fig.yaml:15: deviations[0].touches: must be a list of claims, or absolute, but is 'all'",
     ]
 
 
@@ -184,6 +188,10 @@ BASE = "name: a, says: ours, "
         (
             'level: p50, at: {shape.corda: "4.9"}, within: [1, 2]',
             ["level: 4 points have shape.corda 4.9; they differ in load.users"],
+        ),
+        (
+            "level: p50, at: {load.users: 1}, within: [1, 2], only_published: true",
+            ["only_published: is only for a claim with on_published and without needs"],
         ),
         ("needs: {}", ["needs: needs one of enterprise, cores, platform and software"]),
         (
@@ -299,3 +307,22 @@ def test_a_figure_is_found_by_its_name(tmp_path: Path) -> None:
     assert find_figure("fig", tmp_path, tmp_path).name == "fig"
     with pytest.raises(LabError, match="no figure 'fog', did you mean 'fig'"):
         find_figure("fog", tmp_path, tmp_path)
+
+
+def test_a_sentence_may_be_of_another_document(tmp_path: Path) -> None:
+    line = "  - Latency also increases in a linear fashion.\n"
+    head = HEAD.replace(line, "  - {document: r3-blog-2020, text: Latency increases.}\n")
+    fields = read_figure(write_figure(tmp_path, SOUND, head=head), tmp_path).fields
+    assert [(one.document, one.text) for one in fields.words] == [
+        ("r3-blog-2020", "Latency increases."),
+        (None, "The throughput is around 8."),
+    ]
+    assert fields.document_of(fields.claims[0]) == "r3-blog-2020"
+    bad = HEAD.replace(line, "  - {document: r3-blog, txt: Latency increases.}\n  - 7\n")
+    documents = "'iitb-2019', 'r3-results', 'r3-sizing', 'r3-blog-2020', 'r3-attachments-2020' or 'coconut'"
+    assert told(tmp_path, SOUND, head=bad) == [
+        "fig.yaml:4: words[0].text: is missing",
+        f"fig.yaml:4: words[0].document: must be {documents}, but is 'r3-blog'",
+        "fig.yaml:4: words[0].txt: unknown field, did you mean 'text'?",
+        "fig.yaml:5: words[1].text: must be text, but is 7; put it in quotes",
+    ]

@@ -9,8 +9,10 @@ import pytest
 
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
+from corda_lab.figures import ingredients
 from corda_lab.figures.collect import CALIBRATION_MOVED_MAX, collect
 from corda_lab.figures.forms import digest_of, in_form
+from corda_lab.lab import shape
 from corda_lab.results import stored
 from corda_lab.results.manifest import Image
 from corda_lab.results.stored import StoredRun
@@ -18,6 +20,7 @@ from corda_lab.steps.entry import StepEntry
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.testing.entries import changed
 from corda_lab.testing.figures import SWEEP, write_figures
+from corda_lab.testing.runs import ENVIRONMENT
 
 METRIC_NAMES = ["p50", "throughput"]
 
@@ -60,6 +63,23 @@ def test_a_repeat_says_where_and_with_what_it_was_measured(bursts: StoredRun) ->
     assert (first.platform, first.enterprise) == (12, False)
     assert first.commit == "0123456789ab with uncommitted changes"
     assert first.sweep_digest == digest_of(read_sweep(bursts.folder / "sweep.yaml"))
+
+
+def test_a_repeat_says_which_workload_and_preset_it_was_measured_with(bursts: StoredRun) -> None:
+    tuned = bursts.manifest.environments[0].model_copy(
+        update={"shape": {**ENVIRONMENT.shape, "NODE_PRESET": "tuned"}, "preset_sha256": shape.preset_sha256("tuned")}
+    )
+    manifest = bursts.manifest.model_copy(update={"environments": [tuned] * len(bursts.manifest.environments)})
+    found = collect(StoredRun(bursts.folder, manifest, bursts.steps), METRIC_NAMES).repeats[0]
+    assert list(found.files) == ["preset tuned", "workload iou"]
+    assert ingredients.changed(found.files) == []
+    assert ingredients.changed({**found.files, "workload iou": "0" * 16}) == ["workload iou"]
+
+
+def test_only_versions_of_definitions_beyond_the_first_are_stored(bursts: StoredRun) -> None:
+    names = ["database_bytes_per_state.PartyB", "throughput"]
+    assert collect(bursts, names).repeats[0].versions == {"database_bytes_per_state.PartyB": 2}
+    assert collect(bursts, METRIC_NAMES).repeats[0].versions == {}
 
 
 def test_an_image_of_ones_own_is_enterprise_if_its_name_says_so(bursts: StoredRun) -> None:
@@ -169,6 +189,7 @@ def sweep(tmp_path: Path) -> SweepFile:
         ("description: Bursts", "# A comment.\ndescription: Floods", True),
         ("repeats: 3", "repeats: 9", True),
         ("repeats: 3", "repeats: 3\nseed: 5", True),
+        ("repeats: 3", "repeats: 3\nbeside: 2m", True),
         ("vary: {shape.database: [h2], load.users: [1, 16]}", "vary: {load.users: [4]}", True),
         ("warm_up: {min: 5s, max: 5s}", "warm_up: {min: 5s, max: 6s}", False),
         ("load.users: [1, 4, 16]", "load.users: [1, 4, 8, 16]", False),
@@ -182,6 +203,15 @@ def test_the_digest_follows_what_is_measured(
     path = tmp_path / "other.yaml"
     path.write_text(SWEEP.replace(before, after), encoding="utf-8")
     assert (digest_of(read_sweep(path)) == digest_of(sweep)) == is_same
+
+
+def test_what_a_named_step_takes_beside_its_load_is_not_measured(tmp_path: Path) -> None:
+    digests = set()
+    for own in ("", ", beside: 2m"):
+        path = tmp_path / "named.yaml"
+        path.write_text(SWEEP.replace("vary:", f"steps:\n  - {{name: one{own}}}\nvary:", 1), encoding="utf-8")
+        digests.add(digest_of(read_sweep(path)))
+    assert len(digests) == 1
 
 
 def test_the_short_form_has_a_digest_of_its_own(sweep: SweepFile) -> None:

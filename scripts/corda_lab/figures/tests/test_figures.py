@@ -1,10 +1,19 @@
 """The figures of the repository: every name resolves, and every check on the published values has its verdict."""
 
+from collections.abc import Sequence
+
 import pytest
 
+from corda_lab.figures.claims import unresolved
 from corda_lab.figures.file import Figure, read_figure
+from corda_lab.figures.forms import FORMS, in_form
 from corda_lab.figures.judge import judge, judge_published
+from corda_lab.figures.number import number_words
 from corda_lab.figures.published import FIGURES
+from corda_lab.figures.repeat import Form
+from corda_lab.figures.sweep import names_of
+from corda_lab.sweeps import plan
+from corda_lab.sweeps.points import points_of
 
 FILES = sorted(FIGURES.glob("*.yaml"))
 
@@ -19,6 +28,13 @@ def test_every_name_resolves(figure: Figure) -> None:
     assert figure.fields.claims
 
 
+def test_every_claim_has_the_reason_for_its_region_and_says_what_its_number_is(figure: Figure) -> None:
+    names = names_of(figure.sweep.fields)
+    for claim in figure.fields.claims:
+        assert claim.because, claim.name
+        assert bool(number_words(claim, figure.fields, names)) == (claim.statistic is not None), claim.name
+
+
 def test_every_check_on_the_published_values_gives_the_recorded_verdict(figure: Figure) -> None:
     found = {
         claim.name: theirs.verdict
@@ -31,7 +47,40 @@ def test_every_check_on_the_published_values_gives_the_recorded_verdict(figure: 
     assert found == recorded
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_what_conditions_the_nodes_of_a_lab_uses_all_that_its_steps_use(figure: Figure, form: Form) -> None:
+    short = in_form(figure.sweep, form)
+    used: dict[object, set[str]] = {}
+    conditioned: dict[object, list[set[str]]] = {}
+    for point in points_of(short):
+        step = plan.step_of(short, point, 1, 1)
+        used.setdefault(point.shape_key, set()).update(nodes_of(step.workload, step.at_peak(1).options("x").nodes))
+        before = step.conditioning()
+        assert before is not None
+        own = nodes_of(before.options.workload, before.options.nodes)
+        conditioned.setdefault(point.shape_key, []).append(own)
+    # Any step may be the first on its lab.
+    assert all(used[key] <= own for key, each in conditioned.items() for own in each)
+
+
+def nodes_of(workload: str, nodes: Sequence[str] | None) -> set[str]:
+    """The nodes of a lab of two or three parties that a workload uses; the parties of a settlement are its own."""
+    if workload.startswith("settlement"):
+        return {"PartyA", "PartyB", "PartyC", "Notary"}
+    if workload in ("cash-issue", "finance-issue"):
+        return {"PartyA"}
+    parties = {"PartyA", "PartyB"} if not nodes else {*nodes}
+    return parties if workload == "iou" else {*parties, "Notary"}
+
+
 def test_a_claim_that_needs_nothing_can_be_judged_before_it_is_measured(figure: Figure) -> None:
     for found in judge(figure, []):
-        expected = "not testable here" if found.claim.needs is not None else "cannot tell"
-        assert found.verdict == expected, found.claim.name
+        is_untested = found.claim.needs is not None or found.claim.only_published
+        assert found.verdict == ("not testable here" if is_untested else "cannot tell"), found.claim.name
+
+
+def test_a_command_is_printed_only_for_a_claim_that_it_decides(figure: Figure) -> None:
+    for found in judge(figure, []):
+        if found.verdict == "not testable here" and found.command:
+            assert found.claim.statistic is not None, found.claim.name
+            assert unresolved(found.claim, figure.fields, names_of(figure.sweep.fields)) == "", found.claim.name

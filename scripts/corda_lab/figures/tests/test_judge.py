@@ -1,20 +1,28 @@
 """Claims judged from repeats: which verdict, from which points, and why there is none."""
 
+import math
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from corda_lab.figures import words
+from corda_lab.analysis.metrics import METRICS
+from corda_lab.figures import summary, words
+from corda_lab.figures.commands import FURTHER_MAX
 from corda_lab.figures.judge import ClaimVerdict, judge
+from corda_lab.figures.metrics import current_points, lacking
 from corda_lab.figures.repeat import LeftOut, Repeat, by_kind
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.testing.claims import POINTS, Values, figure_of, repeat_of
+from corda_lab.testing.claims import POINTS, SWEEP, Values, figure_of, repeat_of
 
 LINEAR = "name: linear, says: 1, exponent: p50, over: users, from: 10, within: [0.7, 1.3]"
 GROWS = "name: grows, says: 1, ratio: p50, of: {load.users: last}, to: {load.users: first}, within: [4, null]"
 BREAKS = 'name: breaks, says: 1, level: outcome, at: {load.users: 70, shape.corda: "4.9"}, broken: true'
+ON_OWN_IMAGES = "CORDA_IMAGE='<your image>:${CORDA_VERSION}' ./scripts/lab reproduce fig"
+"""Its sweep has two versions of Corda."""
 LARGEST: Mapping[str, ParameterValue] = {"shape.corda": "4.9", "load.users": 70}
 
 
@@ -54,6 +62,9 @@ def test_the_first_curve_is_judged_if_a_claim_names_none(tmp_path: Path) -> None
     found = verdict(tmp_path, other, repeats(3))
     assert found.estimate == pytest.approx(2)
     assert found.verdict == "did not hold"
+    assert words.why_words(found) == "the whole interval is above what is asked for"
+    low = verdict(tmp_path, other.replace("[0.7, 1.3]", "[3, null]"), repeats(3))
+    assert words.why_words(low) == "the whole interval is below what is asked for"
 
 
 def test_a_ratio_across_curves(tmp_path: Path) -> None:
@@ -73,7 +84,7 @@ def test_a_level_has_the_unit_of_its_metric(tmp_path: Path) -> None:
 def test_two_repeats_decide_nothing(tmp_path: Path) -> None:
     found = verdict(tmp_path, LINEAR, repeats(2))
     assert (found.verdict, found.why) == ("cannot tell", "2 of the 3 repeats that are the fewest to decide")
-    assert words.next_words(found) == "1 more repeat would do: --add 1"
+    assert words.next_words(found) == "at least 1 more repeat: ./scripts/lab reproduce fig --add 1"
 
 
 def test_without_repeats_nothing_is_measured(tmp_path: Path) -> None:
@@ -86,7 +97,47 @@ def test_scatter_that_is_too_large_says_how_many_repeats_would_do(tmp_path: Path
     found = verdict(tmp_path, "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]", given)
     assert (found.verdict, found.further) == ("cannot tell", 3)
     assert found.why == "the interval is neither inside nor outside what is asked for"
-    assert words.next_words(found) == "3 more repeats would do: --add 3"
+    assert words.why_words(found) == f"{found.why}; {words.next_words(found)}"
+    assert words.next_words(found) == "3 more repeats would do: ./scripts/lab reproduce fig --add 3"
+    quick = verdict(
+        tmp_path,
+        "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]",
+        [one.model_copy(update={"form": "quick"}) for one in given],
+    )
+    assert quick.command == "./scripts/lab reproduce fig --quick --add 3"
+
+
+def test_more_repeats_than_are_practical_have_no_command(tmp_path: Path) -> None:
+    given = [repeat_of(number, linear(factor)) for number, factor in ((1, 0.8), (2, 1.0), (3, 1.2))]
+    claim = "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [%s, 10]"
+    far = verdict(tmp_path, claim % 7.5, given)
+    assert far.further is not None
+    assert far.further > FURTHER_MAX
+    assert words.next_words(far) == f"{far.further} more repeats would do, which are too many to be practical"
+    never = verdict(tmp_path, claim % 7.9, given)
+    assert (never.further, never.command) == (None, "")
+    assert words.next_words(never) == "not even 100 repeats would do at this scatter"
+
+
+def test_a_ratio_that_cannot_be_told_says_how_small_a_difference_would_have_been_seen(tmp_path: Path) -> None:
+    def latency(factor: float) -> Values:
+        return lambda point: {"p50": 100.0 * (factor if point["load.users"] == 70 else 1.0)}
+
+    claim = "name: a, says: ours, ratio: p50, of: {load.users: 70}, to: {load.users: 1}, within: [1.05, null]"
+    given = [repeat_of(number, latency(factor)) for number, factor in ((1, 0.95), (2, 1.0), (3, 1.05))]
+    found = verdict(tmp_path, claim, given)
+    assert found.interval is not None
+    half = math.sqrt(found.interval.high / found.interval.low) - 1
+    assert words.visible_words(found) == f"the smallest difference that would have been seen is {100 * half:.0f} %"
+    assert words.visible_words(found) in words.why_words(found)
+    wide = [repeat_of(number, latency(factor)) for number, factor in ((1, 0.3), (2, 1.0), (3, 3.0))]
+    assert re.search(r"is a factor of \d", words.visible_words(verdict(tmp_path, claim, wide)))
+    assert words.visible_words(verdict(tmp_path, claim.replace("1.05", "0.5"), given)) == ""
+
+
+def test_what_a_person_found_stands_beside_the_verdict(tmp_path: Path) -> None:
+    found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", repeats(3))
+    assert summary.line(found).endswith("; found on 24 Nov 2026: It queues.")
 
 
 def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) -> None:
@@ -119,6 +170,27 @@ def test_a_value_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
     assert found.why.endswith("shape.corda 4.9, load.users 10: has no p50")
 
 
+def test_a_value_of_an_older_definition_is_missing_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METRICS, "p50", replace(METRICS["p50"], version=2))
+    old = repeats(3)
+    found = verdict(tmp_path, LINEAR, old)
+    assert (found.verdict, found.n) == ("cannot tell", 0)
+    assert found.why.endswith("shape.corda 4.9, load.users 10: measured by an older definition of p50")
+    best = "name: a, says: 2, level: p50, at: {load.users: best}, within: [null, 10]"
+    assert verdict(tmp_path, best, old).why.endswith("measured by an older definition of p50")
+    # Everything else of these repeats still counts.
+    assert verdict(tmp_path, GROWS.replace("p50", "throughput").replace("[4", "[0.5"), old).verdict == "held"
+    assert [lacking(one, ["p50", "p95", "states"]) for one in old] == [["p50", "states"]] * 3
+    assert all("p50" not in point.metrics for point in current_points(old[0]))
+    new = [one.model_copy(update={"versions": {"p50": 2}}) for one in old]
+    assert verdict(tmp_path, LINEAR, new).verdict == "held"
+    assert lacking(new[0], ["p50"]) == []
+
+
+def test_a_repeat_of_which_every_point_broke_lacks_nothing() -> None:
+    assert lacking(repeat_of(1, linear(), broke=POINTS), ["p50"]) == []
+
+
 def test_quick_and_full_repeats_never_share_an_interval(tmp_path: Path) -> None:
     short = [point for point in POINTS if point["shape.corda"] == "4.9" and point["load.users"] != 70]
     given = [*repeats(2), repeat_of(3, linear(), form="quick", points=short), repeat_of(4, linear(), digest="other")]
@@ -141,6 +213,8 @@ def test_the_short_form_is_judged_by_its_own_points(tmp_path: Path) -> None:
     assert found.estimate == pytest.approx(40)
     left_out = verdict(tmp_path, GROWS.replace("last", "70"), given)
     assert (left_out.verdict, left_out.is_measured, left_out.further) == ("cannot tell", False, 3)
+    assert left_out.command == "./scripts/lab reproduce fig"
+    assert words.why_words(left_out) == f"{left_out.why}; ./scripts/lab reproduce fig does"
     assert left_out.why == "the short form does not measure it: no point has shape.corda 4.9, load.users 70"
 
 
@@ -149,7 +223,8 @@ def test_a_point_that_breaks_is_an_outcome(tmp_path: Path) -> None:
     found = verdict(tmp_path, BREAKS, broke)
     assert (found.verdict, words.here_words(found)) == ("held", "broke in 3 of 3 repeats")
     assert words.asked_words(found.claim) == "breaks"
-    assert verdict(tmp_path, BREAKS, repeats(3)).verdict == "did not hold"
+    lives = verdict(tmp_path, BREAKS, repeats(3))
+    assert (lives.verdict, lives.why) == ("did not hold", "no repeat was as asked for")
     assert verdict(tmp_path, BREAKS.replace("true", "false"), broke).verdict == "did not hold"
     mixed = verdict(tmp_path, BREAKS, [*broke, repeat_of(4, linear())])
     assert (mixed.verdict, mixed.further, mixed.why) == ("cannot tell", None, "the repeats had different outcomes")
@@ -176,26 +251,26 @@ def test_a_ratio_may_hold_because_its_point_broke(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("needs", "fields", "why", "command"),
     [
-        ("enterprise: true", {}, "needs Corda Enterprise", "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig"),
+        ("enterprise: true", {}, "needs Corda Enterprise", ON_OWN_IMAGES),
         ("cores: 7", {}, "needs 7 cores (this machine has 2)", "./scripts/lab reproduce fig"),
         (
             "platform: 7",
             {"platform": 6},
             "needs nodes of platform version 7 (these nodes have 6)",
-            "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig",
+            ON_OWN_IMAGES,
         ),
         (
             "platform: 7",
             {},
             "needs nodes of platform version 7",
-            "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig",
+            ON_OWN_IMAGES,
         ),
         ("software: Braid", {}, "needs Braid, which is not part of the lab", ""),
         (
             "enterprise: true, cores: 32",
             {},
             "needs Corda Enterprise and 32 cores (this machine has 2)",
-            "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig",
+            ON_OWN_IMAGES,
         ),
     ],
 )
@@ -204,6 +279,26 @@ def test_what_cannot_be_tested_here_says_why_and_where(
 ) -> None:
     found = verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields))
     assert (found.verdict, found.why, found.command) == ("not testable here", why, command)
+
+
+def test_what_no_number_can_test_has_no_command(tmp_path: Path) -> None:
+    found = verdict(tmp_path, "name: a, says: 1, because: It is too large., needs: {enterprise: true}", repeats(3))
+    assert (found.verdict, found.why, found.command) == ("not testable here", "needs Corda Enterprise", "")
+
+
+def test_one_version_needs_one_image(tmp_path: Path) -> None:
+    one = SWEEP.replace('["4.9", "4.10"]', '["4.9"]')
+    (found,) = judge(figure_of(tmp_path, f"{LINEAR}, needs: {{enterprise: true}}", sweep=one), [])
+    assert found.command == "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig"
+
+
+def test_a_region_that_is_too_narrow_is_for_the_published_values_only(tmp_path: Path) -> None:
+    claim = f"{LINEAR}, only_published: true, on_published: {{where: {{id: IIT-3.5}}, verdict: held}}"
+    for given in ([], repeats(3)):
+        found = verdict(tmp_path, claim, given)
+        assert (found.verdict, found.why) == ("not testable here", "only the published values can decide it")
+        assert (found.values, found.command) == ((), "")
+        assert found.published is not None
 
 
 @pytest.mark.parametrize(

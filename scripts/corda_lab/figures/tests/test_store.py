@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.figures import store
+from corda_lab.figures import store, summary
 from corda_lab.figures.collect import collect
 from corda_lab.figures.forms import digest_of, in_form
 from corda_lab.figures.repeat import Repeat
@@ -66,4 +66,19 @@ def test_only_repeats_of_what_the_file_says_now_are_joined(repeats: tuple[Repeat
     kept = store.kept(sweep, [*repeats, short, old, other])
     assert kept.of("full") == repeats
     assert kept.of("quick") == (short,)
-    assert kept.outdated == (old,)
+    assert kept.outdated == (store.Outdated(old, "measured before the sweep changed"),)
+
+
+def test_a_repeat_with_another_workload_or_preset_is_not_judged(repeats: tuple[Repeat, ...], bursts: StoredRun) -> None:
+    sweep = read_sweep(bursts.folder.parent.parent / "figures" / "sweeps" / "bursts.yaml")
+    first, second, _ = repeats
+    assert first.files.keys() == {"workload iou"}
+    older = first.model_copy(update={"files": {}})
+    other = first.model_copy(update={"files": {**first.files, "preset tuned": "0" * 16, "workload gone": "0" * 16}})
+    kept = store.kept(sweep, [older, second, other])
+    # What a repeat of an earlier version of the lab does not say is not held against it.
+    assert kept.of("full") == (older, second)
+    assert [one.why for one in kept.outdated] == ["measured with another preset tuned and workload gone"]
+    (line,) = summary.outdated_words(kept.outdated)
+    assert line.startswith("1 repeat, full, ")
+    assert line.endswith(": measured with another preset tuned and workload gone")

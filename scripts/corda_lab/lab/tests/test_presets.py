@@ -1,5 +1,7 @@
 """The presets in configs/nodes: what each changes, and which need Corda Enterprise."""
 
+import hashlib
+
 import pytest
 
 from corda_lab.knobs.checks import names
@@ -30,6 +32,12 @@ def test_presets_that_the_open_source_node_would_not_start_with_say_so() -> None
     # Fields of node.conf that only Corda Enterprise knows.
     own = ("enterpriseConfiguration", "useOpenSsl", "enableP2PCompression")
     assert found == {name for name in names("nodes") if any(field in str(settings_of(name)) for field in own)}
+
+
+def test_the_hash_of_a_preset_is_that_of_its_text() -> None:
+    text = (CONFIGS / "nodes" / "tuned.conf").read_bytes()
+    assert shape.preset_sha256("tuned") == hashlib.sha256(text).hexdigest()
+    assert shape.preset_sha256("no such preset") == hashlib.sha256(b"").hexdigest()
 
 
 def test_the_size_of_a_pool_is_read_from_the_preset() -> None:

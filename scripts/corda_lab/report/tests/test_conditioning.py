@@ -117,8 +117,9 @@ def test_the_command_of_a_step_conditions_the_nodes_too(conditioned: Path) -> No
 
 def test_a_step_that_is_stored_while_its_sweep_runs_keeps_the_rows(tmp_path: Path, measured: Measured) -> None:
     entry, rows = conditioning_before(measured.step, simulation.ORIGIN, steady=True)
-    files.write_step(tmp_path, measured.after(entry, rows))
+    files.write_step(tmp_path, measured.after(entry, rows, "flow: Other\n"))
     found = files.read_step(tmp_path)
+    assert found.conditioning_text == "flow: Other\n"
     assert found.step.conditioning == entry
     assert found.conditioning is not None
     assert found.conditioning.equals(rows)

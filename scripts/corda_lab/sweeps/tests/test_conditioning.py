@@ -22,6 +22,7 @@ from corda_lab.sweeps.command import show_plan
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.planned import PlanFile
+from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.runner import Runner
 from corda_lab.testing import simulation, sweeps
 from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
@@ -36,6 +37,7 @@ condition: {load: {users: 5}, for: {min: 10s, max: 20s}}
 warm_up: {min: 1s, max: 1s}
 measure: {min: 4s, max: 4s}
 """
+CONDITIONING_TEXT = "flow: Conditioning\n"
 
 
 @dataclass
@@ -62,11 +64,13 @@ def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
         if found.errors:
             raise found.errors.pop()
         entry, rows = sweeps.conditioning_before(measured.step, simulation.ORIGIN, steady=True)
-        return Conditioned(entry, rows)
+        return Conditioned(entry.model_copy(update={"workload": run.workload.name}), rows, CONDITIONING_TEXT)
 
     def measure(run: PreparedRun, _: object, __: object, ___: object, conditioned: Conditioned | None) -> Measured:
         found.seen.append(f"{run.options.users} users")
-        return measured.after(conditioned.entry, conditioned.requests) if conditioned else measured
+        if conditioned is None:
+            return measured
+        return measured.after(conditioned.entry, conditioned.requests, conditioned.workload_text)
 
     monkeypatch.setattr(conditioning, "condition", condition)
     monkeypatch.setattr(runs_execute, "measure", measure)
@@ -149,8 +153,19 @@ def test_a_sweep_that_is_resumed_conditions_the_lab_that_it_starts(tmp_path: Pat
     steps = folders.read_json(run / "steps.json")["steps"]
     assert [step["index"] for step in steps if step["conditioning"]] == [1, 2, 3, 5]
     planned = folders.read_json(run / "run.json")["sweep"]["condition"]
-    assert planned == {"load": {"users": 5}, "set": {}, "seconds_min": 10.0, "seconds_max": 20.0}
+    assert planned == {"workload": None, "load": {"users": 5}, "set": {}, "seconds_min": 10.0, "seconds_max": 20.0}
     assert (run / files.CONDITIONING_TABLE).is_file()
+
+
+def test_another_workload_conditions_the_nodes_and_its_file_is_stored(tmp_path: Path, loads: Loads) -> None:
+    kept, sweep = begin(tmp_path, SWEEP.replace("condition: {", "condition: {workload: cash-issue, "))
+    run_steps(kept, sweep)
+    assert {one.workload for one in loads.options} == {"cash-issue"}
+    manifest = folders.read_json(execute.finish(sweep, kept, None) / "run.json")
+    assert manifest["sweep"]["condition"]["workload"] == "cash-issue"
+    assert manifest["workload_files"].keys() == {"iou", "cash-issue"}
+    assert manifest["workload_files"]["cash-issue"] == CONDITIONING_TEXT
+    assert execute.workloads_of(sweep, points_of(sweep)) == ["iou", "iou", "cash-issue"]
 
 
 def test_a_conditioning_that_fails_is_tried_again_on_a_new_lab(tmp_path: Path, loads: Loads) -> None:

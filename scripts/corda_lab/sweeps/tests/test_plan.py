@@ -10,17 +10,16 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.runs.preflight import OUTSTANDING_MAX
-from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import SWEEPS, show_plan
-from corda_lab.sweeps.estimate import STEP_OVERHEAD_SECONDS, RunTime, estimate
+from corda_lab.sweeps.estimate import estimate
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.lab import admitting
 from corda_lab.sweeps.planned import KEY_LENGTH_MAX, PlannedStep
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.schema import Fresh
-from corda_lab.testing.sweep_files import COUNTED, SOUND, keys, restarts, steps_of, sweep_of, written
+from corda_lab.testing.sweep_files import keys, restarts, steps_of, sweep_of
 
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))
@@ -164,39 +163,6 @@ def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> Non
     )
 
 
-def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings) -> None:
-    text = "workload: iou\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
-    steps = steps_of(sweep_of(tmp_path, text), settings)
-    found = estimate(steps, settings, fresh="shape")
-    assert found.starts == 2
-    assert found.seconds_max - found.seconds_min == 4 * (10 + 20) + 2 * (SECONDS_MAX - SECONDS_MIN)
-    assert estimate(steps, settings, fresh="step").starts == 4
-
-
-@pytest.mark.parametrize("text", [SOUND, f"{COUNTED}measure: {{flows: 80, after: 0}}\n"])
-def test_the_estimate_counts_the_time_at_rest_after_every_load(tmp_path: Path, settings: Settings, text: str) -> None:
-    def found(load: str) -> RunTime:
-        return estimate(steps_of(written(tmp_path, text + load), settings), settings, fresh="shape")
-
-    bare, idle = found(""), found("load: {idle_after: 60s}\n")
-    assert (idle.seconds_min - bare.seconds_min, idle.seconds_max - bare.seconds_max) == (60, 60)
-
-
-def test_the_estimate_counts_the_load_that_conditions_the_nodes_after_every_start(
-    tmp_path: Path, settings: Settings
-) -> None:
-    text = "workload: iou\nrepeats: 3\nvary: {load.users: [2, 8]}\n"
-    own = steps_of(sweep_of(tmp_path, text + "condition: {for: {min: 20s, max: 60s}}\n"), settings)
-    without = steps_of(sweep_of(tmp_path, text + "condition: none\n"), settings)
-    found, bare = (estimate(steps, settings, fresh="repeat") for steps in (own, without))
-    assert (found.starts, found.conditionings, bare.conditionings) == (3, 3, 0)
-    assert found.seconds_min - bare.seconds_min == 3 * (20 + STEP_OVERHEAD_SECONDS)
-    assert found.seconds_max - bare.seconds_max == 3 * (60 + STEP_OVERHEAD_SECONDS)
-    # A sweep that is resumed starts a lab for the first missing step, whichever it is.
-    assert estimate(own[1:], settings, fresh="repeat").conditionings == 3
-    assert estimate(own[1:], settings, fresh="repeat", before=own[0]).conditionings == 2
-
-
 def conditioning_of(tmp_path: Path, settings: Settings, text: str) -> LoadOptions | None:
     wanted = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)[0].conditioning()
     return None if wanted is None else wanted.options
@@ -211,6 +177,44 @@ def test_the_load_of_the_step_conditions_its_nodes(tmp_path: Path, settings: Set
     assert found is not None
     assert (found.users, found.pacing_seconds) == (9, 0.1)
     assert conditioning_of(tmp_path, settings, text + "condition: none\n") is None
+
+
+def test_another_workload_can_condition_the_nodes(
+    tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """\
+steps:
+  - {name: issue, workload: cash-issue, set: {amount: 1 GBP}}
+  - {name: pay, workload: cash-issue-and-pay, set: {amount: 2 GBP}}
+condition: {workload: cash-issue-and-pay, load: {users: 9}, set: {useCoinSelection: true}}
+"""
+    sweep = sweep_of(tmp_path, text)
+    issue, pay = steps_of(sweep, settings)
+    first, second = issue.conditioning(), pay.conditioning()
+    assert first is not None
+    assert second is not None
+    assert (issue.workload, first.options.workload, first.options.users) == ("cash-issue", "cash-issue-and-pay", 9)
+    # Arguments of the step are not those of another workload.
+    assert first.options.overrides == {"useCoinSelection": "true"}
+    assert second.options.overrides == {"amount": "2 GBP", "useCoinSelection": "true"}
+    assert PlannedStep.model_validate_json(issue.model_dump_json()) == issue
+    show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
+    assert "with the workload cash-issue-and-pay, 9 users and useCoinSelection=true" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [
+        ("{workload: cash-isue}", "condition: unknown workload 'cash-isue', did you mean 'cash-issue'"),
+        ("{workload: settlement, set: {participants: 8}}", "condition: the workload settlement needs 9 parties"),
+        ("{workload: finance-issue}", "condition: the workload finance-issue needs the CorDapp finance"),
+    ],
+)
+def test_a_workload_that_cannot_condition_the_nodes_is_refused_in_the_plan(
+    tmp_path: Path, settings: Settings, condition: str, problem: str
+) -> None:
+    with pytest.raises(LabError, match=problem):
+        conditioning_of(tmp_path, settings, f"condition: {condition}\n")
 
 
 def test_closed_load_can_condition_the_nodes_for_open_load(tmp_path: Path, settings: Settings) -> None:

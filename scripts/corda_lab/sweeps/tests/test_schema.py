@@ -172,7 +172,7 @@ def test_nodes_are_conditioned_unless_the_file_says_no(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "problems"),
     [
-        ("no", ["condition: must be none or have the fields load, set and for, but is False"]),
+        ("no", ["condition: must be none or have the fields workload, load, set and for, but is False"]),
         ("{load: {user: 8}}", ["condition.load.user: unknown field, did you mean 'users'?"]),
         ("{four: {min: 5s}}", ["condition.four: unknown field, did you mean 'for'?"]),
         ("{for: {max: soon}}", ["condition.for.max: must be a duration such as 30s or 2m, but is 'soon'"]),

@@ -1,4 +1,4 @@
-"""How errors are printed."""
+"""How errors and rules are printed."""
 
 import pytest
 
@@ -10,6 +10,13 @@ from lab_workload.problems import Problem
 def printed(error: LabError, capsys: pytest.CaptureFixture[str]) -> list[str]:
     ui.print_error(error)
     return capsys.readouterr().err.splitlines()
+
+
+def test_a_rule_in_a_file_is_no_longer_than_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    ui.rule("bursts: [one], two")
+    (line,) = capsys.readouterr().out.splitlines()
+    assert len(line) == ui.RULE_WIDTH
+    assert line.strip("─") == " bursts: [one], two "
 
 
 def test_every_line_of_an_error_stands_below_the_first(capsys: pytest.CaptureFixture[str]) -> None:
