@@ -239,7 +239,7 @@ def read_step(folder: Path) -> Measured:
         conditioning,
         samples,
         next(iter(audited.values()), None),
-        str(workload.get("conditioning") or ""),
+        conditioning_text=str(workload.get("conditioning") or ""),
     )
 
 
