@@ -3,8 +3,9 @@
 import json
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -16,40 +17,42 @@ ANSWER_SECONDS_MAX = 30.0
 SCRAPE_SECONDS = 5.0
 """Prometheus's scrape interval, as set in ``monitoring/prometheus/prometheus.yml``."""
 
-RATE_WINDOW = "20s"
-"""Four scrapes: short enough for a run of a minute, long enough to tolerate a lost scrape."""
-
 SERIES: dict[str, str] = {
-    "bridge_started_per_second": f"sum by (node) (rate(bridge_flows_started_total[{RATE_WINDOW}]))",
-    "bridge_completed_per_second": f"sum by (node) (rate(bridge_flows_completed_total[{RATE_WINDOW}]))",
-    "bridge_failed_per_second": f"sum by (node, reason) (rate(bridge_flows_failed_total[{RATE_WINDOW}]))",
-    "bridge_rejected_per_second": f"sum by (node, reason) (rate(bridge_flows_rejected_total[{RATE_WINDOW}]))",
+    # Recorded by Prometheus (monitoring/prometheus/rules/recording.yml), so they are what the dashboards show.
+    "bridge_started_per_second": "node:bridge_flows_started:rate20s",
+    "bridge_completed_per_second": "node:bridge_flows_completed:rate20s",
+    "bridge_failed_per_second": "node_reason:bridge_flows_failed:rate20s",
+    "bridge_rejected_per_second": "node_reason:bridge_flows_rejected:rate20s",
+    "generator_started_per_second": "node:locust_requests_started:rate20s",
+    "generator_ended_per_second": "node_outcome:locust_requests:rate20s",
+    "generator_latency_seconds": "quantile:locust_request_latency_seconds:rate20s",
+    "node_flows_in_flight": "node:corda_flows_in_flight:sum",
+    "node_flows_ended_per_second": "node:corda_flows_finished:rate20s",
+    "node_cpu_cores": "node:process_cpu_seconds:rate20s",
+    "node_heap_kept_bytes": "node:heap_kept_bytes:sum",
+    "node_gc_share": "node:jvm_gc_collection_seconds:rate20s",
+    "node_rpc_queue_messages": "node:artemis_rpc_queue_waiting:sum",
+    "artemis_queue_messages": "node_queue:artemis_queue_messages:sum",
+    "lab_cpu_cores": "job:process_cpu_seconds:rate20s",
+    "container_cpu_cores": "container:cpu_seconds:rate20s",
+    "container_memory_bytes": "container:memory_bytes:sum",
+    "host_stolen_share": "host:cpu_stolen:ratio20s",
+    # As they are scraped. From counters, steps compute values over exactly their window.
     "bridge_flows_in_flight": "sum by (node) (bridge_flows_in_flight)",
     "bridge_client_ids": "sum by (node) (bridge_client_ids_to_remove)",
     "bridge_connections": "sum(bridge_connections)",
-    "node_flows_in_flight": "sum by (node) (corda_flows_in_flight)",
     "node_flows_success_total": 'sum by (node, flow) (corda_flow_duration_seconds_count{outcome="success"})',
-    "node_cpu_cores": f'sum by (node) (rate(process_cpu_seconds_total{{job="corda"}}[{RATE_WINDOW}]))',
     "node_cpu_seconds_total": 'sum by (node) (process_cpu_seconds_total{job="corda"})',
     "node_allocated_bytes_total": 'sum by (node) (jvm_memory_pool_allocated_bytes_total{job="corda"})',
     "node_resident_bytes": 'sum by (node) (process_resident_memory_bytes{job="corda"})',
     "node_heap_used_bytes": 'sum by (node) (jvm_memory_used_bytes{job="corda",area="heap"})',
     "node_heap_max_bytes": 'sum by (node) (jvm_memory_max_bytes{job="corda",area="heap"})',
-    # What a collection leaves is in these pools until the next one: new objects are made in Eden.
-    "node_heap_kept_bytes": 'sum by (node) (jvm_memory_pool_used_bytes{job="corda",'
-    'pool=~".*(Survivor Space|Old Gen|Tenured Gen)"})',
     "node_gc_seconds_total": 'sum by (node) (jvm_gc_collection_seconds_sum{job="corda"})',
     "node_checkpoints_total": "sum by (node) (corda_checkpoints_total)",
     "node_rpc_connections": "sum by (node) (artemis_rpc_connections)",
-    # The node acknowledges requests by the megabyte, long after it has answered them, so those delivered do not wait.
-    "node_rpc_queue_messages": "sum by (node) (artemis_rpc_queue_messages - artemis_rpc_queue_messages_delivering)",
-    "node_gc_share": f'sum by (node) (rate(jvm_gc_collection_seconds_sum{{job="corda"}}[{RATE_WINDOW}]))',
-    "artemis_queue_messages": "sum by (node, broker, queue) (artemis_queue_messages)",
     "hikari_connections_active": "sum by (node) (hikari_connections_active)",
     "hikari_connections_pending": "sum by (node) (hikari_connections_pending)",
     "hikari_connections_open": "sum by (node) (hikari_connections_active + hikari_connections_idle)",
-    "lab_cpu_cores": 'sum by (job) (rate(process_cpu_seconds_total{job=~"bridge|locust|prometheus"}'
-    f"[{RATE_WINDOW}]))",
     "lab_cpu_seconds_total": 'sum by (job) (process_cpu_seconds_total{job=~"bridge|locust|prometheus"})',
     "lab_resident_bytes": 'sum by (job) (process_resident_memory_bytes{job=~"bridge|locust|prometheus"})',
     "locust_users": "sum(locust_users)",
@@ -77,6 +80,20 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Alert:
+    """An alert that fires: its name, the node that it is about (empty: the lab), and what to do.
+
+    ``since`` is in Unix seconds.
+    """
+
+    name: str
+    node: str
+    severity: str
+    summary: str
+    since: float
+
+
+@dataclass(frozen=True)
 class Series:
     """One series over a time range. ``points`` are (Unix seconds, value) in order of time."""
 
@@ -95,7 +112,7 @@ class Prometheus:
         """Close the connections."""
         self._client.close()
 
-    def _get(self, path: str, parameters: dict[str, str]) -> Any:
+    def _get(self, path: str, parameters: Mapping[str, str]) -> Any:
         try:
             answer = self._client.get(path, params=parameters)
             content = answer.json()
@@ -104,25 +121,51 @@ class Prometheus:
                 f"Prometheus at {self.url} does not answer ({error})", "Check its state with `scripts/lab status`."
             ) from None
         if content.get("status") != "success":
-            raise LabError(f"Prometheus rejected a query: {content.get('error')}", f"The query: {parameters['query']}")
-        return content["data"]["result"]
+            raise LabError(
+                f"Prometheus rejected a query: {content.get('error')}", f"The query: {parameters.get('query', path)}"
+            )
+        return content["data"]
+
+    def _result(self, path: str, parameters: Mapping[str, str]) -> Any:
+        return self._get(path, parameters)["result"]
+
+    def alerts(self) -> list[Alert]:
+        """Return the alerts that fire now, by name and node. Raises LabError if Prometheus has no rules."""
+        groups = self._get("/api/v1/rules", {"type": "alert"})["groups"]
+        if not groups:
+            raise LabError(
+                f"Prometheus at {self.url} has no alerts", "Start it again with its new settings: `scripts/lab up`."
+            )
+        alerts = [alert for group in groups for rule in group["rules"] for alert in rule["alerts"]]
+        found = [
+            Alert(
+                name=str(alert["labels"]["alertname"]),
+                node=str(alert["labels"].get("node", "")),
+                severity=str(alert["labels"].get("severity", "")),
+                summary=str(alert["annotations"].get("summary", "")),
+                since=datetime.fromisoformat(alert["activeAt"]).timestamp(),
+            )
+            for alert in alerts
+            if alert["state"] == "firing"
+        ]
+        return sorted(found, key=lambda alert: (alert.name, alert.node))
 
     def latest(self, selector: str) -> list[Value]:
         """Return the latest sample of every series that a selector matches, with the time of its scrape."""
         # Only a range selector returns the times of the samples. An instant one returns the evaluation time.
-        result = self._get("/api/v1/query", {"query": f"{selector}[1m]", "time": f"{time.time():.3f}"})
+        result = self._result("/api/v1/query", {"query": f"{selector}[1m]", "time": f"{time.time():.3f}"})
         return [_value(series["metric"], series["values"][-1]) for series in result]
 
     def instant(self, query: str) -> list[Value]:
         """Evaluate a query now. ``time`` of each value is the time of evaluation."""
-        return [_value(series["metric"], series["value"]) for series in self._get("/api/v1/query", {"query": query})]
+        return [_value(series["metric"], series["value"]) for series in self._result("/api/v1/query", {"query": query})]
 
     def range(self, query: str, *, started_at: float, ended_at: float, step_seconds: float) -> list[Series]:
         """Evaluate a query at every step of a time range (Unix seconds)."""
         times = {"start": f"{started_at:.3f}", "end": f"{ended_at:.3f}", "step": f"{step_seconds:g}"}
         return [
             Series(dict(series["metric"]), [(float(at), float(text)) for at, text in series["values"]])
-            for series in self._get("/api/v1/query_range", {"query": query, **times})
+            for series in self._result("/api/v1/query_range", {"query": query, **times})
         ]
 
     def rows(self, name: str, query: str, *, started_at: float, ended_at: float) -> Iterable[dict[str, Any]]:
