@@ -5,7 +5,21 @@ from typing import Annotated
 import typer
 
 from corda_lab import __version__
-from corda_lab.cli import audit, bench, chaos, lab, profile, reproduce, results, run, selftest, sweep, workload
+from corda_lab.cli import (
+    audit,
+    bench,
+    chaos,
+    flow,
+    lab,
+    logs,
+    profile,
+    reproduce,
+    results,
+    run,
+    selftest,
+    sweep,
+    workload,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -61,6 +75,8 @@ app.command()(reproduce.reproduce)
 app.command()(audit.audit)
 app.command()(chaos.chaos)
 app.command()(profile.profile)
+app.command()(flow.flow)
+app.command()(logs.logs)
 workload_app.command()(workload.new)
 workload_app.command()(workload.check)
 app.command()(results.report)
