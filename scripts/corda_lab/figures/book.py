@@ -48,7 +48,7 @@ def draw(found: Sequence[Judged], places: Places) -> list[Path]:
     """Draw the pictures of all figures that were measured, and delete those of others. Raises LabError."""
     drawn = []
     for one in found:
-        if one.repeats:
+        if charts.is_drawn(one):
             chart = picture_of(one)
             drawn += print_charts.write_charts(
                 [chart], places.pictures, suffixes=("svg",), description=picture_digest(chart)
@@ -74,7 +74,7 @@ def picture_digest(chart: Chart) -> str:
 
 def content(book: Book, places: Places) -> Mapping[str, object]:
     """Return what the template of the page shows."""
-    drawn = [replace(picture_of(one), title=one.name) for one in book.figures if one.repeats]
+    drawn = [replace(picture_of(one), title=one.name) for one in book.figures if charts.is_drawn(one)]
     return {
         "book": book,
         "total": book.total,

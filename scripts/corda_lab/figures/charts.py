@@ -50,6 +50,11 @@ def here(judged: Judged) -> Chart:
     )
 
 
+def is_drawn(judged: Judged) -> bool:
+    """Return whether there is anything of ours to draw: a value of the chart, by today's definition."""
+    return bool(measured(judged.figure, judged.repeats))
+
+
 def both(judged: Judged) -> Chart:
     """Return all curves in one chart, each divided by its value at the anchor."""
     chart = judged.figure.fields.chart

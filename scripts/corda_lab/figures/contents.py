@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from corda_lab.figures import commands, summary
+from corda_lab.figures import charts, commands, summary
 from corda_lab.figures.forms import FULL, QUICK, in_form, whole_takes
 from corda_lab.figures.judge import needs_words
 from corda_lab.figures.judged import Judged, total
@@ -296,5 +296,5 @@ def _part(one: Judged) -> FigurePart:
         tuple(claim_row(verdict, one) for verdict in one.verdicts),
         tuple(deviation_row(each) for each in fields.deviations if _kind(each) is None),
         measured,
-        has_picture=bool(one.repeats),
+        has_picture=charts.is_drawn(one),
     )

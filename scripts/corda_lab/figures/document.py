@@ -35,6 +35,9 @@ Repeats have one of two *forms*: *full*, the whole sweep of the figure, or *quic
 seconds. The forms are never mixed. If a figure has three full repeats, these are judged.
 """
 
+_COMMAND = re.compile(r"\./scripts/lab reproduce [\w-]+( --quick)?( --add \d+)?")
+"""A command in a sentence."""
+
 _BEGINS_ITEM = re.compile(r"^( +\d*)([-+*.)])(?= )")
 """The beginning of a line that Markdown takes for an item of a list, up to its sign and the sign."""
 
@@ -213,7 +216,7 @@ def _claim(row: ClaimRow) -> str:
     asked = "" if row.asked == "–" else f"asked for {row.asked}"
     about = "; ".join(filter(None, (number, asked)))
     said = (f"*{row.name}*:", about and f"{about}.", *map(sentence, (row.because, row.why, row.found)))
-    return " ".join(filter(None, said))
+    return _COMMAND.sub(r"`\g<0>`", " ".join(filter(None, said)))
 
 
 def sentence(text: str) -> str:

@@ -73,10 +73,10 @@ def region_words(region: Region) -> str:
     """A region: ``0.7 to 1.3``, ``4 or more``, ``at most 10``."""
     low, high = region
     if math.isinf(high):
-        return f"{low:g} or more"
+        return f"{low:,g} or more"
     if math.isinf(low):
-        return f"at most {high:g}"
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        return f"at most {high:,g}"
+    return f"{low:,g}" if low == high else f"{low:,g} to {high:,g}"
 
 
 def why_words(found: ClaimVerdict) -> str:

@@ -3,6 +3,7 @@
 matplotlib is imported only when a chart is drawn, because the import takes a second.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 DPI = 300
 WIDTH_INCHES, HEIGHT_INCHES = 5.2, 3.4
 WIDE_INCHES = 7.2
+LEGEND_COLUMNS_MAX = 4
+LEGEND_LETTER_INCHES, LEGEND_LINE_INCHES = 0.062, 0.5
+"""About the width of a letter of the legend, and of the line with its spaces before each name."""
 
 DASHES = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.6)), "dashdot": "-.", "longdash": (0, (9, 3))}
 MARKERS = {
@@ -100,10 +104,7 @@ def draw_all(
     paths = []
     with mpl.rc_context(STYLE):
         for chart in charts:
-            is_wide = chart.width == "wide"
-            sheet, axes = pyplot.subplots(
-                figsize=(WIDE_INCHES if is_wide else WIDTH_INCHES, HEIGHT_INCHES), layout="constrained"
-            )
+            sheet, axes = pyplot.subplots(figsize=(width_inches(chart), HEIGHT_INCHES), layout="constrained")
             draw(axes, chart)
             for suffix in suffixes:
                 path = folder / f"{chart.id}.{suffix}"
@@ -113,6 +114,11 @@ def draw_all(
                 paths.append(path)
             pyplot.close(sheet)
     return paths
+
+
+def width_inches(chart: Chart) -> float:
+    """The width of the sheet of a chart."""
+    return WIDE_INCHES if chart.width == "wide" else WIDTH_INCHES
 
 
 def draw(axes: "Axes", chart: Chart) -> None:
@@ -172,8 +178,18 @@ def draw(axes: "Axes", chart: Chart) -> None:
     if chart.y_max is not None:
         axes.set_ylim(0, chart.y_max)
     if len(chart.traces) > 1:
-        count = len(chart.traces)
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=min(count, 4), fontsize=8)
+        columns = legend_columns([trace.name for trace in chart.traces], width_inches(chart))
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, fontsize=8)
+
+
+def legend_columns(names: Sequence[str], inches: float) -> int:
+    """Return the most columns, four at most, in which a legend with these names is no wider than the sheet."""
+    for columns in range(min(len(names), LEGEND_COLUMNS_MAX), 1, -1):
+        rows = math.ceil(len(names) / columns)
+        widest = [max(map(len, names[start : start + rows])) for start in range(0, len(names), rows)]
+        if sum(LEGEND_LINE_INCHES + LEGEND_LETTER_INCHES * letters for letters in widest) <= inches:
+            return columns
+    return 1
 
 
 def categories(chart: Chart) -> dict[Any, float]:

@@ -8,7 +8,8 @@ from typing import get_args
 
 import pytest
 
-from corda_lab.figures import book, store, summary
+from corda_lab.analysis.metrics import METRICS
+from corda_lab.figures import book, charts, store, summary
 from corda_lab.figures.collect import collect
 from corda_lab.figures.contents import Book
 from corda_lab.figures.document import cell, item
@@ -33,7 +34,7 @@ def test_the_published_document_is_that_of_the_committed_repeats() -> None:
 
 def test_the_published_pictures_are_those_of_the_committed_repeats() -> None:
     found = book.of(PUBLISHED.read_figures(), store.read(PUBLISHED.repeats))
-    expected = {one.name: book.picture_digest(book.picture_of(one)) for one in found.figures if one.repeats}
+    expected = {one.name: book.picture_digest(book.picture_of(one)) for one in found.figures if charts.is_drawn(one)}
     drawn = {path.stem: path.read_text(encoding="utf-8") for path in PUBLISHED.pictures.glob("*.svg")}
     assert drawn.keys() == expected.keys(), WRITE
     assert [name for name, digest in expected.items() if digest not in drawn[name]] == [], WRITE
@@ -214,6 +215,15 @@ def test_the_book_is_written_with_pictures_and_pages(two: Places, repeats: Seque
     assert [chart["id"] for chart in chart_data(html)["charts"]] == ["one", "two"]
     for link in re.findall(r'href="(reproduction/.*?)"', html):
         assert (two.html.parent / link).is_file()
+
+
+def test_a_figure_without_a_value_of_today_s_definition_has_no_picture(
+    two: Places, repeats: Sequence[Repeat], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(METRICS, "throughput", replace(METRICS["throughput"], version=2))
+    found = book.of(two.read_figures(), repeats)
+    assert book.draw(found.figures, two) == []
+    assert "![" not in book.text(found, two)
 
 
 def test_a_picture_tells_from_which_values_it_was_drawn(found: Book, two: Places) -> None:

@@ -58,6 +58,19 @@ def test_bars_are_as_wide_as_a_bin_where_bins_are_left_out() -> None:
     assert {patch.get_bbox().width for patch in axes.patches if isinstance(patch, Rectangle)} == {10.0}
 
 
+@pytest.mark.parametrize(
+    ("names", "columns"),
+    [
+        (["H2", "PostgreSQL"], 2),
+        (["2 users", "4 users", "8 users", "16 users", "32 users"], 4),
+        (["published: attachments, cached, a hundred at once", "here: not cached", "here: cached"], 2),
+        (["published: attachments, cached, a hundred at once", "here: attachments, not cached"], 1),
+    ],
+)
+def test_a_legend_is_no_wider_than_its_sheet(names: list[str], columns: int) -> None:
+    assert print_charts.legend_columns(names, print_charts.WIDTH_INCHES) == columns
+
+
 def test_a_place_that_cannot_be_written_is_named(stored_run: Callable[..., Path], tmp_path: Path) -> None:
     taken = tmp_path / "charts"
     taken.write_text("mine", encoding="utf-8")
