@@ -8,6 +8,9 @@ from corda_lab.selfcheck.cases import DURATION_SECONDS, Case
 from corda_lab.selfcheck.truth import Truth
 from corda_lab.steps.entry import Distribution, StepEntry
 
+TIMER_ERROR_MS_MAX = 8.0
+"""The stub nodes' own timers may be late by this much (p99.9): 2 % of the shortest latency that is checked. If they are
+later, the machine did something else, and the truth itself is uncertain by as much."""
 THROUGHPUT_SHARE_MAX = 0.01
 LATENCY_SHARE_MAX = 0.02
 DROPPED_POINTS_MAX = 0.01
@@ -16,13 +19,17 @@ DROPPED_POINTS_MAX = 0.01
 
 @dataclass(frozen=True)
 class Check:
-    """One value that the lab measured, beside its true value. ``tolerance`` is a share of it; 0 means exactly."""
+    """One value that the lab measured, beside its true value.
+
+    ``tolerance`` is a share of it; 0 means exactly. ``doubt``, in the unit of the value, is how uncertain the truth is.
+    """
 
     case: str
     name: str
     truth: float
     found: float
     tolerance: float
+    doubt: float = 0.0
 
     @property
     def holds(self) -> bool:
@@ -30,6 +37,18 @@ class Check:
         if math.isinf(self.truth) or math.isinf(self.found):
             return self.truth == self.found
         return abs(self.found - self.truth) <= self.tolerance * abs(self.truth) + 1e-9
+
+    @property
+    def cannot_be_told(self) -> bool:
+        """Whether the value is out of its tolerance by no more than the truth is uncertain."""
+        if self.holds or math.isinf(self.truth):
+            return False
+        return abs(self.found - self.truth) <= self.tolerance * abs(self.truth) + self.doubt
+
+    @property
+    def fails(self) -> bool:
+        """Whether the value is wrong, even if the truth is as uncertain as the timers were late."""
+        return not self.holds and not self.cannot_be_told
 
     @property
     def off(self) -> str:
@@ -51,14 +70,15 @@ def checks_of(case: Case, truth: Truth, step: StepEntry) -> list[Check]:
 
 
 def _checks(case: Case, truth: Truth, step: StepEntry) -> Iterator[Check]:
-    def check(name: str, expected: float, found: float, tolerance: float = 0.0) -> Check:
-        return Check(case.name, name, expected, found, tolerance)
+    def check(name: str, expected: float, found: float, tolerance: float = 0.0, doubt: float = 0.0) -> Check:
+        return Check(case.name, name, expected, found, tolerance, doubt)
 
+    late_ms = truth.timer_error_ms if truth.timer_error_ms > TIMER_ERROR_MS_MAX else 0.0
     requests, counted, resolved = step.requests, step.counts, step.resolved
     yield check("length of the window", DURATION_SECONDS, step.window.seconds, THROUGHPUT_SHARE_MAX)
     yield check("throughput", truth.throughput_per_second, step.throughput_per_second, THROUGHPUT_SHARE_MAX)
     for name, value in truth.latency_ms.items():
-        yield check(name, value, quantile_of(step.latency_intended_ms, name), LATENCY_SHARE_MAX)
+        yield check(name, value, quantile_of(step.latency_intended_ms, name), LATENCY_SHARE_MAX, late_ms)
     yield check("failed", truth.failed, requests.failed)
     yield check("unknown outcomes", truth.unknown, requests.unknown)
     yield check("unknown outcomes that had succeeded", truth.resolved_ok, resolved.ok)

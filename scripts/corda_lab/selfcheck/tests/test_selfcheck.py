@@ -175,6 +175,29 @@ def test_a_check_holds_within_its_tolerance() -> None:
     assert not Check("c", "n", 7, 8, 0.0).holds
 
 
+def test_a_percentile_cannot_be_told_by_no_more_than_the_timers_were_late() -> None:
+    within = Check("c", "p999", 400, 440, 0.02, doubt=48)
+    assert (within.holds, within.cannot_be_told, within.fails) == (False, True, False)
+    beyond = Check("c", "p999", 400, 460, 0.02, doubt=48)
+    assert (beyond.holds, beyond.cannot_be_told, beyond.fails) == (False, False, True)
+    assert Check("c", "p999", math.inf, 460, 0.02, doubt=48).fails
+    assert Check("c", "p999", 400, math.inf, 0.02, doubt=48).fails
+    assert Check("c", "flows counted by the node", 7, 8, 0.0).fails
+
+
+@pytest.mark.parametrize(("late_ms", "doubt"), [(5.0, 0.0), (48.0, 48.0)])
+def test_only_percentiles_are_in_doubt_when_timers_were_late(
+    results: list[command.CaseResult], late_ms: float, doubt: float
+) -> None:
+    one = results[0]
+    step = build.build_step(one.observation.plan, one.observation.seen)
+    checks = checks_of(one.case, replace(one.truth, timer_error_ms=late_ms), step)
+    assert {check.name: check.doubt for check in checks if check.doubt or check.name in {"p50", "throughput"}} == {
+        "throughput": 0.0,
+        **dict.fromkeys(("p50", "p99", "p999") if doubt else ("p50",), doubt),
+    }
+
+
 def test_the_proxy_breaks_the_chosen_connections_only() -> None:
     seen: list[int] = []
 
