@@ -1,6 +1,7 @@
 """What Compose prints, and what is made of it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from corda_lab.host.processes import last_lines
 from corda_lab.lab.compose import Compose, Service, lab_environment, parse_services
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
+from corda_lab.testing.docker import docker_client
 
 HEALTHY = {"Service": "bridge", "Name": "corda-lab-bridge-1", "State": "running", "Health": "healthy", "ExitCode": 0}
 DONE = {"Service": "bootstrap", "Name": "corda-lab-bootstrap-1", "State": "exited", "Health": "", "ExitCode": 0}
@@ -45,6 +47,23 @@ def test_shows_the_command_that_a_person_would_type() -> None:
     compose = Compose(load_settings(ENV_FILE, {}))
     assert compose.shown("up", "--detach") == "docker compose up --detach"
     assert compose.arguments("up")[-3:] == ["--project-name", compose.project, "up"]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [("echo my-partya-1", ["exec", "my-partya-1", "id", "-u"]), ("true", ["exec", "-T", "partya", "id", "-u"])],
+    ids=["its container", "no container"],
+)
+def test_a_command_in_a_service_is_the_engine_s_if_it_has_a_container(
+    names: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker_client(tmp_path, monkeypatch, f'echo "$@" >> "{tmp_path}/calls"\n{names}')
+    compose = Compose(load_settings(ENV_FILE, {}))
+    for _ in range(2):
+        assert compose.arguments("exec", "-T", "partya", "id", "-u")[-len(expected) :] == expected
+    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    assert "label=com.docker.compose.service=partya" in calls[0]
+    assert len(calls) == (1 if names.startswith("echo") else 2), "a container that was found is not asked for again"
 
 
 def test_last_lines_leave_blank_ones_out() -> None:
