@@ -135,14 +135,14 @@ def test_every_node_itself_says_that_the_preset_is_on(shaped: Lab, node: str) ->
     assert_preset_is_on(shaped, node, PRESET)
 
 
-# A restart takes half a minute, so the presets that differ from a tested one only in a number are slow.
-SLOW_PRESETS = {"artemis-default", "artemis-medium-flush"}
+# A restart takes half a minute, so only the preset that differs in more than a number is tested every time.
+ALWAYS_TESTED = "tuned"
 
 
 @pytest.mark.parametrize(
     "preset",
     [
-        pytest.param(name, marks=pytest.mark.slow if name in SLOW_PRESETS else ())
+        pytest.param(name, marks=() if name == ALWAYS_TESTED else pytest.mark.slow)
         for name in FLUSH_SECONDS
         if name != PRESET
     ],

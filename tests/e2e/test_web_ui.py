@@ -35,6 +35,7 @@ def test_a_run_starts_and_stops_from_the_browser(lab: Lab, browser: Browser) -> 
     assert (browser.folder / "running.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow  # It takes the same way as the test before.
 def test_open_load_keeps_its_rate_from_the_browser(lab: Lab, browser: Browser) -> None:
     started = time.time()
     seen = browser.run("start_run.py", "http://locust:8089", "/shared", "constant", "2", network=lab.network)
