@@ -8,7 +8,15 @@ from pydantic import ValidationError
 from corda_lab.errors import LabError
 from corda_lab.sweeps.checks import problem, vary_problems, whole_problems
 from corda_lab.sweeps.quick_checks import quick_problems
-from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, Condition, MeasureFields, ShapeFields, SweepFields
+from corda_lab.sweeps.schema import (
+    QUICK_REPEATS_MIN,
+    Condition,
+    ConditionFields,
+    LoadFields,
+    MeasureFields,
+    ShapeFields,
+    SweepFields,
+)
 from lab_workload.problems import WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields
 
@@ -68,7 +76,8 @@ def quick(sweep: SweepFile) -> SweepFile:
         if (value := getattr(short, name)) is not None:
             changes[name] = value
     changes["set"] = {**fields.set, **short.set}
-    changes["shape"] = _shape(fields.shape, short.shape)
+    changes["load"] = fields.load.model_copy(update=_given(short.load))
+    changes["shape"] = fields.shape.model_copy(update=_given(short.shape))
     if short.condition is not None:
         changes["condition"] = _condition(fields.condition, short.condition)
     found = fields.model_copy(update=changes)
@@ -94,12 +103,12 @@ def _condition(whole: Condition, short: Condition) -> Condition:
     """Return what conditions the nodes in a short form: that of the whole sweep, with the fields that it sets."""
     if whole == "none" or short == "none":
         return short
-    return whole.model_copy(update={name: getattr(short, name) for name in short.model_fields_set})
+    return whole.model_copy(update=_given(short))
 
 
-def _shape(whole: ShapeFields, short: ShapeFields) -> ShapeFields:
-    """Return the shape of a short form: that of the whole sweep, with the fields that it sets."""
-    return whole.model_copy(update=short.model_dump(exclude_none=True))
+def _given(short: ConditionFields | LoadFields | ShapeFields) -> dict[str, object]:
+    """Return the fields that a short form sets."""
+    return {name: getattr(short, name) for name in short.model_fields_set}
 
 
 def _read(path: Path) -> SweepFile:

@@ -27,7 +27,7 @@ def quick_problems(fields: SweepFields, source: Source) -> list[Problem]:
             if value not in known
         ]
     problems += _quick_ending_problems(fields, short, source)
-    given = {"shape": short.shape.model_dump(exclude_none=True), "set": short.set}
+    given = {"shape": short.shape.model_fields_set, "load": short.load.model_fields_set, "set": short.set}
     problems += [
         source.problem(("quick", group, name), f"{group}.{name} is in vary; choose from its values in quick.vary")
         for group, names in given.items()

@@ -311,6 +311,7 @@ class QuickFields(Fields):
     vary: dict[str, Annotated[list[Any], Field(min_length=1, max_length=VALUES_MAX)]] = Field(default_factory=dict)
     steps: Annotated[list[Text], Field(min_length=1, max_length=STEPS_MAX)] | None = None
     set: dict[str, Value] = Field(default_factory=dict)
+    load: LoadFields = Field(default_factory=LoadFields)
     shape: ShapeFields = Field(default_factory=ShapeFields)
     repeats: Annotated[int, Field(ge=QUICK_REPEATS_MIN, le=REPEATS_MAX)] | None = None
     fresh: Fresh | None = None

@@ -45,6 +45,7 @@ quick:
   condition: {for: {min: 10s, max: 60s}}
   warm_up: {min: 5s, max: 10s}
   measure: {min: 30s, max: 30s}
+  load: {pacing: 2}
 """
     )
     found = short_form(tmp_path, text)
@@ -55,6 +56,7 @@ quick:
     assert [step.name for step in fields.steps] == ["warm"]
     assert fields.warm_up == SpanFields(min=5, max=10)
     assert fields.measure == MeasureFields(min=30, max=30)
+    assert fields.load.given("pacing") == 2
     assert fields.condition != "none"
     assert (fields.condition.load.given("users"), fields.condition.duration.max) == (8, 60)
 
@@ -91,6 +93,7 @@ quick:
   measure: {min: 30s, max: 10s}
   condition: {for: {min: 1s, max: 2s}}
   find_max: {precision: 20%}
+  load: {users: 4}
 """
     )
     assert mistakes(tmp_path, text) == [
@@ -100,6 +103,7 @@ quick:
         "own.yaml:14: quick.measure.min: must not be above measure.max",
         "own.yaml:15: quick.condition.for.max: must be at least 4s",
         "own.yaml:16: quick.find_max: is only for a search, and the sweep has no find_max",
+        "own.yaml:17: quick.load.users: load.users is in vary; choose from its values in quick.vary",
     ]
     assert mistakes(tmp_path, WHOLE + "quick: {repeats: 2}\n") == [
         "own.yaml:11: quick.repeats: must be greater than or equal to 3, but is 2"
