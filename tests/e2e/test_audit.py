@@ -1,4 +1,4 @@
-"""An audit of real nodes proves a run, and finds each of eight violations that are planted in copies of their ledgers.
+"""An audit of real nodes proves a run, and finds each of nine violations that are planted in copies of their ledgers.
 
 Nothing is planted in the ledgers themselves: later tests use them.
 """
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.lab("standard")
 
 FLOWS = 8
 PLANTED = "/opt/corda/persistence/planted"
-GHOST, AGAIN, TWICE = "F" * 64, "E" * 64, "D" * 64
+GHOST, AGAIN, TWICE, REPEATED = "F" * 64, "E" * 64, "D" * 64, "C" * 64
 """Ids that no transaction of the run has."""
 VAULT = (
     "contract_state_class_name, notary_name, recorded_timestamp, state_status, relevancy_status, constraint_type, "
@@ -57,9 +57,18 @@ def payments(run: Path) -> list[str]:
 
 def plants(payments: list[str]) -> tuple[dict[str, str], dict[ViolationKind, str]]:
     """What is changed at each node, and an id that each kind of violation then has to name."""
-    lost, copied, spent, stray, *_ = payments
+    lost, copied, spent, stray, repeated, *_ = payments
     copy = "insert into node_transactions (tx_id, transaction_value, state_machine_run_id, status, timestamp) select"
     now = "current_timestamp()"
+
+    def issue_of(payment: str) -> str:
+        """The issue that a payment spends, which the same flow made."""
+        return (
+            "select i.tx_id from node_transactions i "
+            "join node_transactions p on p.state_machine_run_id = i.state_machine_run_id "
+            f"where p.tx_id = '{payment}' and i.tx_id <> p.tx_id"
+        )
+
     changes = {
         "PartyB": f"""
 delete from node_transactions where tx_id = '{lost}';
@@ -68,15 +77,14 @@ insert into vault_states (output_index, transaction_id, {VAULT}) select 0, '{GHO
   from vault_states where transaction_id = '{stray}';
 insert into node_checkpoints (flow_id, status, compatible, timestamp) values ('flow-left', 0, true, {now});
 """,
-        # The issue that a payment spends was made by the same flow.
         "PartyA": f"""
+{copy} '{REPEATED}', transaction_value, state_machine_run_id, status, timestamp from node_transactions where tx_id in (
+  {issue_of(repeated)});
 {copy} '{AGAIN}', transaction_value, 'flow-again', status, timestamp from node_transactions where tx_id in (
-  select i.tx_id from node_transactions i join node_transactions p on p.state_machine_run_id = i.state_machine_run_id
-  where p.tx_id = '{copied}' and i.tx_id <> p.tx_id);
+  {issue_of(copied)});
 {copy} '{TWICE}', transaction_value, 'flow-twice', status, timestamp from node_transactions where tx_id = '{copied}';
 update vault_states set state_status = 0, consumed_timestamp = null where transaction_id in (
-  select i.tx_id from node_transactions i join node_transactions p on p.state_machine_run_id = i.state_machine_run_id
-  where p.tx_id = '{spent}' and i.tx_id <> p.tx_id);
+  {issue_of(spent)});
 """,
         "Notary": f"""
 insert into node_notary_committed_states (output_index, transaction_id, consuming_transaction_id)
@@ -86,6 +94,7 @@ insert into node_notary_committed_states (output_index, transaction_id, consumin
     found = {
         Kind.MISSING_AT_PARTICIPANT: lost,
         Kind.DOUBLED: AGAIN,
+        Kind.FLOW_REPEATED: REPEATED,
         Kind.CONSUMED_TWICE: TWICE,
         Kind.VALUE_NOT_CONSERVED: "(0)",
         Kind.VAULT_WITHOUT_TRANSACTION: GHOST,
@@ -125,10 +134,10 @@ def test_a_run_is_audited_when_it_ends_and_again_when_asked(lab: Lab, run: Path)
     assert left.stdout == b""
 
 
-def test_eight_planted_violations_are_found(
+def test_nine_planted_violations_are_found(
     lab: Lab, run: Path, payments: list[str], planted: dict[str, str], tmp_path: Path
 ) -> None:
-    # The eighth is in the rows of the run: one names a transaction that nobody has.
+    # The ninth is in the rows of the run: one names a transaction that nobody has.
     changed = tmp_path / run.name
     shutil.copytree(run, changed)
     rows = pl.read_parquet(run / "requests.parquet")

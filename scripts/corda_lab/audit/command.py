@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +12,7 @@ from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.judge import judge
 from corda_lab.audit.queries import IDS_MAX, Wanted
 from corda_lab.audit.requests import Load, load_of, loads_of
-from corda_lab.audit.tables import Ledgers, Scope
+from corda_lab.audit.tables import Ledgers, Scope, Window
 from corda_lab.audit.transactions import inputs_of
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
@@ -48,9 +48,18 @@ def audit_lab(
     return _audit(Compose(settings), loads, deadline_seconds, files=files)
 
 
-def audit_load(compose: Compose, rows: pl.DataFrame, deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
-    """Audit a load that has just ended, from its rows with their resolutions. The lab is at rest. Raises nothing."""
-    load = load_of(rows)
+def audit_load(
+    compose: Compose,
+    rows: pl.DataFrame,
+    deadline_seconds: float = DEADLINE_SECONDS,
+    *,
+    stateful: Collection[str] = (),
+) -> Audit:
+    """Audit a load that has just ended, from its rows with their resolutions. The lab is at rest. Raises nothing.
+
+    ``stateful`` are the parts of its workload that name states.
+    """
+    load = load_of(rows, stateful=stateful)
     if load is None:
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:
@@ -63,30 +72,49 @@ def audit_load(compose: Compose, rows: pl.DataFrame, deadline_seconds: float = D
         return Audit(verdict="cannot tell", reasons=(text,))
 
 
+def audit_loads(compose: Compose, loads: tuple[Load, ...], deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
+    """Audit everything since the first of these loads began, also what was recorded between them and after the last.
+
+    So what one of them was told of, and a later one lost, is found. There is at least one. Raises LabError if no
+    container can be asked.
+    """
+    since = min(load.window.since for load in loads)
+    return _audit(compose, loads, deadline_seconds, judged=Scope((Window(since),)))
+
+
 def _audit(
     compose: Compose,
     loads: tuple[Load, ...] | None,
     deadline_seconds: float,
     *,
     files: Mapping[str, str] | None = None,
+    judged: Scope | None = None,
 ) -> Audit:
-    """Read and judge; if something is wrong, again a little later: a node may still have been recording."""
+    """Read and judge; if something is wrong, again a little later: a node may still have been recording.
+
+    ``judged`` is the part of the ledgers that is judged, if that is not what the loads have recorded.
+    """
     started = time.monotonic()
     deadline = Deadline(deadline_seconds)
-    found = _audit_once(compose, loads, deadline, files)
+    reading = (deadline, files, judged)
+    found = _audit_once(compose, loads, *reading)
     if found.verdict == "violations" and deadline.left > (time.monotonic() - started) + AGAIN_SECONDS:
         time.sleep(AGAIN_SECONDS)
-        again = _audit_once(compose, loads, deadline, files)
+        again = _audit_once(compose, loads, *reading)
         found = again if again.verdict != "cannot tell" else found
     return found.model_copy(update={"seconds": round(time.monotonic() - started, 3)})
 
 
 def _audit_once(
-    compose: Compose, loads: tuple[Load, ...] | None, deadline: Deadline, files: Mapping[str, str] | None
+    compose: Compose,
+    loads: tuple[Load, ...] | None,
+    deadline: Deadline,
+    files: Mapping[str, str] | None,
+    judged: Scope | None,
 ) -> Audit:
     with tempfile.TemporaryDirectory(prefix="corda-lab-audit-") as folder:
         read = _Reading(compose, deadline, Path(folder), files)
-        ledgers = read.ledgers(_scope(loads))
+        ledgers = read.ledgers(judged or _scope(loads))
     if ledgers is None:
         return Audit(verdict="cannot tell", reasons=tuple(read.reasons))
     if read.reasons:
@@ -96,7 +124,7 @@ def _audit_once(
     if loads and not there:
         return Audit(verdict="cannot tell", reasons=(REPLACED,))
     requests = None if there is None else [request for load in there for request in load.requests]
-    found = judge(ledgers, requests, _scope(there))
+    found = judge(ledgers, requests, judged or _scope(there), _scope(there))
     reasons = (*found.reasons, *read.unreadable())
     if loads and there and len(there) < len(loads):
         reasons += (f"of {plural(len(loads), 'step')}, {len(loads) - len(there):,} are older than the network",)

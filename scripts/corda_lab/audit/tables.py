@@ -112,13 +112,20 @@ class NotaryLog:
 
 
 class Request(NamedTuple):
-    """A row of a run. ``flow_id`` and ``transaction`` are those that the caller was told of, or the node said later."""
+    """A row of a run. ``flow_id`` and ``transaction`` are those that the caller was told of, or the node said later.
+
+    ``part`` is the kind of request in its workload, and ``load`` the number of its load: requests of one kind in one
+    load are alike. ``names_states`` says whether the workload names states that a success makes or consumes.
+    """
 
     client_id: str
     node: str
     status: RequestStatus
     flow_id: str | None = None
     transaction: str | None = None
+    part: str = ""
+    load: int = 1
+    names_states: bool = False
 
 
 class Window(NamedTuple):
