@@ -82,8 +82,12 @@ def faults_chapter(files: Sequence[ChaosFile]) -> str:
     versions = dict.fromkeys(file.environment.versions.corda for file in files)
     parts = []
     for corda in versions:
-        what = f"What the campaign of `scripts/lab test --suite chaos` has to have seen, and has, on Corda {corda}:"
-        parts += [what, table(goals.TITLES, list(goals.rows(corda, files)))]
+        what = (
+            f"What the campaign of `scripts/lab test --suite chaos` has to have seen, and has, on Corda {corda}. "
+            "[chaos.md](chaos.md#campaigns-of-days) says which trials count."
+        )
+        parts += [wrapped(what), table(goals.TITLES, list(goals.rows(corda, files)))]
+        parts += bullets("These do not count", goals.left_out(corda, files))
     return f"{paragraphs(parts)}\n{chaos_document.chapter(files)}"
 
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from corda_lab.bench.file import store
 from corda_lab.bench.kills.trial import Outcome
 from corda_lab.chaos import command, document, show
-from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
+from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
 from corda_lab.chaos.trial import loads_faults, problems_of, told_of, told_without_ids, with_answers
 from corda_lab.chaos.verdict import AuditEntry, ViolationEntry
 from corda_lab.clients.bridge import FlowStatus
@@ -225,8 +225,21 @@ def test_the_document_adds_up_what_several_files_have_of_a_database(tmp_path: Pa
     assert "lost, missing_at_participant on PartyB: AB12, CD34" in text
 
 
+def test_the_document_names_the_files_whose_trials_failed_together() -> None:
+    passed = file_of("h2", trial()).model_copy(update={"audit": PieceAudit(verdict="passed", trials=1)})
+    lost = PieceAudit(verdict="violations", trials=1, violations=(MISSING,), problems=("2 transactions are missing",))
+    failed = passed.model_copy(update={"audit": lost})
+    text = document.chapter([passed, failed, file_of("h2", trial(seed=9))])
+    assert "- audits of all trials of a file together: 1 passed, 1 failed, 1 not made" in text
+    assert f"Trials that failed together:\n\n- {failed.id}, seed 100\n  - 2 transactions are missing" in text
+    assert "lost, missing_at_participant on PartyB: AB12, CD34" in text
+    assert "All trials passed" not in text
+    assert "All trials passed." in document.chapter([passed])
+
+
 def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    written = file_of("h2", trial(audit=VIOLATED))
+    together = PieceAudit(verdict="passed", checks=2, trials=1, seconds=4.0)
+    written = file_of("h2", trial(audit=VIOLATED)).model_copy(update={"audit": together})
     path = store(written, tmp_path)
     assert folders.read_model(path, ChaosFile) == written
 

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from corda_lab.bench.file import BenchFile, store
-from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
+from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
+from corda_lab.chaos.verdict import AuditEntry
 from corda_lab.errors import LabError
 from corda_lab.reliability import document, stored
 from corda_lab.reliability.growth import Growth
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
+from corda_lab.results.audits import CHECKS
 from corda_lab.testing.runs import ENVIRONMENT
 
 FLAT = Growth(
@@ -34,6 +36,7 @@ def chaos(*trials: ChaosTrial) -> ChaosFile:
         users=8,
         pacing_seconds=0.25,
         trials=trials,
+        audit=PieceAudit(verdict="passed", checks=CHECKS, trials=len(trials)),
     )
 
 
@@ -69,12 +72,14 @@ REQUESTS = RequestsFile(
     live_bytes_before=50_000_000,
     live_bytes_after=51_000_000,
 )
-TRIAL = ChaosTrial(seed=3, run="r", stored=True, outcomes={"ok": 40})
+AUDITED = AuditEntry(verdict="passed", checks=CHECKS)
+TRIAL = ChaosTrial(seed=3, run="r", stored=True, outcomes={"ok": 40}, on_ledger=40, audit=AUDITED)
 
 
 def test_every_kind_of_files_has_its_chapter() -> None:
     text = document.document([chaos(TRIAL), soak(FLAT), REQUESTS])
     assert "| acknowledged flows | 10,000 | 40 | 0 | 40 |" in text
+    assert "These do not count" not in text
     assert "iou, 14.00 flows/s for 2 h, after 10 min of warm-up: 70 % of 20.00" in text
     assert "Passed: nothing grew but the ledger." in text
     assert "What one flow adds to the database: PartyA 7.13 KiB." in text
@@ -87,6 +92,13 @@ def test_every_kind_of_files_has_its_chapter() -> None:
 def test_what_is_missing_is_said() -> None:
     assert document.document([]).count(document.NOTHING) == 3
     assert document.document([REQUESTS]).count(document.NOTHING) == 2
+
+
+def test_trials_that_do_not_count_are_said_with_the_reason() -> None:
+    failed = TRIAL.model_copy(update={"seed": 4, "problems": ("something was lost",)})
+    text = document.document([chaos(TRIAL, failed)])
+    assert "| trials that count | – | 1 | 0 | 1 |" in text
+    assert "These do not count:\n\n- 1 trial failed\n" in text
 
 
 def test_a_soak_fails_for_what_grows_for_what_cannot_be_told_and_for_its_step() -> None:
