@@ -24,7 +24,9 @@ FLAT = Growth(
     values=tuple(3e8 + 1e5 * (-1) ** number for number in range(24)),
 )
 RISING = FLAT.model_copy(update={"place": "bridge", "values": tuple(3e8 * (1 + 0.01 * number) for number in range(24))})
-UNKNOWN = Growth(name="latency, p95", place="", unit="ms", statistic="p95", minutes=(1.0,), values=(120.0,))
+SHORT = Growth(name="latency, p95", place="", unit="ms", statistic="p95", minutes=(1.0,), values=(120.0,))
+SCATTERED = FLAT.model_copy(update={"values": tuple(3e8 * (1 + 0.05 * (-1) ** number) for number in range(24))})
+HIDDEN = SCATTERED.model_copy(update={"name": "latency, p50", "place": "", "must_be_told": False})
 
 
 def chaos(*trials: ChaosTrial) -> ChaosFile:
@@ -81,7 +83,7 @@ def test_every_kind_of_files_has_its_chapter() -> None:
     assert "| acknowledged flows | 10,000 | 40 | 0 | 40 |" in text
     assert "These do not count" not in text
     assert "iou, 14.00 flows/s for 2 h, after 10 min of warm-up: 70 % of 20.00" in text
-    assert "Passed: nothing grew but the ledger." in text
+    assert "Passed: nothing was seen to grow but the ledger." in text
     assert "What one flow adds to the database: PartyA 7.13 KiB." in text
     assert "| 404 | 1,500 |" in text
     assert "- answered with an error: 10,500, of 10,000 that were wanted" in text
@@ -102,16 +104,31 @@ def test_trials_that_do_not_count_are_said_with_the_reason() -> None:
 
 
 def test_a_soak_fails_for_what_grows_for_what_cannot_be_told_and_for_its_step() -> None:
-    found = soak(FLAT, RISING, UNKNOWN, problems=("CPU steal",))
-    assert [one.verdict for one in found.growths] == ["within", "beyond", "cannot tell"]
+    found = soak(FLAT, RISING, SHORT, SCATTERED, HIDDEN, problems=("CPU steal",))
+    assert [one.verdict for one in found.growths] == ["within", "beyond", *["cannot tell"] * 3]
+    reason = SCATTERED.reason
+    assert reason is not None
+    assert reason.startswith("the points scatter, so that a slope is seen from 3.8")
     assert found.failures == (
         "CPU steal",
         "heap after collection of bridge: beyond",
-        "latency, p95: cannot tell",
+        "latency, p95: cannot tell: 1 point, and a slope needs 8",
+        f"heap after collection of PartyA: cannot tell: {reason}",
     )
     text = document.document([found])
-    assert "- latency, p95: cannot tell" in text
+    assert "- latency, p95: cannot tell: 1 point" in text
     assert "Passed" not in text
+
+
+def test_a_latency_that_the_scatter_hides_is_said_and_no_failure() -> None:
+    found = soak(FLAT, HIDDEN)
+    assert found.failures == ()
+    text = document.document([found])
+    assert "Passed: nothing was seen to grow but the ledger." in text
+    assert "What cannot be told:\n\n- latency, p50: cannot tell: the points scatter" in text
+    row = next(line for line in text.splitlines() if line.startswith("| latency, p50"))
+    assert row.endswith("| cannot tell |")
+    assert " 3.8" in row, "the smallest slope that would have been seen"
 
 
 def test_a_slope_is_in_percent_of_the_mean_or_of_one() -> None:
