@@ -150,6 +150,11 @@ class Ledger:
             assert self.postgres is not None
             self.postgres.execute(f"set search_path = {node.lower()};\n{statements}")
 
+    def store(self, node: str, identity: str, data: bytes) -> None:
+        """Replace the bytes of a transaction, in the form in which this database has them."""
+        as_blob = f"'{data.hex()}'" if self.h2 is not None else f"lo_from_bytea(0, decode('{data.hex()}', 'hex'))"
+        self.change(node, f"update node_transactions set transaction_value = {as_blob} where tx_id = '{identity}';")
+
     def audit(self, rows: pl.DataFrame = ROWS, deadline_seconds: float = 60) -> Audit:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sources, "run_docker_to_file", self.compose.run_docker_to_file)

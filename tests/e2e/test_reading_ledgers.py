@@ -17,8 +17,10 @@ from corda_lab.audit import command, queries, sources
 from corda_lab.audit.command import audit_load
 from corda_lab.audit.requests import Load, load_of
 from corda_lab.audit.tables import Request, Window
+from corda_lab.audit.tests.test_transactions import BYTES
 from corda_lab.lab.images import image_name
 from corda_lab.lab.lifecycle import prepare_images
+from corda_lab.testing.ledgers import with_quantity
 from labkit import Lab
 from ledger_databases import H2, Postgres, moment, tables
 from ledger_lab import (
@@ -170,6 +172,17 @@ def test_what_is_planted_in_the_databases_is_found(ledger: Ledger, plant: Plant)
     found = ledger.audit()
     assert found.verdict == "violations"
     assert any(one.kind is kind and identity in one.ids for one in found.violations), found.violations
+
+
+def test_a_forged_transaction_makes_value_from_nothing_and_has_another_id(ledger: Ledger) -> None:
+    """Everywhere the same forgery: the vaults agree, and only the bytes tell."""
+    forged = with_quantity(BYTES["cash-pay"][1], 7500, 7600)
+    for node in ("PartyA", "PartyB"):
+        ledger.store(node, PAYMENT, forged)
+    found = ledger.audit().violations
+    assert [one.kind for one in found] == [Kind.ID_DIFFERS, Kind.VALUE_NOT_CONSERVED]
+    assert {one.ids[0] for one in found} == {PAYMENT}
+    assert "turns 10000 into 10100 GBP" in found[1].text
 
 
 def test_a_row_that_names_a_transaction_nobody_has_is_found(ledger: Ledger) -> None:

@@ -13,9 +13,11 @@ from contextlib import closing
 from typing import Any
 
 import httpx
+import polars as pl
 import pytest
 
 import test_security as security
+from corda_lab.audit import ViolationKind, audit_lab
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab import links
 from corda_lab.lab.compose import Compose
@@ -184,6 +186,52 @@ def test_what_security_md_says_holds_for_every_container_of_this_shape(
     assert {"postgres", "postgres-exporter", "links", f"{security.LOAD}-1"} <= containers.keys()
     given = {"lab": Lab(compose.settings), "containers": containers, "passwords": passwords}
     check(**{name: given[name] for name in inspect.signature(check).parameters})
+
+
+def copied_ledgers(compose: Compose, statements: str) -> dict[str, str]:
+    """Copy the schemas of both parties, change the copies, and return their names."""
+    copies = {node: f"{COPIED}_{node.lower()}" for node in ("PartyA", "PartyB")}
+    made = "".join(COPY.format(schema=node.lower(), copy=copy) for node, copy in copies.items())
+    psql(compose, made + statements)
+    return copies
+
+
+def psql(compose: Compose, statements: str) -> None:
+    where = ("--username=lab", "--dbname=corda", "--quiet", "--set=ON_ERROR_STOP=1")
+    compose.run("exec", "-T", "postgres", "psql", *where, "--command", statements)
+
+
+COPIED = "copied"
+AGAIN = "E" * 64
+COPY = """
+do $$ declare one record; begin
+  create schema {copy};
+  for one in select tablename from pg_tables where schemaname = '{schema}' loop
+    execute format('create table {copy}.%I as table {schema}.%I', one.tablename, one.tablename);
+  end loop;
+end $$;
+"""
+
+
+def test_violations_in_copies_of_the_ledgers_are_found(
+    shaped: Lab, compose: Compose, measured: tuple[dict[str, Any], Containers]
+) -> None:
+    """Nothing is changed in the ledgers themselves."""
+    run = shaped.results()[-1]
+    lost, twice, *_ = pl.read_parquet(run / "requests.parquet")["tx_id"].str.to_uppercase().to_list()
+    changes = f"""
+delete from {COPIED}_partyb.node_transactions where tx_id = '{lost}';
+delete from {COPIED}_partyb.vault_states where transaction_id = '{lost}';
+insert into {COPIED}_partya.node_transactions (tx_id, transaction_value, state_machine_run_id)
+  select '{AGAIN}', transaction_value, 'flow-again' from {COPIED}_partya.node_transactions where tx_id = '{twice}';
+"""
+    try:
+        found = audit_lab(compose.settings, run, files=copied_ledgers(compose, changes))
+    finally:
+        psql(compose, "".join(f"drop schema if exists {COPIED}_{node} cascade;" for node in ("partya", "partyb")))
+    told = {(one.kind, identity) for one in found.violations for identity in one.ids}
+    assert {(ViolationKind.MISSING_AT_PARTICIPANT, lost), (ViolationKind.DOUBLED, AGAIN)} <= told, found.summary
+    assert audit_lab(compose.settings, run).verdict == "passed"
 
 
 def added_ms(compose: Compose) -> dict[str, float]:

@@ -39,7 +39,8 @@ def audit_lab(
     """Audit the lab of these settings, which must be at rest; of a run (the folder ``run``) or its whole ledgers.
 
     Reading ends within ``deadline_seconds``; what was not read by then is a reason of the verdict "cannot tell".
-    ``files`` has another H2 file for some nodes. Raises LabError if the run is damaged, or no container can be asked.
+    ``files`` has another H2 file, or another schema in PostgreSQL, for some nodes. Raises LabError if the run is
+    damaged, or no container can be asked.
     """
     if run is None:
         return _audit(Compose(settings), None, deadline_seconds, files=files)

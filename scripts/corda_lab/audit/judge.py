@@ -38,6 +38,7 @@ def _violations(view: View, *, of_run: bool) -> Iterator[Violation]:
     yield from placement.missing_at_participants(view)
     yield from placement.at_other_parties(view)
     yield from placement.vaults_without_transaction(view)
+    yield from value.changed_bytes(view)
     yield from value.consumed_twice(view)
     yield from value.made_from_nothing(view)
     yield from value.vaults_against_ledger(view)
@@ -70,6 +71,8 @@ def _reasons(view: View) -> Iterator[str]:
     """What these tables do not tell."""
     if unread := len(view.judged) - len(view.read):
         yield f"{plural(unread, 'transaction')} could not be read"
+    if value.has_unknown_ids(view):
+        yield "no transaction has the id of its bytes: this version of Corda makes ids in a way that is not known here"
     if unread := value.unread_inputs(view):
         yield f"{plural(unread, 'transaction')} consume states whose own transaction could not be read"
     if view.ledgers.log is None:

@@ -221,10 +221,13 @@ def in_pieces(text: str) -> list[str]:
     return [text[at : at + ARGUMENT_CHARACTERS_MAX] for at in range(0, len(text), ARGUMENT_CHARACTERS_MAX)]
 
 
-def postgres_commands(nodes: Iterable[str], wanted: Wanted, *, seconds_max: float) -> str:
+def postgres_commands(
+    nodes: Iterable[str], wanted: Wanted, *, seconds_max: float, schemas: Mapping[str, str] | None = None
+) -> str:
     """The queries of several nodes as one script for psql, whose tables follow lines such as ``@@ PartyA/vault``.
 
-    Everything is read at one moment. A query that fails ends nothing: each has a savepoint.
+    Everything is read at one moment. A query that fails ends nothing: each has a savepoint. ``schemas`` has another
+    schema than their own for some nodes.
     """
     lines = [
         f"SET statement_timeout = '{max(1, int(seconds_max))}s';",
@@ -232,7 +235,7 @@ def postgres_commands(nodes: Iterable[str], wanted: Wanted, *, seconds_max: floa
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;",
     ]
     for node in nodes:
-        schema = node.lower()
+        schema = (schemas or {}).get(node, node.lower())
         found = f"FROM information_schema.columns WHERE table_schema = '{schema}' AND"
         lines.append(f'SET LOCAL search_path = "{schema}";')
         lines.append(

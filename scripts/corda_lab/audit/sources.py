@@ -39,15 +39,15 @@ def read(
 ) -> Answers:
     """Ask the databases of all nodes of the lab, into ``folder``.
 
-    ``files`` has the name of another H2 file on the volume of some nodes. If a database does not answer, its reason is
-    in the answers. Raises LabError if there is no lab.
+    ``files`` has the name of another H2 file on the volume of some nodes, or of another schema in PostgreSQL. If a
+    database does not answer, its reason is in the answers. Raises LabError if there is no lab.
     """
     settings = compose.settings
     found = {service.name for service in compose.services()}
     if not found & {node.lower() for node in settings.nodes}:
         raise LabError("There is no lab to audit", "Start one with `scripts/lab up`.", exit_code=1)
     if settings.values.get("DATABASE") == "postgres":
-        return _read_postgres(compose, wanted, folder, deadline)
+        return _read_postgres(compose, wanted, folder, deadline, files)
     chosen = {node: (files or {}).get(node, NODE_FILE) for node in settings.nodes if node.lower() in found}
     absent = [f"{node} has no container" for node in settings.nodes if node not in chosen]
     return _read_h2(compose, chosen, wanted, folder, deadline, absent)
@@ -105,11 +105,14 @@ def _read_h2(
     return Answers(tuple(read), (*absent, *reasons))
 
 
-def _read_postgres(compose: Compose, wanted: Wanted, folder: Path, deadline: Deadline) -> Answers:
+def _read_postgres(
+    compose: Compose, wanted: Wanted, folder: Path, deadline: Deadline, schemas: Mapping[str, str] | None
+) -> Answers:
     path = folder / "postgres.csv"
 
     def ask() -> None:
-        commands = queries.postgres_commands(compose.settings.nodes, wanted, seconds_max=deadline.left)
+        nodes, left = compose.settings.nodes, deadline.left
+        commands = queries.postgres_commands(nodes, wanted, seconds_max=left, schemas=schemas)
         command = ["exec", "-T", "postgres", "sh", "-c", queries.POSTGRES_SCRIPT, "audit"]
         compose.run_to_file(path, *command, *queries.in_pieces(commands), seconds_max=deadline.left)
 

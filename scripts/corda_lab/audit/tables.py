@@ -49,7 +49,8 @@ class Output(NamedTuple):
 class Transaction(NamedTuple):
     """A transaction, as its own bytes say. ``signers`` are the nodes, and ``issuers`` the names of the signing parties.
 
-    ``is_notarised`` says whether it needs the notary: it consumes states or has a time window.
+    ``is_notarised`` says whether it needs the notary: it consumes states or has a time window. ``has_own_id`` says
+    whether its bytes have this id; None if their hash function is not known.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Transaction(NamedTuple):
     signing_parties: frozenset[str] = frozenset()
     references: tuple[StateRef, ...] = ()
     is_notarised: bool = False
+    has_own_id: bool | None = None
 
 
 class Recorded(NamedTuple):

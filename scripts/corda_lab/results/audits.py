@@ -34,6 +34,7 @@ class ViolationKind(StrEnum):
     FLOW_SUSPENDED = "flow_suspended"
     FLOW_IN_HOSPITAL = "flow_in_hospital"
     ROW_WITHOUT_TRANSACTION = "row_without_transaction"
+    ID_DIFFERS = "id_differs"
     VAULTS_DIFFER = "vaults_differ"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from corda_lab.audit import amqp
 from corda_lab.audit.tables import (
     Asset,
     Flow,
@@ -124,3 +125,15 @@ def with_flows(ledgers: Ledgers, numbers: Sequence[int]) -> tuple[Ledgers, tuple
         )
     promise = TRANSACTIONS[3]
     return with_transactions(ledgers, [promise._replace(id=one) for one in made]), (*REQUESTS, *requests)
+
+
+def with_quantity(data: bytes, before: int, after: int) -> bytes:
+    """The bytes of a transaction after somebody has changed a quantity in it, from 128 on. Nodes read them as before.
+
+    They are no longer compressed. Raises ValueError unless the quantity is there once.
+    """
+    old, new = (b"\x81" + quantity.to_bytes(8, "big") for quantity in (before, after))
+    expanded = amqp.expanded(data)
+    if expanded.count(old) != 1:
+        raise ValueError(f"the quantity {before} is {expanded.count(old)} times in the transaction")
+    return amqp.MAGIC + expanded.replace(old, new)
