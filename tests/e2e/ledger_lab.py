@@ -81,7 +81,7 @@ class LocalCompose(Compose):
 
 def contents() -> dict[str, Content]:
     """The set-up issued 100 GBP to PartyA. The load paid 75 of it to PartyB, and made an IOU."""
-    found = {node: Content().add("node_infos", "900000") for node in NODES}
+    found = {node: Content() for node in NODES}
     for content in found.values():
         for node, name in NAMES.items():
             content.add("node_info_party_cert", text(name), text(KEYS[node]))

@@ -45,8 +45,16 @@ def audit_lab(
     if run is None:
         return _audit(Compose(settings), None, deadline_seconds, files=files)
     judged = stored.read(run)
-    loads = loads_of(judged.steps, judged.table("requests"))
-    return _audit(Compose(settings), loads, deadline_seconds, files=files)
+    loads, compose = loads_of(judged.steps, judged.table("requests")), Compose(settings)
+    there = still_there(loads, sources.network_created_at(compose))
+    if loads and not there:
+        return Audit(verdict="cannot tell", reasons=(REPLACED,))
+    found = _audit(compose, there, deadline_seconds, files=files)
+    if len(there) == len(loads):
+        return found
+    gone = f"of {plural(len(loads), 'step')}, {len(loads) - len(there):,} are older than the network"
+    reasons = (*found.reasons, gone)
+    return found.model_copy(update={"reasons": reasons, "verdict": verdict_of(found.violations, reasons)})
 
 
 def audit_load(
@@ -121,14 +129,9 @@ def _audit_once(
     if read.reasons:
         # What is missing at a node that was not read would look like a loss.
         return Audit(verdict="cannot tell", counts={"nodes": len(ledgers.nodes)}, reasons=tuple(read.reasons))
-    there = _still_there(loads, read.created_at)
-    if loads and not there:
-        return Audit(verdict="cannot tell", reasons=(REPLACED,))
-    requests = None if there is None else [request for load in there for request in load.requests]
-    found = judge(ledgers, requests, judged or _scope(there), _scope(there))
+    requests = None if loads is None else [request for load in loads for request in load.requests]
+    found = judge(ledgers, requests, judged or _scope(loads), _scope(loads))
     reasons = (*found.reasons, *read.unreadable())
-    if loads and there and len(there) < len(loads):
-        reasons += (f"of {plural(len(loads), 'step')}, {len(loads) - len(there):,} are older than the network",)
     violations: tuple[Violation, ...] = found.violations[:VIOLATIONS_MAX]
     if len(found.violations) > VIOLATIONS_MAX:
         reasons += (f"of {plural(len(found.violations), 'violation')}, the first {VIOLATIONS_MAX:,} are listed",)
@@ -144,10 +147,8 @@ def _scope(loads: tuple[Load, ...] | None) -> Scope:
     return Scope(tuple(load.window for load in loads or ()))
 
 
-def _still_there(loads: tuple[Load, ...] | None, created_at: float | None) -> tuple[Load, ...] | None:
-    """The loads that these ledgers can have: those since the network was made."""
-    if loads is None or created_at is None:
-        return loads
+def still_there(loads: tuple[Load, ...], created_at: float) -> tuple[Load, ...]:
+    """The loads that the ledgers of a network can have: those since it was made, in unix seconds."""
     return tuple(load for load in loads if load.window.since >= created_at)
 
 
@@ -169,7 +170,6 @@ class _Reading:
         self.files = files
         self.reasons: list[str] = []
         self.bytes = dumps.Bytes()
-        self.created_at: float | None = None
 
     def _ask(self, wanted: Wanted, name: str) -> tuple[dumps.Source, ...]:
         folder = self.folder / name
@@ -197,7 +197,6 @@ class _Reading:
         except dumps.DumpError as error:
             self.reasons.append(error.message)
             return None
-        self.created_at = dumps.created_at(nodes)
         return ledgers
 
     def _missing_inputs(self, ledgers: Ledgers, scope: Scope) -> tuple[str, ...]:

@@ -79,7 +79,6 @@ def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
     )
     spent = f"select transaction_id from vault_states where {dialect.within('consumed_timestamp', wanted)}"
     return {
-        "created": "select min(serial) as created from node_infos",
         "parties": "select party_name, owning_key_hash from node_info_party_cert",
         "keys": "select public_key_hash from node_our_key_pairs",
         "transactions": "select tx_id, state_machine_run_id, "
