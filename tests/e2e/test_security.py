@@ -14,6 +14,9 @@ from typing import Any
 import httpx
 import pytest
 
+from corda_lab.host import probe
+from corda_lab.host.probe import parse_version
+from corda_lab.lab import exposure
 from corda_lab.lab.compose import run_docker
 from corda_lab.paths import ROOT
 from labkit import Lab
@@ -31,6 +34,8 @@ WITH_SECRETS = {"bridge", "grafana", "postgres", "postgres-exporter"}
 """The services that have passwords of their own."""
 NODE_LOGS = "/opt/corda/persistence/base/logs"
 DNS_PORT = 53
+OUTSIDE = "example.org"
+"""A name that is resolved wherever outside names are."""
 TEXTS = {".csv", ".html", ".json", ".log", ".md", ".ndjson", ".txt", ".yaml"}
 LINE = re.compile(r"^\|.*\| `(\w+)` \|$", re.MULTILINE)
 
@@ -152,6 +157,26 @@ def test_the_network_is_internal(lab: Lab, containers: Containers) -> None:
         for service in ("partya", "bridge", "locust"):
             tried = f"timeout 3 bash -c '</dev/tcp/{host}/{DNS_PORT}' 2> /dev/null && echo yes || echo no"
             assert lab.inside(service, tried).strip() == "no", f"{service} reaches {host}"
+
+
+def resolves(lab: Lab, service: str, name: str) -> bool:
+    """Whether a service gets an address for a name within four seconds."""
+    tried = f"timeout 4 getent ahostsv4 {name} > /dev/null && echo yes || echo no"
+    return lab.inside(service, tried).strip() == "yes"
+
+
+def test_no_outside_name_is_resolved(lab: Lab, containers: Containers) -> None:
+    for service in PUBLISHED & set(containers):
+        # The engine takes it for the loopback address of the container.
+        assert containers[service]["HostConfig"]["Dns"] == ["127.0.0.1"], service
+    assert resolves(lab, "bridge", "partya")
+    assert resolves(lab, "partya", "bridge")
+    assert not resolves(lab, "bridge", OUTSIDE)
+    version = parse_version(probe.probe().server_version)
+    assert version is not None
+    # Old engines ask the host's name server for nodes, and `lab up` warns of them.
+    if not exposure.resolves_outside(version):
+        assert not resolves(lab, "partya", OUTSIDE)
 
 
 def mounts_of(container: dict[str, Any], suffix: str) -> set[tuple[str, bool]]:
