@@ -4,7 +4,9 @@
 """
 
 import json
+import os
 import re
+import shutil
 import socket
 import subprocess
 from contextlib import suppress
@@ -18,6 +20,7 @@ from corda_lab.host import probe
 from corda_lab.host.probe import parse_version
 from corda_lab.lab import exposure
 from corda_lab.lab.compose import run_docker
+from corda_lab.lab.images import image_name
 from corda_lab.paths import ROOT
 from labkit import Lab
 
@@ -36,6 +39,7 @@ NODE_LOGS = "/opt/corda/persistence/base/logs"
 DNS_PORT = 53
 OUTSIDE = "example.org"
 """A name that is resolved wherever outside names are."""
+FORBIDDEN_CALLS = Path(__file__).parent / "rpc" / "ForbiddenCalls.java"
 TEXTS = {".csv", ".html", ".json", ".log", ".md", ".ndjson", ".txt", ".yaml"}
 LINE = re.compile(r"^\|.*\| `(\w+)` \|$", re.MULTILINE)
 
@@ -246,7 +250,23 @@ def test_no_password_is_in_logs_or_results(lab: Lab, containers: Containers, pas
     assert [(where, name) for where, text in texts.items() for name, word in passwords.items() if word in text] == []
 
 
-def test_the_rpc_user_is_not_almighty(lab: Lab) -> None:
+def called_by_rpc(lab: Lab, bridge: str, folder: Path) -> dict[str, str]:
+    """Operation → what a node says to the RPC user, who calls it from a container of the bridge's image."""
+    folder.chmod(0o777)  # the containers run as other users
+    copied = run_docker(["cp", f"{bridge}:/opt/corda-lab/lib", str(folder)])
+    assert copied.returncode == 0, copied.stderr
+    source = shutil.copy(FORBIDDEN_CALLS, folder)
+    compiler = ["run", "--rm", "--network=none", f"--user={os.geteuid()}:{os.getegid()}", f"--volume={folder}:{folder}"]
+    compiler += ["--entrypoint=javac", image_name(lab.settings, "MAVEN_IMAGE")]
+    made = run_docker([*compiler, "-d", str(folder), "-cp", f"{folder}/lib/*", str(source)], seconds_max=120)
+    assert made.returncode == 0, made.stderr
+    options = ["run", "--rm", "--no-deps", "-T", "--env=BRIDGE_HEAP=192m", f"--volume={folder}:/tests:ro"]
+    options += ["--entrypoint=/opt/corda-lab/run-java", "bridge", "--class-path=/tests:/opt/corda-lab/lib/*"]
+    lines = lab.compose.run(*options, "ForbiddenCalls", "partya").stdout.splitlines()
+    return {operation: said for operation, _, said in (line.partition(": ") for line in lines)}
+
+
+def test_the_rpc_user_is_not_almighty(lab: Lab, containers: Containers, tmp_path: Path) -> None:
     settings = file_in(lab, "partya", "/node/node.conf")
     permissions = re.search(r"permissions\s*=\s*\[(.*?)\]", settings, re.DOTALL)
     assert permissions is not None
@@ -256,6 +276,10 @@ def test_the_rpc_user_is_not_almighty(lab: Lab) -> None:
     assert not {"shutdown", "terminate", "killFlow", "setFlowsDrainingModeEnabled"} & {
         one.removeprefix("InvokeRpc.") for one in granted
     }
+    said = called_by_rpc(lab, containers["bridge"]["Id"], tmp_path)
+    assert said["nodeInfo"] == "answered"
+    for operation in ("killFlow", "setFlowsDrainingModeEnabled"):
+        assert "not authorized" in said[operation], said
 
 
 def test_foreign_hosts_and_origins_are_refused(lab: Lab) -> None:
