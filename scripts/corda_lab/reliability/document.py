@@ -162,6 +162,9 @@ def requests_lines(file: RequestsFile) -> Iterator[str]:
     """What was asked of the bridge, and whether it kept to it."""
     yield f"answered with an error: {file.refused:,}, of {file.wanted:,} that were wanted"
     yield f"flows started: {file.flows_started}"
+    if file.ledgers_changed is not None:
+        changed = ", ".join(file.ledgers_changed) or "none"
+        yield f"nodes with another number of transactions, states or attachments: {changed}"
     yield f"ready again after {file.ready_seconds:.1f} s"
     before, after = size(file.live_bytes_before), size(file.live_bytes_after)
     yield f"heap after collection: {before} before, {after} afterwards ({file.heap_change_percent:+.1f} %)"

@@ -180,3 +180,11 @@ def test_the_published_document_is_that_of_the_published_files() -> None:
     assert document.document(stored.read_all()) == published, (
         "write it again: scripts/lab chaos --report docs/reliability/*.json --output docs/reliability.md"
     )
+
+
+def test_ledgers_that_bad_requests_have_changed_are_named() -> None:
+    line = "nodes with another number of transactions, states or attachments"
+    assert line not in document.document([REQUESTS])
+    for changed, shown in (([], "none"), (["PartyA", "PartyB"], "PartyA, PartyB")):
+        compared = REQUESTS.model_copy(update={"ledgers_changed": changed})
+        assert f"- {line}: {shown}\n" in document.document([compared])
