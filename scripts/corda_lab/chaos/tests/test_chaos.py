@@ -25,6 +25,7 @@ from corda_lab.steps.fault_schedule import LENGTH_SECONDS
 from corda_lab.steps.faults import KINDS, PARAMETERS, Fault, FaultEntry, FaultKind
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.resolutions import COLUMNS
+from corda_lab.testing import runs, simulation
 from corda_lab.testing.runs import ENVIRONMENT
 
 OPTIONS = LoadOptions(workload="iou", users=8, pacing_seconds=0.25, seed=100)
@@ -187,6 +188,15 @@ def test_a_run_without_results_can_be_replayed(tmp_path: Path) -> None:
         command.options_of(tmp_path)
     faults_file(tmp_path, entry("kill", "generator"))
     assert command.options_of(tmp_path) == load
+
+
+def test_a_stored_run_can_be_replayed(tmp_path: Path) -> None:
+    kill = Fault(kind="kill", target="bridge", at_seconds=5.0, for_seconds=1.0)
+    load = replace(OPTIONS, users=2, duration_seconds=18.0, warm_up_seconds=2.0, faults=(kill,))
+    rows = simulation.closed_rows(2, 20, simulation.fixed(0.5))
+    folder = runs.store(tmp_path, runs.plan_of(load), rows, simulation.end_words(rows, 2, 20))
+    faults_file(folder, entry("kill", "bridge"))
+    assert command.options_of(folder) == load
 
 
 def test_the_faults_of_a_run_are_read_from_its_folder(tmp_path: Path) -> None:
