@@ -98,6 +98,8 @@ def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(killed: Path)
     assert "kill bridge" in (folder / "report.html").read_text(encoding="utf-8")
 
 
+# A load, the wait for rest, and two audits take about a minute.
+@pytest.mark.slow
 def test_the_faults_of_a_run_are_made_again(lab: Lab, killed: Path) -> None:
     """Of a copy of the run, which is made shorter: its load would last a minute again, and a restart is quicker."""
     copy = killed.with_name(killed.name.replace("-chaos", "-short"))

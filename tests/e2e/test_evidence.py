@@ -118,6 +118,8 @@ def containers_of_loads(lab: Lab) -> list[str]:
     return done.stdout.split()
 
 
+# Another load of half a minute. It ends as after Ctrl-C, and a test of the command line sends it every signal.
+@pytest.mark.slow
 def test_a_closed_terminal_ends_the_load_and_leaves_no_container(lab: Lab) -> None:
     with loading(lab, "e2e-closed") as process:
         assert containers_of_loads(lab) != []

@@ -177,9 +177,22 @@ OF_CONTAINERS: tuple[Callable[..., None], ...] = (
     security.test_no_password_is_in_an_environment,
     security.test_no_password_is_in_logs_or_results,
 )
+# They run commands in each of a dozen containers, so they are slow. The others only read what the engine says.
+ASKING = {
+    security.test_roots_are_read_only,
+    security.test_the_network_is_internal,
+    security.test_no_password_is_in_an_environment,
+    security.test_no_password_is_in_logs_or_results,
+}
 
 
-@pytest.mark.parametrize("check", OF_CONTAINERS, ids=[check.__name__.removeprefix("test_") for check in OF_CONTAINERS])
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=check.__name__.removeprefix("test_"), marks=pytest.mark.slow if check in ASKING else ())
+        for check in OF_CONTAINERS
+    ],
+)
 def test_what_security_md_says_holds_for_every_container_of_this_shape(
     compose: Compose, containers: Containers, passwords: dict[str, str], check: Callable[..., None]
 ) -> None:
@@ -213,6 +226,8 @@ end $$;
 """
 
 
+# It reads the ledgers four times. test_reading_ledgers.py does the like on a PostgreSQL without nodes.
+@pytest.mark.slow
 def test_violations_in_copies_of_the_ledgers_are_found(
     shaped: Lab, compose: Compose, measured: tuple[dict[str, Any], Containers]
 ) -> None:
