@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import socket
 import time
 from collections import Counter
@@ -18,12 +19,15 @@ from schemathesis import GenerationMode
 from schemathesis.core.result import Err, Ok
 
 FLOWS = "/v1/nodes/PartyA/flows"
+ATTACHMENTS = "/v1/nodes/PartyA/attachments"
 READY_SECONDS_MAX = 5.0
 """Time within which the bridge must be ready after an attack."""
 ANSWER_SECONDS_MAX = 60.0
 """Longer than any time limit of the bridge for a client."""
 UNAVAILABLE = 503
-GAUGE = re.compile(r"^(bridge_connections|bridge_request_memory_bytes) (\S+)$", re.MULTILINE)
+UNAVAILABLE_SHARE_MAX = 0.01
+"""Requests that come one after the other take no room from each other."""
+GAUGE = re.compile(r"^(bridge_connections|bridge_connections_limit|bridge_request_memory_bytes) (\S+)$", re.MULTILINE)
 
 
 class Attacker:
@@ -110,6 +114,30 @@ def is_ready(bridge: httpx.Client) -> bool:
         return False
 
 
+def is_ready_for_others(url: str) -> bool:
+    """Return whether the bridge says so on a new connection."""
+    with httpx.Client(base_url=url, trust_env=False) as other:
+        return is_ready(other)
+
+
+def may_open(files: int) -> bool:
+    """Let this process open so many files at a time. Returns whether the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY in (soft, hard) or soft >= files:
+        return True
+    if hard >= files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return hard >= files
+
+
+def upload(body_bytes: int) -> bytes:
+    """Return the headers of an upload."""
+    return (
+        f"POST {ATTACHMENTS}?name=hostile.zip HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/zip\r\n"
+        f"Content-Length: {body_bytes}\r\n\r\n"
+    ).encode()
+
+
 def started(bridge: httpx.Client) -> tuple[float, float]:
     """Return when the bridge's process was started, and how many flows it has started since."""
     page = bridge.get("/metrics").text
@@ -120,7 +148,7 @@ def started(bridge: httpx.Client) -> tuple[float, float]:
 
 
 def held(bridge: httpx.Client) -> dict[str, float]:
-    """Return the bridge's connections, and the bytes that it has reserved for requests."""
+    """Return the bridge's connections, their limit, and the bytes that it has reserved for requests."""
     return {name: float(value) for name, value in GAUGE.findall(bridge.get("/metrics").text)}
 
 
@@ -135,7 +163,7 @@ def fuzz(url: str, token: str, requests: int) -> tuple[int, Counter[int]]:
 
     Returns the number of operations, and how many requests got which status. Raises AssertionError with the request,
     reduced to what matters, if an answer is a failure of the bridge, or has a status or a form that its OpenAPI
-    document does not have.
+    document does not have. So it does if many answers are 503, which say nothing about the requests.
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     schema = schemathesis.openapi.from_url(f"{url}/openapi.json", headers=headers)
@@ -153,6 +181,7 @@ def fuzz(url: str, token: str, requests: int) -> tuple[int, Counter[int]]:
             # Any text is a valid name of a node. Made-up names are bad requests all the same.
             assert operation.method == "get", f"{operation.label}: no bad requests can be generated"
             _fuzz(operation, GenerationMode.POSITIVE, url, headers, each, seen)
+    assert seen[UNAVAILABLE] <= UNAVAILABLE_SHARE_MAX * sum(seen.values()), f"too often without room: {seen}"
     return len(operations), seen
 
 

@@ -16,7 +16,6 @@ exec docker exec -i --env=PGHOST --workdir="$at" {container} {program} "$@"
 """
 
 TABLES = """\
-create table node_infos (serial bigint);
 create table node_info_party_cert (party_name varchar(255), owning_key_hash varchar(255));
 create table node_our_key_pairs (public_key_hash varchar(255));
 create table node_transactions (tx_id varchar(144) primary key, transaction_value {bytes}, state_machine_run_id

@@ -81,7 +81,7 @@ class LocalCompose(Compose):
 
 def contents() -> dict[str, Content]:
     """The set-up issued 100 GBP to PartyA. The load paid 75 of it to PartyB, and made an IOU."""
-    found = {node: Content().add("node_infos", "900000") for node in NODES}
+    found = {node: Content() for node in NODES}
     for content in found.values():
         for node, name in NAMES.items():
             content.add("node_info_party_cert", text(name), text(KEYS[node]))
@@ -149,6 +149,11 @@ class Ledger:
         else:
             assert self.postgres is not None
             self.postgres.execute(f"set search_path = {node.lower()};\n{statements}")
+
+    def store(self, node: str, identity: str, data: bytes) -> None:
+        """Replace the bytes of a transaction, in the form in which this database has them."""
+        as_blob = f"'{data.hex()}'" if self.h2 is not None else f"lo_from_bytea(0, decode('{data.hex()}', 'hex'))"
+        self.change(node, f"update node_transactions set transaction_value = {as_blob} where tx_id = '{identity}';")
 
     def audit(self, rows: pl.DataFrame = ROWS, deadline_seconds: float = 60) -> Audit:
         with pytest.MonkeyPatch.context() as patch:

@@ -2,6 +2,7 @@
 
 import json
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ import httpx
 import pytest
 
 import hostile
+import ledger_rows
 from corda_lab import __version__
 from corda_lab.bench.file import store
 from corda_lab.lab.environment import read_environment
@@ -18,31 +20,57 @@ from corda_lab.profile.live_heap import live_heap_bytes
 from corda_lab.reliability import requests_file, stored
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.results import folders
-from hostile import FLOWS, READY_SECONDS_MAX, everything, get, is_ready, post, statuses
+from hostile import ATTACHMENTS, FLOWS, READY_SECONDS_MAX, everything, get, is_ready, post, received, statuses
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
 ATTACKERS = 630
 """With so many bodies of 1 MiB whose last byte was held back, the bridge once ended."""
+SPARE = 64
+"""Connections beyond the limit that the bridge also accepts, to ask for its health."""
+OTHERS = 200
+"""Files that the tests have open besides."""
 MIB = 1024 * 1024
+GIB = 1024 * MIB
+UPLOAD_SECONDS_MAX = 20.0
+"""Within this time, an upload that does not come gives way to the next. Its whole time is half a minute."""
+ROUNDS = 2
 REQUESTS_SHORT = 300
 REQUESTS_LONG = 10_000
 CHECK = {"flow": "Empty", "args": {}}
+ZIP = {"content-type": "application/zip"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kept(lab: Lab) -> Iterator[str]:
+    """A client id of which the node keeps the outcome."""
+    client_id = f"kept-by-abuse-{uuid.uuid4()}"
+    with httpx.Client(base_url=lab.bridge_url, timeout=120, trust_env=False) as bridge:
+        assert bridge.post(FLOWS, json={**CHECK, "clientId": client_id}).status_code == 200
+        yield client_id
+        assert bridge.delete(FLOWS, params={"clientIdPrefix": client_id}).json()["removed"] == 1
 
 
 @pytest.fixture(autouse=True)
-def survival(bridge: httpx.Client) -> Iterator[None]:
-    """After each attack, the same process is ready in time, has started no flow, and has released what it held."""
+def survival(bridge: httpx.Client, kept: str) -> Iterator[None]:
+    """After each attack, the same process is ready in time, and has released what it held.
+
+    It has started no flow, and forgotten none.
+    """
     before = hostile.started(bridge)
     yield
     hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
     assert hostile.started(bridge) == before
     assert bridge.post(FLOWS, params={"check": "true"}, json=CHECK).status_code == 200
+    assert bridge.get(f"{FLOWS}/{kept}").json()["status"] == "completed"
     hostile.seconds_until(lambda: hostile.held(bridge)["bridge_request_memory_bytes"] < MIB, READY_SECONDS_MAX)
 
 
-@pytest.mark.parametrize("framing", ["Content-Length", "chunks"])
+FRAMINGS = ("Content-Length", "chunks")
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
 def test_bodies_whose_last_byte_is_held_back(lab: Lab, bridge: httpx.Client, framing: str) -> None:
     head = post(MIB)
     if framing == "chunks":
@@ -54,7 +82,7 @@ def test_bodies_whose_last_byte_is_held_back(lab: Lab, bridge: httpx.Client, fra
         # The last were refused while the first were still held. If the end of a chunk is missing, the connection is
         # closed too, and the answer may be lost.
         refusals = ([503],) if framing == "Content-Length" else ([503], [])
-        assert statuses(hostile.received(connections[-1])) in refusals
+        assert statuses(received(connections[-1])) in refusals
 
 
 def test_connections_that_send_nothing(lab: Lab, bridge: httpx.Client) -> None:
@@ -62,6 +90,25 @@ def test_connections_that_send_nothing(lab: Lab, bridge: httpx.Client) -> None:
         for _ in range(ATTACKERS):
             attacker.open()
         hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
+
+
+def test_more_connections_than_the_bridge_accepts(lab: Lab, bridge: httpx.Client) -> None:
+    limit = int(hostile.held(bridge)["bridge_connections_limit"])
+    if not hostile.may_open(limit + SPARE + OTHERS):
+        pytest.skip(f"this system does not let a process open {limit} files")
+    with hostile.attack(lab.bridge_url) as attacker:
+        for _ in range(limit):
+            # One that has asked for something may stay for minutes.
+            attacker.open(get("/health/live"))
+        full = [attacker.open(get("/v1/nodes"))]
+        while (found := statuses(received(full[-1]))) != [503]:
+            assert found == [200]
+            assert len(full) < OTHERS // 2, "the limit does not hold"
+            full.append(attacker.open(get("/v1/nodes")))
+        for _ in range(SPARE):
+            attacker.open()
+        hostile.seconds_until(lambda: hostile.is_ready_for_others(lab.bridge_url), READY_SECONDS_MAX)
+    hostile.seconds_until(lambda: hostile.held(bridge)["bridge_connections"] < limit, READY_SECONDS_MAX)
 
 
 def test_slow_clients_are_cut_off(lab: Lab) -> None:
@@ -78,16 +125,26 @@ def test_a_body_that_does_not_come_is_not_awaited_for_long(lab: Lab) -> None:
         assert statuses(attacker.ask(post(100) + b'{"flow"')) == [408]
 
 
-@pytest.mark.parametrize(
-    ("data", "allowed"),
-    [
-        (get("/v1/nodes"), ([200],)),
-        (post(100) + b'{"flow"', ([400],)),
-        (b"GET /v1/nodes HTTP/1.1\r\nHost: loc", ([400], [])),
-        (b"", ([],)),
-    ],
-    ids=["whole request", "part of a body", "part of the headers", "nothing"],
-)
+def test_an_upload_that_does_not_come_gives_way_to_the_next(lab: Lab, bridge: httpx.Client) -> None:
+    with hostile.attack(lab.bridge_url) as attacker:
+        slow = attacker.open(hostile.upload(MIB) + b"PK\3\4")
+        hostile.seconds_until(lambda: hostile.held(bridge)["bridge_request_memory_bytes"] >= MIB, READY_SECONDS_MAX)
+        answer = bridge.post(
+            ATTACHMENTS, params={"name": "a.zip"}, content=b"no zip", headers=ZIP, timeout=UPLOAD_SECONDS_MAX
+        )
+        assert answer.status_code == 400
+        assert statuses(everything(slow)) == [408]
+
+
+HALF_CLOSED = {
+    "whole request": (get("/v1/nodes"), ([200],)),
+    "part of a body": (post(100) + b'{"flow"', ([400],)),
+    "part of the headers": (b"GET /v1/nodes HTTP/1.1\r\nHost: loc", ([400], [])),
+    "nothing": (b"", ([],)),
+}
+
+
+@pytest.mark.parametrize(("data", "allowed"), HALF_CLOSED.values(), ids=HALF_CLOSED.keys())
 def test_sockets_that_are_closed_by_half(lab: Lab, data: bytes, allowed: tuple[list[int], ...]) -> None:
     with hostile.attack(lab.bridge_url) as attacker:
         assert statuses(attacker.ask(data, half_close=True)) in allowed
@@ -121,10 +178,73 @@ def test_hostile_bodies_are_refused_quickly(bridge: httpx.Client, body: bytes) -
     assert json.loads(answer.content)["status"] == answer.status_code
 
 
-@pytest.mark.parametrize("name", ["java.lang.String", "[[[I", "../../etc/passwd", "a\x00b", "\U0001f600", "x" * 3000])
+NO_STATES = ("java.lang.String", "[[[I", "../../etc/passwd", "a\x00b", "\U0001f600", "x" * 3000)
+
+
+@pytest.mark.parametrize("name", NO_STATES)
 def test_classes_that_are_no_states(bridge: httpx.Client, name: str) -> None:
     answer = bridge.get("/v1/nodes/PartyA/vault/count", params={"stateType": name})
     assert 400 <= answer.status_code < 500
+
+
+def test_uploads_that_are_no_attachments(lab: Lab, bridge: httpx.Client) -> None:
+    for content in (b"", b"no zip", b"PK\3\4 and no entries"):
+        answer = bridge.post(ATTACHMENTS, params={"name": "a.zip"}, content=content, headers=ZIP)
+        assert answer.status_code == 400, answer.text
+    with hostile.attack(lab.bridge_url) as attacker:
+        assert statuses(received(attacker.open(hostile.upload(GIB)))) == [413]
+
+
+def test_client_ids_are_forgotten_only_by_their_prefix(bridge: httpx.Client, kept: str) -> None:
+    assert bridge.delete(FLOWS).status_code == 400
+    for prefix in (
+        "",
+        " ",
+        "%",
+        "kept-by-%",
+        "kept_by_abuse_",
+        "kept.by.abuse.",
+        f"{kept}x",
+        "a\x00b",
+        "' or 1 = 1 --",
+        "k" * 3000,
+    ):
+        answer = bridge.delete(FLOWS, params={"clientIdPrefix": prefix})
+        assert answer.status_code == 400 or answer.json()["removed"] == 0, answer.text
+
+
+# Three rounds of everything take some minutes.
+@pytest.mark.slow
+def test_all_abuses_leave_memory_and_ledgers_as_they_were(lab: Lab, bridge: httpx.Client, kept: str) -> None:
+    # The first round makes the bridge load what it answers with.
+    abuse(lab, bridge, kept)
+    process = jvm.find(jvm.BRIDGE, lab.settings)
+    rows, live_before = ledger_rows.count(lab), live_heap_bytes(process)
+    for _ in range(ROUNDS):
+        abuse(lab, bridge, kept)
+    hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
+    hostile.seconds_until(lambda: hostile.held(bridge)["bridge_request_memory_bytes"] < MIB, READY_SECONDS_MAX)
+    change_percent = 100 * (live_heap_bytes(process) - live_before) / live_before
+    assert abs(change_percent) <= requests_file.HEAP_CHANGE_PERCENT_MAX
+    assert ledger_rows.count(lab) == rows
+
+
+def abuse(lab: Lab, bridge: httpx.Client, kept: str) -> None:
+    """Make each of the attacks of this module once, but the generated requests."""
+    for framing in FRAMINGS:
+        test_bodies_whose_last_byte_is_held_back(lab, bridge, framing)
+    test_connections_that_send_nothing(lab, bridge)
+    test_more_connections_than_the_bridge_accepts(lab, bridge)
+    test_slow_clients_are_cut_off(lab)
+    test_an_upload_that_does_not_come_gives_way_to_the_next(lab, bridge)
+    for data, allowed in HALF_CLOSED.values():
+        test_sockets_that_are_closed_by_half(lab, data, allowed)
+    for body in BAD_BODIES.values():
+        test_hostile_bodies_are_refused_quickly(bridge, body)
+    for name in NO_STATES:
+        test_classes_that_are_no_states(bridge, name)
+    test_uploads_that_are_no_attachments(lab, bridge)
+    test_client_ids_are_forgotten_only_by_their_prefix(bridge, kept)
 
 
 def fuzz(lab: Lab, requests: int) -> tuple[int, Counter[int]]:
@@ -143,6 +263,7 @@ def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> 
     # The first bad requests make the bridge load what it answers them with.
     fuzz(lab, REQUESTS_SHORT)
     process = jvm.find(jvm.BRIDGE, lab.settings)
+    rows_before = ledger_rows.count(lab)
     (_, flows_before), live_before = hostile.started(bridge), live_heap_bytes(process)
     began = time.monotonic()
     operations, seen = fuzz(lab, REQUESTS_LONG)
@@ -159,9 +280,11 @@ def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> 
         seconds=round(seconds, 1),
         ready_seconds=round(ready_seconds, 2),
         flows_started=int(flows_after - flows_before),
+        ledgers_changed=sorted(node for node, rows in ledger_rows.count(lab).items() if rows != rows_before[node]),
         live_bytes_before=live_before,
         live_bytes_after=live_heap_bytes(process),
     )
     store(found, RESULTS / stored.STAGED)
     assert found.flows_started == 0
+    assert found.ledgers_changed == []
     assert abs(found.heap_change_percent) <= requests_file.HEAP_CHANGE_PERCENT_MAX

@@ -1,6 +1,6 @@
-"""An audit of real nodes proves a run, and finds each of eight violations that are planted in copies of their ledgers.
+"""An audit of real nodes proves a run, and finds each of ten violations that are planted in copies of their ledgers.
 
-Nothing is planted in the ledgers themselves: later tests use them.
+Nothing is planted in the ledgers themselves: later tests use them. There, a request is executed twice by real flows.
 """
 
 import json
@@ -9,19 +9,27 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import polars as pl
 import pytest
 
-from corda_lab.audit import Audit, ViolationKind, audit_lab
+from corda_lab.audit import Audit, ViolationKind, audit_lab, dumps, sources
+from corda_lab.audit.deadline import Deadline
+from corda_lab.audit.queries import Wanted
 from corda_lab.audit.sources import LABEL
+from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.lab import shape
+from corda_lab.lab.compose import Compose
+from corda_lab.testing.ledgers import with_quantity
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
 FLOWS = 8
+FIRST_FORGED = 5
+"""The payments before are changed in other ways than by their bytes."""
 PLANTED = "/opt/corda/persistence/planted"
-GHOST, AGAIN, TWICE = "F" * 64, "E" * 64, "D" * 64
+GHOST, AGAIN, TWICE, REPEATED = "F" * 64, "E" * 64, "D" * 64, "C" * 64
 """Ids that no transaction of the run has."""
 VAULT = (
     "contract_state_class_name, notary_name, recorded_timestamp, state_status, relevancy_status, constraint_type, "
@@ -55,28 +63,56 @@ def payments(run: Path) -> list[str]:
     return pl.read_parquet(run / "requests.parquet")["tx_id"].str.to_uppercase().to_list()
 
 
-def plants(payments: list[str]) -> tuple[dict[str, str], dict[ViolationKind, str]]:
+@pytest.fixture(scope="module")
+def forged(lab: Lab, payments: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+    """A payment of the run that pays more than it consumes: its id, and its bytes after that change."""
+    settings, folder = shape.of_running(lab.settings), tmp_path_factory.mktemp("bytes")
+    wanted = Wanted(ids=tuple(payments[FIRST_FORGED:]), only_ids=True)
+    answers = sources.read(Compose(settings), wanted, folder, Deadline(60))
+    rows = [row for source in answers.sources for section in dumps.sections(source) for row in section.rows]
+    for row in rows:
+        identity, data = row["tx_id"].upper(), bytes.fromhex(row["bytes"])
+        paid = read_transaction(identity, data, People()).outputs[0]
+        # A smaller number would be written in another way.
+        if paid.quantity >= 128:
+            return identity, with_quantity(data, paid.quantity, paid.quantity + 1)
+    raise AssertionError("every payment is of a single pound")
+
+
+def plants(payments: list[str], forged: tuple[str, bytes]) -> tuple[dict[str, str], dict[ViolationKind, str]]:
     """What is changed at each node, and an id that each kind of violation then has to name."""
-    lost, copied, spent, stray, *_ = payments
+    identity, data = forged
+    forgery = f"update node_transactions set transaction_value = X'{data.hex()}' where tx_id = '{identity}';"
+    lost, copied, spent, stray, repeated, *_ = payments
     copy = "insert into node_transactions (tx_id, transaction_value, state_machine_run_id, status, timestamp) select"
     now = "current_timestamp()"
+
+    def issue_of(payment: str) -> str:
+        """The issue that a payment spends, which the same flow made."""
+        return (
+            "select i.tx_id from node_transactions i "
+            "join node_transactions p on p.state_machine_run_id = i.state_machine_run_id "
+            f"where p.tx_id = '{payment}' and i.tx_id <> p.tx_id"
+        )
+
     changes = {
         "PartyB": f"""
+{forgery}
 delete from node_transactions where tx_id = '{lost}';
 delete from vault_states where transaction_id = '{lost}';
 insert into vault_states (output_index, transaction_id, {VAULT}) select 0, '{GHOST}', {VAULT}
   from vault_states where transaction_id = '{stray}';
 insert into node_checkpoints (flow_id, status, compatible, timestamp) values ('flow-left', 0, true, {now});
 """,
-        # The issue that a payment spends was made by the same flow.
         "PartyA": f"""
+{forgery}
+{copy} '{REPEATED}', transaction_value, state_machine_run_id, status, timestamp from node_transactions where tx_id in (
+  {issue_of(repeated)});
 {copy} '{AGAIN}', transaction_value, 'flow-again', status, timestamp from node_transactions where tx_id in (
-  select i.tx_id from node_transactions i join node_transactions p on p.state_machine_run_id = i.state_machine_run_id
-  where p.tx_id = '{copied}' and i.tx_id <> p.tx_id);
+  {issue_of(copied)});
 {copy} '{TWICE}', transaction_value, 'flow-twice', status, timestamp from node_transactions where tx_id = '{copied}';
 update vault_states set state_status = 0, consumed_timestamp = null where transaction_id in (
-  select i.tx_id from node_transactions i join node_transactions p on p.state_machine_run_id = i.state_machine_run_id
-  where p.tx_id = '{spent}' and i.tx_id <> p.tx_id);
+  {issue_of(spent)});
 """,
         "Notary": f"""
 insert into node_notary_committed_states (output_index, transaction_id, consuming_transaction_id)
@@ -86,8 +122,10 @@ insert into node_notary_committed_states (output_index, transaction_id, consumin
     found = {
         Kind.MISSING_AT_PARTICIPANT: lost,
         Kind.DOUBLED: AGAIN,
+        Kind.FLOW_REPEATED: REPEATED,
         Kind.CONSUMED_TWICE: TWICE,
-        Kind.VALUE_NOT_CONSERVED: "(0)",
+        Kind.VALUE_NOT_CONSERVED: identity,
+        Kind.ID_DIFFERS: identity,
         Kind.VAULT_WITHOUT_TRANSACTION: GHOST,
         Kind.NOTARY_WITHOUT_TRANSACTION: GHOST,
         Kind.FLOW_SUSPENDED: "flow-left",
@@ -96,9 +134,9 @@ insert into node_notary_committed_states (output_index, transaction_id, consumin
 
 
 @pytest.fixture
-def planted(lab: Lab, payments: list[str]) -> Iterator[dict[str, str]]:
+def planted(lab: Lab, payments: list[str], forged: tuple[str, bytes]) -> Iterator[dict[str, str]]:
     """Copies of the ledgers with the violations, by node. They are on the volumes of the nodes."""
-    changes, _ = plants(payments)
+    changes, _ = plants(payments, forged)
     try:
         for node, statements in changes.items():
             lab.inside(node.lower(), SCRIPT.format(file=PLANTED, statements=statements))
@@ -125,19 +163,17 @@ def test_a_run_is_audited_when_it_ends_and_again_when_asked(lab: Lab, run: Path)
     assert left.stdout == b""
 
 
-def test_eight_planted_violations_are_found(
-    lab: Lab, run: Path, payments: list[str], planted: dict[str, str], tmp_path: Path
+def test_ten_planted_violations_are_found(
+    lab: Lab,
+    run: Path,
+    payments: list[str],
+    forged: tuple[str, bytes],
+    planted: dict[str, str],
+    tmp_path: Path,
 ) -> None:
-    # The eighth is in the rows of the run: one names a transaction that nobody has.
-    changed = tmp_path / run.name
-    shutil.copytree(run, changed)
-    rows = pl.read_parquet(run / "requests.parquet")
-    wrong = rows.with_columns(
-        tx_id=pl.when(pl.col("tx_id") == rows["tx_id"][-1]).then(pl.lit(GHOST)).otherwise("tx_id")
-    )
-    wrong.write_parquet(changed / "requests.parquet")
-    found = audited(lab, changed, planted)
-    _, wanted = plants(payments)
+    # One is in the rows of the run: one names a transaction that nobody has.
+    found = audited(lab, with_last_row(run, tmp_path, tx_id=GHOST), planted)
+    _, wanted = plants(payments, forged)
     wanted[Kind.ROW_WITHOUT_TRANSACTION] = GHOST
     assert found.verdict == "violations"
     missed = {
@@ -146,6 +182,36 @@ def test_eight_planted_violations_are_found(
         if not any(one.kind is kind and any(identity in each for each in one.ids) for one in found.violations)
     }
     assert not missed, [one.text for one in found.violations]
+    in_a_vault = [one for one in found.violations if one.kind is Kind.VALUE_NOT_CONSERVED and one.node == "PartyA"]
+    assert in_a_vault, "the coin that was spent and is still there"
+
+
+def with_last_row(run: Path, folder: Path, **values: str) -> Path:
+    """A copy of a run whose last row has other values."""
+    changed = folder / run.name
+    shutil.copytree(run, changed)
+    rows = pl.read_parquet(run / "requests.parquet").with_row_index()
+    is_last = pl.col("index") == rows.height - 1
+    forged = [pl.when(is_last).then(pl.lit(value)).otherwise(name).alias(name) for name, value in values.items()]
+    rows.with_columns(forged).drop("index").write_parquet(changed / "requests.parquet")
+    return changed
+
+
+def test_a_request_that_was_executed_twice_is_found(lab: Lab, run: Path, tmp_path: Path) -> None:
+    """On the ledgers themselves, with a flow of real nodes: the run tells only of its second execution.
+
+    The first is that of the run. The second was started beside it, and the row forged to name it.
+    """
+    body = {"amount": "5 GBP", "otherPartyName": "PartyB", "useCoinSelection": False, "anonymousIdentities": False}
+    url = f"{lab.bridge_url}/v1/nodes/PartyA/flows"
+    again = httpx.post(url, json={"flow": "CashIssueAndPay", "args": body}, timeout=120, trust_env=False)
+    assert again.status_code == 200, again.text
+    told = again.json()
+    changed = with_last_row(run, tmp_path, tx_id=told["txId"], flow_id=told["flowId"])
+    found = audited(lab, changed)
+    assert [one.kind for one in found.violations] == [Kind.DOUBLED], [one.text for one in found.violations]
+    first = pl.read_parquet(run / "requests.parquet").row(-1, named=True)
+    assert {first["tx_id"].upper(), first["flow_id"]} < set(found.violations[0].ids), "with the issue that it paid"
 
 
 def test_the_ledgers_themselves_are_right_afterwards(lab: Lab, run: Path) -> None:

@@ -1,16 +1,17 @@
 """Faults on real containers: each is there while it lasts and gone afterwards, and a load survives one."""
 
 import json
+import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from corda_lab.faults import inject, wounds
+from corda_lab.faults import wounds
 from corda_lab.results import folders
-from corda_lab.steps.faults import Fault, FaultKind
+from faultkit import inspected, lasting
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -18,30 +19,6 @@ pytestmark = pytest.mark.lab("standard")
 TARGET = "partyc"
 """No other test of this lab starts flows on it."""
 SEED = "4711"
-
-
-@contextmanager
-def lasting(lab: Lab, kind: FaultKind, target: str) -> Iterator[None]:
-    """Make a fault, and heal it after the block."""
-    fault = Fault(kind=kind, target=target, at_seconds=0.0, for_seconds=60.0)
-    with inject.injecting(lab.compose, (fault,), "none") as injection:
-        deadline = time.monotonic() + 60
-        while not injection.entries[0].was_made:
-            assert injection.entries[0].problem in (None, inject.TOO_LATE), injection.entries[0].problem
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        yield
-    assert injection.entries[0].problem is None
-    assert not inject.is_left(lab.settings.project)
-
-
-def container(lab: Lab, service: str) -> str:
-    return next(each.container for each in lab.compose.services() if each.name == service)
-
-
-def inspected(lab: Lab, service: str, form: str) -> str:
-    command = ["docker", "container", "inspect", "--format", form, container(lab, service)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def connects(lab: Lab, service: str, host: str) -> bool:
@@ -52,7 +29,7 @@ def connects(lab: Lab, service: str, host: str) -> bool:
 
 def test_a_partition_of_two_nodes_loses_their_packets_and_no_others(lab: Lab) -> None:
     assert connects(lab, TARGET, "partyb")
-    with lasting(lab, "partition", f"{TARGET}-partyb"):
+    with lasting(lab.compose, "partition", f"{TARGET}-partyb"):
         assert not connects(lab, TARGET, "partyb")
         assert not connects(lab, "partyb", TARGET)
         assert connects(lab, TARGET, "notary")
@@ -61,7 +38,7 @@ def test_a_partition_of_two_nodes_loses_their_packets_and_no_others(lab: Lab) ->
 
 
 def test_a_node_that_is_cut_off_reaches_nobody(lab: Lab) -> None:
-    with lasting(lab, "partition", TARGET):
+    with lasting(lab.compose, "partition", TARGET):
         assert not connects(lab, TARGET, "notary")
         assert not connects(lab, "partya", TARGET)
         assert connects(lab, "partya", "notary")
@@ -75,39 +52,71 @@ def test_a_full_disk_is_a_limit_of_all_processes(lab: Lab) -> None:
 
     # The bridge, because it writes no file: any other part could end itself.
     assert limit() == "unlimited"
-    with lasting(lab, "full-disk", "bridge"):
+    with lasting(lab.compose, "full-disk", "bridge"):
         assert limit() == "0"
     assert limit() == "unlimited"
 
 
 def test_a_frozen_part_and_one_without_memory_are_as_before_afterwards(lab: Lab) -> None:
     limits = "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}}"
-    before = inspected(lab, "prometheus", limits)
-    with lasting(lab, "memory-limit", "prometheus"):
-        assert inspected(lab, "prometheus", limits) != before
-    assert inspected(lab, "prometheus", limits) == before
-    with lasting(lab, "pause", "prometheus"):
-        assert inspected(lab, "prometheus", "{{.State.Status}}") == "paused"
-    assert inspected(lab, "prometheus", "{{.State.Status}}") == "running"
+    before = inspected(lab.compose, "prometheus", limits)
+    with lasting(lab.compose, "memory-limit", "prometheus"):
+        assert inspected(lab.compose, "prometheus", limits) != before
+    assert inspected(lab.compose, "prometheus", limits) == before
+    with lasting(lab.compose, "pause", "prometheus"):
+        assert inspected(lab.compose, "prometheus", "{{.State.Status}}") == "paused"
+    assert inspected(lab.compose, "prometheus", "{{.State.Status}}") == "running"
     # Its health was probed while it was frozen, and loads want it healthy.
     deadline = time.monotonic() + 90
-    while inspected(lab, "prometheus", "{{.State.Health.Status}}") != "healthy":
+    while inspected(lab.compose, "prometheus", "{{.State.Health.Status}}") != "healthy":
         assert time.monotonic() < deadline
         time.sleep(0.5)
 
 
-def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(lab: Lab) -> None:
+@pytest.fixture(scope="module")
+def killed(lab: Lab) -> Path:
+    """The run of a trial with a kill of the bridge."""
     options = ("--trials", "1", "--faults", "1", "--kinds", "kill", "--targets", "bridge", "--users", "4")
     done = lab.succeed("chaos", *options, "--seed", SEED)
     assert "all trials passed" in done.stdout
-    folder = lab.results()[-1]
-    (step,) = json.loads((folder / "steps.json").read_text(encoding="utf-8"))["steps"]
+    assert "all ledgers after 1 trial: passed" in done.stdout
+    return lab.results()[-1]
+
+
+def read(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(killed: Path) -> None:
+    folder = killed
+    (step,) = read(folder, "steps.json")["steps"]
     (fault,) = step["faults"]
     assert (fault["kind"], fault["target"], fault["problem"]) == ("kill", "bridge", None)
     assert fault["began_at"] < fault["healed_at"]
     assert step["requests"]["ok"] > 0
     assert (folder / folders.FAULTS).is_file()
     assert "kill bridge" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+# A load, the wait for rest, and two audits take about a minute.
+@pytest.mark.slow
+def test_the_faults_of_a_run_are_made_again(lab: Lab, killed: Path) -> None:
+    """Of a copy of the run, which is made shorter: its load would last a minute again, and a restart is quicker."""
+    copy = killed.with_name(killed.name.replace("-chaos", "-short"))
+    shutil.copytree(killed, copy)
+    try:
+        run = read(copy, "run.json")
+        fault = {**run["load"]["faults"][0], "kind": "restart", "at_seconds": 4.0, "for_seconds": 0.2}
+        run["load"] |= {"faults": [fault], "duration_seconds": 14.0, "warm_up_seconds": 2.0}
+        (copy / "run.json").write_text(json.dumps(run), encoding="utf-8")
+        done = lab.succeed("chaos", "--replay", copy.name)
+    finally:
+        shutil.rmtree(copy)
+    assert "all trials passed" in done.stdout
+    made = read(lab.results()[-1], folders.FAULTS)["loads"][0]
+    assert [(one["kind"], one["target"], one["at_seconds"]) for one in made["faults"]] == [("restart", "bridge", 4.0)]
+    assert made["faults"][0]["began_at"] < made["faults"][0]["healed_at"]
+    assert made["seed"] == int(SEED)
 
 
 def test_no_helper_is_left(lab: Lab) -> None:

@@ -15,13 +15,14 @@ import pytest
 
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import UnfinishedRun
-from corda_lab.runs.containers import ROWS_DIRECTORY
+from corda_lab.runs.containers import ROWS_DIRECTORY, RUN_LABEL
 from corda_lab.text.words import plural
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
 LOAD_SECONDS_MAX = 120.0
+PROJECT_LABEL = "com.docker.compose.project"
 
 
 def unfinished(name: str) -> UnfinishedRun:
@@ -38,16 +39,27 @@ def rows_in_volume(lab: Lab, identity: str) -> int:
     return int(lab.inside("locust", f"cat {ROWS_DIRECTORY}/{identity}.*ndjson 2> /dev/null | wc -l"))
 
 
+def start(command: list[str]) -> "subprocess.Popen[str]":
+    """Start a command that does not ignore the end of its terminal, also if these tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @contextmanager
 def loading(lab: Lab, name: str) -> Iterator["subprocess.Popen[str]"]:
     """Start a long run in a process group of its own, and wait for its first rows. It is killed after the block."""
-    with subprocess.Popen(
-        lab.command("run", "iou", "--users", "4", "--duration", "300s", "--warm-up", "0s", "--name", name),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
+    with start(
+        lab.command("run", "iou", "--users", "4", "--duration", "300s", "--warm-up", "0s", "--name", name)
     ) as process:
         try:
             deadline = time.monotonic() + LOAD_SECONDS_MAX
@@ -96,6 +108,26 @@ def test_a_second_command_is_refused_and_ctrl_c_keeps_the_rows_of_the_first(lab:
         assert process.returncode == 130, output
     assert_kept(lab, "e2e-first", "interrupted", evidence.INTERRUPTED)
     assert lab.run("status").returncode == 0
+
+
+def containers_of_loads(lab: Lab) -> list[str]:
+    """The ids of all containers that loads of this lab have started, also of those that have ended."""
+    labels = (f"{PROJECT_LABEL}={lab.settings.project}", "com.docker.compose.oneoff=True", RUN_LABEL)
+    filters = [word for label in labels for word in ("--filter", f"label={label}")]
+    done = subprocess.run(["docker", "ps", "--all", "--quiet", *filters], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+# Another load of half a minute. It ends as after Ctrl-C, and a test of the command line sends it every signal.
+@pytest.mark.slow
+def test_a_closed_terminal_ends_the_load_and_leaves_no_container(lab: Lab) -> None:
+    with loading(lab, "e2e-closed") as process:
+        assert containers_of_loads(lab) != []
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=90)
+        assert process.returncode == 130
+    assert containers_of_loads(lab) == []
+    assert_kept(lab, "e2e-closed", "interrupted", evidence.INTERRUPTED)
 
 
 def test_rows_of_a_killed_command_are_collected_by_the_next_one(lab: Lab) -> None:

@@ -22,7 +22,7 @@ x: load.users
 repeats: 5
 fresh: shape
 retries: 0
-condition: {load: {users: 8}, for: {min: 10s, max: 10s}}
+condition: {workload: iou-notarised, load: {users: 8}, for: {min: 10s, max: 10s}}
 warm_up: {min: 2s, max: 2s}
 measure: {min: 20s, max: 20s}
 quick:
@@ -85,6 +85,7 @@ def test_a_figure_is_reproduced(lab: Lab, browser: Browser, figure: Path, tmp_pa
         assert all(point["metrics"]["throughput"] > 0 for point in points.values())
         assert repeat["calibration"]["before"] > 0
         assert repeat["images"]
+        assert list(repeat["files"]) == ["preset tuned", "workload iou", "workload iou-notarised"]
 
     run = lab.results()[-1]
     page = (run / "rises.html").read_bytes()

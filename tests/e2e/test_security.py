@@ -1,8 +1,14 @@
-"""Every line of SECURITY.md, in the containers of a running lab."""
+"""Every line of SECURITY.md, in the containers of a running lab.
+
+``test_shapes.py`` makes those checks that inspect containers on a lab with PostgreSQL, links and a load too.
+"""
 
 import json
+import os
 import re
+import shutil
 import socket
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,7 +16,11 @@ from typing import Any
 import httpx
 import pytest
 
+from corda_lab.host import probe
+from corda_lab.host.probe import parse_version
+from corda_lab.lab import exposure
 from corda_lab.lab.compose import run_docker
+from corda_lab.lab.images import image_name
 from corda_lab.paths import ROOT
 from labkit import Lab
 
@@ -21,13 +31,26 @@ Containers = dict[str, dict[str, Any]]
 
 PUBLISHED = {"bridge", "locust", "prometheus", "grafana"}
 """The services with a port on this machine."""
+LOAD = "load"
+"""Begins the names of containers that only a load has. They have ended when they are checked."""
+WITH_SECRETS = {"bridge", "grafana", "postgres", "postgres-exporter"}
+"""The services that have passwords of their own."""
+NODE_LOGS = "/opt/corda/persistence/base/logs"
 DNS_PORT = 53
+OUTSIDE = "example.org"
+"""A name that is resolved wherever outside names are."""
+FORBIDDEN_CALLS = Path(__file__).parent / "rpc" / "ForbiddenCalls.java"
 TEXTS = {".csv", ".html", ".json", ".log", ".md", ".ndjson", ".txt", ".yaml"}
 LINE = re.compile(r"^\|.*\| `(\w+)` \|$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
 def containers(lab: Lab) -> Containers:
+    return containers_of(lab)
+
+
+def containers_of(lab: Lab) -> Containers:
+    """Return what the engine says of the containers of all services."""
     names = {service.name: service.container for service in lab.compose.services()}
     assert {"bootstrap", "notary", "partya", "bridge", "locust", "prometheus"} <= set(names)
     inspected = {item["Name"].lstrip("/"): item for item in json.loads(inspect("container", *names.values()))}
@@ -41,7 +64,7 @@ def inspect(kind: str, *names: str) -> str:
 
 
 def running(containers: Containers) -> list[str]:
-    return [service for service in containers if service != "bootstrap"]
+    return [service for service in containers if service != "bootstrap" and not service.startswith(LOAD)]
 
 
 def file_in(lab: Lab, service: str, path: str) -> str:
@@ -51,13 +74,23 @@ def file_in(lab: Lab, service: str, path: str) -> str:
 
 @pytest.fixture(scope="module")
 def passwords(lab: Lab, containers: Containers) -> dict[str, str]:
-    """All generated passwords of the lab by what they protect. They differ, and none is short."""
+    return passwords_of(lab, containers)
+
+
+def passwords_of(lab: Lab, containers: Containers) -> dict[str, str]:
+    """Return all generated passwords of the lab by what they protect. They differ, and none is short."""
     node = file_in(lab, "partya", "/node/node.conf")
     key_stores = re.search(r'keyStorePassword\s*=\s*"?([^"\s]+)', node)
     assert key_stores is not None
     found = {"RPC": file_in(lab, "bridge", "/secrets/rpc-password"), "key stores": key_stores[1]}
     if "grafana" in containers:
         found["Grafana"] = file_in(lab, "grafana", "/secrets/admin-password")
+    if "postgres" in containers:
+        roles = lab.compose.run("exec", "-T", "postgres", "ls", "/secrets").stdout.split()
+        assert {"lab", "exporter", "notary", "partya"} <= set(roles)
+        found |= {f"PostgreSQL, role {role}": file_in(lab, "postgres", f"/secrets/{role}") for role in roles}
+        assert found["PostgreSQL, role exporter"] == file_in(lab, "postgres-exporter", "/secrets/password")
+        assert found["PostgreSQL, role partya"] in node
     assert all(len(password) >= 32 for password in found.values())
     assert len(set(found.values())) == len(found)
     return found
@@ -120,12 +153,34 @@ def test_the_network_is_internal(lab: Lab, containers: Containers) -> None:
     (second,) = json.loads(inspect("network", published))
     assert second["Options"]["com.docker.network.bridge.enable_ip_masquerade"] == "false"
     for service, container in containers.items():
-        expected = {lab.network, published} if service in PUBLISHED else {lab.network}
+        # A load is made by containers like that of the web UI, but without a port.
+        is_published = service in PUBLISHED or service.startswith(LOAD)
+        expected = {lab.network, published} if is_published else {lab.network}
         assert set(container["NetworkSettings"]["Networks"]) == expected, service
     for host in outside():
         for service in ("partya", "bridge", "locust"):
             tried = f"timeout 3 bash -c '</dev/tcp/{host}/{DNS_PORT}' 2> /dev/null && echo yes || echo no"
             assert lab.inside(service, tried).strip() == "no", f"{service} reaches {host}"
+
+
+def resolves(lab: Lab, service: str, name: str) -> bool:
+    """Whether a service gets an address for a name within four seconds."""
+    tried = f"timeout 4 getent ahostsv4 {name} > /dev/null && echo yes || echo no"
+    return lab.inside(service, tried).strip() == "yes"
+
+
+def test_no_outside_name_is_resolved(lab: Lab, containers: Containers) -> None:
+    for service in PUBLISHED & set(containers):
+        # The engine takes it for the loopback address of the container.
+        assert containers[service]["HostConfig"]["Dns"] == ["127.0.0.1"], service
+    assert resolves(lab, "bridge", "partya")
+    assert resolves(lab, "partya", "bridge")
+    assert not resolves(lab, "bridge", OUTSIDE)
+    version = parse_version(probe.probe().server_version)
+    assert version is not None
+    # Old engines ask the host's name server for nodes, and `lab up` warns of them.
+    if not exposure.resolves_outside(version):
+        assert not resolves(lab, "partya", OUTSIDE)
 
 
 def mounts_of(container: dict[str, Any], suffix: str) -> set[tuple[str, bool]]:
@@ -147,7 +202,7 @@ def test_a_node_sees_only_its_own_keys(lab: Lab, containers: Containers) -> None
 
 def test_a_service_sees_only_its_own_passwords(containers: Containers) -> None:
     for service in running(containers):
-        expected = {(f"{service}-secrets", False)} if service in {"bridge", "grafana"} else set()
+        expected = {(f"{service}-secrets", False)} if service in WITH_SECRETS else set()
         assert mounts_of(containers[service], "-secrets") == expected, service
         assert mounts_of(containers[service], "authority") == set(), service
 
@@ -159,9 +214,10 @@ def test_no_password_is_in_an_environment(lab: Lab, containers: Containers, pass
         seen = lab.compose.run("exec", "-T", service, "cat", "/proc/1/environ", "/proc/1/cmdline", check=False).stdout
         # Without it, the environment could not be read, and nothing was looked at.
         assert "PATH=" in seen, service
-        # Grafana's own start script puts the content of the file into the environment of Grafana.
+        # Their own start scripts put the content of the file into the environments of Grafana and of PostgreSQL.
+        own = {"grafana": {"Grafana"}, "postgres": {"PostgreSQL, role lab"}}.get(service, set())
         leaked = {name for name, password in passwords.items() if password in seen}
-        assert leaked <= ({"Grafana"} if service == "grafana" else set()), service
+        assert leaked <= own, service
 
 
 def reported(lab: Lab) -> list[Path]:
@@ -169,7 +225,21 @@ def reported(lab: Lab) -> list[Path]:
     return [run for run in lab.results() if (run / "report.html").is_file()]
 
 
-def test_no_password_is_in_logs_or_results(lab: Lab, passwords: dict[str, str]) -> None:
+def files_with(container: str, folder: str, words: list[str]) -> list[str]:
+    """Return the files below a folder of a container that contain one of some words. No command line has them."""
+    command = ["docker", "exec", "-i", container, "grep", "-rlF", "-f", "-", folder]
+    done = subprocess.run(command, input="\n".join(words), capture_output=True, text=True, check=False, timeout=120)
+    # 1: no file. Anything else says that nothing was looked at.
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout.splitlines()
+
+
+def test_no_password_is_in_logs_or_results(lab: Lab, containers: Containers, passwords: dict[str, str]) -> None:
+    # What a node writes into files of its own is more than what it prints.
+    nodes = [name for name in running(containers) if name.startswith(("notary", "party"))]
+    assert any(lab.inside(node, f"find {NODE_LOGS} -type f -size +0") for node in nodes)
+    for node in nodes:
+        assert files_with(containers[node]["Name"].lstrip("/"), NODE_LOGS, list(passwords.values())) == [], node
     if not reported(lab):
         lab.measure("iou", "--users", "2", "--duration", "6s", "--warm-up", "1s", "--name", "e2e-security")
     texts = {"logs": lab.compose.run("logs", "--no-color", "--tail", "10000").stdout}
@@ -180,7 +250,23 @@ def test_no_password_is_in_logs_or_results(lab: Lab, passwords: dict[str, str]) 
     assert [(where, name) for where, text in texts.items() for name, word in passwords.items() if word in text] == []
 
 
-def test_the_rpc_user_is_not_almighty(lab: Lab) -> None:
+def called_by_rpc(lab: Lab, bridge: str, folder: Path) -> dict[str, str]:
+    """Operation → what a node says to the RPC user, who calls it from a container of the bridge's image."""
+    folder.chmod(0o777)  # the containers run as other users
+    copied = run_docker(["cp", f"{bridge}:/opt/corda-lab/lib", str(folder)])
+    assert copied.returncode == 0, copied.stderr
+    source = shutil.copy(FORBIDDEN_CALLS, folder)
+    compiler = ["run", "--rm", "--network=none", f"--user={os.geteuid()}:{os.getegid()}", f"--volume={folder}:{folder}"]
+    compiler += ["--entrypoint=javac", image_name(lab.settings, "MAVEN_IMAGE")]
+    made = run_docker([*compiler, "-d", str(folder), "-cp", f"{folder}/lib/*", str(source)], seconds_max=120)
+    assert made.returncode == 0, made.stderr
+    options = ["run", "--rm", "--no-deps", "-T", "--env=BRIDGE_HEAP=192m", f"--volume={folder}:/tests:ro"]
+    options += ["--entrypoint=/opt/corda-lab/run-java", "bridge", "--class-path=/tests:/opt/corda-lab/lib/*"]
+    lines = lab.compose.run(*options, "ForbiddenCalls", "partya").stdout.splitlines()
+    return {operation: said for operation, _, said in (line.partition(": ") for line in lines)}
+
+
+def test_the_rpc_user_is_not_almighty(lab: Lab, containers: Containers, tmp_path: Path) -> None:
     settings = file_in(lab, "partya", "/node/node.conf")
     permissions = re.search(r"permissions\s*=\s*\[(.*?)\]", settings, re.DOTALL)
     assert permissions is not None
@@ -190,6 +276,10 @@ def test_the_rpc_user_is_not_almighty(lab: Lab) -> None:
     assert not {"shutdown", "terminate", "killFlow", "setFlowsDrainingModeEnabled"} & {
         one.removeprefix("InvokeRpc.") for one in granted
     }
+    said = called_by_rpc(lab, containers["bridge"]["Id"], tmp_path)
+    assert said["nodeInfo"] == "answered"
+    for operation in ("killFlow", "setFlowsDrainingModeEnabled"):
+        assert "not authorized" in said[operation], said
 
 
 def test_foreign_hosts_and_origins_are_refused(lab: Lab) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from corda_lab.results import evidence, folders
+from corda_lab.results import audits, evidence, folders
 from corda_lab.sweeps import store
 from labkit import Browser, Lab
 
@@ -28,7 +28,9 @@ SWEEP = """\
 description: Four short steps, to be interrupted.
 workload: iou
 shape: {parties: 2, preset: tuned}
-vary: {load.users: [1, 2]}
+steps:
+  - {name: one, load: {users: 1}}
+  - {name: two, load: {users: 2, faults: [{kind: pause, target: partyb, at: 6s, for: 1s}]}}
 repeats: 2
 fresh: shape
 retries: 0
@@ -91,10 +93,10 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
     assert folders.RUN_NAME.fullmatch(run.name)
     steps = json.loads((run / "steps.json").read_text())["steps"]
     assert [(step["index"], step["key"]) for step in steps] == [
-        (1, "users-1_r1"),
-        (2, "users-2_r1"),
-        (3, "users-2_r2"),
-        (4, "users-1_r2"),
+        (1, "step-one_r1"),
+        (2, "step-two_r1"),
+        (3, "step-two_r2"),
+        (4, "step-one_r2"),
     ]
     for step in steps:
         assert step["counts"]["agree"], step["counts"]["disagreements"]
@@ -102,10 +104,23 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
         assert step["costs"]["allocated_bytes_per_flow"].keys() >= {"PartyA", "PartyB"}
         assert step["costs"]["sent_bytes_per_flow"]["PartyB"] > 0
         assert step["costs"]["database_bytes_per_state"].keys() >= {"PartyA", "PartyB"}
+    assert_only_some_steps_had_the_fault(run, steps)
     assert set(pl.read_parquet(run / "requests.parquet")["step"].unique()) == {1, 2, 3, 4}
     assert_nodes_were_conditioned_after_every_start(run, steps)
     environments = json.loads((run / "run.json").read_text())["environments"]
     assert len(environments) == 1, "every life ran on the same images and the same shape"
+
+
+def assert_only_some_steps_had_the_fault(run: Path, steps: list[dict[str, Any]]) -> None:
+    """Each repeat of one named step had it, and it is in the file of faults and in the report."""
+    made = {step["index"]: [(one["kind"], one["target"], one["problem"]) for one in step["faults"]] for step in steps}
+    assert made == {1: [], 2: [("pause", "partyb", None)], 3: [("pause", "partyb", None)], 4: []}
+    for step in steps:
+        assert all(one["began_at"] < one["healed_at"] for one in step["faults"])
+    stored = json.loads((run / folders.FAULTS).read_text(encoding="utf-8"))
+    assert [one["step"] for one in stored["loads"]] == [2, 3]
+    assert "pause partyb" in (run / "report.html").read_text(encoding="utf-8")
+    assert {one.verdict for one in audits.read(run).values()} == {"passed"}
 
 
 def assert_nodes_were_conditioned_after_every_start(run: Path, steps: list[dict[str, Any]]) -> None:

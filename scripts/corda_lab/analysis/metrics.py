@@ -286,3 +286,8 @@ METRICS: dict[str, Metric] = {one.name: one for one in _ALL}
 
 COMPARED = ("throughput", "states", "p50", "p95", "p99")
 """The values of every table of points, and of comparisons of runs. The others are shown where a step has them."""
+
+
+def versions() -> dict[str, int]:
+    """Return the versions of the definitions, of those that are not 1, by name."""
+    return {name: one.version for name, one in METRICS.items() if one.version != 1}

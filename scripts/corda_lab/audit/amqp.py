@@ -51,7 +51,7 @@ class _Type(NamedTuple):
 def load(data: bytes) -> Value:
     """Return the object that was serialised. Raises UnreadableError."""
     try:
-        raw = _expanded(data)
+        raw = expanded(data)
         reader = _Reader(raw, 1)
         reader.enter_envelope()
         value = reader.value()
@@ -61,7 +61,7 @@ def load(data: bytes) -> Value:
         raise UnreadableError(f"{type(error).__name__}: {error}") from None
 
 
-def _expanded(data: bytes) -> bytes:
+def expanded(data: bytes) -> bytes:
     """The bytes from the section on that has the envelope, without compression."""
     if not data.startswith(MAGIC):
         raise UnreadableError("it does not begin as Corda's serialised objects do")
@@ -69,16 +69,16 @@ def _expanded(data: bytes) -> bytes:
     if section == _ENCODED:
         encoding, packed = data[len(MAGIC) + 1], data[len(MAGIC) + 2 :]
         if encoding == _SNAPPY:
-            expanded = _unsnapped(packed)
+            found = _unsnapped(packed)
         elif encoding == _DEFLATE:
-            expanded = zlib.decompressobj().decompress(packed, SIZE_MAX)
+            found = zlib.decompressobj().decompress(packed, SIZE_MAX)
         else:
             raise UnreadableError(f"its encoding {encoding} is not known")
     else:
-        expanded = data[len(MAGIC) :]
-    if not expanded or expanded[0] != _DATA:
+        found = data[len(MAGIC) :]
+    if not found or found[0] != _DATA:
         raise UnreadableError("it has no section with data")
-    return expanded
+    return found
 
 
 def _unsnapped(packed: bytes) -> bytes:

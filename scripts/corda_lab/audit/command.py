@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +12,7 @@ from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.judge import judge
 from corda_lab.audit.queries import IDS_MAX, Wanted
 from corda_lab.audit.requests import Load, load_of, loads_of
-from corda_lab.audit.tables import Ledgers, Scope
+from corda_lab.audit.tables import Ledgers, Scope, Window
 from corda_lab.audit.transactions import inputs_of
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
@@ -39,18 +39,36 @@ def audit_lab(
     """Audit the lab of these settings, which must be at rest; of a run (the folder ``run``) or its whole ledgers.
 
     Reading ends within ``deadline_seconds``; what was not read by then is a reason of the verdict "cannot tell".
-    ``files`` has another H2 file for some nodes. Raises LabError if the run is damaged, or no container can be asked.
+    ``files`` has another H2 file, or another schema in PostgreSQL, for some nodes. Raises LabError if the run is
+    damaged, or no container can be asked.
     """
     if run is None:
         return _audit(Compose(settings), None, deadline_seconds, files=files)
     judged = stored.read(run)
-    loads = loads_of(judged.steps, judged.table("requests"))
-    return _audit(Compose(settings), loads, deadline_seconds, files=files)
+    loads, compose = loads_of(judged.steps, judged.table("requests")), Compose(settings)
+    there = still_there(loads, sources.network_created_at(compose))
+    if loads and not there:
+        return Audit(verdict="cannot tell", reasons=(REPLACED,))
+    found = _audit(compose, there, deadline_seconds, files=files)
+    if len(there) == len(loads):
+        return found
+    gone = f"of {plural(len(loads), 'step')}, {len(loads) - len(there):,} are older than the network"
+    reasons = (*found.reasons, gone)
+    return found.model_copy(update={"reasons": reasons, "verdict": verdict_of(found.violations, reasons)})
 
 
-def audit_load(compose: Compose, rows: pl.DataFrame, deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
-    """Audit a load that has just ended, from its rows with their resolutions. The lab is at rest. Raises nothing."""
-    load = load_of(rows)
+def audit_load(
+    compose: Compose,
+    rows: pl.DataFrame,
+    deadline_seconds: float = DEADLINE_SECONDS,
+    *,
+    stateful: Collection[str] = (),
+) -> Audit:
+    """Audit a load that has just ended, from its rows with their resolutions. The lab is at rest. Raises nothing.
+
+    ``stateful`` are the parts of its workload that name states.
+    """
+    load = load_of(rows, stateful=stateful)
     if load is None:
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:
@@ -63,43 +81,57 @@ def audit_load(compose: Compose, rows: pl.DataFrame, deadline_seconds: float = D
         return Audit(verdict="cannot tell", reasons=(text,))
 
 
+def audit_loads(compose: Compose, loads: tuple[Load, ...], deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
+    """Audit everything since the first of these loads began, also what was recorded between them and after the last.
+
+    So what one of them was told of, and a later one lost, is found. There is at least one. Raises LabError if no
+    container can be asked.
+    """
+    since = min(load.window.since for load in loads)
+    return _audit(compose, loads, deadline_seconds, judged=Scope((Window(since),)))
+
+
 def _audit(
     compose: Compose,
     loads: tuple[Load, ...] | None,
     deadline_seconds: float,
     *,
     files: Mapping[str, str] | None = None,
+    judged: Scope | None = None,
 ) -> Audit:
-    """Read and judge; if something is wrong, again a little later: a node may still have been recording."""
+    """Read and judge; if something is wrong, again a little later: a node may still have been recording.
+
+    ``judged`` is the part of the ledgers that is judged, if that is not what the loads have recorded.
+    """
     started = time.monotonic()
     deadline = Deadline(deadline_seconds)
-    found = _audit_once(compose, loads, deadline, files)
+    reading = (deadline, files, judged)
+    found = _audit_once(compose, loads, *reading)
     if found.verdict == "violations" and deadline.left > (time.monotonic() - started) + AGAIN_SECONDS:
         time.sleep(AGAIN_SECONDS)
-        again = _audit_once(compose, loads, deadline, files)
+        again = _audit_once(compose, loads, *reading)
         found = again if again.verdict != "cannot tell" else found
     return found.model_copy(update={"seconds": round(time.monotonic() - started, 3)})
 
 
 def _audit_once(
-    compose: Compose, loads: tuple[Load, ...] | None, deadline: Deadline, files: Mapping[str, str] | None
+    compose: Compose,
+    loads: tuple[Load, ...] | None,
+    deadline: Deadline,
+    files: Mapping[str, str] | None,
+    judged: Scope | None,
 ) -> Audit:
     with tempfile.TemporaryDirectory(prefix="corda-lab-audit-") as folder:
         read = _Reading(compose, deadline, Path(folder), files)
-        ledgers = read.ledgers(_scope(loads))
+        ledgers = read.ledgers(judged or _scope(loads))
     if ledgers is None:
         return Audit(verdict="cannot tell", reasons=tuple(read.reasons))
     if read.reasons:
         # What is missing at a node that was not read would look like a loss.
         return Audit(verdict="cannot tell", counts={"nodes": len(ledgers.nodes)}, reasons=tuple(read.reasons))
-    there = _still_there(loads, read.created_at)
-    if loads and not there:
-        return Audit(verdict="cannot tell", reasons=(REPLACED,))
-    requests = None if there is None else [request for load in there for request in load.requests]
-    found = judge(ledgers, requests, _scope(there))
+    requests = None if loads is None else [request for load in loads for request in load.requests]
+    found = judge(ledgers, requests, judged or _scope(loads), _scope(loads))
     reasons = (*found.reasons, *read.unreadable())
-    if loads and there and len(there) < len(loads):
-        reasons += (f"of {plural(len(loads), 'step')}, {len(loads) - len(there):,} are older than the network",)
     violations: tuple[Violation, ...] = found.violations[:VIOLATIONS_MAX]
     if len(found.violations) > VIOLATIONS_MAX:
         reasons += (f"of {plural(len(found.violations), 'violation')}, the first {VIOLATIONS_MAX:,} are listed",)
@@ -115,10 +147,8 @@ def _scope(loads: tuple[Load, ...] | None) -> Scope:
     return Scope(tuple(load.window for load in loads or ()))
 
 
-def _still_there(loads: tuple[Load, ...] | None, created_at: float | None) -> tuple[Load, ...] | None:
-    """The loads that these ledgers can have: those since the network was made."""
-    if loads is None or created_at is None:
-        return loads
+def still_there(loads: tuple[Load, ...], created_at: float) -> tuple[Load, ...]:
+    """The loads that the ledgers of a network can have: those since it was made, in unix seconds."""
     return tuple(load for load in loads if load.window.since >= created_at)
 
 
@@ -140,7 +170,6 @@ class _Reading:
         self.files = files
         self.reasons: list[str] = []
         self.bytes = dumps.Bytes()
-        self.created_at: float | None = None
 
     def _ask(self, wanted: Wanted, name: str) -> tuple[dumps.Source, ...]:
         folder = self.folder / name
@@ -168,7 +197,6 @@ class _Reading:
         except dumps.DumpError as error:
             self.reasons.append(error.message)
             return None
-        self.created_at = dumps.created_at(nodes)
         return ledgers
 
     def _missing_inputs(self, ledgers: Ledgers, scope: Scope) -> tuple[str, ...]:

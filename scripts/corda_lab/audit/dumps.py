@@ -206,12 +206,6 @@ def read_bytes(sources: Iterable[Source], people: People, into: Bytes, deadline:
                     into.unreadable[identity] = str(error)
 
 
-def created_at(nodes: Mapping[str, NodeTables]) -> float | None:
-    """When the network was made, in unix seconds; None if no node says so."""
-    serials = [int(row["created"]) for node in nodes.values() for row in node.rows("created") if row["created"]]
-    return min(serials) / 1000 if serials else None
-
-
 def ledgers_of(
     nodes: Mapping[str, NodeTables],
     transactions: Mapping[str, Transaction],

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from corda_lab.audit import notarised, placement, value
+from corda_lab.audit import notarised, placement, repeats, value
 from corda_lab.audit.tables import Ledgers, Request, Scope
 from corda_lab.audit.view import View
 from corda_lab.results.audits import Violation, unknown_outcomes
@@ -19,10 +19,13 @@ class Judgement:
     reasons: tuple[str, ...]
 
 
-def judge(ledgers: Ledgers, requests: Iterable[Request] | None, scope: Scope) -> Judgement:
-    """Judge the ledgers of a network at rest. Without a run, ``requests`` is None and nothing is asked about rows."""
+def judge(ledgers: Ledgers, requests: Iterable[Request] | None, scope: Scope, loads: Scope | None = None) -> Judgement:
+    """Judge the ledgers of a network at rest. Without a run, ``requests`` is None and nothing is asked about rows.
+
+    ``loads`` is when the flows of the requests ran, if ``scope`` is more than that.
+    """
     rows = tuple(requests or ())
-    view = View(ledgers, rows, scope)
+    view = View(ledgers, rows, scope, loads)
     found = dict.fromkeys(_violations(view, of_run=requests is not None))
     return Judgement(tuple(sorted(found, key=_order)), _counts(view), tuple(_reasons(view)))
 
@@ -35,6 +38,7 @@ def _violations(view: View, *, of_run: bool) -> Iterator[Violation]:
     yield from placement.missing_at_participants(view)
     yield from placement.at_other_parties(view)
     yield from placement.vaults_without_transaction(view)
+    yield from value.changed_bytes(view)
     yield from value.consumed_twice(view)
     yield from value.made_from_nothing(view)
     yield from value.vaults_against_ledger(view)
@@ -47,6 +51,7 @@ def _violations(view: View, *, of_run: bool) -> Iterator[Violation]:
         yield from placement.rows_without_transaction(view)
         yield from placement.doubled_rows(view)
         yield from placement.doubled_flows(view)
+        yield from repeats.repeated_flows(view)
 
 
 def _counts(view: View) -> dict[str, int]:
@@ -66,6 +71,8 @@ def _reasons(view: View) -> Iterator[str]:
     """What these tables do not tell."""
     if unread := len(view.judged) - len(view.read):
         yield f"{plural(unread, 'transaction')} could not be read"
+    if value.has_unknown_ids(view):
+        yield "no transaction has the id of its bytes: this version of Corda makes ids in a way that is not known here"
     if unread := value.unread_inputs(view):
         yield f"{plural(unread, 'transaction')} consume states whose own transaction could not be read"
     if view.ledgers.log is None:
@@ -74,3 +81,4 @@ def _reasons(view: View) -> Iterator[str]:
         yield "this kind of notary stores the states that it has seen consumed in a form that is not read"
     if unknown := sum(one.status == "unknown" for one in view.requests):
         yield unknown_outcomes(unknown)
+    yield from repeats.reasons(view)

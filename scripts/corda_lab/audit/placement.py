@@ -114,7 +114,7 @@ def doubled_rows(view: View) -> Iterator[Violation]:
 
 
 def unexplained(view: View) -> dict[str, frozenset[str]]:
-    """Transactions in scope that no request accounts for, by the flow that made them.
+    """Transactions of the time of the loads that no request accounts for, by the flow that made them.
 
     A request accounts for the transaction that it was told of, and for all that its flow recorded. Who receives a
     transaction records it in a flow of its own, so one node's flow is enough. A flow that no store names stands for
@@ -129,11 +129,11 @@ def unexplained(view: View) -> dict[str, frozenset[str]]:
             if identity in told and recorded.flow_id
         }
     found: dict[str, set[str]] = {}
-    for identity in view.judged - told:
+    for identity in view.recorded_within(view.loads) - told:
         recorded = {name: view.ledgers.nodes[name].transactions[identity] for name in view.places[identity]}
         if any(one.flow_id in flows for one in recorded.values()):
             continue
-        if not all(view.scope.contains(one.at) for one in recorded.values()):
+        if not all(view.loads.contains(one.at) for one in recorded.values()):
             # Older, and only fetched now as the backchain of another.
             continue
         first = min(recorded.values(), key=lambda one: (one.at is None, one.at or 0.0))

@@ -79,7 +79,6 @@ def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
     )
     spent = f"select transaction_id from vault_states where {dialect.within('consumed_timestamp', wanted)}"
     return {
-        "created": "select min(serial) as created from node_infos",
         "parties": "select party_name, owning_key_hash from node_info_party_cert",
         "keys": "select public_key_hash from node_our_key_pairs",
         "transactions": "select tx_id, state_machine_run_id, "
@@ -221,10 +220,13 @@ def in_pieces(text: str) -> list[str]:
     return [text[at : at + ARGUMENT_CHARACTERS_MAX] for at in range(0, len(text), ARGUMENT_CHARACTERS_MAX)]
 
 
-def postgres_commands(nodes: Iterable[str], wanted: Wanted, *, seconds_max: float) -> str:
+def postgres_commands(
+    nodes: Iterable[str], wanted: Wanted, *, seconds_max: float, schemas: Mapping[str, str] | None = None
+) -> str:
     """The queries of several nodes as one script for psql, whose tables follow lines such as ``@@ PartyA/vault``.
 
-    Everything is read at one moment. A query that fails ends nothing: each has a savepoint.
+    Everything is read at one moment. A query that fails ends nothing: each has a savepoint. ``schemas`` has another
+    schema than their own for some nodes.
     """
     lines = [
         f"SET statement_timeout = '{max(1, int(seconds_max))}s';",
@@ -232,7 +234,7 @@ def postgres_commands(nodes: Iterable[str], wanted: Wanted, *, seconds_max: floa
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;",
     ]
     for node in nodes:
-        schema = node.lower()
+        schema = (schemas or {}).get(node, node.lower())
         found = f"FROM information_schema.columns WHERE table_schema = '{schema}' AND"
         lines.append(f'SET LOCAL search_path = "{schema}";')
         lines.append(

@@ -1,6 +1,6 @@
 """The rows of a run, as an audit sees them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -13,9 +13,13 @@ SETTLING_SECONDS = 1.0
 """How long after it was at rest a lab may still have recorded transactions of a load."""
 
 
-def requests_of(rows: pl.DataFrame) -> tuple[Request, ...]:
-    """The requests of the rows of a load, with their resolutions if there are any."""
-    columns = [pl.lit(None, kind).alias(name) for name, kind in COLUMNS.items() if name not in rows.columns]
+def requests_of(rows: pl.DataFrame, stateful: Collection[str] = (), load: int = 1) -> tuple[Request, ...]:
+    """The requests of the rows of a load, with their resolutions if there are any.
+
+    ``stateful`` are the parts of the workload that name states. A row without a part may be of any of them.
+    """
+    optional = {**COLUMNS, "part": pl.String()}
+    columns = [pl.lit(None, kind).alias(name) for name, kind in optional.items() if name not in rows.columns]
     table = rows.with_columns(columns).select(
         "client_id",
         "node",
@@ -24,11 +28,28 @@ def requests_of(rows: pl.DataFrame) -> tuple[Request, ...]:
         has_succeeded().alias("succeeded"),
         (pl.col("outcome") == "unknown").alias("unknown"),
         "resolved",
+        "part",
     )
     return tuple(
-        Request(str(client), node or "", _status(succeeded, unknown, resolved), flow, transaction)
-        for client, node, flow, transaction, succeeded, unknown, resolved in table.iter_rows()
+        Request(
+            client_id=str(client),
+            node=node or "",
+            status=_status(succeeded, unknown, resolved),
+            flow_id=flow,
+            transaction=transaction,
+            part=part or "",
+            load=load,
+            names_states=bool(stateful) if part is None else part in stateful,
+        )
+        for client, node, flow, transaction, succeeded, unknown, resolved, part in table.iter_rows()
     )
+
+
+def stateful_parts(step: StepEntry) -> frozenset[str]:
+    """The parts of the workload of a step that name states. Older runs say it only of the whole workload."""
+    names_any = bool(step.counts.vault_states)
+    named = {part.name: names_any if part.names_states is None else part.names_states for part in step.parts}
+    return frozenset(name for name, names_states in named.items() if names_states)
 
 
 def _status(succeeded: bool, unknown: bool, resolved: str | None) -> RequestStatus:
@@ -65,16 +86,26 @@ class Load:
     requests: tuple[Request, ...]
 
 
-def load_of(rows: pl.DataFrame, *, at_rest: float | None = None) -> Load | None:
-    """The load of these rows; None without rows. ``at_rest`` is that of ``window_of``."""
+def load_of(
+    rows: pl.DataFrame, *, at_rest: float | None = None, stateful: Collection[str] = (), number: int = 1
+) -> Load | None:
+    """The load of these rows; None without rows. ``at_rest`` is that of ``window_of``, ``stateful`` of ``requests_of``.
+
+    ``number`` tells loads apart that are audited together.
+    """
     window = window_of(rows, at_rest=at_rest)
-    return None if window is None else Load(window, requests_of(rows))
+    return None if window is None else Load(window, requests_of(rows, stateful, number))
 
 
 def loads_of(steps: Iterable[StepEntry], rows: pl.DataFrame) -> tuple[Load, ...]:
     """The loads of the steps of a stored run. ``rows`` has those of all of them."""
     loads = (
-        load_of(rows.filter(pl.col("step") == step.index), at_rest=step.window.load_ended_at + step.counts.rest_seconds)
+        load_of(
+            rows.filter(pl.col("step") == step.index),
+            at_rest=step.window.load_ended_at + step.counts.rest_seconds,
+            stateful=stateful_parts(step),
+            number=step.index,
+        )
         for step in steps
     )
     return tuple(load for load in loads if load is not None)

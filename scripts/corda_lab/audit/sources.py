@@ -9,7 +9,8 @@ from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.dumps import Source, failures
 from corda_lab.audit.queries import LEDGERS, Wanted
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose, run_docker_to_file
+from corda_lab.host.processes import last_words
+from corda_lab.lab.compose import Compose, run_docker, run_docker_to_file
 
 NODE_FILE = "persistence.mv.db"
 TRIES_MAX = 3
@@ -18,7 +19,10 @@ TRY_SECONDS_MIN = 2.0
 ENDING_SECONDS = 6.0
 """How long a command may take to end after its time is over."""
 LABEL = "org.cordalab.audit"
-"""Label of the container that reads H2 files, with the project as its value."""
+"""Label of the containers that read volumes, with the project as its value."""
+NETWORK = "/network/network-parameters"
+"""The file that completes a network. A later bootstrap, for another preset or more parties, leaves it as it is."""
+NETWORK_SECONDS_MAX = 30.0
 
 
 @dataclass(frozen=True)
@@ -39,18 +43,45 @@ def read(
 ) -> Answers:
     """Ask the databases of all nodes of the lab, into ``folder``.
 
-    ``files`` has the name of another H2 file on the volume of some nodes. If a database does not answer, its reason is
-    in the answers. Raises LabError if there is no lab.
+    ``files`` has the name of another H2 file on the volume of some nodes, or of another schema in PostgreSQL. If a
+    database does not answer, its reason is in the answers. Raises LabError if there is no lab.
     """
     settings = compose.settings
-    found = {service.name for service in compose.services()}
-    if not found & {node.lower() for node in settings.nodes}:
-        raise LabError("There is no lab to audit", "Start one with `scripts/lab up`.", exit_code=1)
+    found = present(compose)
     if settings.values.get("DATABASE") == "postgres":
-        return _read_postgres(compose, wanted, folder, deadline)
+        return _read_postgres(compose, wanted, folder, deadline, files)
     chosen = {node: (files or {}).get(node, NODE_FILE) for node in settings.nodes if node.lower() in found}
     absent = [f"{node} has no container" for node in settings.nodes if node not in chosen]
     return _read_h2(compose, chosen, wanted, folder, deadline, absent)
+
+
+def present(compose: Compose) -> set[str]:
+    """The services that have containers. Raises LabError if no node has one."""
+    found = {service.name for service in compose.services()}
+    if not found & {node.lower() for node in compose.settings.nodes}:
+        raise LabError("There is no lab to audit", "Start one with `scripts/lab up`.", exit_code=1)
+    return found
+
+
+def network_created_at(compose: Compose) -> float:
+    """When the network of the lab was made, in unix seconds: no ledger of it is older. Raises LabError.
+
+    Node infos have new serials after every bootstrap, so no database says it in every version of Corda.
+    """
+    present(compose)
+    image = compose.settings.own_image(f"node:{compose.settings['CORDA_VERSION']}")
+    arguments = [
+        *("run", "--rm", f"--label={LABEL}={compose.project}", "--network=none", "--user=1000:1000", "--read-only"),
+        *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--pids-limit=16", "--memory=64m"),
+        f"--volume={compose.project}_network:{NETWORK.rpartition('/')[0]}:ro",
+        *("--entrypoint=stat", image, "--format=%Y", NETWORK),
+    ]
+    done = run_docker(arguments, seconds_max=NETWORK_SECONDS_MAX)
+    try:
+        return float(done.stdout)
+    except ValueError:
+        why = last_words(done.stderr or done.stdout) or "nothing"
+        raise LabError(f"when the network was made cannot be read: {why}", exit_code=1) from None
 
 
 def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, seconds: int) -> list[str]:
@@ -105,11 +136,14 @@ def _read_h2(
     return Answers(tuple(read), (*absent, *reasons))
 
 
-def _read_postgres(compose: Compose, wanted: Wanted, folder: Path, deadline: Deadline) -> Answers:
+def _read_postgres(
+    compose: Compose, wanted: Wanted, folder: Path, deadline: Deadline, schemas: Mapping[str, str] | None
+) -> Answers:
     path = folder / "postgres.csv"
 
     def ask() -> None:
-        commands = queries.postgres_commands(compose.settings.nodes, wanted, seconds_max=deadline.left)
+        nodes, left = compose.settings.nodes, deadline.left
+        commands = queries.postgres_commands(nodes, wanted, seconds_max=left, schemas=schemas)
         command = ["exec", "-T", "postgres", "sh", "-c", queries.POSTGRES_SCRIPT, "audit"]
         compose.run_to_file(path, *command, *queries.in_pieces(commands), seconds_max=deadline.left)
 

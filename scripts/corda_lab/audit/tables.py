@@ -49,7 +49,8 @@ class Output(NamedTuple):
 class Transaction(NamedTuple):
     """A transaction, as its own bytes say. ``signers`` are the nodes, and ``issuers`` the names of the signing parties.
 
-    ``is_notarised`` says whether it needs the notary: it consumes states or has a time window.
+    ``is_notarised`` says whether it needs the notary: it consumes states or has a time window. ``has_own_id`` says
+    whether its bytes have this id; None if their hash function is not known.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Transaction(NamedTuple):
     signing_parties: frozenset[str] = frozenset()
     references: tuple[StateRef, ...] = ()
     is_notarised: bool = False
+    has_own_id: bool | None = None
 
 
 class Recorded(NamedTuple):
@@ -112,13 +114,20 @@ class NotaryLog:
 
 
 class Request(NamedTuple):
-    """A row of a run. ``flow_id`` and ``transaction`` are those that the caller was told of, or the node said later."""
+    """A row of a run. ``flow_id`` and ``transaction`` are those that the caller was told of, or the node said later.
+
+    ``part`` is the kind of request in its workload, and ``load`` the number of its load: requests of one kind in one
+    load are alike. ``names_states`` says whether the workload names states that a success makes or consumes.
+    """
 
     client_id: str
     node: str
     status: RequestStatus
     flow_id: str | None = None
     transaction: str | None = None
+    part: str = ""
+    load: int = 1
+    names_states: bool = False
 
 
 class Window(NamedTuple):

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from corda_lab.audit import amqp
 from corda_lab.audit.amqp import Described, Record, UnreadableError
+from corda_lab.audit.identity import HASH, identity_of
 from corda_lab.audit.tables import Asset, Output, StateRef, Transaction
 
 # Ordinals of net.corda.core.contracts.ComponentGroupEnum.
@@ -52,11 +53,8 @@ def read_transaction(identity: str, data: bytes, people: People) -> Transaction:
     wire = _record(amqp.load(_bytes(signed.fields.get("txBits"))))
     if wire.type != WIRE_TRANSACTION:
         raise UnreadableError(f"{wire.type} is no usual transaction")
-    groups: dict[int, list[object]] = {}
-    for group in map(_record, _list(wire.fields.get("componentGroups"))):
-        ordinal = group.fields.get("groupIndex")
-        if isinstance(ordinal, int) and ordinal in _READ:
-            groups[ordinal] = [amqp.load(_bytes(each)) for each in _list(group.fields.get("components"))]
+    components = _components(wire)
+    groups = {ordinal: [amqp.load(one) for one in components[ordinal]] for ordinal in _READ if ordinal in components}
     inputs, references = (tuple(map(_state_ref, groups.get(ordinal, ()))) for ordinal in (_INPUTS, _REFERENCES))
     keys = {short_key(_key(key)) for command in groups.get(_SIGNERS, ()) for key in _list(command)}
     return Transaction(
@@ -67,7 +65,27 @@ def read_transaction(identity: str, data: bytes, people: People) -> Transaction:
         signing_parties=frozenset(map(people.name, keys)),
         references=references,
         is_notarised=bool(inputs or references or groups.get(_TIME_WINDOW)),
+        has_own_id=_has_id(wire, components, identity),
     )
+
+
+def _components(wire: Record) -> dict[int, list[bytes]]:
+    """The serialised components of a transaction, by the ordinal of their group."""
+    found: dict[int, list[bytes]] = {}
+    for group in map(_record, _list(wire.fields.get("componentGroups"))):
+        ordinal = group.fields.get("groupIndex")
+        if not isinstance(ordinal, int) or ordinal < 0:
+            raise UnreadableError("a group of components has no ordinal")
+        found[ordinal] = [_bytes(each) for each in _list(group.fields.get("components"))]
+    return found
+
+
+def _has_id(wire: Record, components: Mapping[int, list[bytes]], expected: str) -> bool | None:
+    """Whether a transaction has this id; None if its hash function is not known."""
+    service = wire.fields.get("digestService")
+    if isinstance(service, Record) and service.fields.get("hashAlgorithm") != HASH:
+        return None
+    return identity_of(components, _bytes(wire.fields.get("privacySalt"))) == expected
 
 
 def _output(state: Record, people: People) -> Output:

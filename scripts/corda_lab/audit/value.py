@@ -1,4 +1,7 @@
-"""Whether states were consumed once, value was conserved, and the vaults agree with the ledger and with each other."""
+"""Whether states were consumed once, value was conserved, and the vaults agree with the ledger and with each other.
+
+Also whether the bytes that say all this are those of their transactions.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -47,6 +50,24 @@ def made_from_nothing(view: View) -> Iterator[Violation]:
                 ids=(transaction.id, *map(str, transaction.inputs)),
                 text=f"transaction {transaction.id} turns {before[asset]} into {after[asset]} {asset}",
             )
+
+
+def changed_bytes(view: View) -> Iterator[Violation]:
+    """Transactions whose bytes have another id than that under which they are stored."""
+    if has_unknown_ids(view):
+        return
+    for transaction in view.read:
+        if transaction.has_own_id is False:
+            yield Violation(
+                kind=ViolationKind.ID_DIFFERS,
+                ids=(transaction.id,),
+                text=f"the bytes of transaction {transaction.id} are those of a transaction with another id",
+            )
+
+
+def has_unknown_ids(view: View) -> bool:
+    """Whether no transaction has the id of its bytes: not all were changed, but their ids are made in another way."""
+    return bool(view.read) and all(one.has_own_id is False for one in view.read)
 
 
 def unread_inputs(view: View) -> int:

@@ -7,12 +7,18 @@ from corda_lab.audit.tables import Ledgers, Output, Request, Scope, StateRef, Tr
 
 
 class View:
-    """The ledgers, the requests and the scope of an audit, with what follows from them."""
+    """The ledgers, the requests and the scope of an audit, with what follows from them.
 
-    def __init__(self, ledgers: Ledgers, requests: tuple[Request, ...], scope: Scope) -> None:
+    ``loads`` is when the flows of the requests recorded transactions; what is in scope may be more.
+    """
+
+    def __init__(
+        self, ledgers: Ledgers, requests: tuple[Request, ...], scope: Scope, loads: Scope | None = None
+    ) -> None:
         self.ledgers = ledgers
         self.requests = requests
         self.scope = scope
+        self.loads = loads or scope
         self._concerned: dict[str, frozenset[str]] = {}
 
     @property
@@ -32,11 +38,15 @@ class View:
     @cached_property
     def judged(self) -> frozenset[str]:
         """The transactions in scope: those that some node recorded in a window."""
+        return self.recorded_within(self.scope)
+
+    def recorded_within(self, scope: Scope) -> frozenset[str]:
+        """The transactions that some node recorded in a window."""
         return frozenset(
             identity
             for node in self.ledgers.nodes.values()
             for identity, recorded in node.transactions.items()
-            if self.scope.contains(recorded.at)
+            if scope.contains(recorded.at)
         )
 
     @cached_property
@@ -62,6 +72,23 @@ class View:
             for state, row in node.vault.items():
                 found[state] = found.get(state, frozenset()) | row.participants
         return found
+
+    @cached_property
+    def made_by_flows(self) -> dict[tuple[str, str], frozenset[str]]:
+        """The transactions that a flow made, by its node and its id: those that no node has recorded earlier.
+
+        The others of a flow are backchains that it fetched. Whoever makes a transaction records it before it hands it
+        on. If only other nodes say when they recorded a transaction, a node is not the first.
+        """
+        found: dict[tuple[str, str], set[str]] = {}
+        for identity, names in self.places.items():
+            recorded = {name: self.ledgers.nodes[name].transactions[identity] for name in names}
+            known = [one.at for one in recorded.values() if one.at is not None]
+            first = min(known, default=None)
+            for name, one in recorded.items():
+                if one.flow_id is not None and one.at == first:
+                    found.setdefault((name, one.flow_id), set()).add(identity)
+        return {flow: frozenset(identities) for flow, identities in found.items()}
 
     @cached_property
     def starters(self) -> dict[str, set[str]]:

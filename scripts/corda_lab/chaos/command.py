@@ -11,8 +11,8 @@ from corda_lab.bench.file import store
 from corda_lab.bench.kills.command import checked
 from corda_lab.chaos import show
 from corda_lab.chaos.measurement import CHAOS, KIND, ChaosFile
-from corda_lab.chaos.trial import trial
-from corda_lab.chaos.verdict import Auditor, audited
+from corda_lab.chaos.trial import trial, verdict_of_all
+from corda_lab.chaos.verdict import LedgerAuditor
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.lab import environment, shape
@@ -86,7 +86,7 @@ def with_faults(options: LoadOptions, seed: int, count: int, among: Sequence[Cho
     )
 
 
-def campaign(options: LoadOptions, asked: Asked, settings: Settings, audit: Auditor = audited) -> bool:
+def campaign(options: LoadOptions, asked: Asked, settings: Settings) -> bool:
     """Make the trials of a campaign, each with a seed of its own, and store them. Returns whether all passed.
 
     ``options`` has the workload, the users and the first seed. Raises LabError.
@@ -96,12 +96,12 @@ def campaign(options: LoadOptions, asked: Asked, settings: Settings, audit: Audi
         raise LabError(f"--seed: {options.seed} leaves no room for {asked.trials} seeds", "Use a smaller one.")
     among = choices_of(settings, asked)
     loads = [with_faults(options, options.seed + number, asked.faults, among) for number in range(asked.trials)]
-    return run(loads, settings, audit)
+    return run(loads, settings)
 
 
-def replay(run_name: str, settings: Settings, audit: Auditor = audited) -> bool:
+def replay(run_name: str, settings: Settings) -> bool:
     """Make one trial with the load and the faults of a run. Returns whether it passed. Raises LabError."""
-    return run([options_of(find(run_name))], shape.of_running(settings), audit)
+    return run([options_of(find(run_name))], shape.of_running(settings))
 
 
 def find(run_name: str) -> Path:
@@ -128,8 +128,11 @@ def options_of(folder: Path) -> LoadOptions:
     return load
 
 
-def run(loads: Sequence[LoadOptions], settings: Settings, audit: Auditor) -> bool:
-    """Make a trial of each load, and store them in one file. Returns whether all passed. Raises LabError."""
+def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
+    """Make a trial of each load, and store them in one file. Returns whether all passed. Raises LabError.
+
+    After every trial, all of them are audited together too, so that an interrupted command has that verdict.
+    """
     folders.require_writable()
     inject.heal_left(settings.project)
     lab = RunningLab.of(settings)
@@ -149,16 +152,22 @@ def run(loads: Sequence[LoadOptions], settings: Settings, audit: Auditor) -> boo
             pacing_seconds=loads[0].pacing_seconds,
             environment=environment.read_environment(lab.settings),
         )
+    auditor = LedgerAuditor()
     with ui.phase(f"{plural(len(loads), 'trial')} of some {sum(load.total_seconds for load in loads) / 60:.0f} min"):
         for number, load in enumerate(loads, start=1):
             ui.note(f"trial {number} of {len(loads)}, seed {load.seed}, {load.total_seconds} s:")
             for fault in load.faults:
                 ui.note(f"  {fault.words()}")
-            made = trial(lab, plan.subject, load, audit)
+            made = trial(lab, plan.subject, load, auditor)
             ui.note(show.line(made))
             file = file.model_copy(update={"trials": (*file.trials, made)})
             # Stored after every trial, so that an interrupted command keeps what it has.
             path = store(file, CHAOS)
+            # A lab that did not come to rest is not audited: flows would be missing that nothing has lost.
+            if made.audit is not None:
+                file = file.model_copy(update={"audit": verdict_of_all(auditor, lab, file.trials)})
+                path = store(file, CHAOS)
+                ui.note(show.together(file))
     show.summary(file)
     ui.note(f"stored in {path}")
-    return not any(one.problems for one in file.trials)
+    return file.has_passed

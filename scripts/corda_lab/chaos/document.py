@@ -4,11 +4,13 @@ Campaigns of days are made of small pieces: each call of ``lab chaos`` adds a fi
 """
 
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from corda_lab.bench.markdown import bullets, paragraphs, table
 from corda_lab.chaos import show
 from corda_lab.chaos.measurement import DOUBLED, LOST, VALUE, ChaosFile, ChaosTrial
+from corda_lab.chaos.verdict import AuditEntry
 from corda_lab.steps.faults import KINDS, FaultEntry, FaultKind
 from corda_lab.text.words import plural, wrapped
 
@@ -54,7 +56,7 @@ def section(corda: str, database: str, files: Sequence[ChaosFile]) -> str:
         "Median time until throughput was back, and flows lost by it, by kind:",
         effect_table(faults),
         wrapped(outcome_words(trials)),
-        *evidence(trials),
+        *evidence(files),
     ]
     return paragraphs(part for part in parts if part)
 
@@ -68,6 +70,18 @@ def circumstances(files: Sequence[ChaosFile]) -> Iterator[str]:
     yield f"lab: {'; '.join(commits)}"
     yield f"machine: {'; '.join(hosts)}"
     yield f"files: {', '.join(f'{file.id} ({_seeds(file)})' for file in files)}"
+    together = Counter(_together(file) for file in files)
+    told = (f"{together[verdict]} {verdict}" for verdict in (PASSED, FAILED, NOT_MADE))
+    yield f"audits of all trials of a file together: {', '.join(told)}"
+
+
+PASSED, FAILED, NOT_MADE = "passed", "failed", "not made"
+
+
+def _together(file: ChaosFile) -> str:
+    if file.audit is None:
+        return NOT_MADE
+    return FAILED if file.audit.problems else PASSED
 
 
 def _host(file: ChaosFile) -> str:
@@ -138,21 +152,38 @@ def outcome_words(trials: Sequence[ChaosTrial]) -> str:
     return " ".join(words)
 
 
-def evidence(trials: Sequence[ChaosTrial]) -> list[str]:
-    """Return the trials that failed, each with its problems, the ids of its violations, and what repeats it."""
-    failed = [trial for trial in trials if trial.problems]
-    if not failed:
+def evidence(files: Sequence[ChaosFile]) -> list[str]:
+    """Return the trials that failed, each with its problems, the ids of its violations, and what repeats it.
+
+    Then the files whose trials together failed.
+    """
+    failed = [trial for trial in trials_of(files) if trial.problems]
+    together = [(file, file.audit) for file in files if file.audit is not None and file.audit.problems]
+    if not failed and not together:
         return ["All trials passed."]
-    lines = [f"{plural(len(failed), 'trial')} failed:", ""]
-    for trial in failed:
-        what = f"seed {trial.seed}, run {trial.run or 'that did not begin'}: {_faults(trial)}"
-        lines.append(wrapped(what, "- ", "  "))
-        lines += [wrapped(problem, "  - ", "    ") for problem in trial.problems]
-        for one in trial.audit.violations if trial.audit else ():
-            ids = f": {', '.join(one.ids)}" if one.ids else ""
-            where = f" on {one.node}" if one.node else ""
-            lines.append(wrapped(f"{_class(one.kind)}, {one.kind}{where}{ids}", "  - ", "    "))
-    return ["\n".join(lines)]
+    parts = []
+    if failed:
+        lines = [f"{plural(len(failed), 'trial')} failed:", ""]
+        for trial in failed:
+            what = f"seed {trial.seed}, run {trial.run or 'that did not begin'}: {_faults(trial)}"
+            lines += [wrapped(what, "- ", "  "), *_wrong(trial.problems, trial.audit)]
+        parts.append("\n".join(lines))
+    if together:
+        lines = ["Trials that failed together:", ""]
+        for file, audit in together:
+            lines += [wrapped(f"{file.id}, {_seeds(file)}", "- ", "  "), *_wrong(audit.problems, audit)]
+        parts.append("\n".join(lines))
+    return parts
+
+
+def _wrong(problems: Sequence[str], audit: AuditEntry | None) -> Iterator[str]:
+    """The problems of a trial or of a file, and the violations with their ids, as items of a list."""
+    for problem in problems:
+        yield wrapped(problem, "  - ", "    ")
+    for one in audit.violations if audit else ():
+        ids = f": {', '.join(one.ids)}" if one.ids else ""
+        where = f" on {one.node}" if one.node else ""
+        yield wrapped(f"{_class(one.kind)}, {one.kind}{where}{ids}", "  - ", "    ")
 
 
 def _faults(trial: ChaosTrial) -> str:

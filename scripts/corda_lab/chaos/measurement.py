@@ -15,7 +15,7 @@ KIND = "chaos"
 
 LOST = ("missing_at_participant", "row_without_transaction")
 """Kinds of violations that say that an acknowledged transaction is lost."""
-DOUBLED = ("doubled", "consumed_twice")
+DOUBLED = ("doubled", "flow_repeated", "consumed_twice")
 """Kinds that say that something happened twice."""
 VALUE = ("value_not_conserved",)
 """Kinds that say that value was made or destroyed."""
@@ -44,7 +44,8 @@ class ChaosTrial(BenchPart):
     unrecorded: int = 0
     """Flows on the ledger of which a killed generator wrote no row."""
     on_ledger: int | None = None
-    """Transactions of this load in the vault with the most of them; None if the workload names no states."""
+    """Transactions of this load in the vault with the most of them, of those where each success leaves states; None if
+    the workload names none."""
     restarted: tuple[str, ...] = ()
     """The nodes that were started again because flows stayed in flight without that."""
     rest_seconds: float | None = None
@@ -58,6 +59,11 @@ class ChaosTrial(BenchPart):
     def acknowledged(self) -> int:
         """Flows that the generator was told have succeeded."""
         return self.outcomes.get("ok", 0)
+
+    @property
+    def succeeded(self) -> int:
+        """Flows that have succeeded, as far as anybody was told, at once or later."""
+        return self.acknowledged + self.resolved.get("ok", 0) + self.unrecorded
 
     @property
     def made(self) -> tuple[FaultEntry, ...]:
@@ -77,6 +83,18 @@ class ChaosTrial(BenchPart):
         return sum(max(1, len(one.ids)) for one in found if one.kind in chosen)
 
 
+class PieceAudit(AuditEntry):
+    """The verdict on everything that all trials have recorded, after the last of them.
+
+    What one trial was told of, and a later one lost, is only seen here.
+    """
+
+    trials: int
+    """How many trials there were. Later ones are not in it, if the command was ended."""
+    problems: tuple[str, ...] = ()
+    """Why the trials together failed. Empty if they passed."""
+
+
 class ChaosFile(BenchFile):
     """The content of the file."""
 
@@ -84,6 +102,18 @@ class ChaosFile(BenchFile):
     users: int
     pacing_seconds: float
     trials: tuple[ChaosTrial, ...] = ()
+    audit: PieceAudit | None = None
+    """None in files from before there was one, and if no trial came to its own audit."""
+
+    @property
+    def confirmed(self) -> tuple[ChaosTrial, ...]:
+        """The trials that were audited again together, without a problem; also those that had one of their own."""
+        return () if self.audit is None or self.audit.problems else self.trials[: self.audit.trials]
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether all trials passed, each by itself and all together."""
+        return len(self.confirmed) == len(self.trials) and not any(trial.problems for trial in self.trials)
 
     @property
     def database(self) -> str:

@@ -25,6 +25,14 @@ def line(trial: ChaosTrial) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def together(file: ChaosFile) -> str:
+    """The audit of all trials together in one line."""
+    if file.audit is None:
+        return "the trials were not audited together"
+    verdict = f"FAILED: {'; '.join(file.audit.problems)}" if file.audit.problems else file.audit.verdict
+    return f"all ledgers after {plural(file.audit.trials, 'trial')}: {verdict}, in {file.audit.seconds:.0f} s"
+
+
 def sums(trials: Sequence[ChaosTrial]) -> tuple[str, ...]:
     """The sums over some trials, in the order of ``TITLES``."""
     return tuple(
@@ -52,5 +60,7 @@ def summary(file: ChaosFile) -> None:
     failed = [trial for trial in file.trials if trial.problems]
     for trial in failed:
         ui.console.print(f"failed: {line(trial)}", style="red", markup=False)
-    if not failed:
+    if len(file.confirmed) < len(file.trials):
+        ui.console.print(f"failed: {together(file)}", style="red", markup=False)
+    if file.has_passed:
         ui.console.print("all trials passed", style="green", markup=False)

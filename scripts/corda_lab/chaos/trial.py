@@ -8,15 +8,16 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.bench.kills.proof import open_clients
-from corda_lab.bench.kills.trial import Outcome, asker, await_ready, read, run_load, silent
-from corda_lab.chaos.measurement import ChaosTrial
-from corda_lab.chaos.verdict import AuditEntry, Auditor
+from corda_lab.bench.kills.trial import REPORTED, Outcome, asker, await_ready, read, run_load, silent
+from corda_lab.chaos import vaults
+from corda_lab.chaos.measurement import ChaosTrial, PieceAudit
+from corda_lab.chaos.vaults import Found
+from corda_lab.chaos.verdict import AuditEntry, Auditor, EndedLoad, audit_problems
 from corda_lab.clients.bridge import FlowStatus
 from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
 from corda_lab.results import faults as stored_faults
 from corda_lab.results import folders
-from corda_lab.results.audits import unknown_outcomes
 from corda_lab.results.faults import LoadFaults
 from corda_lab.runs import faulty, unknown
 from corda_lab.runs.running import RunningLab
@@ -41,7 +42,7 @@ class Told:
     unrecorded: int
 
 
-def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Auditor) -> ChaosTrial:
+def trial(lab: RunningLab, subject: Subject, options: LoadOptions, auditor: Auditor) -> ChaosTrial:
     """Make one trial with the seed and the faults of ``options``. Raises LabError if the lab is not ready before it."""
     await_ready(lab)
     since = time.time()
@@ -64,11 +65,16 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Audito
             settled = faulty.settle(lab)
     except LabError as error:
         return begun.model_copy(update={"faults": made.faults, "problems": (error.message,)})
-    table, _, warnings = read(outcome)
+    at_rest = time.time()
+    table, misread, warnings = read(outcome)
     asked = {} if outcome.stored or not keeps else ask(table, lab, subject, options.users)
     told = told_of(table, asked) if keeps else told_without_ids(table)
     was_ended = any(fault.was_made and fault.ends_load for fault in made.faults)
     rows = with_unrecorded(table, asked, nameless=options.users if was_ended and not keeps else 0)
+    in_vaults = vaults.read(lab, subject, vaults.began_at(table, since))
+    # Without client ids, a flow may have succeeded although nobody knows; problems_without_ids counts them.
+    compared = vaults.compare(rows, in_vaults, subject) if keeps else Found()
+    misread = [one for one in misread if keeps or not one.startswith(REPORTED)]
     trial = begun.model_copy(
         update={
             "faults": made.faults,
@@ -76,10 +82,10 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Audito
             "resolved": dict(told.resolved),
             "unexplained": told.unexplained,
             "unrecorded": told.unrecorded,
-            "on_ledger": on_ledger(lab, subject, since),
+            "on_ledger": vaults.on_ledger(in_vaults),
             "restarted": tuple(sorted({*made.restarted, *settled.restarted})),
             "rest_seconds": round(time.time() - ended_at, 1),
-            "audit": verdict_of(audit, lab, rows),
+            "audit": verdict_of(auditor, lab, EndedLoad(rows, subject, at_rest)),
         }
     )
     if not outcome.stored:
@@ -87,8 +93,8 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, audit: Audito
             for node in subject.nodes:
                 unknown.forget(lab.bridge, node, outcome.folder.name)
     not_made = [f"{one.name}: {one.problem}" for one in made.faults if not one.was_made and one.problem != TOO_LATE]
-    problems = tuple(problems_of(trial, options.users))
-    return trial.model_copy(update={"warnings": (*warnings, *not_made), "problems": problems})
+    problems = (*misread, *problems_of(trial, options.users), *compared.problems)
+    return trial.model_copy(update={"warnings": (*warnings, *not_made, *compared.warnings), "problems": problems})
 
 
 def loads_faults(outcome: Outcome) -> LoadFaults:
@@ -172,15 +178,6 @@ def outcomes_of(table: pl.DataFrame) -> dict[str, int]:
     return dict(table.group_by("outcome").len().sort("outcome").iter_rows())
 
 
-def on_ledger(lab: RunningLab, subject: Subject, since: float) -> int | None:
-    """The transactions of a load in the vault with the most of them; None if the workload names no states."""
-    places = [
-        len(lab.bridge.vault_transactions(node, state, since))
-        for state, node in dict.fromkeys(place for one in subject.each for place in one.vault_places)
-    ]
-    return max(places, default=None)
-
-
 def problems_of(trial: ChaosTrial, users: int) -> list[str]:
     """Why a trial failed. Empty if it passed."""
     found = [f"{fault.name}: {fault.problem}" for fault in trial.made if fault.problem]
@@ -220,28 +217,23 @@ def problems_without_ids(trial: ChaosTrial, users: int) -> list[str]:
     return []
 
 
-def verdict_of(audit: Auditor, lab: RunningLab, rows: pl.DataFrame) -> AuditEntry:
+def verdict_of(auditor: Auditor, lab: RunningLab, ended: EndedLoad) -> AuditEntry:
     """The verdict of an audit. One that ends with an error cannot tell; the campaign goes on."""
     try:
-        return audit(lab, rows)
+        return auditor.after_trial(lab, ended)
     except LabError as error:
         return AuditEntry(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
 
 
-def audit_problems(audit: AuditEntry | None, *, keeps_client_ids: bool) -> list[str]:
-    """What the audit found. One that cannot tell is a problem as well.
-
-    Nodes without client ids cannot say what became of a request, so unknown outcomes are no problem there.
-    """
-    if audit is None:
-        return ["the ledgers were not audited"]
-    if audit.verdict == "passed":
-        return []
-    if audit.verdict == "cannot tell":
-        expected = None if keeps_client_ids else unknown_outcomes(audit.counts.get("unknown_requests", 0))
-        reasons = [reason for reason in audit.reasons if reason != expected]
-        return [f"the audit cannot tell: {'; '.join(reasons)}"] if reasons else []
-    return [one.text or one.kind for one in audit.violations]
+def verdict_of_all(auditor: Auditor, lab: RunningLab, trials: Sequence[ChaosTrial]) -> PieceAudit:
+    """The verdict of an audit of all trials so far. One that ends with an error cannot tell."""
+    try:
+        found = auditor.of_all(lab)
+    except LabError as error:
+        found = AuditEntry(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
+    keeps = all(trial.keeps_client_ids for trial in trials)
+    problems = tuple(audit_problems(found, keeps_client_ids=keeps))
+    return PieceAudit(**dict(found), trials=len(trials), problems=problems)
 
 
 def described(entries: tuple[FaultEntry, ...]) -> str:

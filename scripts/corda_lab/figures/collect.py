@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from corda_lab.figures import ingredients
 from corda_lab.figures.forms import digest_of, form_of, sweep_of
-from corda_lab.figures.metrics import metric_of, versions_of
+from corda_lab.figures.metrics import metric_of
 from corda_lab.figures.repeat import (
     LeftOut,
     Repeat,
@@ -165,10 +165,16 @@ def _repeat(
         calibration=_calibration(steps),
         sweep_digest=digest_of(sweep),
         files=ingredients.of_steps(run, steps),
-        versions=versions_of(metrics),
+        versions=_versions(run, metrics),
         points=[_point(step, metrics) for step in sorted(steps, key=lambda step: step.index)],
         left_out=_left_out(run),
     )
+
+
+def _versions(run: StoredRun, metrics: Sequence[str]) -> dict[str, int]:
+    """Return the versions by which metrics were measured, of those that are not 1. They are those of the run's time."""
+    found = {name: run.sweep.definitions.get(name.partition(".")[0], 1) for name in metrics}
+    return {name: version for name, version in found.items() if version != 1}
 
 
 def _machine(environment: Environment) -> tuple[str | None, int | None]:

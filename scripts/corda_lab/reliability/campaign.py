@@ -35,7 +35,7 @@ LINKS: Mapping[str, str] = {
 
 
 def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
-    """Make pieces until there is nothing left to see. Each trial is a test. Stops after a piece without a trial."""
+    """Make pieces until there is nothing left to see. Each trial is a test. Stops after a piece that does not count."""
     lifecycle.prepare_engine()
     with ui.phase("What earlier pieces have stored"):
         published(stored.adopt(RESULTS))
@@ -44,26 +44,31 @@ def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
         parties = [node.lower() for node in settings.nodes if node != NOTARY]
         say(corda)
     while (piece := goals.next_piece(corda, parties, files())) is not None:
-        known = trials()
+        before = counted(corda)
         with ui.phase(
             f"{piece.workload} on {piece.database}: {plural(piece.trials, 'trial')} from seed {piece.seed} on"
         ):
             suite.record(totals, f"lab chaos on {piece.database}", partial(made, piece, images))
             say(corda)
-        if trials() == known:
-            ui.warn("The piece made no trial, so the campaign ends here. The lines above say why.")
+        if counted(corda) == before:
+            ui.warn("No trial of the piece counts, so the campaign ends here. The lines above say why.")
             return
 
 
 def made(piece: Piece, images: lifecycle.ImageChoice | None) -> CommandResult:
-    """Make a piece on a new lab, and return how many of its trials passed and failed."""
-    before = trials()
+    """Make a piece on a new lab, and return how many of its trials passed and failed.
+
+    The audit of all of them together is one more.
+    """
+    known = {file.id for file in files()}
     knobs = {"DATABASE": piece.database, "LINKS": LINKS[piece.database]}
     with adopting(), suite.fresh_lab(SUFFIX, RESULTS, knobs, images):
         _, output = suite.execute(command(piece), seconds_max=piece.trials * TRIAL_SECONDS_MAX)
-    new = [outcome for identity, outcome in trials().items() if identity not in before]
-    missing = piece.trials - len(new)
-    return CommandResult(sum(new), len(new) - sum(new) + int(missing > 0), output)
+    new = [file for file in files() if file.id not in known]
+    passed = [not trial.problems for file in new for trial in file.trials]
+    passed += [len(file.confirmed) == len(file.trials) for file in new]
+    missing = piece.trials + 1 - len(passed)
+    return CommandResult(sum(passed), len(passed) - sum(passed) + int(missing > 0), output)
 
 
 @contextmanager
@@ -83,7 +88,8 @@ def published(changed: Sequence[Path]) -> None:
 
 def command(piece: Piece) -> list[str]:
     """The command that makes a piece."""
-    only = ("--kinds", "kill", "--targets", ",".join(piece.targets)) if piece.targets else ()
+    only = [*(("--kinds", ",".join(piece.kinds)) if piece.kinds else ())]
+    only += ("--targets", ",".join(piece.targets)) if piece.targets else ()
     load = ("--workload", piece.workload, "--seed", str(piece.seed))
     counts = ("--trials", str(piece.trials), "--faults", str(goals.PIECE_FAULTS))
     return [sys.executable, "-m", "corda_lab", "chaos", *load, *counts, *only]
@@ -94,12 +100,15 @@ def files() -> list[ChaosFile]:
     return [file for file in stored.read_all() if isinstance(file, ChaosFile)]
 
 
-def trials() -> dict[tuple[str, int], bool]:
-    """The stored trials, by file and seed, and whether each passed."""
-    return {(file.id, trial.seed): not trial.problems for file in files() for trial in file.trials}
+def counted(corda: str) -> int:
+    """How many of the stored trials count."""
+    return sum(goals.seen_on(database, corda, files()).counted for database in goals.DATABASES)
 
 
 def say(corda: str) -> None:
     """Print how far the campaign is."""
     for what, wanted, *counts in goals.rows(corda, files()):
-        ui.note(f"{what}: {counts[-1]} of {wanted} ({listed(counts[:-1])} on H2 and PostgreSQL)")
+        of = "" if wanted == goals.NONE else f" of {wanted}"
+        ui.note(f"{what}: {counts[-1]}{of} ({listed(counts[:-1])} on H2 and PostgreSQL)")
+    for line in goals.left_out(corda, files()):
+        ui.note(f"does not count: {line}")

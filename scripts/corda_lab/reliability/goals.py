@@ -1,22 +1,29 @@
-"""How much the campaign of faults has to have seen, and what its next piece is.
+"""How much the campaign of faults has to have seen, which trials count, and what its next piece is.
 
 The campaign is made of pieces, each on a new lab, which can be days apart. What counts are the stored trials of one
 version of Corda, whoever made them.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
+from corda_lab.results.audits import CHECKS
 from corda_lab.steps.fault_schedule import PARTY
+from corda_lab.steps.faults import BRIDGE, GENERATOR, KINDS, POSTGRES, PROMETHEUS, FaultEntry
+from corda_lab.text.words import plural
 
 DATABASES = ("h2", "postgres")
 FLOWS = 5000
 FAULTS = 100
 KILLS = 10
 KILLS_OF_POSTGRES = 20
-"""What each database has to have seen; kills are those of each part. Both together: 10,000 acknowledged flows across
-200 faults, with 20 kills each of notary, party, bridge and PostgreSQL."""
+KIND = 5
+"""What each database has to have seen; kills are those of each part, and ``KIND`` the faults of each kind. Both
+together: 10,000 acknowledged flows across 200 faults, with 20 kills each of notary, party, bridge and PostgreSQL."""
+ASIDE = (GENERATOR, PROMETHEUS)
+"""Targets whose faults do not count: they are no part of what records transactions."""
 
 PIECE_TRIALS = 4
 """Trials of a piece, some 30 minutes. An interrupted piece keeps the trials that it has made."""
@@ -25,18 +32,33 @@ SEED_FIRST = 1
 WORKLOADS = ("iou", "cash-issue-and-pay")
 """The workloads of the pieces, in turn: one that only adds states, and one that makes value and hands it on."""
 
-NOTARY, BRIDGE, POSTGRES = "notary", "bridge", "postgres"
+NOTARY = "notary"
+
+FAILED = "failed"
+OLDER = "audited by an older version of the checks"
+ALONE = "not audited together with the others of their piece, or that audit did not pass"
+UNCOUNTED = "with another number of transactions in the vaults than of flows that succeeded"
+REPEATED = "with the workload and the seed of another one on the same database"
+"""Why trials do not count."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the stored trials on one database come to. ``kills`` are by part, those of all parties as ``party``."""
+    """What the stored trials on one database come to. ``kills`` are by part, those of all parties as ``party``.
 
+    All but ``made`` and ``seed_max`` is of the trials that count.
+    """
+
+    counted: int = 0
+    made: int = 0
     flows: int = 0
     faults: int = 0
+    aside: int = 0
+    """Faults on the generator and on Prometheus."""
     kills: Mapping[str, int] = field(default_factory=dict)
+    kinds: Mapping[str, int] = field(default_factory=dict)
     trials: Mapping[str, int] = field(default_factory=dict)
-    """By workload."""
+    """By workload; also those that do not count, so that none is made again and again."""
     seed_max: int = 0
 
     @property
@@ -47,11 +69,12 @@ class Seen:
 
 @dataclass(frozen=True)
 class Piece:
-    """A call of ``lab chaos``: so many trials from a seed on, with kills of these targets only if there are any."""
+    """A call of ``lab chaos``: so many trials from a seed on, with only these kinds and targets if there are any."""
 
     database: str
     workload: str
     seed: int
+    kinds: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     trials: int = PIECE_TRIALS
 
@@ -62,22 +85,57 @@ def wanted_kills(database: str) -> dict[str, int]:
     return {NOTARY: KILLS, PARTY: KILLS, BRIDGE: KILLS, **own}
 
 
+def why_not(file: ChaosFile, place: int) -> str | None:
+    """Why the trial at a place of its file does not count; None if it does, unless another one has its seed."""
+    trial = file.trials[place]
+    if trial.problems:
+        return FAILED
+    if trial.audit is None or trial.audit.checks < CHECKS:
+        return OLDER
+    if file.audit is None or file.audit.checks < CHECKS or place >= len(file.confirmed):
+        return ALONE
+    return None if trial.on_ledger == trial.succeeded else UNCOUNTED
+
+
+def sorted_out(corda: str, database: str, files: Sequence[ChaosFile]) -> Iterator[tuple[ChaosTrial, str | None]]:
+    """The trials of a version of Corda on a database, each with why it does not count; oldest first."""
+    seen: set[tuple[str, int]] = set()
+    for file in sorted(_own(corda, database, files), key=lambda one: one.id):
+        for place, trial in enumerate(file.trials):
+            why = why_not(file, place)
+            if why is None and (file.workload, trial.seed) in seen:
+                why = REPEATED
+            if why is None:
+                seen.add((file.workload, trial.seed))
+            yield trial, why
+
+
+def _own(corda: str, database: str, files: Sequence[ChaosFile]) -> list[ChaosFile]:
+    return [file for file in files if (file.environment.versions.corda, file.database) == (corda, database)]
+
+
 def seen_on(database: str, corda: str, files: Sequence[ChaosFile]) -> Seen:
     """What the stored trials of a version of Corda on a database come to."""
-    own = [file for file in files if (file.environment.versions.corda, file.database) == (corda, database)]
-    trials = [trial for file in own for trial in file.trials]
-    kills = {part: sum(_kills(trial, part) for trial in trials) for part in wanted_kills(database)}
+    own = _own(corda, database, files)
+    trials = [trial for trial, why in sorted_out(corda, database, files) if why is None]
+    made = [fault for trial in trials for fault in trial.made]
+    faults = [fault for fault in made if fault.target not in ASIDE]
+    every = [trial for file in own for trial in file.trials]
     return Seen(
+        counted=len(trials),
+        made=len(every),
         flows=sum(trial.acknowledged for trial in trials),
-        faults=sum(len(trial.made) for trial in trials),
-        kills=kills,
+        faults=len(faults),
+        aside=len(made) - len(faults),
+        kills={part: _kills(faults, part) for part in wanted_kills(database)},
+        kinds=Counter(str(fault.kind) for fault in faults),
         trials={name: sum(len(file.trials) for file in own if file.workload == name) for name in WORKLOADS},
-        seed_max=max((trial.seed for trial in trials), default=0),
+        seed_max=max((trial.seed for trial in every), default=0),
     )
 
 
-def _kills(trial: ChaosTrial, part: str) -> int:
-    killed = [fault.target for fault in trial.made if fault.kind == "kill"]
+def _kills(faults: Sequence[FaultEntry], part: str) -> int:
+    killed = [fault.target for fault in faults if fault.kind == "kill"]
     return sum(target == part or (part == PARTY and target.startswith(PARTY)) for target in killed)
 
 
@@ -86,36 +144,68 @@ def missing_kills(database: str, seen: Seen) -> list[str]:
     return [part for part, wanted in wanted_kills(database).items() if seen.kills.get(part, 0) < wanted]
 
 
+def missing_kinds(seen: Seen) -> tuple[str, ...]:
+    """The kinds of faults that were seen too rarely. The labs of the campaign can have all of them."""
+    return tuple(kind for kind in KINDS if seen.kinds.get(kind, 0) < KIND)
+
+
 def next_piece(corda: str, parties: Sequence[str], files: Sequence[ChaosFile]) -> Piece | None:
     """The next piece of the campaign, on the database that has fewer faults; None if both have seen enough.
 
-    Faults are drawn from all that there are. Once there are enough of them, only kills that are still missing are made.
     ``parties`` are the services of the parties.
     """
-    open_to = []
-    for database in DATABASES:
-        seen = seen_on(database, corda, files)
-        missing = missing_kills(database, seen)
-        if seen.faults < FAULTS or seen.flows < FLOWS:
-            open_to.append((seen.faults, Piece(database, seen.next_workload, max(SEED_FIRST, seen.seed_max + 1))))
-        elif missing:
-            targets = [target for part in missing for target in (parties if part == PARTY else [part])]
-            open_to.append((seen.faults, Piece(database, seen.next_workload, seen.seed_max + 1, tuple(targets))))
+    seen = {database: seen_on(database, corda, files) for database in DATABASES}
+    open_to = [(one.faults, piece) for database, one in seen.items() if (piece := _next_on(database, parties, one))]
     return min(open_to, key=lambda one: one[0])[1] if open_to else None
+
+
+def _next_on(database: str, parties: Sequence[str], seen: Seen) -> Piece | None:
+    """The next piece on a database; None if it has seen enough.
+
+    The first half of the faults is drawn from all that there are. Then what is still missing is made, first of the
+    kinds, then of the kills; what is left of the other half is drawn from all again.
+    """
+    begun = (database, seen.next_workload, max(SEED_FIRST, seen.seed_max + 1))
+    parts = list(wanted_kills(database))
+    if seen.faults >= FAULTS // 2:
+        if kinds := missing_kinds(seen):
+            return Piece(*begun, kinds=kinds, targets=_targets(parts, parties))
+        if killed := missing_kills(database, seen):
+            return Piece(*begun, kinds=("kill",), targets=_targets(killed, parties))
+    return Piece(*begun) if seen.faults < FAULTS or seen.flows < FLOWS else None
+
+
+def _targets(parts: Sequence[str], parties: Sequence[str]) -> tuple[str, ...]:
+    return tuple(target for part in parts for target in (parties if part == PARTY else [part]))
 
 
 def rows(corda: str, files: Sequence[ChaosFile]) -> Iterator[tuple[str, ...]]:
     """What was wanted and what was seen, by database and together, as rows of a table with the titles ``TITLES``."""
-    seen = {database: seen_on(database, corda, files) for database in DATABASES}
-    flows, faults = [one.flows for one in seen.values()], [one.faults for one in seen.values()]
-    yield ("acknowledged flows", f"{len(seen) * FLOWS:,}", *(f"{count:,}" for count in (*flows, sum(flows))))
-    yield ("faults", f"{len(seen) * FAULTS:,}", *(f"{count:,}" for count in (*faults, sum(faults))))
+    seen = [seen_on(database, corda, files) for database in DATABASES]
+
+    def row(what: str, wanted: int | None, counts: Sequence[int | None]) -> tuple[str, ...]:
+        cells = (NONE if count is None else f"{count:,}" for count in (wanted, *counts))
+        return (what, *cells, f"{sum(filter(None, counts)):,}")
+
+    yield row("trials that count", None, [one.counted for one in seen])
+    yield row("acknowledged flows", len(seen) * FLOWS, [one.flows for one in seen])
+    yield row("faults", len(seen) * FAULTS, [one.faults for one in seen])
     for part in wanted_kills(POSTGRES):
         wanted = sum(wanted_kills(database).get(part, 0) for database in DATABASES)
-        counts = [one.kills.get(part) for one in seen.values()]
-        cells = ["–" if count is None else str(count) for count in counts]
-        yield (f"kills of {NAMES[part]}", str(wanted), *cells, str(sum(filter(None, counts))))
+        yield row(f"kills of {NAMES[part]}", wanted, [one.kills.get(part) for one in seen])
+    for kind in KINDS:
+        if kind != "kill":
+            yield row(f"of the kind {kind}", len(seen) * KIND, [one.kinds.get(kind, 0) for one in seen])
+    yield row("besides, on the generator or Prometheus", None, [one.aside for one in seen])
+
+
+def left_out(corda: str, files: Sequence[ChaosFile]) -> Iterator[str]:
+    """The trials that do not count, by the reason, as lines."""
+    reasons = (why for database in DATABASES for _, why in sorted_out(corda, database, files) if why is not None)
+    for why, count in sorted(Counter(reasons).items()):
+        yield f"{plural(count, 'trial')} {why}"
 
 
 NAMES = {NOTARY: "the notary", PARTY: "a party", BRIDGE: "the bridge", POSTGRES: "PostgreSQL"}
+NONE = "–"
 TITLES = ("", "wanted", "H2", "PostgreSQL", "both")

@@ -23,6 +23,8 @@ class RequestsFile(BenchFile):
     """Time from the last request until the bridge was ready."""
     flows_started: int
     """Flows that were started meanwhile."""
+    ledgers_changed: list[str] | None = None
+    """Nodes whose transactions, states or attachments are not as many as before; None if they were not counted."""
     live_bytes_before: int
     """Live objects of the bridge."""
     live_bytes_after: int

@@ -9,13 +9,16 @@ import polars as pl
 
 from corda_lab import __version__
 from corda_lab.errors import LabError
+from corda_lab.lab.settings import Settings
 from corda_lab.reliability.growth import Growth, Statistic, Unit, windows
 from corda_lab.reliability.soak_file import KIND, SoakFile
 from corda_lab.results import folders
 from corda_lab.results.audits import Audit
+from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import nearest_rank
+from corda_lab.text.words import plural
 
 SWEEP = "soak"
 PEAK_STEP = "peak"
@@ -25,7 +28,10 @@ WINDOW_MINUTES = 5.0
 MEDIAN_MINUTES = 1.0
 QUANTILES = {"p50": (0.50, MEDIAN_MINUTES), "p95": (0.95, WINDOW_MINUTES)}
 """Latencies: the quantile, and the length of the windows of which each is taken. Two hours have too few requests beyond
-p99 to tell its slope to 2 %: the interval would be some ±3 % an hour."""
+p99 to tell its slope to 2 %: the interval would be some ±3 % an hour. Whether two hours can tell even these depends on
+their scatter, so a soak does not fail if they cannot."""
+BRIDGE = "bridge"
+"""The place of the bridge's JVM."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +44,51 @@ class HeapReading:
 
 
 @dataclass(frozen=True)
+class HeapProblem:
+    """Why the objects of one JVM could not be counted at a time in unix seconds."""
+
+    place: str
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Heaps:
+    """What was counted of the live objects of all JVMs, and what could not be."""
+
+    readings: Sequence[HeapReading] = ()
+    problems: Sequence[HeapProblem] = ()
+
+    def within(self, began: float, ended: float) -> "Heaps":
+        """What belongs to a part of the time."""
+        return Heaps(
+            [one for one in self.readings if began <= one.at < ended],
+            [one for one in self.problems if began <= one.at < ended],
+        )
+
+    def warnings(self) -> Iterator[str]:
+        """The places that could not be counted now and then, each with the last reason."""
+        for place in dict.fromkeys(one.place for one in self.problems):
+            own = [one for one in self.problems if one.place == place]
+            times = plural(len(own), "time")
+            yield f"the heap of {place} was not counted {times}, the last time because: {own[-1].text}"
+
+
+@dataclass(frozen=True)
 class Watched:
     """A series of ``metrics.parquet`` that is judged. All series of a node, or of the lab, are added up."""
 
     series: str
     name: str
     statistic: Statistic
+    by_node: bool = True
+    """Whether every node has it. Otherwise it is one value of the whole lab."""
 
 
 WATCHED = (
     Watched("node_rpc_connections", "RPC connections", "lowest"),
     Watched("hikari_connections_open", "database connections", "lowest"),
-    Watched("bridge_connections", "connections of clients", "lowest"),
+    Watched("bridge_connections", "connections of clients", "lowest", by_node=False),
     Watched("bridge_client_ids", "client ids on nodes", "mean"),
     Watched("artemis_queue_messages", "messages in queues", "lowest"),
     Watched("node_rpc_queue_messages", "RPC requests in queues", "lowest"),
@@ -60,13 +99,14 @@ the lowest of each window counts: the load makes all other values scatter. The i
 constant arrivals they hardly scatter."""
 
 
-def judged(run: StoredRun, heaps: Sequence[HeapReading], audit: Audit) -> SoakFile:
+def judged(run: StoredRun, heaps: Heaps, audit: Audit) -> SoakFile:
     """What a run of the sweep says about the soak, with the audit of its ledgers. Raises LabError if it has no soak."""
     peak, soak = step_of(run, PEAK_STEP), step_of(run, SOAK_STEP)
     rate = soak.load.rate_per_second
     if rate is None:
         raise LabError(f"{run.identity}: its step {SOAK_STEP!r} offers no rate", f"Run the sweep {SWEEP}.")
     requests = soak.requests
+    counted = heaps.within(soak.window.started_at, soak.window.ended_at)
     return SoakFile(
         id=folders.run_id(KIND),
         lab_version=__version__,
@@ -79,9 +119,9 @@ def judged(run: StoredRun, heaps: Sequence[HeapReading], audit: Audit) -> SoakFi
         window_seconds=soak.window.seconds,
         warm_up_seconds=soak.window.warm_up_seconds,
         outcomes={name: getattr(requests, name) for name in ("ok", "expected", "failed", "unknown")},
-        growths=tuple(growths_of(run, soak, heaps)),
+        growths=tuple(growths_of(run, soak, counted)),
         ledger_bytes_per_flow=dict(soak.costs.database_bytes_per_flow),
-        warnings=tuple(str(one) for one in (*soak.flags, *soak.unsteady)),
+        warnings=(*(str(one) for one in (*soak.flags, *soak.unsteady)), *counted.warnings()),
         problems=tuple(problems_of(soak, audit)),
     )
 
@@ -101,33 +141,46 @@ def problems_of(soak: StepEntry, audit: Audit) -> Iterator[str]:
         yield f"the audit of the ledgers: {audit.summary}"
 
 
-def growths_of(run: StoredRun, soak: StepEntry, heaps: Sequence[HeapReading]) -> Iterator[Growth]:
-    """Every value that is judged, with its points over the measuring window of the soak."""
+def growths_of(run: StoredRun, soak: StepEntry, heaps: Heaps) -> Iterator[Growth]:
+    """Every value that is judged at every place, with its points over the measuring window of the soak.
+
+    One that was not measured is there too, without a point.
+    """
     began, ended = soak.window.started_at, soak.window.ended_at
-    yield from heap_growths(heaps, began, ended)
+    nodes = nodes_of(run.environment(soak))
+    yield from heap_growths(heaps, (*nodes, BRIDGE), began)
     metrics = run.table("metrics").filter(pl.col("time").is_between(began, ended))
     for watched in WATCHED:
-        yield from series_growths(metrics, watched, began, ended)
+        yield from series_growths(metrics, watched, nodes, began, ended)
     yield from latency_growths(run, soak)
 
 
-def heap_growths(heaps: Sequence[HeapReading], began: float, ended: float) -> Iterator[Growth]:
+def nodes_of(environment: Environment) -> tuple[str, ...]:
+    """The nodes of the lab in which a soak was made."""
+    return Settings({**environment.settings, **environment.shape}, "soak").nodes
+
+
+def heap_growths(heaps: Heaps, places: Sequence[str], began: float) -> Iterator[Growth]:
     """The live objects of each JVM, at the moments at which they were counted."""
-    for place in dict.fromkeys(one.place for one in heaps):
-        own = [one for one in heaps if one.place == place and began <= one.at < ended]
-        points = [((one.at - began) / 60, float(one.live_bytes)) for one in own]
-        yield _growth("heap after collection", place, "bytes", "live objects", points)
+    for place in places:
+        points = [((one.at - began) / 60, float(one.live_bytes)) for one in heaps.readings if one.place == place]
+        problems = [one.text for one in heaps.problems if one.place == place]
+        why = f"it was never counted: {problems[-1]}" if problems else "it was never counted"
+        yield _growth("heap after collection", place, "bytes", "live objects", points, missing=why)
 
 
-def series_growths(metrics: pl.DataFrame, watched: Watched, began: float, ended: float) -> Iterator[Growth]:
-    """The windows of one series, for every node that has it."""
+def series_growths(
+    metrics: pl.DataFrame, watched: Watched, nodes: Sequence[str], began: float, ended: float
+) -> Iterator[Growth]:
+    """The windows of one series, for every node or for the whole lab."""
     own = metrics.filter(pl.col("name") == watched.series).with_columns(pl.col("node").fill_null(""))
     summed = own.group_by("node", "time").agg(pl.col("value").sum()).sort("node", "time")
-    for node in summed["node"].unique(maintain_order=True):
+    for node in nodes if watched.by_node else ("",):
         one = summed.filter(pl.col("node") == node)
         parts = windows(one["time"].to_list(), one["value"].to_list(), began=began, ended=ended, minutes=WINDOW_MINUTES)
         points = [(at, min(some) if watched.statistic == "lowest" else fmean(some)) for at, some in parts]
-        yield _growth(watched.name, node, "count", watched.statistic, points)
+        missing = f"the run has no samples of {watched.series}"
+        yield _growth(watched.name, node, "count", watched.statistic, points, missing=missing)
 
 
 def latency_growths(run: StoredRun, soak: StepEntry) -> Iterator[Growth]:
@@ -146,10 +199,21 @@ def latency_growths(run: StoredRun, soak: StepEntry) -> Iterator[Growth]:
     for name, (quantile, minutes) in QUANTILES.items():
         found = windows(times, values, began=began, ended=ended, minutes=minutes)
         points = [(at, nearest_rank(pl.Series(some), quantile)) for at, some in found]
-        yield _growth(f"latency, {name}", "", "ms", statistics[name], [one for one in points if math.isfinite(one[1])])
+        answered_ones = [one for one in points if math.isfinite(one[1])]
+        missing = "no request was meant for the window"
+        yield _growth(f"latency, {name}", "", "ms", statistics[name], answered_ones, missing=missing)
 
 
-def _growth(name: str, place: str, unit: Unit, statistic: Statistic, points: Sequence[tuple[float, float]]) -> Growth:
+def _growth(
+    name: str,
+    place: str,
+    unit: Unit,
+    statistic: Statistic,
+    points: Sequence[tuple[float, float]],
+    *,
+    missing: str,
+) -> Growth:
+    """The growth of a value. ``missing`` says why it has no points if it has none."""
     digits = 0 if unit == "bytes" else 3
     return Growth(
         name=name,
@@ -158,4 +222,6 @@ def _growth(name: str, place: str, unit: Unit, statistic: Statistic, points: Seq
         statistic=statistic,
         minutes=tuple(round(at, 3) for at, _ in points),
         values=tuple(round(value, digits) for _, value in points),
+        must_be_told=unit != "ms",
+        missing=None if points else missing,
     )

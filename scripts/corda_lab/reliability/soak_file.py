@@ -32,6 +32,14 @@ class SoakFile(BenchFile):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Why the soak failed: its problems, and every value that was not seen to keep within the bound."""
-        unsure = (f"{one.title}: {one.verdict}" for one in self.growths if one.verdict != "within")
-        return (*self.problems, *unsure)
+        """Why the soak failed: its problems, and every value that grew, was not measured, or has to be told."""
+        return (*self.problems, *(_told(one) for one in self.growths if one.fails))
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """The values whose slope cannot be told and need not be, with the reasons."""
+        return tuple(_told(one) for one in self.growths if one.verdict == "cannot tell" and not one.fails)
+
+
+def _told(one: Growth) -> str:
+    return f"{one.title}: {one.verdict}{f': {one.reason}' if one.reason else ''}"

@@ -11,6 +11,9 @@ from corda_lab.results import folders
 from corda_lab.text.words import plural
 
 AUDIT_FILE = "audit.json"
+CHECKS = 2
+"""Version of the checks of an audit: one more whenever they find what they did not find before. Campaigns store it with
+each verdict. Those of before, without a number, count as 0."""
 
 Verdict = Literal["passed", "violations", "cannot tell"]
 """cannot tell: nothing wrong was found, but something could not be read or asked."""
@@ -22,6 +25,7 @@ class ViolationKind(StrEnum):
     MISSING_AT_PARTICIPANT = "missing_at_participant"
     AT_ANOTHER_PARTY = "at_another_party"
     DOUBLED = "doubled"
+    FLOW_REPEATED = "flow_repeated"
     CONSUMED_TWICE = "consumed_twice"
     VALUE_NOT_CONSERVED = "value_not_conserved"
     VAULT_WITHOUT_TRANSACTION = "vault_without_transaction"
@@ -30,6 +34,7 @@ class ViolationKind(StrEnum):
     FLOW_SUSPENDED = "flow_suspended"
     FLOW_IN_HOSPITAL = "flow_in_hospital"
     ROW_WITHOUT_TRANSACTION = "row_without_transaction"
+    ID_DIFFERS = "id_differs"
     VAULTS_DIFFER = "vaults_differ"
 
 

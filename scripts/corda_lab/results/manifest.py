@@ -202,6 +202,8 @@ class SweepPlan(ManifestPart):
     """The points that the machine could not have. The sweep says that they may be left out."""
     profile: Literal["saturated"] | None = None
     """The point that was to be profiled after the last step, under an extra load."""
+    definitions: dict[str, int] = {}
+    """The versions of the definitions of values when it began, of those that are not 1, by name."""
     thresholds: Mapping[str, Any] = {}
     find_max: SearchPlan | None = None
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from corda_lab.audit import audit_load
+from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
 from corda_lab.host.calibration import calibrate
@@ -127,7 +128,8 @@ def audited(checked: CheckedRun, recording: Recording) -> Measured:
     """Run a load, measure it, and audit the ledgers. Raises LabError, but not if the ledgers cannot be read."""
     measured = observe(checked.lab, checked.plan, checked.environment, recording).measured()
     with ui.phase("Auditing the ledgers"):
-        found = audit_load(checked.lab.compose, measured.requests)
+        stateful = stateful_parts(measured.step)
+        found = audit_load(checked.lab.compose, measured.requests, stateful=stateful)
         ui.note(found.summary)
     return measured.with_audit(found)
 

@@ -304,8 +304,9 @@ one that the package's own metadata name.
 
 ## Images
 
-Without a registry, stand-ins take their places. They consist of packages of Debian, whose licences are in the stand-in:
-`/usr/share/doc/<package>/copyright`.
+Without a registry, stand-ins take their places, but for Grafana, without which the lab then runs. They consist of
+packages of Debian, whose licences are in the stand-in: `/usr/share/doc/<package>/copyright`. Only Toxiproxy is built
+from its own source, with Go modules that `/var/lib/corda-lab/packages.sha256` in the stand-in names.
 
 {table(containers, parts=False)}
 ## Java

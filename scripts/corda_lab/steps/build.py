@@ -239,6 +239,7 @@ def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ..
             weight=part.weight,
             unit=part.unit,
             states_per_flow=part.states_per_flow,
+            names_states=bool(part.changes),
         )
         for own in values.parts
         for part in (by_name[own.name],)

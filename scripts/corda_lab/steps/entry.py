@@ -215,6 +215,8 @@ class PartEntry(PartValues):
     weight: float
     unit: str
     states_per_flow: int | None
+    names_states: bool | None = None
+    """Whether the workload names states that each success makes or consumes; None in runs older than the field."""
 
 
 class FailureKind(Entry):

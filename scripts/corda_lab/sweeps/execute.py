@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from corda_lab.analysis.metrics import versions
 from corda_lab.errors import LabError
 from corda_lab.lab import addresses
 from corda_lab.lab.settings import Settings
@@ -53,9 +54,16 @@ class SweepResult:
 
 
 def sweep_manifest(
-    sweep: SweepFile, search: dict[str, SearchOutcome] | None, left_out: Sequence[LeftOut] = ()
+    sweep: SweepFile,
+    search: dict[str, SearchOutcome] | None,
+    left_out: Sequence[LeftOut] = (),
+    definitions: Mapping[str, int] | None = None,
 ) -> SweepPlan:
-    """Return the entry ``sweep`` of ``run.json``. ``left_out`` are the points that the machine could not have."""
+    """Return the entry ``sweep`` of ``run.json``.
+
+    ``left_out`` are the points that the machine could not have, and ``definitions`` the versions of the definitions of
+    values; None for those of today.
+    """
     fields = sweep.fields
     stored_fields = fields.model_dump(mode="json", exclude_none=True)
     x = fields.x or next((key for key, values in fields.vary.items() if _is_numeric(values)), None)
@@ -85,6 +93,7 @@ def sweep_manifest(
         },
         left_out=list(left_out),
         profile=fields.profile,
+        definitions=versions() if definitions is None else dict(definitions),
         thresholds=stored_fields["thresholds"],
         find_max=None if fields.find_max is None else SearchPlan(**stored_fields["find_max"], outcomes=search or {}),
     )
@@ -158,6 +167,7 @@ def begin(
             left_out=checked.left_out,
             rerun=rerun,
             images=dict(images),
+            definitions=versions(),
         ),
     )
 
@@ -246,7 +256,9 @@ def finish(
     """Store the complete steps as a run with a report, and return its folder."""
     with ui.phase("Storing the run and its report"):
         return kept.finish(
-            sweep_manifest(sweep, search, kept.plan.left_out), dict(ui.phase_times.seconds), grafana=link
+            sweep_manifest(sweep, search, kept.plan.left_out, kept.plan.definitions),
+            dict(ui.phase_times.seconds),
+            grafana=link,
         )
 
 

@@ -1,8 +1,9 @@
 """A small network whose ledgers agree, in which a test plants what an audit must find."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from corda_lab.audit import amqp
 from corda_lab.audit.tables import (
     Asset,
     Flow,
@@ -48,9 +49,9 @@ TRANSACTIONS = (
 )
 
 REQUESTS = (
-    Request("run-1", A, "acknowledged", FLOW_PAY, PAYMENT),
-    Request("run-2", A, "acknowledged", FLOW_IOU, PROMISE),
-    Request("run-3", A, "other", "flow-refused"),
+    Request("run-1", A, "acknowledged", FLOW_PAY, PAYMENT, "pay"),
+    Request("run-2", A, "acknowledged", FLOW_IOU, PROMISE, "iou"),
+    Request("run-3", A, "other", "flow-refused", part="iou"),
 )
 
 
@@ -96,3 +97,43 @@ def with_node(ledgers: Ledgers, changed: NodeLedger) -> Ledgers:
 def with_transactions(ledgers: Ledgers, changed: Iterable[Transaction]) -> Ledgers:
     """The same ledgers with further or other transactions."""
     return replace(ledgers, transactions={**ledgers.transactions, **{one.id: one for one in changed}})
+
+
+def with_flows(ledgers: Ledgers, numbers: Sequence[int]) -> tuple[Ledgers, tuple[Request, ...]]:
+    """The same ledgers after further flows of PartyA, each of which made so many IOUs, and their requests.
+
+    Each request was told of the last IOU of its flow. PartyB recorded them a little later, by flows of its own.
+    """
+    made: dict[str, str] = {}
+    requests = []
+    for flow, number in enumerate(numbers):
+        ids = [f"I{flow}-{place}" for place in range(number)]
+        made |= dict.fromkeys(ids, f"flow-{flow}")
+        requests.append(Request(f"run-f{flow}", A, "acknowledged", f"flow-{flow}", ids[-1] if ids else None, "more"))
+    for name, later in ((A, 0.0), (B, 0.25)):
+        node = ledgers.nodes[name]
+        at = BEGAN + 5 + later
+        recorded = {one: Recorded(flow if name == A else f"sign-{one}", at) for one, flow in made.items()}
+        row = VaultState(IOU, False, at, None, frozenset({A, B}))
+        ledgers = with_node(
+            ledgers,
+            replace(
+                node,
+                transactions={**node.transactions, **recorded},
+                vault={**node.vault, **{StateRef(one, 0): row for one in made}},
+            ),
+        )
+    promise = TRANSACTIONS[3]
+    return with_transactions(ledgers, [promise._replace(id=one) for one in made]), (*REQUESTS, *requests)
+
+
+def with_quantity(data: bytes, before: int, after: int) -> bytes:
+    """The bytes of a transaction after somebody has changed a quantity in it, from 128 on. Nodes read them as before.
+
+    They are no longer compressed. Raises ValueError unless the quantity is there once.
+    """
+    old, new = (b"\x81" + quantity.to_bytes(8, "big") for quantity in (before, after))
+    expanded = amqp.expanded(data)
+    if expanded.count(old) != 1:
+        raise ValueError(f"the quantity {before} is {expanded.count(old)} times in the transaction")
+    return amqp.MAGIC + expanded.replace(old, new)

@@ -195,6 +195,21 @@ def test_a_payment_of_more_than_it_consumes_is_value_from_nothing() -> None:
     assert "150 into 151" in one.text
 
 
+def test_bytes_that_are_not_those_of_their_id_are_found() -> None:
+    right = [one._replace(has_own_id=True) for one in network.TRANSACTIONS]
+    ledgers = network.with_transactions(network.consistent(), right)
+    assert judged(ledgers).violations == ()
+    changed = network.with_transactions(ledgers, [network.TRANSACTIONS[2]._replace(has_own_id=False)])
+    assert only(judged(changed), Kind.ID_DIFFERS).ids == (PAYMENT,)
+
+
+def test_ids_that_are_made_in_another_way_cannot_be_told() -> None:
+    none = [one._replace(has_own_id=False) for one in network.TRANSACTIONS]
+    found = judged(network.with_transactions(network.consistent(), none))
+    assert found.violations == ()
+    assert "no transaction has the id of its bytes" in found.reasons[0]
+
+
 def test_an_issue_that_its_issuer_did_not_sign_is_value_from_nothing() -> None:
     issue = network.TRANSACTIONS[1]
     ledgers = network.with_transactions(network.consistent(), [issue._replace(signing_parties=frozenset({"O=X"}))])

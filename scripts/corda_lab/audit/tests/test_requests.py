@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.audit.requests import SETTLING_SECONDS, load_of, loads_of, requests_of, window_of
+from corda_lab.audit.requests import SETTLING_SECONDS, load_of, loads_of, requests_of, stateful_parts, window_of
 from corda_lab.audit.tables import Request, RequestStatus, Window
 from corda_lab.results import stored
 
@@ -59,6 +59,12 @@ def test_what_the_node_said_later_decides_an_unknown_outcome(
     assert found[1].transaction == "CD34"
 
 
+@pytest.mark.parametrize(("part", "names"), [("Iou", True), ("Empty", False), (None, True)])
+def test_a_request_of_a_part_that_names_states_says_so(part: str | None, names: bool) -> None:
+    first, _ = requests_of(rows(part=[part, "Iou"]), {"Iou"}, load=3)
+    assert (first.part, first.load, first.names_states) == (part or "", 3, names)
+
+
 def test_a_load_that_has_just_ended_has_no_end() -> None:
     assert window_of(rows()) == Window(9.5, None)
     assert load_of(rows().clear()) is None
@@ -84,3 +90,13 @@ def test_a_stored_run_has_a_load_for_each_step(stored_run: Callable[..., Path]) 
     assert window.contains(run.steps[0].window.load_ended_at)
     assert not window.contains(window.since - 0.001)
     assert len(load.requests) == table.height
+    assert {one.part for one in load.requests} == {"Iou"}
+    assert all(one.names_states for one in load.requests)
+
+
+def test_an_older_run_says_only_of_its_workload_that_it_names_states(stored_run: Callable[..., Path]) -> None:
+    (step,) = stored.read(stored_run()).steps
+    older = step.updated(parts=tuple(part.model_copy(update={"names_states": None}) for part in step.parts))
+    assert stateful_parts(older) == stateful_parts(step) == {"Iou"}
+    nothing = older.counts.model_copy(update={"vault_states": []})
+    assert stateful_parts(older.updated(counts=nothing)) == frozenset()

@@ -8,6 +8,7 @@ import pytest
 from corda_lab.audit.amqp import MAGIC, Record, UnreadableError, load
 from corda_lab.audit.tables import Asset, StateRef, Transaction
 from corda_lab.audit.transactions import People, read_transaction, short_key
+from corda_lab.testing.ledgers import with_quantity
 
 RECORDED = Path(__file__).parent / "recorded" / "transactions.txt"
 LINES = [line.split() for line in RECORDED.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
@@ -70,6 +71,22 @@ def test_a_transaction_from_the_database_of_a_node_is_read() -> None:
     # Its network has other keys.
     assert len(promise.signing_parties) == 2
     assert promise.signers == frozenset()
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_a_transaction_has_the_id_of_its_bytes(name: str) -> None:
+    assert read(name).has_own_id is True
+    _, data = BYTES[name]
+    assert read_transaction("0" * 64, data, PEOPLE).has_own_id is False
+
+
+def test_a_transaction_that_somebody_changed_has_another_id() -> None:
+    """The payee gets more than the payment consumes. Everything else is as Corda wrote it."""
+    identity, data = BYTES["cash-pay"]
+    forged = read_transaction(identity, with_quantity(data, 7500, 7600), PEOPLE)
+    assert [coin.quantity for coin in forged.outputs] == [7600, 2500]
+    assert forged.inputs == read("cash-pay").inputs
+    assert forged.has_own_id is False
 
 
 def test_a_key_has_the_name_that_corda_gives_it() -> None:

@@ -64,10 +64,10 @@ def prove(rows: pl.DataFrame, asked: Mapping[str, FlowStatus], vaults: Vaults, s
     if nameless := found.count(""):
         proof.problems.append(f"{plural(nameless, 'flow')} succeeded without the id of a transaction")
     twice = [one for one, count in Counter(found).items() if one and count > 1]
-    proof.problems += _listed("transactions that answered more than one flow", twice)
+    proof.problems += listed_ids("transactions that answered more than one flow", twice)
     open_states = [client for client, (state, _) in resolved.items() if state not in {"ok", "failed", "not_started"}]
     open_states += [client for client, one in unrecorded.items() if one.state in {"running", "unreachable"}]
-    proof.problems += _listed("flows whose outcome stayed unknown", open_states)
+    proof.problems += listed_ids("flows whose outcome stayed unknown", open_states)
     # Without a row there is no client id to ask by. The flows that it began are then known only to the ledger.
     proof.problems += ledger_problems(told if rows.height or asked else None, vaults, subject)
     if not rows.height and not asked:
@@ -100,8 +100,8 @@ def ledger_problems(told: set[str] | None, vaults: Vaults, subject: Subject) -> 
     found = []
     for (state, node), ids in vaults.transactions.items():
         if told is not None:
-            found += _listed(f"transactions missing in the vault of {node}", told - ids)
-            found += _listed(f"transactions of no known flow in the vault of {node}", ids - told)
+            found += listed_ids(f"transactions missing in the vault of {node}", told - ids)
+            found += listed_ids(f"transactions of no known flow in the vault of {node}", ids - told)
         states, wanted = vaults.states[state, node], len(ids) * part.changes[state][node]
         if states != wanted:
             found.append(f"the vault of {node} has {states} new states of {len(ids)} transactions instead of {wanted}")
@@ -138,7 +138,7 @@ def _upper(transaction: str | None) -> str:
     return (transaction or "").upper()
 
 
-def _listed(what: str, ids: Collection[str]) -> list[str]:
+def listed_ids(what: str, ids: Collection[str]) -> list[str]:
     """``transactions missing …: 5 (AB, CD, EF, …)`` as the only problem; none without ids."""
     shown = ", ".join(sorted(ids)[:EXAMPLES_MAX])
     return [f"{what}: {len(ids)} ({shown}{', …' if len(ids) > EXAMPLES_MAX else ''})"] if ids else []

@@ -27,6 +27,8 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
 from corda_lab.text import ui
 
+REPORTED = "the report says: "
+"""Begins what the report of a run says of counts that differ."""
 READY_SECONDS_MAX = 180.0
 """Time limit for the lab to be ready and at rest before and after a trial."""
 
@@ -121,7 +123,7 @@ def read_stored(folder: Path) -> tuple[pl.DataFrame, list[str], list[str]]:
     table = pl.read_parquet(folder / "requests.parquet")
     problems = [f"{name} is missing" for name in folders.RUN_FILES if not (folder / name).is_file()]
     step = stored.read(folder).steps[0]
-    problems += [f"the report says: {one}" for one in step.counts.disagreements]
+    problems += [f"{REPORTED}{one}" for one in step.counts.disagreements]
     if step.requests.unknown and step.verdict.passed:
         problems.append("the run passed, although outcomes were unknown")
     if not any(one.run == folder.name and isinstance(one, listing.RunSummary) for one in listing.summaries()):

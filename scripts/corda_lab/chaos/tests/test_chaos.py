@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from corda_lab.bench.file import store
 from corda_lab.bench.kills.trial import Outcome
 from corda_lab.chaos import command, document, show
-from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
+from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
 from corda_lab.chaos.trial import loads_faults, problems_of, told_of, told_without_ids, with_answers
 from corda_lab.chaos.verdict import AuditEntry, ViolationEntry
 from corda_lab.clients.bridge import FlowStatus
@@ -25,6 +25,7 @@ from corda_lab.steps.fault_schedule import LENGTH_SECONDS
 from corda_lab.steps.faults import KINDS, PARAMETERS, Fault, FaultEntry, FaultKind
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.resolutions import COLUMNS
+from corda_lab.testing import runs, simulation
 from corda_lab.testing.runs import ENVIRONMENT
 
 OPTIONS = LoadOptions(workload="iou", users=8, pacing_seconds=0.25, seed=100)
@@ -189,6 +190,15 @@ def test_a_run_without_results_can_be_replayed(tmp_path: Path) -> None:
     assert command.options_of(tmp_path) == load
 
 
+def test_a_stored_run_can_be_replayed(tmp_path: Path) -> None:
+    kill = Fault(kind="kill", target="bridge", at_seconds=5.0, for_seconds=1.0)
+    load = replace(OPTIONS, users=2, duration_seconds=18.0, warm_up_seconds=2.0, faults=(kill,))
+    rows = simulation.closed_rows(2, 20, simulation.fixed(0.5))
+    folder = runs.store(tmp_path, runs.plan_of(load), rows, simulation.end_words(rows, 2, 20))
+    faults_file(folder, entry("kill", "bridge"))
+    assert command.options_of(folder) == load
+
+
 def test_the_faults_of_a_run_are_read_from_its_folder(tmp_path: Path) -> None:
     outcome = Outcome(tmp_path, stored=True)
     assert loads_faults(outcome).faults == ()
@@ -225,8 +235,21 @@ def test_the_document_adds_up_what_several_files_have_of_a_database(tmp_path: Pa
     assert "lost, missing_at_participant on PartyB: AB12, CD34" in text
 
 
+def test_the_document_names_the_files_whose_trials_failed_together() -> None:
+    passed = file_of("h2", trial()).model_copy(update={"audit": PieceAudit(verdict="passed", trials=1)})
+    lost = PieceAudit(verdict="violations", trials=1, violations=(MISSING,), problems=("2 transactions are missing",))
+    failed = passed.model_copy(update={"audit": lost})
+    text = document.chapter([passed, failed, file_of("h2", trial(seed=9))])
+    assert "- audits of all trials of a file together: 1 passed, 1 failed, 1 not made" in text
+    assert f"Trials that failed together:\n\n- {failed.id}, seed 100\n  - 2 transactions are missing" in text
+    assert "lost, missing_at_participant on PartyB: AB12, CD34" in text
+    assert "All trials passed" not in text
+    assert "All trials passed." in document.chapter([passed])
+
+
 def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    written = file_of("h2", trial(audit=VIOLATED))
+    together = PieceAudit(verdict="passed", checks=2, trials=1, seconds=4.0)
+    written = file_of("h2", trial(audit=VIOLATED)).model_copy(update={"audit": together})
     path = store(written, tmp_path)
     assert folders.read_model(path, ChaosFile) == written
 

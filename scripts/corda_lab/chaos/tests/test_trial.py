@@ -14,7 +14,7 @@ import pytest
 from corda_lab.audit.requests import requests_of
 from corda_lab.bench.kills.trial import Outcome
 from corda_lab.chaos import trial as chaos_trial
-from corda_lab.chaos.verdict import AuditEntry
+from corda_lab.chaos.verdict import AuditEntry, EndedLoad
 from corda_lab.clients.bridge import Bridge, FlowStatus, Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
@@ -35,6 +35,8 @@ from corda_lab.testing.runs import ENVIRONMENT, RUN_IDENTITY, part, plan_of
 OPTIONS = LoadOptions(workload="iou", users=2, duration_seconds=18.0, warm_up_seconds=2.0, seed=7)
 SUBJECT = Subject("PartyA", (part("Iou"),))
 SIMULATED = simulation.closed_rows(2, 20, simulation.fixed(0.5))
+IDS = {str(row["tx_id"]) for row in SIMULATED}
+"""The transactions that the requests were told of."""
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab", "PARTIES": "3"})
 KILLED = FaultEntry(
     kind="kill", target="bridge", at_seconds=5.0, for_seconds=1.0, began_at=simulation.ORIGIN + 5, healed_at=1e10
@@ -67,12 +69,19 @@ class Answers:
 
 @dataclass
 class Audited:
-    """An audit that passes, and notes what it was given."""
+    """An audit that passes, or fails with an error, and notes what it was given."""
 
     rows: pl.DataFrame = field(default_factory=pl.DataFrame)
+    error: str | None = None
 
-    def __call__(self, _lab: RunningLab, rows: pl.DataFrame) -> AuditEntry:
-        self.rows = rows
+    def after_trial(self, lab: RunningLab, ended: EndedLoad) -> AuditEntry:
+        self.rows = ended.rows
+        assert ended.stateful == {"Iou"}
+        return self.of_all(lab)
+
+    def of_all(self, lab: RunningLab) -> AuditEntry:
+        if self.error is not None:
+            raise LabError(self.error)
         return AuditEntry(verdict="passed", seconds=1.0)
 
 
@@ -124,22 +133,62 @@ def unfinished(tmp_path: Path, ended: Callable[[Outcome], None]) -> Path:
 
 def test_a_trial_has_the_faults_of_its_run_its_outcomes_and_its_audit(stored: Path) -> None:
     audit = Audited()
-    found = chaos_trial.trial(lab_of(Answers(transactions={"AA", "BB"})), SUBJECT, OPTIONS, audit)
+    found = chaos_trial.trial(lab_of(Answers(transactions=IDS)), SUBJECT, OPTIONS, audit)
     assert (found.seed, found.run, found.stored) == (7, stored.name, True)
     assert [one.name for one in found.made] == ["kill bridge"]
     assert found.outcomes == {"ok": len(SIMULATED)}
-    assert (found.on_ledger, found.restarted) == (2, ("PartyB",))
+    assert (found.on_ledger, found.succeeded, found.restarted) == (len(IDS), len(IDS), ("PartyB",))
     assert audit.rows.height == len(SIMULATED)
     assert found.problems == ()
+
+
+def test_a_transaction_that_no_success_accounts_for_fails_the_trial_and_so_does_a_missing_one(stored: Path) -> None:
+    """A flow that ran again records another transaction. The vaults are counted apart from the audit."""
+    twice = chaos_trial.trial(lab_of(Answers(transactions=IDS | {"EE"})), SUBJECT, OPTIONS, Audited())
+    assert twice.problems == tuple(
+        f"transactions of no flow that is known to have succeeded in the vault of {node}: 1 (EE)"
+        for node in ("PartyA", "PartyB")
+    )
+    lost = sorted(IDS)[3]
+    without = chaos_trial.trial(lab_of(Answers(transactions=IDS - {lost})), SUBJECT, OPTIONS, Audited())
+    assert without.problems[0] == f"transactions missing in the vault of PartyA: 1 ({lost})"
+
+
+def test_counts_that_differ_fail_the_trial(tmp_path: Path, ended: Callable[[Outcome], None]) -> None:
+    counts = simulation.agreeing_counts(SIMULATED)
+    (one, other) = counts.vaults
+    wrong = replace(counts, vaults=(one, other.model_copy(update={"counted": other.counted + 1})))
+    end = simulation.end_words(SIMULATED, 2, 20)
+    folder = runs.store(tmp_path, plan_of(OPTIONS), SIMULATED, end, counted=wrong)
+    made(folder, KILLED)
+    ended(Outcome(folder, stored=True))
+    (problem,) = chaos_trial.trial(lab_of(Answers(transactions=IDS)), SUBJECT, OPTIONS, Audited()).problems
+    assert problem.startswith("the report says: ")
+    # Nodes without client ids do not say what became of a flow, so its transaction may be one more.
+    unsure = Answers(transactions=IDS, keeps=False)
+    assert chaos_trial.trial(lab_of(unsure), SUBJECT, OPTIONS, Audited()).problems == ()
+
+
+def test_rows_that_were_not_collected_fail_the_trial(unfinished: Path) -> None:
+    (unfinished / evidence.END).unlink()
+    evidence.end(unfinished, "failed", "the generator was killed", rows=None)
+    answers = Answers(transactions=TOLD_BEFORE)
+    found = chaos_trial.trial(lab_of(answers), SUBJECT, OPTIONS, Audited())
+    assert "the rows of the run were not collected" in found.problems
+
+
+TOLD_BEFORE = {str(row["tx_id"]) for row in SIMULATED[:-2]}
+"""The transactions of which a killed generator has rows."""
 
 
 def test_the_node_is_asked_about_the_flows_of_a_killed_generator(unfinished: Path) -> None:
     *_, last, missing = SIMULATED
     answers = Answers(
+        transactions=TOLD_BEFORE | {"AB", "CD"},
         states={
             str(last["client_id"]): FlowStatus("completed", "AB"),
             str(missing["client_id"]): FlowStatus("completed", "CD"),
-        }
+        },
     )
     audit = Audited()
     found = chaos_trial.trial(lab_of(answers), SUBJECT, OPTIONS, audit)
@@ -149,10 +198,12 @@ def test_the_node_is_asked_about_the_flows_of_a_killed_generator(unfinished: Pat
     assert audit.rows.filter(pl.col("resolved") == "ok")["resolved_tx_id"].to_list() == ["AB", "CD"]
     assert {one.transaction for one in requests_of(audit.rows) if one.status == "acknowledged"} > {"AB", "CD"}
     assert answers.forgotten == [f"{unfinished.name}-"]
+    assert found.on_ledger == found.succeeded
 
 
 def test_a_flow_of_which_the_node_cannot_tell_fails_the_trial(unfinished: Path) -> None:
-    answers = Answers(states={str(SIMULATED[-2]["client_id"]): FlowStatus("unreachable")})
+    states = {str(SIMULATED[-2]["client_id"]): FlowStatus("unreachable")}
+    answers = Answers(transactions=TOLD_BEFORE, states=states)
     found = chaos_trial.trial(lab_of(answers), SUBJECT, OPTIONS, Audited())
     assert found.unexplained == 1
     assert found.problems == ("1 flow of which nobody can tell what became of them",)
@@ -187,10 +238,8 @@ def test_a_request_that_another_node_never_got_keeps_the_answer_of_its_own() -> 
 def test_an_audit_that_fails_and_a_lab_that_does_not_come_back_are_problems(
     stored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(_lab: RunningLab, _rows: pl.DataFrame) -> AuditEntry:
-        raise LabError("PartyC cannot be asked")
-
-    found = chaos_trial.trial(lab_of(Answers()), SUBJECT, OPTIONS, failing)
+    failing = Audited(error="PartyC cannot be asked")
+    found = chaos_trial.trial(lab_of(Answers(transactions=IDS)), SUBJECT, OPTIONS, failing)
     assert found.problems == ("the audit cannot tell: PartyC cannot be asked",)
 
     def away(_lab: RunningLab) -> Settled:

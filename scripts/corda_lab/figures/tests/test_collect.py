@@ -80,6 +80,9 @@ def test_only_versions_of_definitions_beyond_the_first_are_stored(bursts: Stored
     names = ["database_bytes_per_state.PartyB", "throughput"]
     assert collect(bursts, names).repeats[0].versions == {"database_bytes_per_state.PartyB": 2}
     assert collect(bursts, METRIC_NAMES).repeats[0].versions == {}
+    # A run of an earlier version of the lab was measured by the definitions of its own time.
+    earlier = bursts.manifest.model_copy(update={"sweep": bursts.sweep.model_copy(update={"definitions": {}})})
+    assert collect(StoredRun(bursts.folder, earlier, bursts.steps), names).repeats[0].versions == {}
 
 
 def test_an_image_of_ones_own_is_enterprise_if_its_name_says_so(bursts: StoredRun) -> None:

@@ -51,6 +51,9 @@ def test_the_network_is_internal_and_only_services_with_ports_are_in_another() -
     for name, service in SERVICES.items():
         expected = ["default", "published"] if service.get("ports") else None
         assert service.get("networks") == expected, name
+        # An internal network has no names outside. With INTERNAL_NETWORK=false, nodes have those of the engine.
+        assert service.get("dns") == ("${NAME_SERVER}" if expected else None), name
+    assert load_settings(ENV_FILE, {})["NAME_SERVER"] == "127.0.0.1"
 
 
 NODES = ("notary", "notary2", "notary3", "notary4", *(party.lower() for party in PARTIES))

@@ -3,19 +3,22 @@
 import json
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
+from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
+from corda_lab.chaos.verdict import AuditEntry
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import load_settings
 from corda_lab.reliability import campaign, goals, stored
 from corda_lab.reliability.goals import Piece
+from corda_lab.results.audits import CHECKS
 from corda_lab.selftest import suite
 from corda_lab.selftest.suite import Totals
-from corda_lab.steps.faults import FaultEntry
+from corda_lab.steps.faults import KINDS, FaultEntry
 from corda_lab.testing.runs import ENVIRONMENT
 
 CORDA = load_settings()["CORDA_VERSION"]
@@ -39,10 +42,19 @@ def file_of(piece: Piece, *, problems: tuple[str, ...] = ()) -> ChaosFile:
     one = FaultEntry(kind="kill", target="notary", at_seconds=5, for_seconds=1, began_at=100.0, healed_at=101.0)
     parts = ("notary", "partya", "bridge", "postgres") * goals.KILLS_OF_POSTGRES
     faults = tuple(one.model_copy(update={"target": target}) for target in (*parts, *["partyb"] * goals.FAULTS))
+    faults += tuple(one.model_copy(update={"kind": kind}) for kind in KINDS * goals.KIND)
     versions = ENVIRONMENT.versions.model_copy(update={"corda": CORDA})
     shape = {**ENVIRONMENT.shape, "DATABASE": piece.database}
     trials = [
-        ChaosTrial(seed=piece.seed + number, run="r", stored=True, faults=faults, outcomes={"ok": goals.FLOWS})
+        ChaosTrial(
+            seed=piece.seed + number,
+            run="r",
+            stored=True,
+            faults=faults,
+            outcomes={"ok": goals.FLOWS},
+            on_ledger=goals.FLOWS,
+            audit=AuditEntry(verdict="passed", checks=CHECKS),
+        )
         for number in range(piece.trials)
     ]
     trials[-1] = trials[-1].model_copy(update={"problems": problems})
@@ -54,6 +66,7 @@ def file_of(piece: Piece, *, problems: tuple[str, ...] = ()) -> ChaosFile:
         users=8,
         pacing_seconds=0.25,
         trials=tuple(trials),
+        audit=PieceAudit(verdict="passed", checks=CHECKS, trials=len(trials)),
     )
 
 
@@ -77,7 +90,8 @@ def test_pieces_are_made_on_both_databases_until_enough_was_seen(
     totals = Totals()
     campaign.run(totals, None)
     assert [piece.database for piece in made] == ["h2", "postgres"]
-    assert (totals.passed, totals.failed) == (2 * goals.PIECE_TRIALS - 1, 1)
+    # With the audit of all trials of each piece.
+    assert (totals.passed, totals.failed) == (2 * (goals.PIECE_TRIALS + 1) - 1, 1)
     assert len(list(stored.FOLDER.glob("*.json"))) == 2
     assert "something was lost" in stored.DOCUMENT.read_text(encoding="utf-8")
     campaign.run(totals, None)
@@ -90,7 +104,7 @@ def test_what_a_killed_command_has_left_counts(folders: Path, monkeypatch: pytes
     monkeypatch.setattr(campaign, "command", lambda piece: storing(file_of(piece)))
     totals = Totals()
     campaign.run(totals, None)
-    assert totals.passed == goals.PIECE_TRIALS, "only those on PostgreSQL were missing"
+    assert totals.passed == goals.PIECE_TRIALS + 1, "only those on PostgreSQL were missing"
     assert len(json.loads((stored.FOLDER / f"{left.id}.json").read_text())["trials"]) == 2
 
 
@@ -102,11 +116,29 @@ def test_a_campaign_ends_if_a_piece_makes_no_trial(monkeypatch: pytest.MonkeyPat
     assert not stored.DOCUMENT.exists()
 
 
-def test_a_piece_that_was_cut_off_fails_and_keeps_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign, "command", lambda piece: storing(file_of(Piece(piece.database, "iou", 1, (), 2))))
+def test_a_campaign_ends_if_no_trial_of_a_piece_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it would make pieces forever on a lab that loses something each time."""
+
+    def command(piece: Piece) -> list[str]:
+        whole = file_of(piece)
+        assert whole.audit is not None
+        lost = whole.audit.model_copy(update={"verdict": "violations", "problems": ("AB is lost",)})
+        return storing(whole.model_copy(update={"audit": lost}))
+
+    monkeypatch.setattr(campaign, "command", command)
     totals = Totals()
     campaign.run(totals, None)
-    assert (totals.passed, totals.failed) == (4, 2)
+    assert (totals.passed, totals.failed) == (goals.PIECE_TRIALS, 1)
+    text = stored.DOCUMENT.read_text(encoding="utf-8")
+    assert "AB is lost" in text
+    assert f"- {goals.PIECE_TRIALS} trials {goals.ALONE}" in text
+
+
+def test_a_piece_that_was_cut_off_fails_and_keeps_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "command", lambda piece: storing(file_of(replace(piece, seed=1, trials=2))))
+    totals = Totals()
+    campaign.run(totals, None)
+    assert (totals.passed, totals.failed) == (2 * (2 + 1), 2)
 
 
 def test_an_interrupted_piece_keeps_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from corda_lab.bench.file import BenchFile, store
-from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
+from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
+from corda_lab.chaos.verdict import AuditEntry
 from corda_lab.errors import LabError
 from corda_lab.reliability import document, stored
 from corda_lab.reliability.growth import Growth
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
+from corda_lab.results.audits import CHECKS
 from corda_lab.testing.runs import ENVIRONMENT
 
 FLAT = Growth(
@@ -22,7 +24,9 @@ FLAT = Growth(
     values=tuple(3e8 + 1e5 * (-1) ** number for number in range(24)),
 )
 RISING = FLAT.model_copy(update={"place": "bridge", "values": tuple(3e8 * (1 + 0.01 * number) for number in range(24))})
-UNKNOWN = Growth(name="latency, p95", place="", unit="ms", statistic="p95", minutes=(1.0,), values=(120.0,))
+SHORT = Growth(name="latency, p95", place="", unit="ms", statistic="p95", minutes=(1.0,), values=(120.0,))
+SCATTERED = FLAT.model_copy(update={"values": tuple(3e8 * (1 + 0.05 * (-1) ** number) for number in range(24))})
+HIDDEN = SCATTERED.model_copy(update={"name": "latency, p50", "place": "", "must_be_told": False})
 
 
 def chaos(*trials: ChaosTrial) -> ChaosFile:
@@ -34,6 +38,7 @@ def chaos(*trials: ChaosTrial) -> ChaosFile:
         users=8,
         pacing_seconds=0.25,
         trials=trials,
+        audit=PieceAudit(verdict="passed", checks=CHECKS, trials=len(trials)),
     )
 
 
@@ -69,14 +74,16 @@ REQUESTS = RequestsFile(
     live_bytes_before=50_000_000,
     live_bytes_after=51_000_000,
 )
-TRIAL = ChaosTrial(seed=3, run="r", stored=True, outcomes={"ok": 40})
+AUDITED = AuditEntry(verdict="passed", checks=CHECKS)
+TRIAL = ChaosTrial(seed=3, run="r", stored=True, outcomes={"ok": 40}, on_ledger=40, audit=AUDITED)
 
 
 def test_every_kind_of_files_has_its_chapter() -> None:
     text = document.document([chaos(TRIAL), soak(FLAT), REQUESTS])
     assert "| acknowledged flows | 10,000 | 40 | 0 | 40 |" in text
+    assert "These do not count" not in text
     assert "iou, 14.00 flows/s for 2 h, after 10 min of warm-up: 70 % of 20.00" in text
-    assert "Passed: nothing grew but the ledger." in text
+    assert "Passed: nothing was seen to grow but the ledger." in text
     assert "What one flow adds to the database: PartyA 7.13 KiB." in text
     assert "| 404 | 1,500 |" in text
     assert "- answered with an error: 10,500, of 10,000 that were wanted" in text
@@ -89,17 +96,39 @@ def test_what_is_missing_is_said() -> None:
     assert document.document([REQUESTS]).count(document.NOTHING) == 2
 
 
+def test_trials_that_do_not_count_are_said_with_the_reason() -> None:
+    failed = TRIAL.model_copy(update={"seed": 4, "problems": ("something was lost",)})
+    text = document.document([chaos(TRIAL, failed)])
+    assert "| trials that count | – | 1 | 0 | 1 |" in text
+    assert "These do not count:\n\n- 1 trial failed\n" in text
+
+
 def test_a_soak_fails_for_what_grows_for_what_cannot_be_told_and_for_its_step() -> None:
-    found = soak(FLAT, RISING, UNKNOWN, problems=("CPU steal",))
-    assert [one.verdict for one in found.growths] == ["within", "beyond", "cannot tell"]
+    found = soak(FLAT, RISING, SHORT, SCATTERED, HIDDEN, problems=("CPU steal",))
+    assert [one.verdict for one in found.growths] == ["within", "beyond", *["cannot tell"] * 3]
+    reason = SCATTERED.reason
+    assert reason is not None
+    assert reason.startswith("the points scatter, so that a slope is seen from 3.8")
     assert found.failures == (
         "CPU steal",
         "heap after collection of bridge: beyond",
-        "latency, p95: cannot tell",
+        "latency, p95: cannot tell: 1 point, and a slope needs 8",
+        f"heap after collection of PartyA: cannot tell: {reason}",
     )
     text = document.document([found])
-    assert "- latency, p95: cannot tell" in text
+    assert "- latency, p95: cannot tell: 1 point" in text
     assert "Passed" not in text
+
+
+def test_a_latency_that_the_scatter_hides_is_said_and_no_failure() -> None:
+    found = soak(FLAT, HIDDEN)
+    assert found.failures == ()
+    text = document.document([found])
+    assert "Passed: nothing was seen to grow but the ledger." in text
+    assert "What cannot be told:\n\n- latency, p50: cannot tell: the points scatter" in text
+    row = next(line for line in text.splitlines() if line.startswith("| latency, p50"))
+    assert row.endswith("| cannot tell |")
+    assert " 3.8" in row, "the smallest slope that would have been seen"
 
 
 def test_a_slope_is_in_percent_of_the_mean_or_of_one() -> None:
@@ -151,3 +180,11 @@ def test_the_published_document_is_that_of_the_published_files() -> None:
     assert document.document(stored.read_all()) == published, (
         "write it again: scripts/lab chaos --report docs/reliability/*.json --output docs/reliability.md"
     )
+
+
+def test_ledgers_that_bad_requests_have_changed_are_named() -> None:
+    line = "nodes with another number of transactions, states or attachments"
+    assert line not in document.document([REQUESTS])
+    for changed, shown in (([], "none"), (["PartyA", "PartyB"], "PartyA, PartyB")):
+        compared = REQUESTS.model_copy(update={"ledgers_changed": changed})
+        assert f"- {line}: {shown}\n" in document.document([compared])

@@ -11,7 +11,7 @@ from corda_lab.clients.prometheus import METRICS_SCHEMA, SERIES
 from corda_lab.errors import LabError
 from corda_lab.reliability import soak
 from corda_lab.reliability.growth import Growth, windows
-from corda_lab.reliability.soak import WATCHED, HeapReading
+from corda_lab.reliability.soak import WATCHED, HeapProblem, HeapReading, Heaps
 from corda_lab.results import stored
 from corda_lab.results.audits import Audit
 from corda_lab.sweeps.command import SWEEPS
@@ -38,9 +38,9 @@ def repeated(*values: float) -> Iterator[float]:
         yield from values
 
 
-def growths(name: str, node: str | None, values: Iterator[float]) -> list[Growth]:
+def growths(name: str, node: str | None, values: Iterator[float], nodes: tuple[str, ...] = ("PartyA",)) -> list[Growth]:
     watched = next(one for one in WATCHED if one.series == name)
-    return list(soak.series_growths(metrics(name, node, values), watched, BEGAN, BEGAN + SECONDS))
+    return list(soak.series_growths(metrics(name, node, values), watched, nodes, BEGAN, BEGAN + SECONDS))
 
 
 def test_a_queue_that_empties_now_and_then_keeps_nothing_however_long_it_gets() -> None:
@@ -52,13 +52,30 @@ def test_a_queue_that_empties_now_and_then_keeps_nothing_however_long_it_gets() 
 def test_a_queue_that_keeps_a_message_now_and_then_is_seen() -> None:
     kept = (float(number // 200 + number % 7) for number in range(1440))
     (found,) = growths("artemis_queue_messages", "PartyA", kept)
-    assert found.verdict == "beyond"
+    assert (found.verdict, found.fails) == ("beyond", True), "seven more in two hours"
+
+
+def test_of_few_things_one_more_an_hour_is_the_bound() -> None:
+    """2 % of two connections is a part of one."""
+    (found,) = growths("node_rpc_connections", "PartyA", (2.0 + number // 1000 for number in range(1440)))
+    assert set(found.values) == {2.0, 3.0}
+    assert found.bound_percent == pytest.approx(100 / found.mean if found.mean else 0)
+    assert found.verdict == "within"
+    (many,) = growths("bridge_client_ids", "PartyA", repeated(4000.0))
+    assert many.bound_percent == 2.0
+
+
+def test_a_place_without_samples_is_listed_and_fails() -> None:
+    first, second = growths("node_rpc_connections", "PartyA", repeated(2.0), nodes=("PartyA", "PartyB"))
+    assert (first.fails, first.reason) == (False, None)
+    assert (second.place, second.verdict, second.fails) == ("PartyB", "cannot tell", True)
+    assert second.reason == "the run has no samples of node_rpc_connections"
 
 
 def test_the_series_of_a_node_are_added_up() -> None:
     watched = next(one for one in WATCHED if one.series == "artemis_queue_messages")
     two = [metrics(watched.series, "PartyA", repeated(value)) for value in (2.0, 3.0)]
-    (found,) = soak.series_growths(pl.concat(two), watched, BEGAN, BEGAN + SECONDS)
+    (found,) = soak.series_growths(pl.concat(two), watched, ("PartyA",), BEGAN, BEGAN + SECONDS)
     assert (found.place, set(found.values), len(found.values)) == ("PartyA", {5.0}, 24)
 
 
@@ -76,9 +93,15 @@ def test_windows_begin_with_the_soak_and_an_unfinished_one_is_left_out() -> None
 def test_only_counts_of_live_objects_within_the_soak_are_judged() -> None:
     counts = [HeapReading("PartyA", BEGAN + 300.0 * number, 300 * MIB) for number in range(-5, 30)]
     counts += [HeapReading("bridge", BEGAN + 300.0 * number, (60 + number) * MIB) for number in range(24)]
-    first, second = soak.heap_growths(counts, BEGAN, BEGAN + SECONDS)
+    problems = [HeapProblem("PartyB", BEGAN + at, f"jcmd failed at {at}") for at in (-900, 60, 120)]
+    heaps = Heaps(counts, problems).within(BEGAN, BEGAN + SECONDS)
+    first, second, third, fourth = soak.heap_growths(heaps, ("PartyA", "PartyB", "PartyC", "bridge"), BEGAN)
     assert (first.place, len(first.values), first.verdict) == ("PartyA", 24, "within")
-    assert (second.place, second.verdict) == ("bridge", "beyond")
+    assert (second.fails, second.reason) == (True, "it was never counted: jcmd failed at 120")
+    assert (third.fails, third.reason) == (True, "it was never counted")
+    assert (fourth.place, fourth.verdict) == ("bridge", "beyond")
+    (warning,) = heaps.warnings()
+    assert warning == "the heap of PartyB was not counted 2 times, the last time because: jcmd failed at 120"
 
 
 def test_every_watched_series_is_stored_with_runs() -> None:
@@ -94,7 +117,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_stored_sweep_is_judged_as_a_whole(folder: Path) -> None:
     run = stored.read(folder)
-    found = soak.judged(run, [], Audit(verdict="cannot tell", reasons=("PartyB did not answer",)))
+    found = soak.judged(run, Heaps(), Audit(verdict="cannot tell", reasons=("PartyB did not answer",)))
     assert found.run == run.identity
     assert found.rate_per_second == 8
     assert found.window_seconds == pytest.approx(1800, abs=1)
@@ -105,14 +128,30 @@ def test_a_stored_sweep_is_judged_as_a_whole(folder: Path) -> None:
     assert len(by_title["latency, p95"].values) == 6
     assert by_title["latency, p95"].values[0] > by_title["latency, p50"].values[0] > 0
     assert "the audit of the ledgers: cannot tell: PartyB did not answer" in found.problems
+    # Every value is there for every place, also what the simulated lab has not.
+    nodes = soak.nodes_of(run.environment(run.steps[1]))
+    assert nodes == ("Notary", "PartyA", "PartyB", "PartyC")
+    by_node = [one.name for one in WATCHED if one.by_node]
+    expected = {f"{name} of {node}" for name in (*by_node, "heap after collection") for node in nodes}
+    assert by_title.keys() == expected | {
+        "heap after collection of bridge",
+        "connections of clients",
+        "latency, p50",
+        "latency, p95",
+    }
+    assert "heap after collection of bridge: cannot tell: it was never counted" in found.failures
+    assert [one.must_be_told for one in (by_title["latency, p50"], by_title["client ids on nodes of PartyA"])] == [
+        False,
+        True,
+    ]
     passed = Audit(verdict="passed", counts={"transactions": 3, "nodes": 4})
-    assert not any("audit" in problem for problem in soak.judged(run, [], passed).problems)
+    assert not any("audit" in problem for problem in soak.judged(run, Heaps(), passed).problems)
 
 
 def test_another_sweep_has_no_soak(tmp_path: Path) -> None:
     other = sweeps.store_sweep(tmp_path, SimulatedSweep(repeats=1))
     with pytest.raises(LabError, match="has no step 'peak'"):
-        soak.judged(stored.read(other), [], Audit(verdict="passed"))
+        soak.judged(stored.read(other), Heaps(), Audit(verdict="passed"))
 
 
 def test_the_sweep_of_the_suite_has_the_steps_that_are_judged() -> None:

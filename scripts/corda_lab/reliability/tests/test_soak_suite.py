@@ -9,6 +9,7 @@ import pytest
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.reliability import soak_suite, stored
+from corda_lab.reliability.soak import Heaps
 from corda_lab.reliability.soak_file import SoakFile
 from corda_lab.reliability.soak_suite import HeapWatch
 from corda_lab.selftest import suite
@@ -37,16 +38,17 @@ def test_every_jvm_is_counted_again_and_again(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(soak_suite, "HEAP_SECONDS", 0.01)
     docker_client(tmp_path, monkeypatch, LAB.replace("FOLDER", str(tmp_path)))
     file, began = tmp_path / "results" / "heaps.csv", time.time()
-    with HeapWatch(SETTINGS, file).watching() as watch:
+    with HeapWatch(SETTINGS, file).watching():
         deadline = time.monotonic() + 30
-        while len(soak_suite.readings(file)) < 2 * len(PLACES) and time.monotonic() < deadline:
+        while len(soak_suite.heaps_of(file).readings) < 2 * len(PLACES) and time.monotonic() < deadline:
             time.sleep(0.05)
-    found = soak_suite.readings(file)
+    heaps = soak_suite.heaps_of(file)
+    found = heaps.readings
     assert [one.place for one in found[: 2 * len(PLACES)]] == 2 * PLACES
     assert {one.live_bytes for one in found} == {2000}
     # Times are stored to a tenth of a second.
     assert all(began - 0.1 <= one.at <= time.time() + 0.1 for one in found)
-    assert watch.problems == {}
+    assert heaps.problems == []
 
 
 def test_a_lab_that_is_not_there_yet_is_a_problem_and_no_reading(
@@ -54,12 +56,17 @@ def test_a_lab_that_is_not_there_yet_is_a_problem_and_no_reading(
 ) -> None:
     monkeypatch.setattr(soak_suite, "HEAP_SECONDS", 0.01)
     docker_client(tmp_path, monkeypatch, "true")
-    with HeapWatch(SETTINGS, tmp_path / "heaps.csv").watching() as watch:
+    file = tmp_path / "heaps.csv"
+    with HeapWatch(SETTINGS, file).watching():
         deadline = time.monotonic() + 30
-        while len(watch.problems) < len(PLACES) and time.monotonic() < deadline:
+        while len(soak_suite.heaps_of(file).problems) < len(PLACES) and time.monotonic() < deadline:
             time.sleep(0.05)
-    assert soak_suite.readings(tmp_path / "heaps.csv") == []
-    assert set(watch.problems.values()) == {"The lab is not up"}
+    heaps = soak_suite.heaps_of(file)
+    assert heaps.readings == []
+    assert {one.text for one in heaps.problems} == {"The lab is not up"}
+    assert {one.place for one in heaps.problems} == set(PLACES)
+    # Without the file, every heap is one that was never counted.
+    assert soak_suite.heaps_of(tmp_path / "none.csv") == Heaps()
 
 
 def test_a_sweep_that_leaves_no_result_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +87,8 @@ def test_a_sweep_that_leaves_no_result_has_failed(tmp_path: Path, monkeypatch: p
 def test_a_finished_sweep_that_was_not_judged_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results, sweep = tmp_path / "results", SimulatedSweep(identity="20260102T030405Z-soak")
     sweeps.store_file(results, sweep, short_soak(tmp_path))
-    (results / soak_suite.HEAPS).write_text("place,at,live_bytes\nPartyA,1790000000.0,2000\n", encoding="ascii")
+    counted = "place,at,live_bytes,problem\nPartyA,1790000000.0,2000,\n"
+    (results / soak_suite.HEAPS).write_text(counted, encoding="ascii")
     monkeypatch.setattr(soak_suite, "RESULTS", results)
     monkeypatch.setattr(stored, "FOLDER", tmp_path / "docs" / "reliability")
     monkeypatch.setattr(stored, "DOCUMENT", tmp_path / "docs" / "reliability.md")

@@ -12,7 +12,7 @@ import pytest
 
 from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
-from corda_lab.stats.intervals import repeats_interval
+from corda_lab.stats.intervals import CONFIDENCE, repeats_interval, t_quantile
 from corda_lab.stats.power import repeats_needed
 from corda_lab.stats.slope import slope_of
 from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
@@ -325,3 +325,13 @@ def test_the_soak() -> None:
     in_percent = found.scaled(100 / 300)
     assert (in_percent.low, in_percent.high) == pytest.approx((-0.49, 0.32), abs=0.005)
     assert in_percent.verdict(2.0) == "within"
+    assert (in_percent.high - in_percent.low) / 2 == pytest.approx(0.40, abs=0.005)
+
+
+@pytest.mark.parametrize(("points", "alone", "alike"), [(24, 2.6, 1.2), (60, 4.4, 2.3), (120, 6.3, 3.5)])
+def test_what_two_hours_can_tell(points: int, alone: float, alike: float) -> None:
+    spread = (2 / points) ** 2 * points * (points**2 - 1) / 12
+    for correlation, scatter in ((0.0, alone), (0.5, alike)):
+        effective = points * (1 - correlation) / (1 + correlation)
+        half = t_quantile(CONFIDENCE, effective - 2) * math.sqrt(points * scatter**2 / (effective - 2) / spread)
+        assert half == pytest.approx(2.0, abs=0.1)
