@@ -18,7 +18,7 @@ import org.cordalab.bridge.problem.ProblemType;
  * The flows of one node that RPC users may start.
  *
  * <p>A flow is found by its class name, or by the end of its class name ({@code Iou}, {@code ExampleFlow$Initiator},
- * {@code Initiator}) if only one flow matches.
+ * {@code Initiator}) if only one flow matches. A nested class may be written with a dot, as in source code.
  */
 public final class FlowCatalog {
 
@@ -122,12 +122,18 @@ public final class FlowCatalog {
                 .field("flow");
     }
 
+    /** Returns all names other than the class name itself. {@code lab_workload.flows} in Python has the same rule. */
     private static Collection<String> shortForms(String className) {
-        String withoutPackage = withoutPackage(className);
         TreeSet<String> forms = new TreeSet<>();
-        forms.add(withoutPackage);
-        forms.add(withoutPackage.replace('$', '.'));
-        forms.add(withoutPackage.substring(withoutPackage.lastIndexOf('$') + 1));
+        forms.add(className.replace('$', '.'));
+        String end = withoutPackage(className);
+        forms.add(end);
+        forms.add(end.replace('$', '.'));
+        while (end.indexOf('$') >= 0) {
+            end = end.substring(end.indexOf('$') + 1);
+            forms.add(end);
+            forms.add(end.replace('$', '.'));
+        }
         return forms;
     }
 

@@ -21,9 +21,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
+import net.corda.core.contracts.StateRef;
+import net.corda.core.crypto.SecureHash;
 import net.corda.core.flows.FlowException;
+import org.cordalab.bridge.flow.SampleClasses;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.node.NoConnectionException;
+import org.cordalab.bridge.node.VaultState;
 import org.cordalab.bridge.problem.ProblemType;
 import org.cordalab.bridge.run.FakeNode;
 import org.junit.jupiter.api.AfterEach;
@@ -238,6 +242,34 @@ class BridgeServerTest {
         assertThat(json(get("/v1/nodes")).at("/nodes/0/outstandingFlows").intValue())
                 .isZero();
         assertThat(metrics()).contains("bridge_flows_started_total{flow=\"SampleFlows$Iou\",node=\"PartyA\"} 0.0");
+    }
+
+    @Test
+    void describesTheFieldsOfArguments() throws Exception {
+        JsonNode flows = json(get(FLOWS)).get("flows");
+
+        JsonNode policy = StreamSupport.stream(flows.spliterator(), false)
+                .filter(flow -> flow.get("flow").textValue().endsWith("$Insure"))
+                .map(flow -> flow.at("/parameters/0/0"))
+                .findFirst()
+                .orElseThrow();
+        assertThat(policy.get("type").textValue()).isEqualTo("Policy");
+        assertThat(policy.get("fields").get(0)).hasToString("{\"name\":\"number\",\"type\":\"String\"}");
+        assertThat(policy.at("/fields/2/fields/1"))
+                .hasToString("{\"name\":\"colour\",\"type\":\"Colour\",\"values\":[\"RED\",\"GREEN\"]}");
+    }
+
+    @Test
+    void takesStatesByTheirReferences() throws Exception {
+        var ref = new StateRef(SecureHash.randomSHA256(), 0);
+        String start = "{\"flow\": \"WithState\", \"args\": {\"state\": \"%s\", \"others\": []}}".formatted(ref);
+
+        JsonNode problem = problem(post(CHECK, start).get(), ProblemType.INVALID_ARGUMENT);
+        assertThat(problem.get("detail").textValue()).contains("it is not in the vault of PartyA");
+
+        node.keeps(new VaultState(SampleClasses.State.at(ref), false));
+        JsonNode checked = json(post(CHECK, start).get());
+        assertThat(checked.at("/arguments/0/value").textValue()).isEqualTo(ref.toString());
     }
 
     @Test
