@@ -85,13 +85,13 @@ public final class ArgumentTypes {
         FieldDescription of(String name, String typeName, JavaType type, boolean optional) {
             JavaType inner = innermost(type);
             Optional<ObjectType> object = object(inner);
+            List<ObjectField> all = object.map(ObjectType::fields).orElse(List.of());
             List<FieldDescription> fields = new ArrayList<>();
-            if (around.size() < MAX_DEPTH && !around.contains(inner)) {
+            // All fields of a class are described, or none, so that others can be recognised as wrong.
+            if (around.size() < MAX_DEPTH && !around.contains(inner) && all.size() <= left) {
+                left -= all.size();
                 around.push(inner);
-                for (ObjectField field : object.map(ObjectType::fields).orElse(List.of())) {
-                    if (left-- <= 0) {
-                        break;
-                    }
+                for (ObjectField field : all) {
                     fields.add(of(field.name(), field.typeName(), field.type(), field.optional()));
                 }
                 around.pop();

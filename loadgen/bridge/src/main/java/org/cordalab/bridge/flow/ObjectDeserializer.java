@@ -41,6 +41,11 @@ final class ObjectDeserializer extends StdDeserializer<Object> implements Resolv
     }
 
     @Override
+    public boolean isCachable() {
+        return true;
+    }
+
+    @Override
     public void resolve(DeserializationContext context) throws JsonMappingException {
         if (single != null) {
             single.resolve(context);

@@ -159,7 +159,7 @@ final class ObjectModifier extends BeanDeserializerModifier {
     }
 
     /** Says why a class cannot be built. */
-    private static final class Unbuildable extends JsonDeserializer<Object> {
+    private static final class Unbuildable extends CachedDeserializer<Object> {
         private final JavaType type;
 
         Unbuildable(JavaType type) {

@@ -4,7 +4,6 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.DeserializationContext;
-import com.fasterxml.jackson.databind.JsonDeserializer;
 import com.fasterxml.jackson.databind.annotation.JsonDeserialize;
 import java.io.IOException;
 import java.security.PublicKey;
@@ -28,7 +27,7 @@ final class PartyValues {
 
     /** A party of the network. Public for Jackson only. */
     @SuppressWarnings("deprecation")
-    public static final class NamedParty extends JsonDeserializer<Party> {
+    public static final class NamedParty extends CachedDeserializer<Party> {
         @Override
         public Party deserialize(JsonParser parser, DeserializationContext context) throws IOException {
             return JacksonSupport.PartyDeserializer.INSTANCE.deserialize(parser, context);
@@ -40,7 +39,7 @@ final class PartyValues {
     interface NamedOrAnonymous {}
 
     /** A party of the network, or an anonymous one by its key. Public for Jackson only. */
-    public static final class NamedOrAnonymousParty extends JsonDeserializer<AbstractParty> {
+    public static final class NamedOrAnonymousParty extends CachedDeserializer<AbstractParty> {
         @Override
         public AbstractParty deserialize(JsonParser parser, DeserializationContext context) throws IOException {
             String text = parser.hasToken(JsonToken.VALUE_STRING) ? parser.getText() : "";
@@ -61,7 +60,7 @@ final class PartyValues {
     interface Anonymous {}
 
     /** An anonymous party by its key, or the anonymous form of a party of the network. Public for Jackson only. */
-    public static final class AnyAnonymousParty extends JsonDeserializer<AnonymousParty> {
+    public static final class AnyAnonymousParty extends CachedDeserializer<AnonymousParty> {
         @Override
         public AnonymousParty deserialize(JsonParser parser, DeserializationContext context) throws IOException {
             String text = parser.hasToken(JsonToken.VALUE_STRING) ? parser.getText() : "";

@@ -46,6 +46,11 @@ final class ProxyDeserializer extends StdDeserializer<Object> {
     }
 
     @Override
+    public boolean isCachable() {
+        return true;
+    }
+
+    @Override
     public Object deserialize(JsonParser parser, DeserializationContext context) throws IOException {
         Object value = context.readValue(parser, proxy);
         return serializer.serializer().fromProxy(value);

@@ -92,7 +92,7 @@ final class ReturnedValues {
     }
 
     /** A unique identifier: {@code "externalId_uuid"}, {@code "uuid"}, or an object with both. */
-    private static final class ReturnedId extends JsonDeserializer<UniqueIdentifier> {
+    private static final class ReturnedId extends CachedDeserializer<UniqueIdentifier> {
         @Override
         public UniqueIdentifier deserialize(JsonParser parser, DeserializationContext context) throws IOException {
             if (!parser.isExpectedStartObjectToken()) {
@@ -130,7 +130,7 @@ final class ReturnedValues {
     }
 
     /** A state reference: {@code "hash(index)"}, or an object with {@code txhash} and {@code index}. */
-    private static final class ReturnedRef extends JsonDeserializer<StateRef> {
+    private static final class ReturnedRef extends CachedDeserializer<StateRef> {
         @Override
         public StateRef deserialize(JsonParser parser, DeserializationContext context) throws IOException {
             if (!parser.isExpectedStartObjectToken()) {
@@ -161,7 +161,7 @@ final class ReturnedValues {
     }
 
     /** A state with its reference, which the node's vault must have. The value is the reference alone. */
-    private static final class StateByReference extends JsonDeserializer<StateAndRef<?>> {
+    private static final class StateByReference extends CachedDeserializer<StateAndRef<?>> {
         private final StateLookup states;
 
         StateByReference(StateLookup states) {
@@ -181,7 +181,7 @@ final class ReturnedValues {
     }
 
     /** An {@link Optional}, which is empty for null. */
-    private static final class PresentOrNull extends JsonDeserializer<Optional<?>> implements ContextualDeserializer {
+    private static final class PresentOrNull extends CachedDeserializer<Optional<?>> implements ContextualDeserializer {
         private final JavaType content;
 
         PresentOrNull(JavaType content) {
@@ -224,7 +224,7 @@ final class ReturnedValues {
 
     /** A hash, or what the bridge returns for a transaction: its id is taken. Public for Jackson only. */
     @SuppressWarnings("deprecation")
-    public static final class HashOrTransaction extends JsonDeserializer<SecureHash> {
+    public static final class HashOrTransaction extends CachedDeserializer<SecureHash> {
         @Override
         public SecureHash deserialize(JsonParser parser, DeserializationContext context) throws IOException {
             if (!parser.isExpectedStartObjectToken()) {
@@ -254,7 +254,7 @@ final class ReturnedValues {
 
     /** Bytes: a text as its UTF-8 bytes, or hexadecimal digits in brackets. Public for Jackson only. */
     @SuppressWarnings("deprecation")
-    public static final class TextOrHexadecimal extends JsonDeserializer<OpaqueBytes> {
+    public static final class TextOrHexadecimal extends CachedDeserializer<OpaqueBytes> {
         @Override
         public OpaqueBytes deserialize(JsonParser parser, DeserializationContext context) throws IOException {
             String text = parser.hasToken(JsonToken.VALUE_STRING) ? parser.getText() : "";

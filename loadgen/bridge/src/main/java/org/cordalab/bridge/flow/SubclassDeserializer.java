@@ -24,6 +24,11 @@ final class SubclassDeserializer extends StdDeserializer<Object> {
     }
 
     @Override
+    public boolean isCachable() {
+        return true;
+    }
+
+    @Override
     public Object deserialize(JsonParser parser, DeserializationContext context) throws IOException {
         if (!parser.isExpectedStartObjectToken()) {
             return context.handleUnexpectedToken(handledType(), parser);

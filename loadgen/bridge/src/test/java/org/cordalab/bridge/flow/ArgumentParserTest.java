@@ -294,7 +294,8 @@ class ArgumentParserTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"java.lang.String", "org.cordalab.bridge.flow.SampleClasses$Vehicle", "com.example.None", ""})
+    @ValueSource(
+            strings = {"java.lang.String", "org.cordalab.bridge.flow.SampleClasses$Vehicle", "com.example.None", ""})
     void buildsOnlyClassesThatTheTypeAllows(String name) {
         String circle = "org.cordalab.bridge.flow.SampleClasses$Circle";
 
