@@ -48,8 +48,8 @@ public record BridgedNode(NodeGateway gateway, NodeFlows flows, ArgumentParser a
                         config.outcomeRetention(),
                         config.limits().outcomeBudgetBytes() / nodes,
                         metrics),
-                new ArgumentParser(ArgumentMapper.create(
-                        gateway.parties(), new VaultStates(gateway, lookups), serializers)),
+                new ArgumentParser(
+                        ArgumentMapper.create(gateway.parties(), new VaultStates(gateway, lookups), serializers)),
                 new TimedCalls(gateway.name(), config.limits().rpcTimeout()));
     }
 

@@ -92,7 +92,10 @@ public final class ArgumentParser {
         } catch (RefusedValueException e) {
             throw refused(parameter, json, e);
         } catch (UnrecognizedPropertyException e) {
-            throw invalid(parameter, path(e), "is not a field of " + e.getReferringClass().getSimpleName());
+            throw invalid(
+                    parameter,
+                    path(e),
+                    "is not a field of " + e.getReferringClass().getSimpleName());
         } catch (MismatchedInputException e) {
             throw mismatched(parameter, json, e);
         } catch (JsonMappingException e) {

@@ -39,7 +39,9 @@ public final class ArgumentTypes {
 
     /** Returns the type if its values are objects with fields. */
     Optional<ObjectType> object(JavaType type) {
-        if (type.isPrimitive() || type.isEnumType() || type.getRawClass().getName().startsWith("java.")) {
+        if (type.isPrimitive()
+                || type.isEnumType()
+                || type.getRawClass().getName().startsWith("java.")) {
             return Optional.empty();
         }
         // Whether values of a type are objects is decided when Jackson creates its deserialiser.

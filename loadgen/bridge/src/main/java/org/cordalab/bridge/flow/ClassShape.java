@@ -149,8 +149,6 @@ record ClassShape(Constructor<?> constructor, List<Field> fields) {
 
     private static Field ofKotlin(KParameter parameter, Type type) {
         Nulls nulls = parameter.getType().isMarkedNullable() ? Nulls.ACCEPTED : Nulls.REFUSED;
-        return parameter.getName() == null
-                ? null
-                : new Field(parameter.getName(), type, nulls, parameter.isOptional());
+        return parameter.getName() == null ? null : new Field(parameter.getName(), type, nulls, parameter.isOptional());
     }
 }

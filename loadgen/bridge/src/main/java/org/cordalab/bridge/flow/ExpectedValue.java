@@ -123,8 +123,6 @@ final class ExpectedValue {
                     ? "an object with the class of a %s in @class, and the fields of that class".formatted(name)
                     : "an object with the fields of %s(%s)".formatted(name, fields);
         }
-        return raw == Amount.class
-                ? "an amount that is not negative, such as \"100 GBP\""
-                : "a " + TypeNames.of(type);
+        return raw == Amount.class ? "an amount that is not negative, such as \"100 GBP\"" : "a " + TypeNames.of(type);
     }
 }

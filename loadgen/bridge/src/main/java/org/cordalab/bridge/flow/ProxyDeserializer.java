@@ -38,8 +38,7 @@ final class ProxyDeserializer extends StdDeserializer<Object> {
             if (types.length == 2 && !types[0].isJavaLangObject()) {
                 found.put(
                         types[0].getRawClass(),
-                        new Serializer(
-                                (SerializationCustomSerializer<Object, Object>) each, types[1].getRawClass()));
+                        new Serializer((SerializationCustomSerializer<Object, Object>) each, types[1].getRawClass()));
             }
         }
         return found;

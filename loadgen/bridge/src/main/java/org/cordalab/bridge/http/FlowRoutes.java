@@ -161,9 +161,7 @@ final class FlowRoutes {
     }
 
     private static void describe(BridgedNode node, FlowConstructor constructor, ArrayNode json) {
-        constructor
-                .parameters()
-                .forEach(parameter -> describe(node.arguments().describe(parameter), json.addObject()));
+        constructor.parameters().forEach(parameter -> describe(node.arguments().describe(parameter), json.addObject()));
     }
 
     /** Writes a parameter or a field. What does not apply is left out. */

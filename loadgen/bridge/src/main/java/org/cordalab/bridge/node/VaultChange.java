@@ -43,11 +43,7 @@ public record VaultChange(String stateType, long recorded, long consumed) {
 
     /** Adds the states of a page. Returns whether there may be another page. */
     private static boolean add(
-            VaultTransactions.Query query,
-            int number,
-            Instant since,
-            TreeMap<String, VaultChange> changes,
-            Kind kind) {
+            VaultTransactions.Query query, int number, Instant since, TreeMap<String, VaultChange> changes, Kind kind) {
         int size = VaultTransactions.MAX_STATES_PER_QUERY;
         List<StateMetadata> found = query.page(number, size).getStatesMetadata();
         for (StateMetadata each : found) {

@@ -179,7 +179,9 @@ final class StubNode implements NodeGateway, NodeSession {
     @Override
     public List<VaultChange> changes(Instant since) {
         long recorded = vault.transactions(since, 1, Integer.MAX_VALUE).states();
-        return recorded == 0 ? List.of() : List.of(new VaultChange(plan.stateType().getName(), recorded, 0));
+        return recorded == 0
+                ? List.of()
+                : List.of(new VaultChange(plan.stateType().getName(), recorded, 0));
     }
 
     /** Returns nothing: a stub's states are counted, but have no content. */

@@ -245,11 +245,14 @@ class ArgumentParserTest {
 
     @Test
     void buildsTheClassesOfCordapps() {
-        var policy = (SampleClasses.Policy) parse(SampleFlows.Insure.class, INSURE).arguments().getFirst();
+        var policy = (SampleClasses.Policy)
+                parse(SampleFlows.Insure.class, INSURE).arguments().getFirst();
 
         assertThat(policy.getNumber()).isEqualTo("P-1");
         assertThat(policy.getInsured()).isEqualTo(50_000);
-        assertThat(policy.getVehicles()).extracting(SampleClasses.Vehicle::getPlate).containsExactly("AB 1", "AB 2");
+        assertThat(policy.getVehicles())
+                .extracting(SampleClasses.Vehicle::getPlate)
+                .containsExactly("AB 1", "AB 2");
         assertThat(policy.getVehicles().getLast().getColour()).isEqualTo(SampleFlows.Colour.GREEN);
         assertThat(policy.getShares()).containsExactlyEntriesOf(Map.of(PARTY_B, 100));
         assertThat(policy.getNotes()).containsExactly("new");
@@ -284,7 +287,8 @@ class ArgumentParserTest {
 
     @Test
     void buildsClassesAsCordaDoes() {
-        var odd = (SampleClasses.Odd) parse(SampleFlows.OddClasses.class, ODD).arguments().getFirst();
+        var odd = (SampleClasses.Odd)
+                parse(SampleFlows.OddClasses.class, ODD).arguments().getFirst();
 
         assertThat(odd.getChosen().getNumber()).isEqualTo(7);
         assertThat(odd.getBean().getName()).isEqualTo("bean");
@@ -488,7 +492,10 @@ class ArgumentParserTest {
 
     @Test
     void describesNoFieldsOfCordasOwnValues() {
-        assertThat(definition(SampleFlows.WithReturned.class).constructors().getFirst().parameters())
+        assertThat(definition(SampleFlows.WithReturned.class)
+                        .constructors()
+                        .getFirst()
+                        .parameters())
                 .allSatisfy(parameter ->
                         assertThat(parser.describe(parameter).fields()).isEmpty());
     }

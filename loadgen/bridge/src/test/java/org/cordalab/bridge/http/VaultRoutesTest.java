@@ -72,7 +72,8 @@ class VaultRoutesTest {
         bridge.node().recorded(SecureHash.randomSHA256(), SINCE.minusNanos(1));
         bridge.node().recorded(SecureHash.randomSHA256(), SINCE);
 
-        JsonNode json = json(bridge.send("GET", CHANGES + "?since=1790000000.25", "").get(), 200);
+        JsonNode json =
+                json(bridge.send("GET", CHANGES + "?since=1790000000.25", "").get(), 200);
 
         assertThat(json.get("node").textValue()).isEqualTo("PartyA");
         assertThat(json.get("changes"))

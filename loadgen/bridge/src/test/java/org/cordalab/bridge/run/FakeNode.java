@@ -328,9 +328,8 @@ public final class FakeNode implements NodeGateway {
         public List<VaultChange> changes(Instant since) {
             awaitAnswer();
             requireConnected();
-            long found = recorded.values().stream()
-                    .filter(at -> !at.isBefore(since))
-                    .count();
+            long found =
+                    recorded.values().stream().filter(at -> !at.isBefore(since)).count();
             return found == 0 ? List.of() : List.of(new VaultChange("com.example.State", found, 0));
         }
 
