@@ -125,10 +125,18 @@ public final class ArgumentParser {
             // The expected value is explanation enough; Jackson's message is about Jackson.
             return invalid(parameter, json, path, "");
         }
-        Optional<String> simple = ExpectedValue.ofSimple(e.getTargetType());
+        Optional<String> simple = ExpectedValue.ofSimple(target(e));
         return simple.isPresent()
                 ? invalid(parameter, path, mustBe(simple.get(), at(json, e), ""))
                 : invalid(parameter, json, path, e.getOriginalMessage());
+    }
+
+    /** Returns the class of the value that an exception is about; null if Jackson does not say. */
+    private static Class<?> target(MismatchedInputException e) {
+        Class<?> target = e.getTargetType();
+        Object within = e.getPath().getLast().getFrom();
+        // Of an element of an array of primitives, Jackson names the array.
+        return target != null && target.isArray() && target.isInstance(within) ? target.getComponentType() : target;
     }
 
     /** Says of the whole argument what was expected. */

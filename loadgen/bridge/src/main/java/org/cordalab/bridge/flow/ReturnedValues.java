@@ -195,7 +195,7 @@ final class ReturnedValues {
 
         @Override
         public Optional<?> deserialize(JsonParser parser, DeserializationContext context) throws IOException {
-            return Optional.of((Object) context.readValue(parser, content));
+            return Optional.of(context.readValue(parser, content));
         }
 
         @Override

@@ -397,7 +397,7 @@ class BridgeServerTest {
         assertThat(about.get("notaries").get(0).textValue()).isEqualTo("O=Notary, L=London, C=GB");
         assertThat(about.get("cordapps").get(0).get("name").textValue()).isEqualTo("samples");
 
-        JsonNode iou = json(get("/v1/nodes/partya/flows")).get("flows").get(2);
+        JsonNode iou = json(get("/v1/nodes/partya/flows")).get("flows").get(3);
         assertThat(iou.get("shortName").textValue()).isEqualTo("SampleFlows$Iou");
         assertThat(iou.get("parameters").toString())
                 .isEqualTo("[[{\"name\":\"iouValue\",\"type\":\"int\"},{\"name\":\"otherParty\",\"type\":\"Party\"}]]");
