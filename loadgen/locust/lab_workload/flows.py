@@ -82,22 +82,30 @@ class Flow:
 
 
 def named(name: str, flows: Sequence[Flow]) -> list[Flow]:
-    """Return the flows that a name may mean: the one with this class name, or else all whose class name ends so.
+    """Return the flows that a name may mean: those with this class name, else with this name without the package.
 
-    The rule is that of the bridge.
+    Else it may be another short form. The rule is that of the bridge.
     """
-    exact = [flow for flow in flows if flow.name == name]
-    return exact or [flow for flow in flows if name == flow.short_name or name in short_forms(flow.name)]
+    return (
+        [flow for flow in flows if flow.name == name]
+        or [flow for flow in flows if without_package(flow.name) == name]
+        or [flow for flow in flows if name in short_forms(flow.name)]
+    )
+
+
+def without_package(class_name: str) -> str:
+    """Return the name of a class with those of its outer classes: ``ProposalFlow$Initiator``."""
+    return class_name.rpartition(".")[2]
 
 
 def short_forms(class_name: str) -> Iterator[str]:
-    """Yield the names of a flow besides its class name: without its package, of a nested class also without the outer.
+    """Yield the other short forms: with a dot before a nested class, as in source code, and without the outer ones.
 
-    A nested class may be written with a dot, as in source code: ``ProposalFlow.Initiator``.
+    These are ``ProposalFlow.Initiator`` and ``Initiator``.
     """
     yield class_name.replace("$", ".")
-    end = class_name.rpartition(".")[2]
-    yield from (end, end.replace("$", "."))
+    end = without_package(class_name)
+    yield end.replace("$", ".")
     while "$" in end:
         end = end.partition("$")[2]
         yield from (end, end.replace("$", "."))

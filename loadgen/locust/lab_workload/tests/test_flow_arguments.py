@@ -163,7 +163,9 @@ def test_an_object_with_all_fields_is_good() -> None:
         ({"insurd": 5}, ("insurd",), "unknown field, did you mean 'insured'?"),
     ],
 )
-def test_a_wrong_field_is_named_with_its_path(changed: dict[str, Any], location: tuple[str | int, ...], text: str) -> None:
+def test_a_wrong_field_is_named_with_its_path(
+    changed: dict[str, Any], location: tuple[str | int, ...], text: str
+) -> None:
     (problem,) = insure(**changed)
     assert (problem.location, problem.text) == (("policy", *location), text)
 

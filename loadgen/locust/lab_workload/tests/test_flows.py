@@ -55,6 +55,8 @@ def test_a_nested_flow_is_found_by_the_end_of_its_name(name: str, found: list[Fl
     assert named(name, [OFFER, DEEP]) == found
 
 
-def test_a_class_name_means_only_its_class() -> None:
-    assert named("com.example.Initiator", [OFFER, PLAIN]) == [PLAIN]
-    assert named("Initiator", [OFFER, PLAIN]) == [OFFER, PLAIN]
+def test_a_flow_with_the_whole_name_comes_before_nested_ones() -> None:
+    other = Flow("com.example.other.Initiator", "com.example.other.Initiator", ((),))
+    assert named("com.example.Initiator", [OFFER, PLAIN, other]) == [PLAIN]
+    assert named("Initiator", [OFFER, PLAIN]) == [PLAIN]
+    assert named("Initiator", [OFFER, PLAIN, other]) == [PLAIN, other]

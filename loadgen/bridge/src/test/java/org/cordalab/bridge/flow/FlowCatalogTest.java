@@ -53,6 +53,16 @@ class FlowCatalogTest {
     }
 
     @Test
+    void prefersTheFlowWithTheWholeNameToNestedOnes() {
+        FlowCatalog ofTwo = catalog("com.example.Iou", IOU);
+
+        assertThat(ofTwo.shortName("com.example.Iou")).isEqualTo("Iou");
+        assertThat(catchThrowableOfType(Problem.class, () -> ofTwo.find("Iou")))
+                .hasMessageContaining("cannot load its class");
+        assertThat(ofTwo.find("SampleFlows.Iou").flowClass()).isEqualTo(SampleFlows.Iou.class);
+    }
+
+    @Test
     void listsWhatThereIsWhenAFlowIsUnknown() {
         Problem problem = problem("Payment");
 
