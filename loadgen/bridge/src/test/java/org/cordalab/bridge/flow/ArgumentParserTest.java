@@ -466,6 +466,29 @@ class ArgumentParserTest {
     }
 
     @Test
+    void buildsARequestOfAKotlinFlow() {
+        FlowCall issue =
+                parse(CashIssueFlow.class, "{'request': {'amount': '5 GBP', 'issueRef': '01', 'notary': 'Notary'}}");
+
+        assertThat(issue.arguments().getFirst()).isInstanceOfSatisfying(CashIssueFlow.IssueRequest.class, request -> {
+            assertThat(request.getAmount()).isEqualTo(pounds(500));
+            assertThat(request.getNotary()).isEqualTo(NOTARY);
+        });
+        FlowParameter request = definition(CashIssueFlow.class).constructors().stream()
+                .map(FlowConstructor::parameters)
+                .filter(parameters -> parameters.size() == 1)
+                .findFirst()
+                .orElseThrow()
+                .getFirst();
+        assertThat(parser.describe(request).fields())
+                .extracting(FieldDescription::name, FieldDescription::type)
+                .containsExactly(
+                        tuple("amount", "Amount<Currency>"),
+                        tuple("issueRef", "OpaqueBytes"),
+                        tuple("notary", "Party"));
+    }
+
+    @Test
     void describesTheFieldsOfClasses() {
         FieldDescription policy = describe(SampleFlows.Insure.class);
         FieldDescription odd = describe(SampleFlows.OddClasses.class);
