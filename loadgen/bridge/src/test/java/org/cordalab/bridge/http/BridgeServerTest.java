@@ -88,6 +88,20 @@ class BridgeServerTest {
     }
 
     @Test
+    void saysWhenItReceivedTheRequestAndBeganToStartTheFlow() throws Exception {
+        double before = System.currentTimeMillis() / 1e3;
+        var answer = post(FLOWS, start("c1", IOU));
+        node.awaitStarted("c1");
+        node.complete("c1", 42);
+
+        JsonNode timings = json(answer.get()).get("timings");
+        double startedAt = timings.get("startedAt").doubleValue();
+        double flowMs = timings.get("flowMs").doubleValue();
+        assertThat(timings.get("receivedAt").doubleValue()).isBetween(before - 1e-3, startedAt);
+        assertThat(startedAt + flowMs / 1e3).isLessThanOrEqualTo(System.currentTimeMillis() / 1e3 + 2e-3);
+    }
+
+    @Test
     void saysSoWhenTheNodeHasNoClientIds() throws Exception {
         node.withoutClientIds();
 
@@ -110,6 +124,10 @@ class BridgeServerTest {
         assertThat(problem.get("clientId").textValue()).isEqualTo("c1");
         assertThat(problem.get("flowId").textValue()).isNotEmpty();
         assertThat(problem.get("flowStatus").textValue()).isEqualTo("failed");
+        JsonNode timings = problem.get("timings");
+        double startedAt = timings.get("startedAt").doubleValue();
+        assertThat(timings.get("flowMs").doubleValue()).isPositive();
+        assertThat(startedAt).isGreaterThanOrEqualTo(timings.get("receivedAt").doubleValue());
     }
 
     @Test
