@@ -91,7 +91,12 @@ def _audit_once(
         return Audit(verdict="cannot tell", reasons=tuple(read.reasons))
     if read.reasons:
         # What is missing at a node that was not read would look like a loss.
-        return Audit(verdict="cannot tell", counts={"nodes": len(ledgers.nodes)}, reasons=tuple(read.reasons))
+        return Audit(
+            verdict="cannot tell",
+            counts={"nodes": len(ledgers.nodes)},
+            reasons=tuple(read.reasons),
+            notary_requests=_notary_requests(ledgers, _scope(loads)),
+        )
     there = _still_there(loads, read.created_at)
     if loads and not there:
         return Audit(verdict="cannot tell", reasons=(REPLACED,))
@@ -108,7 +113,14 @@ def _audit_once(
         counts={**found.counts, "violations": len(found.violations)},
         violations=violations,
         reasons=reasons,
+        notary_requests=_notary_requests(ledgers, _scope(there)),
     )
+
+
+def _notary_requests(ledgers: Ledgers, scope: Scope) -> dict[str, float]:
+    """When the notary has logged transactions, by id; of those in scope. Only some kinds of notary log it."""
+    times = ledgers.log.committed_at if ledgers.log else {}
+    return {identity: at for identity, at in times.items() if scope.contains(at)}
 
 
 def _scope(loads: tuple[Load, ...] | None) -> Scope:
