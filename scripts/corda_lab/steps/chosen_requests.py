@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.steps.rows import Window, is_done, timed_within
+from corda_lab.steps.rows import Window, counted, is_done, timed_within
 from corda_lab.steps.spans import Row
 from lab_workload.error_text import without_values
 
@@ -31,13 +31,14 @@ class Chosen:
     of: int
 
 
-def chosen(rows: pl.DataFrame, window: Window, latency: str) -> list[Chosen]:
+def chosen(rows: pl.DataFrame, window: Window, latency: str, flows_after: int | None = None) -> list[Chosen]:
     """The slowest and the median request of the window that were done, and a failed one of the whole load.
 
-    ``latency`` is the column of the latency that counts. If the window has no request, the whole load counts.
+    ``latency`` is the column of the latency that counts. If the window has no request, the whole load counts. The first
+    ``flows_after`` requests are not measured.
     """
     found = []
-    done = timed_within(rows, window).filter(is_done()).drop_nulls(latency)
+    done = timed_within(counted(rows, flows_after), window).filter(is_done()).drop_nulls(latency)
     done = (rows.filter(is_done()).drop_nulls(latency) if done.is_empty() else done).sort(latency, "started_at")
     if not done.is_empty():
         found.append(Chosen("slowest", done.row(-1, named=True), done.height))
@@ -114,6 +115,7 @@ def _by_stage_rows(wanted: str, rows: pl.DataFrame, stages: pl.DataFrame, is_mat
 
 
 def _several(identity: str, found: pl.DataFrame) -> LabError:
-    shown = ", ".join(str(row) for row in found["client_id"].head(SHOWN_MAX))
+    name = "client_id" if "client_id" in found.columns else "flow_id"
+    shown = ", ".join(str(one) for one in found[name].head(SHOWN_MAX))
     rest = f" and {found.height - SHOWN_MAX} more" if found.height > SHOWN_MAX else ""
     return LabError(f"ID: {identity!r} fits {found.height} requests: {shown}{rest}", CANNOT_TELL)
