@@ -1,4 +1,4 @@
-"""The nodes' logs that are kept with a failed load, as a report shows them: their errors by frequency, and the files."""
+"""The logs that are kept with a failed load, as a report shows them: their errors by frequency, and the files."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -40,9 +40,9 @@ final class Timing {
     }
 
     /**
-     * Returns one line of JSON, with times in Unix seconds and durations in milliseconds. {@code entries} has the stages
-     * in order, each with the milliseconds from the creation of the flow until it was entered. Only {@code node} may need
-     * escaping.
+     * Returns one line of JSON, with times in Unix seconds and durations in milliseconds. {@code entries} has the
+     * stages in order, each with the milliseconds from the creation of the flow until it was entered. Only {@code node}
+     * may need escaping.
      */
     String toJson(String flowId, String flow, String role, String node) {
         String stages = durations.entrySet().stream()
