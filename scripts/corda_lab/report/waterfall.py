@@ -102,7 +102,8 @@ def ticks(low: float, high: float) -> list[float]:
         # 0.1, 0.2, 0.5, 1, 2, 5, …
         step *= 2.5 if f"{step:e}".startswith("2") else 2
     first = -(-low // step)
-    count = int((high - first * step) // step) + 1
+    # Rounding guards against 0.7 / 0.1 = 6.999999999999999.
+    count = int(round((high - first * step) / step, 9)) + 1
     return [round((first + place) * step, 6) for place in range(max(0, count))]
 
 
