@@ -53,7 +53,7 @@ def flow(
     if output is not None:
         _write(output, suffix, found, run.identity)
     if as_json:
-        print(json.dumps({"run": run.identity, **asdict(found)}, indent=2))
+        print(json.dumps({"run": run.identity, **asdict(found), "largest": found.largest}, indent=2))
         return
     _show(found, run.identity, run.is_sweep)
     if output is not None:

@@ -19,7 +19,7 @@ class Span:
     """A bar of a waterfall, or a mark. Times are in ms from the start of the request; those of a mark are equal.
 
     ``depth`` is the number of spans around it. ``note`` says what is in it, or how it is known. ``is_path`` is whether
-    it is a piece of the time that the client waited: such spans do not overlap, apart from the start by RPC.
+    it is a piece of the time that the client waited. Where such spans overlap, the deeper one counts.
     """
 
     actor: str
@@ -69,13 +69,18 @@ class Waterfall:
 
     @property
     def largest(self) -> list[tuple[str, float]]:
-        """What the client waited for, by name and in ms, the longest first."""
+        """What the client waited for, by name and in ms, the longest first. Together it is the latency."""
         found: dict[str, float] = {}
-        for span in self.spans:
-            if span.is_path:
-                name = span.name if span.kind == "part" else f"{span.name} ({span.note})"
-                found[name] = found.get(name, 0.0) + span.length_ms
+        path = [span for span in self.spans if span.is_path]
+        for span in path:
+            name = span.name if span.kind == "part" else f"{span.name} ({span.note})"
+            covered = sum(_overlap_ms(span, other) for other in path if other.depth > span.depth)
+            found[name] = found.get(name, 0.0) + max(0.0, span.length_ms - covered)
         return sorted(found.items(), key=lambda one: -one[1])
+
+
+def _overlap_ms(one: Span, other: Span) -> float:
+    return max(0.0, min(one.end_ms, other.end_ms) - max(one.start_ms, other.start_ms))
 
 
 def number(row: Row, name: str) -> float | None:
