@@ -11,7 +11,7 @@ import select
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -150,7 +150,7 @@ def copied(log: NodeLog, known: About, since: float, folder: Path) -> Iterator[s
         yield from map(redactor.line, stream)
 
 
-def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> Iterator[bytes]:
+def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> Generator[bytes, None, None]:
     """The bytes of a log as they come: older logs, then the current one. Raises LabError.
 
     With ``follow``, it goes on with what the node logs until the node ends. An empty chunk says that nothing has come

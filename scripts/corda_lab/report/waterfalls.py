@@ -16,7 +16,6 @@ from corda_lab.steps.rows import Window
 from corda_lab.steps.spans import Row, Waterfall, number
 from corda_lab.text.words import plural
 
-
 CLOCK = waterfall.CLOCK
 TEMPLATES = Path(__file__).parent / "templates"
 

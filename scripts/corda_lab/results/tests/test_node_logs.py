@@ -58,7 +58,7 @@ def test_the_index_is_read_again_and_a_damaged_one_is_one_error(tmp_path: Path) 
     node_logs.write_index(tmp_path, KEPT)
     assert node_logs.read_index(tmp_path) == KEPT
     (tmp_path / node_logs.INDEX).write_text("{}", encoding="utf-8")
-    with pytest.raises(LabError, match="logs.json: why: Field required"):
+    with pytest.raises(LabError, match=r"logs\.json: why: Field required"):
         node_logs.read_index(tmp_path)
 
 
