@@ -94,7 +94,8 @@ class StageTimingIT {
     @Test
     void theRowOfAPartyThatRefusedNamesTheTransactionThatItWasAskedToSign() throws Exception {
         int before = rows().size();
-        CordaFuture<?> outcome = payer.startFlow(new Iou(100, payee.getInfo().getLegalIdentities().get(0)));
+        CordaFuture<?> outcome = payer.startFlow(
+                new Iou(100, payee.getInfo().getLegalIdentities().get(0)));
         network.runNetwork();
         assertThrows(ExecutionException.class, outcome::get);
 

@@ -136,7 +136,8 @@ final class OutcomeRoutes {
                 yield json;
             }
             case FlowOutcome.Failed failed -> {
-                Problem problem = failed(failed, run.clientId()).flowId(run.flowId().orElse(null));
+                Problem problem =
+                        failed(failed, run.clientId()).flowId(run.flowId().orElse(null));
                 // A start that the node refused has no flow to time.
                 Optional<Duration> flowTime = failed.accepted() ? run.flowTime() : Optional.empty();
                 flowTime.ifPresent(time -> problem.timings(timings(exchange, run, time.toNanos())));
