@@ -1,22 +1,16 @@
 """One start of a new workload's flow: what it changes in the vaults, and why it may not be known."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import PARTIES
 from corda_lab.testing.simulation import nodes
+from corda_lab.testing.trials import IOU, STATE, TrialBridge
 from corda_lab.workloads import trial
-from lab_workload.flows import Flow, Parameter
-from lab_workload.problems import Problem
 from lab_workload.workload import Workload, load_workload
 
-IOU = Flow("org.cordalab.flows.Iou", "Iou", ((Parameter("iouValue", "int"), Parameter("otherParty", "Party")),))
-STATE = "org.cordalab.states.IouState"
 TEXT = """\
 description: One IOU.
 node: PartyA
@@ -24,47 +18,6 @@ counterparty: PartyB
 flow: org.cordalab.flows.Iou
 args: {iouValue: "{{ counter() }}", otherParty: "{{ counterparty }}"}
 """
-
-
-class Ledger(Bridge):
-    """A bridge to vaults that change by what is given here when a flow is started; no server is asked."""
-
-    def __init__(self, changes: Mapping[str, Mapping[str, int]], others: int = 0, failure: str = "") -> None:
-        super().__init__("http://127.0.0.1:9")
-        self._changes = changes
-        self._others = others
-        self._failure = failure
-        self.started: list[tuple[str, str, Mapping[str, Any]]] = []
-        self.forgotten: list[str] = []
-
-    def nodes(self) -> dict[str, Node]:
-        return nodes()
-
-    def flow_definitions(self, node: str) -> list[Flow]:
-        return [IOU]
-
-    def start_problem(self, node: str, flow: str, args: Mapping[str, Any]) -> Problem | None:
-        return None
-
-    def start_flow(
-        self, node: str, flow: str, args: Mapping[str, Any], client_id: str, *, seconds_max: float
-    ) -> dict[str, Any]:
-        self.started.append((node, flow, args))
-        if self._failure:
-            raise LabError(self._failure, exit_code=1)
-        return {"txId": "AB" * 32}
-
-    def forget_flows(self, node: str, prefix: str) -> int:
-        self.forgotten.append(prefix)
-        return 0
-
-    def vault_changes(self, node: str, since: float) -> dict[str, int]:
-        return dict(self._changes.get(node, {}))
-
-    def vault_unconsumed(self, node: str, state_type: str) -> int:
-        if not self.started:
-            return 100
-        return 100 + sum(self._changes.get(node, {}).values()) + (self._others if node == "PartyC" else 0)
 
 
 def workload_of(tmp_path: Path, text: str = TEXT) -> Workload:
@@ -85,7 +38,7 @@ BOTH = {
 
 
 def test_finds_what_one_flow_changes_in_every_vault(tmp_path: Path) -> None:
-    workload, bridge = workload_of(tmp_path), Ledger(BOTH)
+    workload, bridge = workload_of(tmp_path), TrialBridge(BOTH)
     made = trial.make(workload, bridge, rests)
     assert bridge.started == [("PartyA", IOU.name, {"iouValue": 1, "otherParty": nodes()["PartyB"].x500_name})]
     assert len(bridge.forgotten) == 1
@@ -103,7 +56,7 @@ def test_finds_what_one_flow_changes_in_every_vault(tmp_path: Path) -> None:
 
 def test_a_flow_that_changes_no_vault_needs_no_states(tmp_path: Path) -> None:
     workload = workload_of(tmp_path)
-    made = trial.make(workload, Ledger({}), rests)
+    made = trial.make(workload, TrialBridge({}), rests)
     assert trial.proposed(made, workload, nodes()) == {}
     assert trial.ledger_words(made)[-1] == "no vault has changed"
     assert "needs no `states`" in trial.advice({}, is_proposed=False)
@@ -111,12 +64,12 @@ def test_a_flow_that_changes_no_vault_needs_no_states(tmp_path: Path) -> None:
 
 def test_changes_of_something_else_are_not_taken_for_those_of_the_flow(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"vault of PartyC has \+1 states .* are -1: something else") as caught:
-        trial.make(workload_of(tmp_path), Ledger(BOTH, others=2), rests)
+        trial.make(workload_of(tmp_path), TrialBridge(BOTH, others=2), rests)
     assert caught.value.exit_code == 1
 
 
 def test_a_lab_that_is_not_at_rest_starts_nothing(tmp_path: Path) -> None:
-    bridge = Ledger(BOTH)
+    bridge = TrialBridge(BOTH)
     with pytest.raises(LabError, match="Flows are in flight"):
         trial.make(workload_of(tmp_path), bridge, lambda since: False)
     assert bridge.started == []
@@ -124,12 +77,14 @@ def test_a_lab_that_is_not_at_rest_starts_nothing(tmp_path: Path) -> None:
 
 def test_a_flow_that_fails_says_why(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="the responder refused to sign") as caught:
-        trial.make(workload_of(tmp_path), Ledger(BOTH, failure="Iou on PartyA: the responder refused to sign"), rests)
+        trial.make(
+            workload_of(tmp_path), TrialBridge(BOTH, failure="Iou on PartyA: the responder refused to sign"), rests
+        )
     assert caught.value.exit_code == 1
 
 
 def test_arguments_that_do_not_fit_start_nothing(tmp_path: Path) -> None:
-    bridge = Ledger(BOTH)
+    bridge = TrialBridge(BOTH)
     with pytest.raises(LabError, match=r"own\.yaml:5: args\.iouValue: 'much' is not a value of type int") as caught:
         trial.make(workload_of(tmp_path, TEXT.replace("{{ counter() }}", "much")), bridge, rests)
     assert (caught.value.exit_code, bridge.started) == (2, [])
