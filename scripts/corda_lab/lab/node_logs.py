@@ -20,7 +20,7 @@ from typing import IO
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import Compose, run_docker, run_docker_to_file
+from corda_lab.lab.compose import Compose, Service, run_docker, run_docker_to_file
 from corda_lab.paths import ROOT
 from corda_lab.text.redaction import Redactor, values_in
 from lab_workload.names import canonical, did_you_mean
@@ -97,13 +97,17 @@ class About:
         return tuple(name for name in self.archives if (match := _ARCHIVE.fullmatch(name)) and match[1] >= day)
 
 
-def find(compose: Compose, name: str) -> NodeLog:
-    """Where the log of a node is. Raises LabError if there is no such node, or if it has no container."""
+def find(compose: Compose, name: str, services: Sequence[Service] | None = None) -> NodeLog:
+    """Where the log of a node is. Raises LabError if there is no such node, or if it has no container.
+
+    ``services`` are those of the project, if they are known; otherwise Compose is asked.
+    """
     nodes = compose.settings.nodes
     node = canonical(name, nodes)
     if node is None:
         raise LabError(f"NODE: unknown node {name!r}{did_you_mean(name, nodes)}", f"Choose from {', '.join(nodes)}.")
-    service = next((one for one in compose.services() if one.name == node.lower()), None)
+    present = compose.services() if services is None else services
+    service = next((one for one in present if one.name == node.lower()), None)
     if service is None:
         raise LabError(
             f"{node} has no container, and a log lives only as long as its container",

@@ -7,6 +7,7 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.lab import node_logs as lab_logs
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.node_logs import NodeLog
 from corda_lab.lab.settings import Settings
 from corda_lab.results import node_logs
 from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs, LogErrorKind
@@ -51,7 +52,8 @@ def _keep(compose: Compose, folder: Path, why: str, since: float, until: float) 
     deadline = time.monotonic() + KEEP_SECONDS_MAX
     kept: list[KeptLog] = []
     missing: dict[str, str] = {}
-    present = {service.name for service in compose.services()}
+    services = compose.services()
+    present = {service.name for service in services}
     known = secrets_of(compose.settings)
     for node in compose.settings.nodes:
         if node.lower() not in present:
@@ -60,7 +62,7 @@ def _keep(compose: Compose, folder: Path, why: str, since: float, until: float) 
             missing[node] = f"no time was left of {KEEP_SECONDS_MAX:.0f} s"
             continue
         try:
-            log = _keep_one(compose, folder, node, known, since, until)
+            log = _keep_one(lab_logs.find(compose, node, services), folder, known, since, until)
         except LabError as error:
             missing[node] = " ".join(error.message.split())
             continue
@@ -72,11 +74,8 @@ def _keep(compose: Compose, folder: Path, why: str, since: float, until: float) 
     return found
 
 
-def _keep_one(
-    compose: Compose, folder: Path, node: str, known: frozenset[str], since: float, until: float
-) -> KeptLog | None:
+def _keep_one(place: NodeLog, folder: Path, known: frozenset[str], since: float, until: float) -> KeptLog | None:
     """Store the log of one node; None if it has no entry of that time. Raises LabError."""
-    place = lab_logs.find(compose, node)
     about = lab_logs.about(place, known)
     text, errors, count = BoundedText(), Errors(), 0
     with tempfile.TemporaryDirectory(prefix="corda-lab-logs-") as scratch:
@@ -90,8 +89,8 @@ def _keep_one(
     if not count:
         return None
     return KeptLog(
-        node=node,
-        file=node_logs.write_log(folder, node, text),
+        node=place.node,
+        file=node_logs.write_log(folder, place.node, text),
         entries=count,
         lines_left_out=text.left_out,
         errors=[LogErrorKind(**vars(kind)) for kind in errors.kinds],
