@@ -34,6 +34,7 @@ EDGES: dict[str, tuple[str, ...]] = {
     ),
     "YAML and JSON before a model has read it, or as it is written": (
         "loadgen/locust/lab_load/answer.py",
+        "loadgen/locust/lab_workload/flows.py",
         "loadgen/locust/lab_workload/run_end.py",
         "loadgen/locust/lab_workload/yaml_source.py",
         "nodes/links/links.py",

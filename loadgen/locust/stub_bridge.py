@@ -30,7 +30,7 @@ STARTED = {
     "clientId": "x",
     "result": None,
     "txId": "B" * 64,
-    "timings": {"rpcMs": 1.5, "flowMs": 20.25, "totalMs": 22},
+    "timings": {"receivedAt": 1.7e9, "startedAt": 1.7e9, "rpcMs": 1.5, "flowMs": 20.25, "totalMs": 22},
 }
 
 

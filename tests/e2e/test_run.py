@@ -6,6 +6,8 @@ import signal
 import subprocess
 import time
 from contextlib import closing
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import polars
@@ -15,7 +17,9 @@ import signal_table
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.host.standin_base import STANDIN_LABEL
 from corda_lab.host.standins import STAND_INS
+from corda_lab.lab import node_logs
 from corda_lab.lab.compose import run_docker
+from corda_lab.steps.node_log import entries
 from labkit import Browser, Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -114,12 +118,52 @@ def test_the_report_opens_offline_in_a_browser(run: Path, browser: Browser) -> N
     assert seen["empty_charts"] == []
 
 
-def test_a_run_whose_every_request_fails_ends_within_seconds_and_says_why(lab: Lab) -> None:
-    value = "iouValue={{ random_int(100, 999) }}"  # The other party signs only below 100.
-    done = lab.run("run", "iou", "--users", "4", "--duration", "10m", "--name", "e2e-refused", "--set", value)
+def test_every_flow_can_be_looked_at_span_by_span(lab: Lab, run: Path, tmp_path: Path) -> None:
+    row = polars.read_parquet(run / "requests.parquet").sort("started_at").row(-1, named=True)
+    assert row["started_at"] - 0.001 < row["bridge_received_at"] <= row["bridge_started_at"] < row["ended_at"]
+    found = json.loads(lab.succeed("flow", row["flow_id"], "--run", run.name, "--json").stdout)
+    assert found["notes"] == []
+    spans = found["spans"]
+    assert {span["actor"] for span in spans} == {"client", "bridge", "PartyA", "PartyB"}
+    stages = [span for span in spans if span["actor"] == "PartyA" and span["kind"] == "part"]
+    order = [span["name"] for span in stages if span["name"] not in ("other", "finalise")]
+    assert order == ["wait", "build", "verify", "sign", "collect signatures"]
+    # On one machine, clocks agree to within a millisecond.
+    assert all(after["start_ms"] == pytest.approx(before["end_ms"], abs=0.01) for before, after in pairwise(stages))
+    (asking,) = (span for span in stages if span["name"] == "collect signatures")
+    (answering,) = (span for span in spans if span["actor"] == "PartyB" and span["kind"] == "whole")
+    assert asking["start_ms"] - 1 < answering["start_ms"] < asking["end_ms"]
+    assert sum(length for _, length in found["largest"]) == pytest.approx(row["latency_ms"], rel=0.05, abs=4)
+    answered = polars.read_parquet(run / "stages.parquet").filter(
+        (polars.col("role") == "responder") & (polars.col("tx_id") == row["tx_id"])
+    )
+    picture = tmp_path / "flow.svg"
+    # The log of PartyB names its own flow.
+    text = lab.succeed("flow", answered["flow_id"][0], "--run", run.name, "--output", str(picture)).stdout
+    assert row["client_id"] in text
+    assert "collect signatures" in text
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    assert 'aria-label="Picture of The slowest of' in (run / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def refused(lab: Lab) -> "subprocess.CompletedProcess[str]":
+    """A run whose every request is refused: the other party signs only below 100."""
+    value = "iouValue={{ random_int(100, 999) }}"
+    return lab.run("run", "iou", "--users", "4", "--duration", "10m", "--name", "e2e-refused", "--set", value)
+
+
+def refused_run(lab: Lab) -> Path:
+    return next(path for path in reversed(lab.results()) if path.name.endswith("-e2e-refused"))
+
+
+def test_a_run_whose_every_request_fails_ends_within_seconds_and_says_why(
+    lab: Lab, refused: "subprocess.CompletedProcess[str]"
+) -> None:
+    done = refused
     assert done.returncode == 1, done.stdout + done.stderr
     assert "every request failed in the same way" in done.stdout
-    step = json.loads((lab.results()[-1] / "steps.json").read_text())["steps"][0]
+    step = json.loads((refused_run(lab) / "steps.json").read_text())["steps"][0]
     assert step["window"]["load_ended_at"] - step["window"]["load_started_at"] < 60
     assert step["requests"]["failed"] == step["requests"]["total"] >= 20
     (kind,) = step["failures"]
@@ -127,6 +171,55 @@ def test_a_run_whose_every_request_fails_ends_within_seconds_and_says_why(lab: L
     assert f"{kind['count']} × 502 {kind['error']}" in done.stdout
     assert step["counts"]["agree"]
     assert lab.compose.load_containers() == []
+
+
+@pytest.mark.usefixtures("refused")
+def test_a_failed_run_keeps_the_logs_of_its_time_and_the_report_their_errors(lab: Lab) -> None:
+    folder = refused_run(lab)
+    step = json.loads((folder / "steps.json").read_text())["steps"][0]
+    index = json.loads((folder / "logs" / "logs.json").read_text())
+    logs = {log["node"]: log for log in index["logs"]}
+    assert logs.keys() >= {"PartyA", "PartyB"}
+    assert index["missing"] == {}
+    assert all((folder / "logs" / log["file"]).is_file() for log in logs.values())
+    for node in ("PartyA", "PartyB"):
+        counts = [kind["count"] for kind in logs[node]["errors"] if "its value is below …" in (kind["exception"] or "")]
+        # A refusal has a stack trace or two on each side.
+        assert sum(counts) >= step["requests"]["failed"], logs[node]["errors"]
+        for kind in logs[node]["errors"]:
+            assert index["since"] <= kind["first_at"] <= kind["last_at"] <= index["until"]
+    report = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Errors in the logs of the nodes" in report
+    assert f'href="logs/{logs["PartyB"]["file"]}"' in report
+    assert "A failed request" in report
+
+
+@pytest.mark.usefixtures("refused")
+def test_the_log_of_a_node_can_be_read_by_flow(lab: Lab) -> None:
+    folder = refused_run(lab)
+    row = polars.read_parquet(folder / "requests.parquet").row(0, named=True)
+    for identity in (row["flow_id"], row["client_id"]):
+        printed = lab.succeed("logs", "partya", "--flow", identity, "--errors").stdout
+        found = list(entries(printed.splitlines()))
+        assert found
+        assert all(entry.names(identity) and entry.is_error for entry in found)
+        assert any("its value is below 100" in (entry.exception or "") for entry in found)
+    shown = json.loads(lab.succeed("flow", row["flow_id"], "--run", folder.name, "--json").stdout)
+    assert (shown["outcome"], len(shown["tx_id"])) == ("failed", 64)
+    # The refusing party's row names the transaction, although it recorded none.
+    assert [span["note"] for span in shown["spans"] if (span["actor"], span["kind"]) == ("PartyB", "whole")] == [
+        "responder, failed"
+    ]
+
+
+def test_the_log_of_a_node_that_has_stopped_is_read_from_its_volume(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    services = [replace(service, state="exited") for service in lab.compose.services()]
+    monkeypatch.setattr(lab.compose, "services", lambda: services)
+    log = node_logs.find(lab.compose, "PartyA")
+    assert not log.is_running
+    with closing(node_logs.chunks(log, node_logs.about(log), None, follow=False)) as chunks:
+        text = b"".join(chunks).decode(errors="replace")
+    assert "started up and registered in" in text
 
 
 def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:

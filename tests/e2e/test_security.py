@@ -3,6 +3,7 @@
 ``test_shapes.py`` makes those checks that inspect containers on a lab with PostgreSQL, links and a load too.
 """
 
+import gzip
 import json
 import os
 import re
@@ -243,9 +244,16 @@ def test_no_password_is_in_logs_or_results(lab: Lab, containers: Containers, pas
     if not reported(lab):
         lab.measure("iou", "--users", "2", "--duration", "6s", "--warm-up", "1s", "--name", "e2e-security")
     texts = {"logs": lab.compose.run("logs", "--no-color", "--tail", "10000").stdout}
-    for path in sorted(reported(lab)[-1].rglob("*")):
-        if path.suffix in TEXTS:
-            texts[path.name] = path.read_text(encoding="utf-8", errors="replace")
+    # A node logs its settings when it starts.
+    texts["log of PartyA"] = lab.succeed("logs", "PartyA").stdout
+    assert "PartyA" in texts["log of PartyA"]
+    failed = [run for run in reported(lab) if (run / "logs").is_dir()]
+    for run in (reported(lab)[-1], *failed[-1:]):
+        for path in sorted(run.rglob("*")):
+            if path.suffix == ".gz":
+                texts[path.name] = gzip.decompress(path.read_bytes()).decode(errors="replace")
+            elif path.suffix in TEXTS:
+                texts[path.name] = path.read_text(encoding="utf-8", errors="replace")
     assert {"logs", "run.json", "report.html"} <= set(texts)
     assert [(where, name) for where, text in texts.items() for name, word in passwords.items() if word in text] == []
 

@@ -1,6 +1,8 @@
 """Every workload file on real nodes: no unexpected errors, the counts agree, and the stages add up."""
 
-import polars as pl
+from pathlib import Path
+
+import polars
 import pytest
 
 from corda_lab.paths import ROOT
@@ -61,7 +63,22 @@ def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
         if step["requests"]["ok"]:
             assert table["bridge_flow_ms_mean"] < table["request_ms_mean"]
     if workers:
-        assert pl.read_parquet(lab.results()[-1] / "requests.parquet")["worker"].n_unique() == 2
+        assert polars.read_parquet(lab.results()[-1] / "requests.parquet")["worker"].n_unique() == 2
+    assert_the_notary_logged_what_it_signed(lab.results()[-1])
+
+
+def assert_the_notary_logged_what_it_signed(run: Path) -> None:
+    """Check that every transaction with the notary's signature has a time of the notary before it."""
+    signed = polars.read_parquet(run / "stages.parquet").filter(
+        (polars.col("role") == "initiator") & polars.col("notarised_at").is_not_null()
+    )
+    if signed.is_empty():
+        return
+    both = signed.join(polars.read_parquet(run / "notary.parquet"), on="tx_id")
+    assert both.height == signed.height
+    # The notary logs milliseconds.
+    assert (both["requested_at"] - both["created_at"]).min() > -0.005  # type: ignore[operator]
+    assert (both["notarised_at"] - both["requested_at"]).min() > -0.005  # type: ignore[operator]
 
 
 def test_the_bridge_takes_the_arguments_of_every_workload(lab: Lab) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from lab_workload.error_text import without_values
 
@@ -35,7 +35,11 @@ class Answer:
     rpc_ms: float | None = None
     """Duration of the RPC call from the bridge to the node that starts the flow."""
     flow_ms: float | None = None
-    """Time from the start of the flow to its result, as the bridge saw it."""
+    """Time from the start of the flow to its result or its exception, as the bridge saw it."""
+    received_at: float | None = None
+    """When the request arrived at the bridge, in Unix seconds."""
+    started_at: float | None = None
+    """When the bridge began to start the flow, in Unix seconds."""
     pause_seconds: float = 0.0
     """Pause of the user before its next flow."""
 
@@ -65,15 +69,7 @@ def read_answer(status: int, body: bytes, retry_after: str | None) -> Answer:
     """Parse the answer to a flow start."""
     content = _json_object(body)
     if status == 200 and content is not None and isinstance(content.get("flowId"), str):
-        timings = content.get("timings")
-        timings = timings if isinstance(timings, dict) else {}
-        return Answer(
-            status=status,
-            flow_id=content["flowId"],
-            tx_id=content.get("txId"),
-            rpc_ms=_milliseconds(timings.get("rpcMs")),
-            flow_ms=_milliseconds(timings.get("flowMs")),
-        )
+        return Answer(status=status, flow_id=content["flowId"], tx_id=content.get("txId"), **_times(content))
     pause_seconds = 0.0 if status in _FLOW_RAN else PAUSE_SECONDS
     if status == 429:
         pause_seconds = _retry_after_seconds(retry_after)
@@ -82,6 +78,7 @@ def read_answer(status: int, body: bytes, retry_after: str | None) -> Answer:
         error=_error_text(status, content),
         flow_id=(content or {}).get("flowId"),
         pause_seconds=pause_seconds,
+        **_times(content or {}),
     )
 
 
@@ -111,7 +108,27 @@ def _error_text(status: int, content: dict[str, Any] | None) -> str:
     return f"{slug or f'http-{status}'}: {detail}"[:ERROR_TEXT_MAX]
 
 
-def _milliseconds(value: Any) -> float | None:
+class _Times(TypedDict):
+    """The times that the bridge states in an answer. Those of a flow that never ran are None."""
+
+    rpc_ms: float | None
+    flow_ms: float | None
+    received_at: float | None
+    started_at: float | None
+
+
+def _times(content: dict[str, Any]) -> _Times:
+    timings = content.get("timings")
+    timings = timings if isinstance(timings, dict) else {}
+    return _Times(
+        rpc_ms=_number(timings.get("rpcMs")),
+        flow_ms=_number(timings.get("flowMs")),
+        received_at=_number(timings.get("receivedAt")),
+        started_at=_number(timings.get("startedAt")),
+    )
+
+
+def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) else None
 
 

@@ -263,6 +263,8 @@ class ProcessRun:
             client_id=request.client_id,
             bridge_rpc_ms=answer.rpc_ms,
             bridge_flow_ms=answer.flow_ms,
+            bridge_received_at=answer.received_at,
+            bridge_started_at=answer.started_at,
         )
 
     def _write_drops(self) -> None:

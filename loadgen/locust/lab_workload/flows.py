@@ -1,7 +1,7 @@
 """The parties and flows of a network, as the bridge describes them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -15,13 +15,51 @@ class Party:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a flow's constructor. ``type`` is a short name: ``int``, ``Party``, ``List<Party>``.
+    """A parameter of a flow's constructor, or a field of its value.
 
-    A question mark at the end of the type means that the value may be null.
+    ``type`` is a short name: ``int``, ``Party``, ``List<Party>``. A question mark at its end means that the value may
+    be null.
     """
 
     name: str
     type: str
+    fields: "Parameters" = ()
+    """The fields of the value, or of each element, if it is an object; none also if the bridge does not say."""
+    values: tuple[str, ...] = ()
+    """The constants, if the value is one of an enum."""
+    is_optional: bool = False
+    """Whether a field may be left out."""
+    is_abstract: bool = False
+    """Whether the value is an object that must name its class in ``@class``."""
+
+    @classmethod
+    def of_json(cls, entry: Mapping[str, Any]) -> "Parameter":
+        """Parse a parameter of the bridge's list of flows. Raises ``KeyError`` or ``TypeError`` if it is malformed."""
+        return cls(
+            name=str(entry["name"]),
+            type=str(entry.get("type", "")),
+            fields=tuple(map(cls.of_json, entry.get("fields", ()))),
+            values=tuple(map(str, entry.get("values", ()))),
+            is_optional=entry.get("optional", False) is True,
+            is_abstract=entry.get("abstract", False) is True,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the parameter in the form of the bridge's list of flows, which leaves out what does not apply."""
+        entry: dict[str, Any] = {"name": self.name, "type": self.type}
+        if self.fields:
+            entry["fields"] = [field.as_json() for field in self.fields]
+        if self.values:
+            entry["values"] = list(self.values)
+        if self.is_optional:
+            entry["optional"] = True
+        if self.is_abstract:
+            entry["abstract"] = True
+        return entry
+
+    def of_type(self, name: str) -> "Parameter":
+        """Return the same with another type, such as that of the elements."""
+        return replace(self, type=name)
 
 
 Parameters = tuple[Parameter, ...]
@@ -39,11 +77,38 @@ class Flow:
     @classmethod
     def of_json(cls, entry: Mapping[str, Any]) -> "Flow":
         """Parse an entry of the bridge's list of flows. Raises ``KeyError`` or ``TypeError`` if it is malformed."""
-        constructors = (
-            tuple(Parameter(str(one["name"]), str(one.get("type", ""))) for one in parameters)
-            for parameters in entry["parameters"]
-        )
+        constructors = (tuple(map(Parameter.of_json, parameters)) for parameters in entry["parameters"])
         return cls(str(entry["flow"]), str(entry["shortName"]), tuple(constructors))
+
+
+def named(name: str, flows: Sequence[Flow]) -> list[Flow]:
+    """Return the flows that a name may mean: those with this class name, else with this name without the package.
+
+    Else it may be another short form. The rule is that of the bridge.
+    """
+    return (
+        [flow for flow in flows if flow.name == name]
+        or [flow for flow in flows if without_package(flow.name) == name]
+        or [flow for flow in flows if name in short_forms(flow.name)]
+    )
+
+
+def without_package(class_name: str) -> str:
+    """Return the name of a class with those of its outer classes: ``ProposalFlow$Initiator``."""
+    return class_name.rpartition(".")[2]
+
+
+def short_forms(class_name: str) -> Iterator[str]:
+    """Yield the other short forms: with a dot before a nested class, as in source code, and without the outer ones.
+
+    These are ``ProposalFlow.Initiator`` and ``Initiator``.
+    """
+    yield class_name.replace("$", ".")
+    end = without_package(class_name)
+    yield end.replace("$", ".")
+    while "$" in end:
+        end = end.partition("$")[2]
+        yield from (end, end.replace("$", "."))
 
 
 def signature(parameters: Sequence[Parameter]) -> str:

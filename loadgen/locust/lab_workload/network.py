@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from lab_workload.flow_arguments import flow_problems, named
-from lab_workload.flows import Flow, Party
+from lab_workload.flow_arguments import flow_problems
+from lab_workload.flows import Flow, Party, named
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.problems import Problem, WorkloadError, in_file_order
 from lab_workload.states import NODE_WORDS

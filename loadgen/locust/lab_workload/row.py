@@ -31,6 +31,11 @@ class Row(TypedDict):
     client_id: str
     bridge_rpc_ms: float | None
     bridge_flow_ms: float | None
+    """Time from the start of the flow until its result, or the exception with which it ended, was at the bridge."""
+    bridge_received_at: float | None
+    """When the request arrived at the bridge."""
+    bridge_started_at: float | None
+    """When the bridge began to start the flow."""
 
 
 class Drop(TypedDict):

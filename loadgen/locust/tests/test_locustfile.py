@@ -17,6 +17,7 @@ from testkit import WORKLOAD, X500_NAMES, Locust, StubBridge, client_ids, proble
 ROW_FIELDS = {
     *("request_id", "user_id", "workload", "node", "flow", "started_at", "ended_at", "latency_ms", "outcome", "status"),
     *("error", "flow_id", "tx_id", "client_id", "bridge_rpc_ms", "bridge_flow_ms"),
+    *("bridge_received_at", "bridge_started_at"),
     *("part", "worker", "intended_at", "latency_intended_ms"),
 }
 
@@ -79,6 +80,7 @@ def test_a_row_says_when_where_and_what(locust: Locust, bridge: StubBridge) -> N
     assert (row["outcome"], row["status"], row["error"]) == ("ok", 200, None)
     assert (row["flow_id"], row["tx_id"]) == (f"flow-of-{row['client_id']}", f"tx-of-{row['client_id']}")
     assert (row["bridge_rpc_ms"], row["bridge_flow_ms"]) == (1.5, 20.25)
+    assert (row["bridge_received_at"], row["bridge_started_at"]) == (1.7e9, 1.7e9)
     assert row["latency_ms"] == pytest.approx((row["ended_at"] - row["started_at"]) * 1000, abs=0.01)
 
 

@@ -91,7 +91,7 @@ def success(start: dict[str, Any]) -> Reply:
         "clientId": start["clientId"],
         "result": [f"coin-{next(_COIN_NUMBERS)}" for _ in range(start["args"]["count"])] if coins else None,
         "txId": f"tx-of-{start['clientId']}",
-        "timings": {"rpcMs": 1.5, "flowMs": 20.25, "totalMs": 22},
+        "timings": {"receivedAt": 1.7e9, "startedAt": 1.7e9, "rpcMs": 1.5, "flowMs": 20.25, "totalMs": 22},
     }
     return 200, {}, content
 

@@ -128,7 +128,12 @@ def _audit_once(
         return Audit(verdict="cannot tell", reasons=tuple(read.reasons))
     if read.reasons:
         # What is missing at a node that was not read would look like a loss.
-        return Audit(verdict="cannot tell", counts={"nodes": len(ledgers.nodes)}, reasons=tuple(read.reasons))
+        return Audit(
+            verdict="cannot tell",
+            counts={"nodes": len(ledgers.nodes)},
+            reasons=tuple(read.reasons),
+            notary_requests=_notary_requests(ledgers, _scope(loads)),
+        )
     requests = None if loads is None else [request for load in loads for request in load.requests]
     found = judge(ledgers, requests, judged or _scope(loads), _scope(loads))
     reasons = (*found.reasons, *read.unreadable())
@@ -140,7 +145,14 @@ def _audit_once(
         counts={**found.counts, "violations": len(found.violations)},
         violations=violations,
         reasons=reasons,
+        notary_requests=_notary_requests(ledgers, _scope(loads)),
     )
+
+
+def _notary_requests(ledgers: Ledgers, scope: Scope) -> dict[str, float]:
+    """When the notary has logged transactions, by id; of those in scope. Only some kinds of notary log it."""
+    times = ledgers.log.committed_at if ledgers.log else {}
+    return {identity: at for identity, at in times.items() if scope.contains(at)}
 
 
 def _scope(loads: tuple[Load, ...] | None) -> Scope:

@@ -9,8 +9,10 @@ from corda_lab.cli import (
     audit,
     bench,
     chaos,
+    flow,
     heap,
     lab,
+    logs,
     profile,
     reproduce,
     results,
@@ -80,6 +82,8 @@ app.command()(audit.audit)
 app.command()(chaos.chaos)
 app.command()(profile.profile)
 app.command()(heap.heap)
+app.command()(flow.flow)
+app.command()(logs.logs)
 workload_app.command()(workload.new)
 workload_app.command()(workload.check)
 app.command()(results.report)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import JsonOption
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import WORKLOADS
@@ -13,6 +14,7 @@ from corda_lab.text.words import plural
 
 if TYPE_CHECKING:
     from corda_lab.clients.bridge import Bridge
+    from lab_workload.flows import Flow
 
 
 def _bridge() -> "Bridge":
@@ -44,11 +46,21 @@ def flows(
 def new(
     node: Annotated[str, typer.Option(help="Node that starts the flow.")],
     flow: Annotated[
-        str, typer.Option(help="Class of the flow, as full or short name. `scripts/lab flows NODE` lists them.")
+        str,
+        typer.Option(help="Class of the flow, full or short: MyFlow, MyFlow.Initiator. `lab flows` lists them."),
     ],
     name: Annotated[str | None, typer.Option(help="Name of the workload. Default: from the flow's name.")] = None,
+    is_tried: Annotated[
+        bool,
+        typer.Option(
+            "--try", help="Start the flow once, and write the states that it adds to the vaults into the file."
+        ),
+    ] = False,
 ) -> None:
     """Create a workload file for a flow, with an example value for every parameter. Never overwrites a file.
+
+    With --try, the flow is started once on the running lab with the values of the file, also if the file is there
+    already. What the flow does stays on the ledger.
 
     Example: `scripts/lab workload new --node PartyA --flow com.example.MyFlow`
     """
@@ -59,12 +71,52 @@ def new(
     found = flows_module.find_node(node, bridge)
     definition = new_workload.find_flow(flow, found.name, bridge.flow_definitions(found.name))
     file_name = new_workload.check_name(name or new_workload.default_name(definition))
-    parties = [one.name for one in bridge.nodes().values() if not one.is_notary and one.name != found.name]
     path = WORKLOADS / f"{file_name}.yaml"
-    new_workload.write(path, new_workload.text_of(definition, found, next(iter(parties), None)))
-    ui.console.print(f"written: configs/workloads/{file_name}.yaml. Replace the example values, then:", markup=False)
-    ui.console.print(f"  scripts/lab workload check {file_name}", markup=False)
+    shown = f"configs/workloads/{file_name}.yaml"
+    if is_tried and path.exists():
+        ui.console.print(f"{shown} is there already, and is tried as it is.", markup=False)
+    else:
+        parties = [one.name for one in bridge.nodes().values() if not one.is_notary and one.name != found.name]
+        new_workload.write(path, new_workload.text_of(definition, found, next(iter(parties), None)))
+        advice = "" if is_tried else " Replace the example values, then:"
+        ui.console.print(f"written: {shown}.{advice}", markup=False)
+    if is_tried:
+        _try_workload(file_name, found.name, definition)
+    else:
+        ui.console.print(f"  scripts/lab workload check {file_name}", markup=False)
     ui.console.print(f"  scripts/lab run {file_name} --users 5 --duration 30s", markup=False)
+
+
+@locks_lab
+def _try_workload(name: str, node: str, flow: "Flow") -> None:
+    """Start the flow of a workload once, and write the states that it adds into the file.
+
+    Raises LabError if the file is not accepted or the flow fails; the file stays as it is.
+    """
+    from corda_lab.errors import LabError
+    from corda_lab.runs import counters
+    from corda_lab.runs.running import RunningLab
+    from corda_lab.workloads import new as new_workload
+    from corda_lab.workloads import resolve, trial
+
+    lab = RunningLab.of(load_settings())
+    workload = resolve.read_workload(name)
+    trial.check_kind(workload, node, flow)
+    try:
+        with ui.phase(f"Starting {flow.short_name} once on {node}"):
+            made = trial.make(
+                workload, lab.bridge, lambda since: counters.await_rest(lab.bridge, lab.prometheus, since=since)
+            )
+            for line in trial.ledger_words(made):
+                ui.note(line)
+    except LabError as error:
+        retry = f"configs/workloads/{name}.yaml is kept: correct its values, and repeat the command."
+        remedy = " ".join(filter(None, (error.remedy, retry)))
+        raise LabError(problems=error.problems, remedy=remedy, exit_code=error.exit_code) from None
+    states = trial.proposed(made, workload, lab.bridge.nodes())
+    path = WORKLOADS / f"{name}.yaml"
+    is_proposed = new_workload.propose_states(path, states)
+    ui.console.print(trial.advice(states, is_proposed=is_proposed), markup=False)
 
 
 def check(

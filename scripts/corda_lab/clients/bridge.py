@@ -17,6 +17,8 @@ from lab_workload.node_state import NodeReport
 from lab_workload.problems import Location, Problem
 
 ANSWER_SECONDS_MAX = 30.0
+FLOW_SECONDS_MAX = 330.0
+"""How long to wait for the end of a flow: longer than the bridge does by default."""
 PAGE_STATES = 2000
 """States per page of the vault's transactions. The node sorts the vault for every thousand, and loads each state from
 its transaction; after a load of hours, it must still answer within the time that the bridge gives it."""
@@ -137,6 +139,17 @@ class Bridge:
         problem = answer.json()
         return Problem(f"the bridge rejects it: {problem['detail']}", field_location(problem.get("field", "")))
 
+    def start_flow(
+        self, node: str, flow: str, args: Mapping[str, Any], client_id: str, *, seconds_max: float
+    ) -> dict[str, Any]:
+        """Start a flow, wait for its end, and return the bridge's answer. Raises LabError if it does not succeed."""
+        body = {"flow": flow, "args": args, "clientId": client_id}
+        answer = self._ask("POST", f"/v1/nodes/{node}/flows", json=body, timeout=seconds_max)
+        if answer.is_error:
+            raise LabError(f"{flow} on {node}: {problem_detail(answer)}", exit_code=1)
+        ended: dict[str, Any] = answer.json()
+        return ended
+
     @cached_property
     def _checks_starts(self) -> bool:
         start = self._get("/openapi.json").json()["paths"]["/v1/nodes/{node}/flows"]["post"]
@@ -146,6 +159,15 @@ class Bridge:
         """Return the number of unconsumed states of one type in a node's vault."""
         answer: dict[str, Any] = self._get(f"/v1/nodes/{node}/vault/count", {"stateType": state_type}).json()
         return int(answer["unconsumed"])
+
+    def vault_changes(self, node: str, since: float) -> dict[str, int]:
+        """Return by how much the number of unconsumed states has changed in a node's vault since a time, by class.
+
+        ``since`` is in Unix seconds, by the node's clock. Classes of which states were recorded and as many consumed
+        have the change 0. Raises LabError if the vault has more changes than a few flows make.
+        """
+        answer = self._get(f"/v1/nodes/{node}/vault/changes", {"since": f"{since:.3f}"}).json()
+        return {str(one["stateType"]): int(one["recorded"]) - int(one["consumed"]) for one in answer["changes"]}
 
     def flow_status(self, node: str, client_id: str) -> FlowStatus:
         """Ask what became of the flow that was started with a client id. Raises nothing if the bridge is away."""

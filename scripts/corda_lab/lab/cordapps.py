@@ -1,4 +1,4 @@
-"""Checks the user's own CorDapps, the jars in ``cordapps/extra/``, before anything starts.
+"""Checks the user's own CorDapps, the jars in ``cordapps/extra/`` and their settings, before anything starts.
 
 Without these checks, a node stops with a stack trace after a minute or two if it cannot load a jar, and some mistakes
 show only in the first transaction. All of them can be found in the jars.
@@ -15,6 +15,7 @@ from corda_lab.errors import LabError
 from corda_lab.knobs.shape import FINANCE_CORDAPP
 from corda_lab.lab.class_files import contract_classes
 from corda_lab.paths import CORDAPPS, EXTRA_CORDAPPS, ROOT
+from lab_workload.names import did_you_mean
 from lab_workload.problems import Problem
 
 JARS_MAX = 100
@@ -45,6 +46,12 @@ FINANCE_CONTRACTS = {
 
 CORDAPP_NAMES = ("Cordapp-Contract-Name", "Cordapp-Workflow-Name")
 """Manifest entries of a CorDapp. An old CorDapp has ``Name`` and ``Target-Platform-Version`` instead."""
+
+CONFIG_PLATFORM = 4
+"""Lowest platform version at which a node reads settings of CorDapps."""
+
+FINANCE_JARS = "corda-finance-"
+"""Beginning of the names of R3's finance jars, which the lab installs with ``--cordapp finance``."""
 
 CORDAPP_NAMES_PLATFORM = 4
 """Lowest platform version at which a node requires these entries. Older nodes load every jar."""
@@ -86,17 +93,22 @@ def extra_jars(folder: Path = EXTRA_CORDAPPS) -> list[Path]:
     return sorted(folder.glob("*.jar"))
 
 
+def extra_configs(folder: Path = EXTRA_CORDAPPS) -> list[Path]:
+    """Return the settings of CorDapps, ``config/<name of the jar>.conf``, sorted by name."""
+    return sorted((folder / "config").glob("*.conf"))
+
+
 def fingerprint(folder: Path = EXTRA_CORDAPPS) -> str:
-    """Return a hash of the jars' names and content; empty if there are no jars. Raises LabError."""
-    jars = extra_jars(folder)
-    if not jars:
+    """Return a hash of the files' names and content; empty if there are none. Raises LabError."""
+    files = [*extra_jars(folder), *extra_configs(folder)]
+    if not files:
         return ""
     digest = hashlib.sha256()
-    for jar in jars:
+    for file in files:
         try:
-            digest.update(jar.name.encode() + hashlib.sha256(jar.read_bytes()).digest())
+            digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
         except OSError as error:
-            raise LabError(f"{shown(jar)}: cannot be read ({error.strerror})", "Fix its permissions.") from None
+            raise LabError(f"{shown(file)}: cannot be read ({error.strerror})", "Fix its permissions.") from None
     return digest.hexdigest()[:16]
 
 
@@ -202,6 +214,22 @@ def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
         )
 
 
+def config_problems(
+    configs: Sequence[Path], jars: Sequence[Path], corda_version: str, cordapp: str
+) -> Iterator[Problem]:
+    """Yield the settings that no CorDapp would read. ``cordapp`` is the value of CORDAPP."""
+    offered = platform_version(corda_version)
+    names = [jar.stem for jar in jars]
+    for path in configs:
+        is_finance = cordapp == FINANCE_CORDAPP and path.name.startswith(FINANCE_JARS)
+        if offered is not None and offered < CONFIG_PLATFORM:
+            text = f"is not read by Corda {corda_version}: CorDapps have settings only since Corda 4.0"
+            yield _problem(path, text, "Delete it.")
+        elif path.stem not in names and not is_finance:
+            text = f"belongs to no CorDapp: there is no {path.stem}.jar{did_you_mean(path.stem, names)}"
+            yield _problem(path, text, "Give it the name of a jar in cordapps/extra/, with .conf in place of .jar.")
+
+
 def installed_contracts(cordapp: str) -> dict[str, str]:
     """Return the contract classes that every node has with this value of CORDAPP: class → where they come from."""
     return lab_contract_classes() | (FINANCE_CONTRACTS if cordapp == FINANCE_CORDAPP else {})
@@ -212,8 +240,16 @@ def require_sound(corda_version: str, cordapp: str) -> int:
 
     ``cordapp`` is the value of CORDAPP.
     """
-    paths = extra_jars()
-    problems = find_problems(paths, corda_version, installed_contracts(cordapp))
+    problems = extra_problems(corda_version, cordapp)
     if problems:
         raise LabError(problems=problems)
-    return len(paths)
+    return len(extra_jars())
+
+
+def extra_problems(corda_version: str, cordapp: str) -> list[Problem]:
+    """Return all problems of the jars in ``cordapps/extra/`` and of their settings."""
+    jars = extra_jars()
+    return [
+        *find_problems(jars, corda_version, installed_contracts(cordapp)),
+        *config_problems(extra_configs(), jars, corda_version, cordapp),
+    ]

@@ -274,11 +274,9 @@ def check_volumes(settings: Settings) -> Check:
 
 
 def check_extra_cordapps(settings: Settings) -> list[Check]:
-    """Check that a node of the configured version would load every jar in ``cordapps/extra/``."""
+    """Check that a node of the configured version would load every jar in ``cordapps/extra/``, and its settings."""
     jars = cordapps.extra_jars()
-    problems = cordapps.find_problems(
-        jars, settings["CORDA_VERSION"], cordapps.installed_contracts(settings["CORDAPP"])
-    )
+    problems = cordapps.extra_problems(settings["CORDA_VERSION"], settings["CORDAPP"])
     if problems:
         return [failure("extra CorDapp", problem.finding, problem.remedy) for problem in problems]
     return [ok("extra CorDapps", f"{len(jars)} in cordapps/extra/" if jars else "none in cordapps/extra/")]

@@ -59,6 +59,12 @@ def css() -> str:
     return _theme(":root", "light", LIGHT) + _theme(':root[data-theme="dark"]', "dark", DARK)
 
 
+def css_of_system() -> str:
+    """The same properties for a page or a picture without a script: the theme is that of the system."""
+    dark = _theme(":root", "dark", DARK)
+    return f"{_theme(':root', 'light', LIGHT)}@media (prefers-color-scheme: dark) {{\n{dark}}}\n"
+
+
 def _theme(selector: str, scheme: str, colours: dict[str, str]) -> str:
     properties = "".join(f"  --{role}: {colour};\n" for role, colour in colours.items())
     return f"{selector} {{\n  color-scheme: {scheme};\n{properties}}}\n"

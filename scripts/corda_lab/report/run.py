@@ -6,7 +6,18 @@ import polars as pl
 
 from corda_lab.analysis import limits, points, saturation, values, wording
 from corda_lab.knobs import labels
-from corda_lab.report import bursts, charts_run, commands, costs, faults, ledgers, profiles, value_table
+from corda_lab.report import (
+    bursts,
+    charts_run,
+    commands,
+    costs,
+    faults,
+    ledgers,
+    node_logs,
+    profiles,
+    value_table,
+    waterfalls,
+)
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import conditioning_facts, environment_facts, load_facts, machine, rerun_facts
 from corda_lab.results.manifest import Environment, Manifest
@@ -335,5 +346,8 @@ def content(run: StoredRun) -> dict[str, Any]:
         "has_conditioning": step.conditioning is not None,
         "up_command": commands.up(environment.shape),
         "value_table": value_table.by_node(step),
+        "waterfalls": waterfalls.of_run(run, step),
+        "clock": waterfalls.CLOCK,
+        "node_logs": node_logs.section(run.folder),
         **limits_and_costs(run),
     }

@@ -11,7 +11,7 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
-from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, profiles, value_table
+from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, node_logs, profiles, value_table
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts
 from corda_lab.report.plan_facts import ends, plan_facts
@@ -357,5 +357,6 @@ def content(run: StoredRun) -> dict[str, Any]:
         "has_samples": (run.folder / "samples.parquet").is_file(),
         "is_open": any(step.open_load for step in run.steps),
         "busy": percent,
+        "node_logs": node_logs.section(run.folder),
         "data": {"charts": [chart.as_dict() for chart in drawn], "spans": charts_over_time.spans(run), "steps": steps},
     }

@@ -7,6 +7,7 @@ import polars as pl
 
 from corda_lab import atomic, locks
 from corda_lab.errors import LabError
+from corda_lab.report import node_logs
 from corda_lab.results import evidence, folders
 from corda_lab.results.files import iso
 from corda_lab.steps import rows
@@ -34,6 +35,8 @@ class UnfinishedReport:
     missing: list[str]
     table: str | None
     """The path of the rows as a Parquet file."""
+    logs: list[str]
+    """What was kept of the nodes' logs, and their most frequent errors, in words."""
 
     def as_dict(self) -> dict[str, object]:
         """Return the fields, for ``--json``."""
@@ -73,6 +76,7 @@ def report(folder: Path) -> UnfinishedReport:
         p99_ms=values.p99,
         missing=_missing(folder, has_rows=frame.height > 0, were_fetched=ended.rows is not None),
         table=str(folder / TABLE) if frame.height else None,
+        logs=node_logs.lines(folder),
     )
 
 
@@ -115,4 +119,5 @@ def lines(seen: UnfinishedReport) -> list[tuple[str, str]]:
     if seen.p50_ms is not None and seen.p99_ms is not None:
         found.append(("latency", f"p50 {seen.p50_ms:,.0f} ms, p99 {seen.p99_ms:,.0f} ms, warm-up included"))
     found += [("missing", text) for text in seen.missing]
+    found += [("logs" if not place else "", text) for place, text in enumerate(seen.logs)]
     return [*found, ("table", seen.table)] if seen.table else found

@@ -11,7 +11,7 @@ import polars as pl
 
 import corda_lab
 from corda_lab.errors import LabError
-from corda_lab.results import audits, faults, folders
+from corda_lab.results import audits, faults, folders, node_logs
 from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
 from corda_lab.results.profiles import TakenProfile
@@ -27,6 +27,10 @@ CONDITIONING_TABLE = "conditioning.parquet"
 """The rows of the loads that conditioned the nodes, with the columns of ``requests.parquet``."""
 SAMPLES_TABLE = "samples.parquet"
 """CPU and memory of the containers each second."""
+NOTARY_TABLE = "notary.parquet"
+"""When the notary has logged the transactions of the load."""
+NOTARY_SCHEMA = pl.Schema({"tx_id": pl.String, "requested_at": pl.Float64})
+NO_NOTARY = pl.DataFrame(schema=NOTARY_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,10 @@ class Measured:
     """The profiles that were taken under its load."""
     conditioning_text: str = ""
     """The file of the workload that conditioned the nodes before this step, if one did."""
+    notary: pl.DataFrame = field(default_factory=lambda: NO_NOTARY)
+    """When the notary has logged the transactions of this step, with the columns of ``NOTARY_SCHEMA``."""
+    logs: Path | None = None
+    """The folder with the nodes' logs, if they were kept because this step failed."""
 
     def after(self, entry: ConditioningEntry, requests: pl.DataFrame, workload_text: str = "") -> "Measured":
         """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
@@ -68,7 +76,9 @@ class Measured:
 
     def with_audit(self, audit: Audit) -> "Measured":
         """A copy with what the ledgers prove. A violation fails the step; what they do not tell is a warning."""
-        audited = replace(self, audit=audit)
+        times = audit.notary_requests
+        requested = pl.DataFrame({"tx_id": list(times), "requested_at": list(times.values())}, schema=NOTARY_SCHEMA)
+        audited = replace(self, audit=audit, notary=requested)
         if audit.verdict == "cannot tell":
             return audited.with_warnings([reason("audit_cannot_tell", why=audit.reasons[0])])
         if audit.verdict == "passed":
@@ -178,6 +188,13 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     samples = pl.concat([with_step(one.samples, one.step) for one in steps])
     if samples.height:
         samples.write_parquet(folder / SAMPLES_TABLE)
+    notary = pl.concat([with_step(one.notary, one.step) for one in steps])
+    if notary.height:
+        notary.write_parquet(folder / NOTARY_TABLE)
+    for one in steps:
+        if one.logs is not None:
+            # A sweep has the logs of each step in a folder of its own.
+            node_logs.copy(one.logs, _logs_folder(folder, run, one.step))
     if found := {one.step.index: one.audit for one in steps if one.audit is not None}:
         audits.write(folder, found)
     entries = [
@@ -189,6 +206,11 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
         taken.copied_to(folder)
     folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": entries})
     folders.write_json(folder / "run.json", run.model_dump(mode="json", by_alias=True))
+
+
+def _logs_folder(folder: Path, run: Manifest, step: StepEntry) -> Path:
+    logs = folder / node_logs.FOLDER
+    return logs / f"{step.index:04d}" if run.kind == "sweep" else logs
 
 
 def write_step(folder: Path, measured: Measured) -> None:
@@ -203,6 +225,10 @@ def write_step(folder: Path, measured: Measured) -> None:
         measured.conditioning.write_parquet(folder / CONDITIONING_TABLE)
     if measured.samples.height:
         measured.samples.write_parquet(folder / SAMPLES_TABLE)
+    if measured.notary.height:
+        measured.notary.write_parquet(folder / NOTARY_TABLE)
+    if measured.logs is not None:
+        node_logs.copy(measured.logs, folder / node_logs.FOLDER)
     if measured.audit is not None:
         audits.write(folder, {measured.step.index: measured.audit})
     for name, content in (("step", measured.step), ("environment", measured.environment)):
@@ -214,7 +240,7 @@ def write_step(folder: Path, measured: Measured) -> None:
 def read_step(folder: Path) -> Measured:
     """Read a step that ``write_step`` wrote. Raises LabError if its files are damaged."""
     stage_file, drop_file, before = (folder / f"{name}.parquet" for name in ("stages", "drops", "conditioning"))
-    sampled = folder / SAMPLES_TABLE
+    sampled, requested, logs = folder / SAMPLES_TABLE, folder / NOTARY_TABLE, folder / node_logs.FOLDER
     workload = folders.read_object(folder / "workload.json")
     audited = audits.read(folder)
     try:
@@ -223,6 +249,7 @@ def read_step(folder: Path) -> Measured:
         drops = pl.read_parquet(drop_file)[NO_DROPS.name] if drop_file.is_file() else NO_DROPS
         conditioning = pl.read_parquet(before) if before.is_file() else None
         samples = pl.read_parquet(sampled) if sampled.is_file() else NO_SAMPLES
+        notary = pl.read_parquet(requested) if requested.is_file() else NO_NOTARY
     except (OSError, pl.exceptions.PolarsError) as error:
         raise LabError(
             f"{folder}: its tables cannot be read ({error})", "Delete this folder to measure it again."
@@ -240,6 +267,8 @@ def read_step(folder: Path) -> Measured:
         samples,
         next(iter(audited.values()), None),
         conditioning_text=str(workload.get("conditioning") or ""),
+        notary=notary,
+        logs=logs if logs.is_dir() else None,
     )
 
 

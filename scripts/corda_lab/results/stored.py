@@ -58,6 +58,13 @@ class StoredRun:
         """What the ledgers prove about each step, by its index. Raises LabError if the file is damaged."""
         return audits.read(self.folder)
 
+    def notary_requests(self, step: int) -> dict[str, float]:
+        """When the notary has logged the transactions of a step, in unix seconds, by id; empty if that is unknown."""
+        if not (self.folder / "notary.parquet").is_file():
+            return {}
+        times = self.table("notary").filter(pl.col("step") == step)
+        return dict(times.select("tx_id", "requested_at").iter_rows())
+
     def samples(self) -> pl.DataFrame:
         """The samples of containers each second; without rows if the run has none."""
         return self.table("samples") if (self.folder / "samples.parquet").is_file() else NO_SAMPLES

@@ -4,6 +4,7 @@ The caller holds the lock of the lab, so the command that started these loads no
 """
 
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 from corda_lab import atomic, locks
@@ -11,9 +12,11 @@ from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab import project
 from corda_lab.lab.compose import Compose, run_docker
-from corda_lab.results import evidence, folders
+from corda_lab.results import evidence, folders, node_logs
+from corda_lab.runs import node_logs as runs_node_logs
 from corda_lab.runs.containers import FLUSH_SECONDS, RUN_LABEL
 from corda_lab.runs.rows_volume import RowsVolume
+from corda_lab.steps import rows
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 
@@ -28,7 +31,7 @@ def collect(compose: Compose) -> None:
         stop_orphans(compose)
         volume = RowsVolume(compose)
         for identity in volume.identities():
-            collect_one(volume, identity)
+            collect_one(compose, volume, identity)
     except (LabError, OSError) as error:
         ui.warn(f"rows of an earlier run may still be in the lab's volume: {error}")
     try:
@@ -68,8 +71,8 @@ def stop_orphans(compose: Compose) -> None:
             run_docker(["rm", "--force", "--volumes", container])
 
 
-def collect_one(volume: RowsVolume, identity: str) -> None:
-    """Move the rows of one run to its evidence, which is created if it does not exist."""
+def collect_one(compose: Compose, volume: RowsVolume, identity: str) -> None:
+    """Move the rows of one run to its evidence, which is created if it does not exist, with the logs of the nodes."""
     if is_stored(identity):
         volume.delete(identity)
         return
@@ -78,11 +81,29 @@ def collect_one(volume: RowsVolume, identity: str) -> None:
         return
     volume.fetch(identity, folder / evidence.ROWS)
     evidence.sync_rows(folder)
-    rows = evidence.count_rows(evidence.rows_files(folder))
+    count = evidence.count_rows(evidence.rows_files(folder))
     ended = evidence.ended(folder)
-    evidence.end(folder, ended.outcome, ended.reason, rows=rows)
+    evidence.end(folder, ended.outcome, ended.reason, rows=count)
     volume.delete(identity)
-    ui.note(f"collected {plural(rows, 'row')} of {identity}, which has no results: {folder}")
+    ui.note(f"collected {plural(count, 'row')} of {identity}, which has no results: {folder}")
+    keep_logs(compose, folder, ended.reason)
+
+
+def keep_logs(compose: Compose, folder: Path, why: str) -> None:
+    """Keep what the nodes have logged during a load whose command was killed, as far as they still have it."""
+    if (folder / node_logs.FOLDER).is_dir() or evidence.identity_of(folder) is None:
+        return
+    began_at = datetime.fromisoformat(folders.read_model(folder / evidence.LOAD, evidence.LoadFile).began_at)
+    runs_node_logs.keep(compose, folder, why, since=began_at.timestamp(), until=last_answer(folder))
+
+
+def last_answer(folder: Path) -> float | None:
+    """When the last request of a load was answered, in unix seconds; None if no row says so."""
+    try:
+        found = rows.read_rows(evidence.rows_files(folder))["ended_at"].max()
+    except (LabError, ValueError):
+        return None
+    return found if isinstance(found, float) else None
 
 
 def is_stored(identity: str) -> bool:

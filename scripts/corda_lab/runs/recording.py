@@ -1,5 +1,6 @@
 """Gathers the evidence of one load: before it, at its end, and if it fails or is interrupted."""
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from corda_lab.host import interrupts
 from corda_lab.lab.compose import Compose
 from corda_lab.results import evidence, files, folders
 from corda_lab.results.manifest import Environment
+from corda_lab.results.node_logs import FOLDER as LOGS
+from corda_lab.runs import node_logs
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan, Subject
@@ -29,6 +32,8 @@ class Recording:
         self.folder = folder
         self._stack = stack
         self._load: tuple[Compose, str] | None = None
+        self._began_at = 0.0
+        """When the load began, in unix seconds."""
 
     @property
     def rows(self) -> Path:
@@ -49,6 +54,7 @@ class Recording:
         evidence.begin(self.folder, load, evidence.Texts(text, environment))
         self._stack.enter_context(folders.in_progress(self.folder))
         self._load = (compose, plan.identity)
+        self._began_at = time.time()
 
     def note(self, name: str, kind: type[Value], value: Value) -> None:
         """Store a value of a type (``kind``) as a JSON file. Raises LabError if that is impossible."""
@@ -65,7 +71,7 @@ class Recording:
             raise folders.unwritable(self.folder, error) from None
 
     def fail(self, error: BaseException) -> None:
-        """Fetch the rows that were written, and store why there is no run. Never raises: ``error`` must be seen."""
+        """Fetch the rows and the nodes' logs, and store why there is no run. Never raises: ``error`` must be seen."""
         if self._load is None:
             return
         outcome: evidence.Outcome = "failed" if isinstance(error, Exception) else "interrupted"
@@ -79,6 +85,9 @@ class Recording:
             ui.note(f"{outcome}; {plural(rows, 'row')} and all that is known of the load are kept in {self.folder}")
         except (LabError, OSError) as second:
             ui.warn(f"the rows stay in the lab's volume, and the next command collects them: {second}")
+        compose, _ = self._load
+        if not (self.folder / LOGS).is_dir():
+            node_logs.keep(compose, self.folder, reason_of(error), since=self._began_at)
 
     def _fetch(self) -> None:
         assert self._load is not None

@@ -10,7 +10,15 @@ from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.steps.stages import ROW_TEXTS, ROW_TIMES, column_of, ordered_stages
+from corda_lab.steps.stages import (
+    ENTRY_OFFSETS,
+    ENTRY_SCHEMA,
+    ENTRY_STAGES,
+    ROW_TEXTS,
+    ROW_TIMES,
+    column_of,
+    ordered_stages,
+)
 from corda_lab.text import ui
 
 FLUSH_SECONDS = 1.0
@@ -83,6 +91,10 @@ def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node], *, torn_max: i
                 row = json.loads(line)
                 stages = {column_of(name): float(value) for name, value in row["stages"].items()}
                 record = {name: row[name] for name in (*ROW_TEXTS, *ROW_TIMES)}
+                # CorDapps that were built before lack the list.
+                entries = row.get("entries")
+                record[ENTRY_STAGES] = None if entries is None else [stage for stage, _ in entries]
+                record[ENTRY_OFFSETS] = None if entries is None else [float(offset) for _, offset in entries]
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 torn += 1
                 if torn <= torn_max:
@@ -101,6 +113,7 @@ def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node], *, torn_max: i
     schema = {
         **dict.fromkeys(ROW_TEXTS, pl.String()),
         **dict.fromkeys(ROW_TIMES, pl.Float64()),
+        **ENTRY_SCHEMA,
         **{column_of(name): pl.Float64() for name in names},
     }
     return pl.DataFrame(records, schema=schema).sort("created_at")

@@ -1,7 +1,8 @@
 """The stages of a flow inside the nodes: the rows that the lab's CorDapp writes, and the values computed from them.
 
 Every flow of the lab's CorDapp writes one row when it ends: on the node that started it (initiator), and on every node
-that answered (responder). The row of an initiator joins a request by flow id, the row of a responder by transaction id.
+that answered (responder). The row of an initiator joins a request by flow id, the row of a responder by transaction id:
+Corda 4.10 and older draw the session id of each side at random, so nothing else that both sides know is the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,13 @@ ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
 
 ROW_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
 """The fields of a stage row that are times, in Unix seconds. Those of an event that has not happened are None."""
+
+ENTRY_STAGES = "entry_stages"
+"""The column with the stages of a flow in the order in which it entered them; null in rows that do not list them. A
+null in the list means that the stages are not listed from there on."""
+ENTRY_OFFSETS = "entry_offsets_ms"
+"""The column with the milliseconds from the creation of the flow until it entered each of these stages."""
+ENTRY_SCHEMA = pl.Schema({ENTRY_STAGES: pl.List(pl.String()), ENTRY_OFFSETS: pl.List(pl.Float64())})
 
 
 def column_of(stage: str) -> str:

@@ -90,6 +90,12 @@ def unfinished(step: StepEntry) -> list[Reason]:
     return [] if wanted is None or found is None else [reason(found, started=step.requests.total, wanted=wanted)]
 
 
+def has_node_trouble(step: StepEntry) -> bool:
+    """Whether the logs of the nodes may say why a step failed, or why it is invalid."""
+    not_theirs = [*generator_limits(step), *step.validity.machine]
+    return not step.verdict.passed or any(one not in not_theirs for one in step.validity.reasons)
+
+
 def generator_limits(step: StepEntry) -> list[Reason]:
     """Why the generator may have limited the load."""
     found = []

@@ -6,6 +6,7 @@ load: requests arrive at a constant rate, and the same server handles them as lo
 """
 
 import heapq
+import itertools
 import json
 import math
 import random
@@ -82,6 +83,8 @@ def row(
         "client_id": f"client-{number}",
         "bridge_rpc_ms": 3.0,
         "bridge_flow_ms": (ended - started) * 1000 - 2,
+        "bridge_received_at": ORIGIN + started + 0.0006,
+        "bridge_started_at": ORIGIN + started + 0.001,
     }
 
 
@@ -220,6 +223,39 @@ COMMIT_SECONDS = 0.030
 """The consensus latency of every simulated transaction."""
 
 
+def entries(durations: dict[str, float]) -> list[list[Any]]:
+    """The stages as a stage row lists them: one after another, each with the ms until it was entered."""
+    starts = itertools.accumulate(durations.values(), initial=0.0)
+    return [[name, start] for name, start in zip(durations, starts, strict=False)]
+
+
+def refused_stage_rows(one: dict[str, Any], transaction: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The stage rows of a request that the other party refused to sign, as (node, row): of both parties."""
+    created, ended = one["started_at"] + 0.001, one["ended_at"] - 0.001
+    half = (ended - created) * 500
+    both = {
+        "tx_id": transaction,
+        "outcome": "failed",
+        "created_at": created,
+        "started_at": created,
+        "ended_at": ended,
+        "notarised_at": None,
+        "recorded_at": None,
+    }
+    asked = {"build": half, "collect_signatures": half}
+    about = {"flow_id": one["flow_id"], "flow": one["flow"], "role": "initiator", "node": X500_NAMES["PartyA"]}
+    yield "PartyA", {**both, **about, "stages": asked, "entries": entries(asked)}
+    answered = {"sign": half / 2}
+    about = {
+        "flow_id": one["flow_id"].replace("0000-", "1111-", 1),
+        "flow": f"{one['flow']}Responder",
+        "role": "responder",
+        "node": X500_NAMES["PartyB"],
+    }
+    times = {"created_at": created + half / 1000, "ended_at": created + 1.5 * half / 1000}
+    yield "PartyB", {**both, **about, **times, "stages": answered, "entries": entries(answered)}
+
+
 def stage_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The stage rows of every success, as (node, row): one of the initiator, and one of the responder."""
     for one in rows:
@@ -229,6 +265,8 @@ def stage_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]
         seconds = ended - created
         notarised = created + seconds / 2
         common = {"tx_id": one["tx_id"], "outcome": "ok", "created_at": created, "started_at": created}
+        durations = {name: share * seconds * 1000 for name, share in STAGE_SHARES.items()}
+        answer = {"sign": seconds * 400, "record": seconds * 500}
         yield (
             "PartyA",
             {
@@ -240,7 +278,8 @@ def stage_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]
                 "ended_at": ended,
                 "notarised_at": notarised,
                 "recorded_at": notarised + COMMIT_SECONDS / 2,
-                "stages": {name: share * seconds * 1000 for name, share in STAGE_SHARES.items()},
+                "stages": durations,
+                "entries": entries(durations),
             },
         )
         yield (
@@ -254,7 +293,8 @@ def stage_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]
                 "ended_at": ended,
                 "notarised_at": None,
                 "recorded_at": notarised + COMMIT_SECONDS,
-                "stages": {"sign": seconds * 400, "record": seconds * 500},
+                "stages": answer,
+                "entries": entries({**answer, "other": seconds * 100}),
             },
         )
 

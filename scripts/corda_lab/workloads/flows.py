@@ -5,7 +5,8 @@ from typing import Any
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.text import ui
-from lab_workload.flows import Flow, signature
+from lab_workload import type_names
+from lab_workload.flows import Flow, Parameter, signature
 from lab_workload.names import canonical, did_you_mean
 
 
@@ -24,16 +25,38 @@ def as_dicts(flows: list[Flow]) -> list[dict[str, Any]]:
         {
             "flow": flow.name,
             "shortName": flow.short_name,
-            "constructors": [
-                [{"name": one.name, "type": one.type} for one in parameters] for parameters in flow.constructors
-            ],
+            "constructors": [[one.as_json() for one in parameters] for parameters in flow.constructors],
         }
         for flow in flows
     ]
 
 
+def classes_of(flow: Flow) -> dict[str, Parameter]:
+    """Return the classes of the flow's arguments with known fields or constants, by short name, in order of use."""
+    found: dict[str, Parameter] = {}
+
+    def look(parameter: Parameter) -> None:
+        name = type_names.innermost(parameter.type)
+        if (parameter.fields or parameter.values) and name not in found:
+            found[name] = parameter
+            for field in parameter.fields:
+                look(field)
+
+    for way in flow.constructors:
+        for parameter in way:
+            look(parameter)
+    return found
+
+
+def class_line(name: str, value: Parameter) -> str:
+    """Format a class: ``InsuranceInfo: policy: String, vehicle: Vehicle``, or the constants of an enum."""
+    if value.values:
+        return f"{name}: one of {', '.join(value.values)}"
+    return f"{name}: {signature(value.fields)}"
+
+
 def show(node: str, flows: list[Flow]) -> None:
-    """Print every flow, and one line for each of its constructors."""
+    """Print every flow, one line for each of its constructors, and one for each class of their arguments."""
     if not flows:
         ui.console.print(f"{node} has no flows that can be started by RPC.", markup=False)
         return
@@ -45,5 +68,7 @@ def show(node: str, flows: list[Flow]) -> None:
         for way in ways:
             # The terminal wraps long lines, so that names can be searched for and copied.
             ui.console.print(f"    {way}", markup=False, highlight=False, soft_wrap=True)
+        for name, value in classes_of(flow).items():
+            ui.console.print(f"      {class_line(name, value)}", markup=False, highlight=False, soft_wrap=True)
     ui.console.print()
     ui.console.print(f"To measure one: scripts/lab workload new --node {node} --flow {flows[0].name}", markup=False)

@@ -2,15 +2,28 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from corda_lab import atomic
 from corda_lab.clients.bridge import Node
 from corda_lab.errors import LabError
-from lab_workload.flows import Flow, Parameter, signature
+from lab_workload import type_names
+from lab_workload.flow_arguments import CLASS_FIELD, ambiguous
+from lab_workload.flows import Flow, Parameter, named, signature
 from lab_workload.names import did_you_mean
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+NO_NAMES = ("Flow", "Initiator")
+"""Words at the end of a flow's class that say nothing about it."""
+YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+"""Words that YAML does not read as text."""
+STATES_HINT = """\
+# The states that each successful flow adds to the vaults. If declared, the lab also counts the vaults:
+# states:
+#   com.example.MyState: {node: 1, counterparty: 1}
+"""
+"""The end of the file, until a trial proposes the states."""
 
 EXAMPLES: Mapping[str, tuple[str, str]] = {
     "int": ("{{ random_int(1, 99) }}", "a whole number"),
@@ -28,60 +41,90 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     "string": ("text {{ counter() }}", "text; counter() makes every value different"),
     "amount<currency>": ("{{ random_int(1, 99) }} GBP", "an amount and its currency"),
     "currency": ("GBP", "a currency code"),
-    "opaquebytes": ("01", "bytes in hexadecimal"),
+    "opaquebytes": ("01", "bytes: those of the text in UTF-8, or hexadecimal digits in brackets"),
+    "byte[]": ("AQI=", "bytes in Base64"),
     "securehash": ("0" * 64, "a hash in hexadecimal, such as the id of an attachment: replace it"),
     "uniqueidentifier": ("00000000-0000-0000-0000-000000000000", "the linear id of a state: replace it"),
     "uuid": ("00000000-0000-0000-0000-000000000000", "a UUID"),
     "instant": ("2026-01-31T12:00:00Z", "a UTC time"),
+    "date": ("2026-01-31T12:00:00Z", "a UTC time"),
     "localdate": ("2026-01-31", "a date"),
+    "localdatetime": ("2026-01-31T12:00:00", "a time without a zone"),
     "duration": ("PT30S", "an ISO 8601 duration"),
+    "publickey": ("put a key here", "a public key in Base58: replace it"),
     "stateref": ("0" * 64 + "(0)", "a state reference, hash(index): replace it"),
+    "stateandref": (
+        "0" * 64 + "(0)",
+        "an unconsumed state of the node's vault by its reference, hash(index): replace it",
+    ),
 }
 """Example value and its description, by the parameter's type in lower case. Parties are handled by ``example``."""
 
 PARTY_TYPES = {"party", "abstractparty", "anonymousparty", "cordax500name"}
 NOTARY_NAME = re.compile(r"notar", re.IGNORECASE)
-_COLLECTION = re.compile(r"(?:list|collection|set|iterable)<(.+)>")
+
+Line = tuple[str, str]
+"""A line of the file, and its comment."""
 
 
 def default_name(flow: Flow) -> str:
-    """Derive a file name from the flow's class: ``CashIssueFlow`` becomes ``cash-issue``."""
-    words = re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+", flow.name.rpartition(".")[2].rpartition("$")[2])
-    if len(words) > 1 and words[-1] == "Flow":
-        words = words[:-1]
-    return "-".join(words).lower() or "workload"
+    """Derive a file name from the flow's class: ``CashIssueFlow`` becomes ``cash-issue``.
+
+    A nested class whose own name says nothing has that of its outer class: ``ProposalFlow$Initiator`` is ``proposal``.
+    """
+    for part in reversed(flow.name.rpartition(".")[2].split("$")):
+        words = re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+", part)
+        is_nested = part != flow.name.rpartition(".")[2]
+        while words and words[-1] in NO_NAMES and (len(words) > 1 or is_nested):
+            words = words[:-1]
+        if words:
+            return "-".join(words).lower()
+    return "workload"
 
 
 def find_flow(wanted: str, node: str, flows: list[Flow]) -> Flow:
-    """Return a flow by its full or short name. Raises LabError with a suggestion if there is no such flow."""
-    for flow in flows:
-        if wanted in {flow.name, flow.short_name}:
-            return flow
-    known = [name for flow in flows for name in (flow.short_name, flow.name)]
-    raise LabError(
-        f"--flow: {node} has no flow {wanted!r}{did_you_mean(wanted, known)}",
-        f"`scripts/lab flows {node}` lists its flows.",
-    )
+    """Return the flow that a name means. Raises LabError with a suggestion if there is none, or more than one."""
+    found = named(wanted, flows)
+    if len(found) > 1:
+        text, remedy = ambiguous(wanted, found)
+        raise LabError(f"--flow: {text}", remedy)
+    if not found:
+        known = [name for flow in flows for name in (flow.short_name, flow.name)]
+        raise LabError(
+            f"--flow: {node} has no flow {wanted!r}{did_you_mean(wanted, known)}",
+            f"`scripts/lab flows {node}` lists its flows.",
+        )
+    return found[0]
 
 
 def example(parameter: Parameter, notary: str | None) -> tuple[str, str]:
-    """Return an example value as YAML, and its description."""
-    nullable = parameter.type.endswith("?")
+    """Return an example value in one line of YAML, and its description."""
+    nullable = type_names.is_nullable(parameter.type)
     kind = parameter.type.removesuffix("?").lower()
     also = "; null is allowed" if nullable else ""
+    inner = type_names.wrapped(parameter.type)
+    if inner is not None:
+        value, meaning = example(parameter.of_type(inner), notary)
+        return value, f"{meaning}; null is allowed"
+    element = type_names.element(parameter.type)
+    if element is not None:
+        value, meaning = example(parameter.of_type(element), notary)
+        return f"[{value}]", f"a list: {meaning}{also}"
+    content = type_names.content(parameter.type)
+    if content is not None:
+        value, meaning = example(parameter.of_type(content), notary)
+        return f"{{{quoted('put a key here')}: {value}}}", f"values by key: {meaning}{also}"
     if kind in PARTY_TYPES:
         if NOTARY_NAME.search(parameter.name) and notary:
             return quoted(notary), f"a party's X.500 name: the notary{also}"
         return quoted("{{ counterparty }}"), f"a party's X.500 name{also}"
     if kind == "boolean":
         return "false", f"true or false{also}"
-    collection = _COLLECTION.fullmatch(kind)
-    if collection:
-        value, meaning = example(Parameter(parameter.name, collection[1]), notary)
-        return f"[{value}]", f"a list: {meaning}{also}"
-    if kind in EXAMPLES:
-        value, meaning = EXAMPLES[kind]
-        return quoted(value), meaning + also
+    if parameter.values:
+        return quoted(parameter.values[0]), f"one of {', '.join(parameter.values)}{also}"
+    known = EXAMPLES.get(kind) or EXAMPLES.get(type_names.base(kind))
+    if known is not None:
+        return quoted(known[0]), known[1] + also
     if nullable:
         return "null", "a value in the notation of Corda's shell; null is allowed"
     return quoted("put a value here"), "a value in the notation of Corda's shell: replace it"
@@ -89,11 +132,20 @@ def example(parameter: Parameter, notary: str | None) -> tuple[str, str]:
 
 def can_be_written(parameter: Parameter) -> bool:
     """Return whether values of the parameter's type can be written in a file. Those of a progress tracker cannot."""
+    inner = type_names.wrapped(parameter.type) or type_names.element(parameter.type)
+    inner = inner or type_names.content(parameter.type)
+    if inner is not None:
+        return can_be_written(parameter.of_type(inner))
     kind = parameter.type.removesuffix("?").lower()
-    collection = _COLLECTION.fullmatch(kind)
-    if collection:
-        return can_be_written(Parameter(parameter.name, collection[1]))
-    return kind in PARTY_TYPES or kind == "boolean" or kind in EXAMPLES
+    if parameter.fields:
+        return all(can_be_written(field) for field in parameter.fields if not field.is_optional)
+    return (
+        kind in PARTY_TYPES
+        or kind == "boolean"
+        or bool(parameter.values)
+        or kind in EXAMPLES
+        or type_names.base(kind) in EXAMPLES
+    )
 
 
 def by_preference(flow: Flow) -> list[tuple[Parameter, ...]]:
@@ -111,14 +163,50 @@ def quoted(text: str) -> str:
 
 def needs_counterparty(parameters: tuple[Parameter, ...], notary: str | None) -> bool:
     """Return whether one of the example values refers to the counterparty."""
-    return any("{{ counterparty }}" in example(one, notary)[0] for one in parameters)
+    return any("{{ counterparty }}" in text for one in parameters for text, _ in entry_lines(one, notary, ""))
 
 
 def argument_lines(parameters: tuple[Parameter, ...], notary: str | None) -> list[str]:
     """Return the lines below ``args:``, with aligned comments."""
-    values = [(f"  {one.name}: {example(one, notary)[0]}", one) for one in parameters]
-    width = max((len(line) for line, _ in values), default=0)
-    return [f"{line:<{width}}  # {one.type}: {example(one, notary)[1]}" for line, one in values]
+    lines = [line for one in parameters for line in entry_lines(one, notary, "  ")]
+    width = max((len(text) for text, _ in lines), default=0)
+    return [f"{text:<{width}}  # {comment}" for text, comment in lines]
+
+
+def entry_lines(parameter: Parameter, notary: str | None, indent: str) -> Iterator[Line]:
+    """Yield the lines of an argument or a field: one line, or one for each of its own fields."""
+    is_plain = parameter.name.isidentifier() and parameter.name.lower() not in YAML_WORDS
+    head = f"{indent}{parameter.name if is_plain else quoted(parameter.name)}:"
+    optional = "; may be left out" if parameter.is_optional else ""
+    kind = type_names.wrapped(parameter.type) or parameter.type
+    element, content = type_names.element(kind), type_names.content(kind)
+    is_deep = any(inner and (type_names.element(inner) or type_names.content(inner)) for inner in (element, content))
+    if not (parameter.fields or parameter.is_abstract) or is_deep:
+        value, meaning = example(parameter, notary)
+        yield f"{head} {value}", f"{parameter.type}: {meaning}{optional}"
+    elif element is not None:
+        yield head, f"{parameter.type}: a list of objects{optional}"
+        lines = list(object_lines(parameter.of_type(element), notary, f"{indent}    ")) or [("{}", element)]
+        for index, (text, comment) in enumerate(lines):
+            yield (f"{indent}  - {text.lstrip()}" if index == 0 else text), comment
+    elif content is not None:
+        yield head, f"{parameter.type}: objects by key{optional}"
+        one = Parameter("put a key here", content, parameter.fields, is_abstract=parameter.is_abstract)
+        yield from entry_lines(one, notary, f"{indent}  ")
+    else:
+        lines = list(object_lines(parameter.of_type(kind), notary, f"{indent}  "))
+        yield (head if lines else f"{head} {{}}"), f"{parameter.type}: an object{optional}"
+        yield from lines
+
+
+def object_lines(parameter: Parameter, notary: str | None, indent: str) -> Iterator[Line]:
+    """Yield the lines of an object's fields. Fields that may be left out are, if they cannot be written."""
+    if parameter.is_abstract:
+        text = f"{indent}{quoted(CLASS_FIELD)}: {quoted('put a class here')}"
+        yield text, f"the full name of a class that is a {parameter.type}; its fields follow"
+    for field in parameter.fields:
+        if can_be_written(field) or not field.is_optional:
+            yield from entry_lines(field, notary, indent)
 
 
 def text_of(flow: Flow, node: Node, counterparty: str | None) -> str:
@@ -138,13 +226,33 @@ def text_of(flow: Flow, node: Node, counterparty: str | None) -> str:
     if others:
         lines += ["# The flow also accepts these arguments:", *others]
     lines += ["args:", *argument_lines(chosen, notary)] if chosen else ["args: {}  # the flow has no parameters"]
-    lines += [
-        "unit: flow",
-        "# The states that each successful flow adds to the vaults. If declared, the lab also counts the vaults:",
-        "# states:",
-        "#   com.example.MyState: {node: 1, counterparty: 1}",
-    ]
-    return "\n".join(lines) + "\n"
+    lines += ["unit: flow"]
+    return "\n".join(lines) + f"\n{STATES_HINT}"
+
+
+def propose_states(path: Path, states: Mapping[str, Mapping[str, int]]) -> bool:
+    """Write the states that one flow added in place of the hint at the end of a file that ``text_of`` made.
+
+    ``states`` are by class and vault. Returns whether the file has changed: it has not if there are no states, or if
+    the hint is gone. Raises LabError if it cannot be written.
+    """
+    text = path.read_text(encoding="utf-8")
+    if not states or not text.endswith(STATES_HINT):
+        return False
+    try:
+        atomic.write_text(path, with_states(text, states))
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    return True
+
+
+def with_states(text: str, states: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the text of a file with these states in place of the hint at its end."""
+    lines = ["# What one flow changed: how many states each successful flow adds to the vaults, or takes (negative)."]
+    lines.append("states:")
+    for state, changes in states.items():
+        lines.append(f"  {state}: {{{', '.join(f'{vault}: {change}' for vault, change in changes.items())}}}")
+    return text.removesuffix(STATES_HINT) + "\n".join(lines) + "\n"
 
 
 def write(path: Path, text: str) -> None:
@@ -155,7 +263,12 @@ def write(path: Path, text: str) -> None:
     except FileExistsError:
         raise LabError(f"{path}: already exists", "Pass another --name, or delete the file first.") from None
     except OSError as error:
-        raise LabError(f"{path}: cannot be written ({error.strerror})", "Check the folder's permissions.") from None
+        raise cannot_write(path, error) from None
+
+
+def cannot_write(path: Path, error: OSError) -> LabError:
+    """Return the error of a file that cannot be written."""
+    return LabError(f"{path}: cannot be written ({error.strerror})", "Check the folder's permissions.")
 
 
 def check_name(name: str) -> str:

@@ -25,6 +25,15 @@ def test_a_success_carries_ids_and_the_bridge_s_times() -> None:
     assert (answer.rpc_ms, answer.flow_ms, answer.pause_seconds) == (2.0, 30.5, 0.0)
 
 
+def test_the_bridge_says_when_it_received_the_request_and_began_to_start_the_flow() -> None:
+    timings = {"receivedAt": 1795786323.123456, "startedAt": 1795786323.123871, "rpcMs": None, "flowMs": 30.5}
+
+    for status in (200, 502):
+        answer = read_answer(status, body({"flowId": "f", "timings": timings}), None)
+        assert (answer.received_at, answer.started_at) == (1795786323.123456, 1795786323.123871)
+        assert (answer.rpc_ms, answer.flow_ms) == (None, 30.5)
+
+
 def test_a_flow_without_a_transaction_has_no_transaction_id() -> None:
     answer = read_answer(200, body({"flowId": "f"}), None)
 

@@ -119,3 +119,86 @@ def test_an_unknown_flow_says_what_was_meant() -> None:
     assert flow_problems("PartyA", "com.zzz.Zzz", {}, [PAY]) == [
         Problem.of("flow", "PartyA has no flow 'com.zzz.Zzz'", remedy)
     ]
+
+
+COLOUR = Parameter("colour", "Colour", values=("RED", "GREEN"))
+VEHICLE = (Parameter("plate", "String"), COLOUR, Parameter("weight", "int?", is_optional=True))
+POLICY = Parameter(
+    "policy",
+    "Policy",
+    (
+        Parameter("insured", "long"),
+        Parameter("vehicles", "List<Vehicle>", VEHICLE),
+        Parameter("shares", "Map<String, int>"),
+        Parameter("first", "Optional<Vehicle>", VEHICLE),
+    ),
+)
+INSURED = {
+    "insured": 5,
+    "vehicles": [{"plate": "AB 1", "colour": "RED"}, {"plate": "AB 2", "colour": "GREEN", "weight": 9}],
+    "shares": {"PartyA": 40},
+    "first": None,
+}
+
+
+def insure(**changed: Any) -> list[Problem]:
+    return argument_problems("Insure", {"policy": {**INSURED, **changed}}, ((POLICY,),))
+
+
+def test_an_object_with_all_fields_is_good() -> None:
+    assert insure() == []
+    assert insure(vehicles="{{ take('vehicles') }}", first={"plate": "{{ counter() }}", "colour": "RED"}) == []
+    assert insure(vehicles=None) == [], "whether a field may be null is not known from Java"
+
+
+@pytest.mark.parametrize(
+    ("changed", "location", "text"),
+    [
+        ({"insured": "much"}, ("insured",), "'much' is not a value of type long"),
+        ({"vehicles": "AB 1"}, ("vehicles",), "'AB 1' is not a value of type List<Vehicle>"),
+        ({"vehicles": [{"plate": "A", "colour": "BLUE"}]}, ("vehicles", 0, "colour"), "'BLUE' is none of RED, GREEN"),
+        ({"vehicles": [{"plate": "A"}]}, ("vehicles", 0, "colour"), "is missing"),
+        ({"first": {"plate": 1, "colour": "RED"}}, ("first", "plate"), "1 is not a value of type String"),
+        ({"shares": {"PartyA": "all"}}, ("shares", "PartyA"), "'all' is not a value of type int"),
+        ({"insurd": 5}, ("insurd",), "unknown field, did you mean 'insured'?"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_path(
+    changed: dict[str, Any], location: tuple[str | int, ...], text: str
+) -> None:
+    (problem,) = insure(**changed)
+    assert (problem.location, problem.text) == (("policy", *location), text)
+
+
+def test_a_missing_field_says_which_fields_there_are() -> None:
+    (problem,) = insure(vehicles=[{"colour": "RED"}])
+    assert problem.remedy == "Vehicle has the fields plate: String, colour: Colour, weight: int?."
+
+
+def test_a_value_of_an_interface_names_its_class() -> None:
+    asset = Parameter("asset", "Asset", is_abstract=True)
+    (problem,) = argument_problems("Sell", {"asset": {"name": "x"}}, ((asset,),))
+    assert problem.location == ("asset", "@class")
+    assert argument_problems("Sell", {"asset": {"@class": "com.example.House", "name": "x"}}, ((asset,),)) == []
+
+
+def test_the_wrong_item_of_a_list_is_named() -> None:
+    (problem,) = argument_problems("Sum", {"numbers": [1, "x", 3]}, ((Parameter("numbers", "List<int>"),),))
+    assert (problem.location, problem.text) == (("numbers", 1), "'x' is not a value of type int")
+
+
+def test_an_optional_argument_may_be_null() -> None:
+    assert argument_problems("Ask", {"until": None}, ((Parameter("until", "Optional<LocalDate>"),),)) == []
+
+
+def test_the_result_of_a_transaction_is_a_hash() -> None:
+    constructors = ((Parameter("id", "SecureHash"),),)
+    assert argument_problems("Ask", {"id": {"txId": "AB" * 32, "signatures": 2}}, constructors) == []
+
+
+def test_a_name_of_several_flows_lists_them() -> None:
+    flows = [Flow(f"com.example.{one}$Initiator", f"{one}$Initiator", ((),)) for one in ("Pay", "Ask")]
+    (problem,) = flow_problems("PartyA", "Initiator", {}, flows)
+    assert problem.text == "'Initiator' may mean several flows"
+    assert problem.remedy == "Choose from com.example.Pay$Initiator, com.example.Ask$Initiator."
+    assert flow_problems("PartyA", "Pay.Initiator", {}, flows) == []

@@ -77,6 +77,15 @@ ANSWERS: dict[str, tuple[int, object]] = {
         200,
         {"transactionIds": ["A3"], "nextPage": None},
     ),
+    "/v1/nodes/PartyA/vault/changes?since=1790000000.250": (
+        200,
+        {
+            "changes": [
+                {"stateType": "com.example.Coin", "recorded": 1, "consumed": 3},
+                {"stateType": "com.example.Iou", "recorded": 1, "consumed": 0},
+            ]
+        },
+    ),
     "/v1/nodes/PartyA/vault/count": (200, {"unconsumed": 4, "consumed": 1, "total": 5}),
     "/v1/nodes/PartyZ/flows": (404, {"title": "Unknown node", "detail": "there is no node PartyZ", "status": 404}),
     "/health/ready": (503, {"ready": False}),
@@ -93,6 +102,13 @@ CHECKS: dict[object, tuple[int, dict[str, object]]] = {
 """Answers to a check of an IOU, by its value."""
 
 
+ENDS: dict[object, tuple[int, dict[str, object]]] = {
+    1: (200, {"flow": "org.cordalab.flows.Iou", "txId": "AB12"}),
+    2: (502, {"title": "The flow failed", "detail": "the responder refused to sign"}),
+}
+"""Answers to a start of an IOU, by its value."""
+
+
 class Handler(BaseHTTPRequestHandler):
     tokens: ClassVar[list[str | None]] = []
     """The Authorization header of each GET."""
@@ -103,9 +119,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         start = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        assert self.path == "/v1/nodes/PartyA/flows?check=true"
         assert self.headers["Content-Type"] == "application/json"
-        self._answer(*CHECKS[start["args"]["iouValue"]])
+        path, _, query = self.path.partition("?")
+        assert path == "/v1/nodes/PartyA/flows"
+        assert query == ("" if "clientId" in start else "check=true")
+        self._answer(*(ENDS if "clientId" in start else CHECKS)[start["args"]["iouValue"]])
 
     def _answer(self, status: int, body: object) -> None:
         content = (body if isinstance(body, str) else json.dumps(body)).encode()
@@ -190,6 +208,17 @@ def test_a_bridge_that_would_start_what_it_is_to_check_is_not_asked(
     with pytest.raises(LabError, match="too old to check a flow start") as caught:
         bridge.start_problem("PartyA", "Iou", {"iouValue": 1})
     assert "scripts/lab up" in caught.value.remedy
+
+
+def test_a_start_waits_for_the_end_and_says_why_the_flow_failed(bridge: Bridge) -> None:
+    assert bridge.start_flow("PartyA", "Iou", {"iouValue": 1}, "trial-1", seconds_max=5)["txId"] == "AB12"
+    with pytest.raises(LabError, match=r"^Iou on PartyA: the responder refused to sign \(HTTP 502\)$") as caught:
+        bridge.start_flow("PartyA", "Iou", {"iouValue": 2}, "trial-2", seconds_max=5)
+    assert caught.value.exit_code == 1
+
+
+def test_the_changes_of_a_vault_are_by_class(bridge: Bridge) -> None:
+    assert bridge.vault_changes("PartyA", 1790000000.25) == {"com.example.Coin": -2, "com.example.Iou": 1}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ SCRIPT = ROOT / "nodes" / "bin" / "bootstrap"
 PLACES = re.compile(r"(?<![\w$}/])/(opt/corda|etc/corda-lab|network|nodes|authority|secrets)(?![\w-])")
 JAVA = """\
 #!/bin/bash
+[[ $* != *org.cordalab.nodes.UnmanagedSchemas* ]] || exec cat {root}/unmanaged
+[[ $* != *org.cordalab.nodes.CordappConfigs* ]] || exec cat {root}/sound
 [[ $* == *org.cordalab.nodes.Bootstrap* ]] || exit 0
 echo "${{@: -5}}" >> {root}/calls
 for file in bridge/rpc-password jmeter/rpc-password grafana/admin-password postgres/lab postgres-exporter/password; do
@@ -35,11 +37,12 @@ def root(tmp_path: Path) -> Path:
         "opt/corda/bootstrap-lib/bootstrap.jar",
     ]
     names += ["etc/corda-lab/jmx-exporter.yaml", "etc/corda-lab/network.conf", "etc/corda-lab/nodes/stock.conf"]
-    for name in (*names, "bin/java", "opt/corda/bin/platform-version"):
+    for name in (*names, "bin/java", "opt/corda/bin/platform-version", "unmanaged", "sound"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("12\n", encoding="utf-8")
     (tmp_path / "bin/java").write_text(JAVA.format(root=tmp_path), encoding="utf-8")
     (tmp_path / "bin/java").chmod(0o755)
+    (tmp_path / "unmanaged").write_text("", encoding="utf-8")
     for name in ("network", "nodes", "authority", "secrets"):
         (tmp_path / name).mkdir()
     return tmp_path
@@ -107,3 +110,63 @@ def test_volumes_of_an_older_version_are_refused_with_the_remedy(root: Path) -> 
     assert "older version" in done.stderr
     assert "down --volumes" in done.stderr
     assert calls(root) == []
+
+
+def extra(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / "etc/corda-lab/cordapps" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("content\n", encoding="utf-8")
+
+
+def test_settings_of_cordapps_are_installed_and_deleted_with_them(root: Path) -> None:
+    extra(root, "own.jar", "config/own.conf")
+    done = bootstrap(root)
+    assert done.returncode == 0, done.stderr
+    assert "installed cordapps/extra/config/own.conf\n" in done.stdout
+    assert (root / "network/cordapps/config/own.conf").exists()
+    (root / "etc/corda-lab/cordapps/config/own.conf").unlink()
+    bootstrap(root)
+    assert {path.name for path in (root / "network/cordapps").iterdir()} == {"flows.jar", "own.jar"}
+    assert len(calls(root)) == 2
+
+
+def test_settings_that_nobody_would_read_are_refused(root: Path) -> None:
+    extra(root, "own.jar", "config/owm.conf")
+    done = bootstrap(root)
+    assert done.returncode == 2
+    assert "cordapps/extra/config/owm.conf belongs to no CorDapp: there is no owm.jar" in done.stderr
+    assert calls(root) == []
+
+
+def test_settings_that_cannot_be_read_are_refused(root: Path) -> None:
+    extra(root, "own.jar", "config/own.conf")
+    (root / "sound").unlink()
+    done = bootstrap(root)
+    assert done.returncode != 0
+    assert calls(root) == []
+
+
+def test_schemas_without_files_need_development_mode(root: Path) -> None:
+    extra(root, "own.jar")
+    (root / "unmanaged").write_text("own.jar com.example.SchemaV1\nown.jar com.example.SchemaV2\n", encoding="utf-8")
+    done = bootstrap(root)
+    assert done.returncode == 2
+    assert "cordapps/extra/own.jar: the schema com.example.SchemaV1 has no Liquibase files" in done.stderr
+    assert "up --dev-mode" in done.stderr
+    assert calls(root) == []
+    done = bootstrap(root, DEV_MODE="true")
+    assert done.returncode == 0, done.stderr
+    assert "Hibernate creates the tables of com.example.SchemaV2" in done.stdout
+    assert (root / "network/unmanaged-schemas").read_text(encoding="utf-8").count("\n") == 2
+    (root / "etc/corda-lab/cordapps/own.jar").unlink()
+    bootstrap(root, DEV_MODE="true")
+    assert not (root / "network/unmanaged-schemas").exists()
+
+
+def test_older_nodes_make_all_tables_themselves(root: Path) -> None:
+    extra(root, "own.jar")
+    (root / "unmanaged").write_text("own.jar com.example.SchemaV1\n", encoding="utf-8")
+    (root / "opt/corda/bin/platform-version").write_text("7\n", encoding="utf-8")
+    assert bootstrap(root).returncode == 0
+    assert not (root / "network/unmanaged-schemas").exists()

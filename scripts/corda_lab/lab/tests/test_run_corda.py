@@ -128,6 +128,31 @@ def test_a_member_of_a_cluster_makes_its_tables_itself(node: Container) -> None:
     assert "--core-schemas" in node.calls
 
 
+def test_settings_of_cordapps_come_and_go_with_them(node: Container) -> None:
+    settings = node.root / "network/cordapps/config/flows.conf"
+    settings.parent.mkdir()
+    settings.write_text("limit = 5\n", encoding="utf-8")
+    node.start()
+    assert (node.base / "cordapps/config/flows.conf").read_text(encoding="utf-8") == "limit = 5\n"
+    shutil.rmtree(settings.parent)
+    node.start()
+    assert [path.name for path in (node.base / "cordapps").iterdir()] == ["flows.jar"]
+
+
+@pytest.mark.parametrize(
+    ("schemas", "platform", "does"),
+    [("own.jar com.example.SchemaV1\n", "12", True), ("own.jar com.example.SchemaV1\n", "7", False), ("", "12", False)],
+)
+def test_hibernate_makes_the_tables_of_schemas_without_files(
+    node: Container, schemas: str, platform: str, does: bool
+) -> None:
+    (node.root / "network/unmanaged-schemas").write_text(schemas, encoding="utf-8")
+    (node.root / "network/bin/platform-version").write_text(f"{platform}\n", encoding="utf-8")
+    node.start()
+    assert (node.calls[-1] == "--allow-hibernate-to-manage-app-schema") is does
+    assert node.calls.count("--allow-hibernate-to-manage-app-schema") == does
+
+
 def test_a_node_without_settings_says_so(node: Container) -> None:
     shutil.rmtree(node.root / "node")
     with pytest.raises(AssertionError, match="is in configs/network"):

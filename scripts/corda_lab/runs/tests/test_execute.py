@@ -13,8 +13,11 @@ from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
-from corda_lab.results import evidence, folders
+from corda_lab.results import evidence, folders, node_logs
+from corda_lab.results.audits import Audit, Verdict, Violation, ViolationKind
+from corda_lab.results.node_logs import KeptLogs
 from corda_lab.runs import conditioning, counters, execute, leftovers, preflight, recording, running, unknown
+from corda_lab.runs import node_logs as runs_node_logs
 from corda_lab.runs.collect import Collected
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.load import LoadOptions
@@ -55,6 +58,7 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
     monkeypatch.setattr(running, "Prometheus", MagicMock())
     monkeypatch.setattr(execute, "Observer", lambda *_: MagicMock(before=Snapshot({}, {}, {})))
     monkeypatch.setattr(recording, "RowsVolume", MagicMock())
+    monkeypatch.setattr(recording, "node_logs", MagicMock())
     monkeypatch.setattr(leftovers, "collect", lambda _: None)
     for module in (execute, conditioning):
         monkeypatch.setattr(module, "containers", containers)
@@ -152,6 +156,27 @@ def test_a_load_before_that_fails_keeps_its_evidence_and_nothing_is_measured(
     (found,) = evidence.unfinished_runs()
     assert (found.run, found.state) == (plans[0].identity, "failed")
     assert len(plans) == 1
+
+
+@pytest.mark.usefixtures("plans")
+@pytest.mark.parametrize("verdict", ["passed", "violations"])
+def test_a_run_that_failed_keeps_the_logs_of_its_nodes(monkeypatch: pytest.MonkeyPatch, verdict: Verdict) -> None:
+    spans: list[tuple[float, float]] = []
+
+    def keep(_: object, folder: Path, why: str, *, since: float, until: float) -> Path:
+        spans.append((since, until))
+        kept = KeptLogs(why=why, since=since, until=until, logs=[])
+        node_logs.write_index(folder / node_logs.FOLDER, kept)
+        return folder / node_logs.FOLDER
+
+    wrong = Violation(kind=ViolationKind.DOUBLED, text="twice")
+    found = Audit(verdict=verdict, violations=(wrong,) if verdict == "violations" else ())
+    monkeypatch.setattr(execute, "audit_load", lambda *_: found)
+    monkeypatch.setattr(runs_node_logs, "keep", keep)
+    folder, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    kept = [index.why for _, _, index in node_logs.of_run(folder)]
+    assert kept == ([] if verdict == "passed" else ["the ledgers show 1 violations: 1 doubled"])
+    assert all(since == step.window.load_started_at < until for since, until in spans)
 
 
 def test_results_that_cannot_be_written_are_found_before_anything_starts(

@@ -15,7 +15,7 @@ from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import CONFIDENCE, repeats_interval, t_quantile
 from corda_lab.stats.power import repeats_needed
 from corda_lab.stats.slope import slope_of
-from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
+from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage, waterfall
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.sweeps.search import Search
@@ -216,6 +216,28 @@ def test_consensus_latency() -> None:
     latencies = stages.consensus_latency(recorded, pl.Series(["T1", "T2"]))
     assert stages.complete_only(latencies)["latency_ms"].to_list() == pytest.approx([95])
     assert latencies.height - stages.complete_only(latencies).height == 1
+
+
+def test_where_one_flow_s_time_went() -> None:
+    request = {
+        "started_at": 50.0,
+        "latency_ms": 100.0,
+        "flow_id": "f",
+        "bridge_received_at": 50.001,
+        "bridge_started_at": 50.002,
+        "bridge_rpc_ms": 10.0,
+        "bridge_flow_ms": 96.0,
+    }
+    row = {"role": "initiator", "flow_id": "f", "node": "PartyA", "tx_id": None, "outcome": "ok"}
+    times = {"created_at": 50.010, "ended_at": 50.096}
+    order = {"entry_stages": [["wait", "build"]], "entry_offsets_ms": [[0.0, 6.0]]}
+    found = waterfall.of_request(request, pl.DataFrame({**row, **times, **order}))
+    gaps = [(span.actor, span.start_ms, span.end_ms) for span in found.spans if span.kind == "gap"]
+    assert gaps == [("client", 0, 1), ("bridge", 1, 2), ("bridge", 96, 98), ("client", 98, 100)]
+    waited = [(name.partition(" (")[0], round(length, 3)) for name, length in found.largest]
+    assert waited[:3] == [("build", 80), ("start by RPC", 8), ("wait", 6)]
+    assert sorted(length for name, length in waited[3:]) == [1, 1, 2, 2]
+    assert sum(length for _, length in waited) == 100
 
 
 def test_four_counts() -> None:

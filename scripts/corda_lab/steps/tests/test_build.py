@@ -26,7 +26,7 @@ from corda_lab.steps.entry import FlowCount, StepEntry, VaultCount
 from corda_lab.steps.load import LoadOptions, Stopping
 from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.rows import Window
-from corda_lab.steps.validity import invalidity, slower_than, unsteadiness, verdict, warnings
+from corda_lab.steps.validity import has_node_trouble, invalidity, slower_than, unsteadiness, verdict, warnings
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import changed, run_end
 from lab_workload.run_end import WorkerEnd
@@ -126,6 +126,18 @@ def test_a_step_on_a_machine_that_did_something_else_is_not_valid(
 ) -> None:
     changes = {f"resources.{name}": value for name, value in resources.items()}
     assert invalidity(changed(step_of(stored_run()), changes)) == reasons
+
+
+def test_the_logs_of_the_nodes_may_explain_what_they_did_and_not_what_the_machine_did(
+    stored_run: Callable[..., Path],
+) -> None:
+    step = step_of(stored_run())
+    assert not has_node_trouble(step)
+    assert has_node_trouble(changed(step, {"verdict.passed": False}))
+    swapped, unfinished = reason("swapped", pages=300), reason("out_of_time", started=1, wanted=2)
+    invalid = {"validity.valid": False, "validity.machine": [swapped]}
+    assert not has_node_trouble(changed(step, {**invalid, "validity.reasons": [swapped]}))
+    assert has_node_trouble(changed(step, {**invalid, "validity.reasons": [swapped, unfinished]}))
 
 
 def test_a_window_that_begins_with_nothing_is_not_steady(stored_run: Callable[..., Path]) -> None:

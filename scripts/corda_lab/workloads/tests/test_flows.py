@@ -29,6 +29,19 @@ def test_a_line_for_every_way_to_start_a_flow(capsys: pytest.CaptureFixture[str]
     assert "scripts/lab workload new --node PartyA --flow " in printed
 
 
+def test_the_classes_of_arguments_have_a_line_with_their_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    colour = Parameter("colour", "Colour", values=("RED", "GREEN"))
+    vehicles = Parameter("vehicles", "List<Vehicle>", (Parameter("plate", "String"), colour))
+    policy = Parameter("policy", "Policy", (vehicles, Parameter("spare", "Vehicle?", vehicles.fields)))
+    flow = Flow("com.example.Insure", "Insure", ((policy,), (policy, colour)))
+    show("PartyA", [flow])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines.count("Policy: vehicles: List<Vehicle>, spare: Vehicle?") == 1
+    assert lines.count("Vehicle: plate: String, colour: Colour") == 1
+    assert lines.count("Colour: one of RED, GREEN") == 1
+    assert as_dicts([flow])[0]["constructors"][1][1] == {"name": "colour", "type": "Colour", "values": ["RED", "GREEN"]}
+
+
 def test_programs_get_names_and_types() -> None:
     (flow,) = as_dicts([IOU])
     assert flow["flow"] == "org.cordalab.flows.Iou"

@@ -7,8 +7,17 @@ import yaml
 
 from corda_lab.errors import LabError
 from corda_lab.testing.simulation import X500_NAMES, nodes
-from corda_lab.workloads.new import check_name, default_name, example, find_flow, text_of, write
-from lab_workload.flow_arguments import fits
+from corda_lab.workloads.new import (
+    STATES_HINT,
+    check_name,
+    default_name,
+    example,
+    find_flow,
+    propose_states,
+    text_of,
+    write,
+)
+from lab_workload.flow_arguments import argument_problems, fits
 from lab_workload.flows import Flow, Parameter
 from lab_workload.templates import Arguments
 from lab_workload.values import Values
@@ -32,6 +41,34 @@ PAY = Flow(
     ),
 )
 EMPTY = Flow("org.cordalab.flows.Empty", "Empty", ((),))
+VEHICLE = (
+    Parameter("plate", "String"),
+    Parameter("colour", "Colour", values=("RED", "GREEN")),
+    Parameter("tracker", "ProgressTracker?", is_optional=True),
+)
+INSURE = Flow(
+    "com.example.InsureFlow$InsureInitiator",
+    "InsureFlow$InsureInitiator",
+    (
+        (
+            Parameter(
+                "policy",
+                "Policy",
+                (
+                    Parameter("insured", "long"),
+                    Parameter("vehicles", "List<Vehicle>", VEHICLE),
+                    Parameter("spare", "Optional<Vehicle>", VEHICLE),
+                    Parameter("byDriver", "Map<String, Vehicle>", VEHICLE),
+                    Parameter("no", "int[]"),
+                    Parameter("shares", "Map<String, int>"),
+                    Parameter("none", "Empty"),
+                ),
+            ),
+            Parameter("asset", "Asset", is_abstract=True),
+            Parameter("insurer", "Party"),
+        ),
+    ),
+)
 
 
 def written(tmp_path: Path, flow: Flow) -> str:
@@ -70,6 +107,39 @@ def test_a_flow_without_parameters_has_a_file_too(tmp_path: Path) -> None:
     assert workload.counterparty is None
 
 
+def test_an_object_has_a_line_for_every_field(tmp_path: Path) -> None:
+    text = written(tmp_path, INSURE)
+    arguments = load_workload(tmp_path, "new", ("PartyA", "PartyC")).parts[0].args
+    vehicle = {"plate": "text {{ counter() }}", "colour": "RED"}
+    assert arguments["policy"] == {
+        "insured": "{{ random_int(1, 99) }}",
+        "vehicles": [vehicle],
+        "spare": vehicle,
+        "byDriver": {"put a key here": vehicle},
+        "no": ["{{ random_int(1, 99) }}"],
+        "shares": {"put a key here": "{{ random_int(1, 99) }}"},
+        "none": "put a value here",
+    }
+    assert arguments["asset"] == {"@class": "put a class here"}
+    assert argument_problems("Insure", arguments, INSURE.constructors) == []
+    for words in ("Policy: an object", "List<Vehicle>: a list of objects", "Colour: one of RED, GREEN"):
+        assert f"# {words}" in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_the_states_of_one_flow_take_the_place_of_the_hint(tmp_path: Path) -> None:
+    path = tmp_path / "new.yaml"
+    assert STATES_HINT in written(tmp_path, INSURE)
+    assert not propose_states(path, {}), "nothing to propose"
+    states = {"com.example.Policy$State": {"node": 1, "counterparty": 1}, "com.example.Coin": {"PartyB": -2}}
+    assert propose_states(path, states)
+    (part,) = load_workload(tmp_path, "new", ("PartyA", "PartyB", "PartyC")).parts
+    assert part.changes == states
+    text = path.read_text(encoding="utf-8")
+    assert not propose_states(path, {"com.example.Other": {"node": 1}}), "states that are declared stay"
+    assert path.read_text(encoding="utf-8") == text
+
+
 def test_a_file_that_is_there_is_never_touched(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("mine", encoding="utf-8")
@@ -85,12 +155,23 @@ def test_finds_a_flow_by_either_name_and_says_what_was_probably_meant() -> None:
         find_flow("Emtpy", "PartyA", [PAY, EMPTY])
 
 
+def test_finds_a_nested_flow_and_lists_those_that_a_name_may_mean() -> None:
+    other = Flow("com.example.ClaimFlow$InsureInitiator", "ClaimFlow$InsureInitiator", ((),))
+    for name in ("InsureInitiator", "InsureFlow.InsureInitiator", "InsureFlow$InsureInitiator"):
+        assert find_flow(name, "PartyA", [PAY, INSURE]) is INSURE
+    with pytest.raises(LabError, match="--flow: 'InsureInitiator' may mean several flows") as caught:
+        find_flow("InsureInitiator", "PartyA", [INSURE, other])
+    assert caught.value.remedy == f"Choose from {INSURE.name}, {other.name}."
+
+
 @pytest.mark.parametrize(
     ("name", "short"),
     [
         ("net.corda.finance.flows.CashIssueFlow", "cash-issue"),
         ("org.cordalab.flows.IouUpdate", "iou-update"),
         ("com.example.Outer$InnerFlow", "inner"),
+        ("com.example.ProposalFlow$Initiator", "proposal"),
+        ("com.example.IssueInsuranceFlow$IssueInsuranceInitiator", "issue-insurance"),
         ("com.example.Flow", "flow"),
         ("com.example.DVPTrade2", "dvp-trade2"),
     ],
@@ -114,6 +195,8 @@ def test_refuses_a_name_that_is_no_file_s(name: str) -> None:
         ("Set<int>", '["{{ random_int(1, 99) }}"]'),
         ("String?", '"text {{ counter() }}"'),
         ("MyOwnType?", "null"),
+        ("Optional<Party>", '"{{ counterparty }}"'),
+        ("Map<String, int>", '{"put a key here": "{{ random_int(1, 99) }}"}'),
     ],
 )
 def test_an_example_for_every_type(kind: str, value: str) -> None:

@@ -1,12 +1,22 @@
 package org.cordalab;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.Collections;
 import java.util.Currency;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
 import net.corda.core.concurrent.CordaFuture;
@@ -23,6 +33,10 @@ import org.junit.jupiter.api.Test;
 /** Tests the stage statistics of flows, read in the same way as by the JMX exporter. They cover the whole JVM. */
 class StageTimingIT {
     private static final MBeanServer MBEANS = ManagementFactory.getPlatformMBeanServer();
+    /** Set for all tests of flows in pom.xml. */
+    private static final Path ROWS = Paths.get(System.getenv("LAB_STAGES_FILE"));
+
+    private static final long WRITTEN_SECONDS_MAX = 60;
 
     private static MockNetwork network;
     private static StartedMockNode payer;
@@ -75,6 +89,45 @@ class StageTimingIT {
         assertEquals(count("Iou", "initiator", "total"), largest);
         assertTrue((long) MBEANS.getAttribute(name, "le_0_001") <= (long) MBEANS.getAttribute(name, "le_2_5"));
         assertTrue((long) MBEANS.getAttribute(name, "le_2_5") <= largest);
+    }
+
+    @Test
+    void theRowOfAPartyThatRefusedNamesTheTransactionThatItWasAskedToSign() throws Exception {
+        int before = rows().size();
+        CordaFuture<?> outcome = payer.startFlow(
+                new Iou(100, payee.getInfo().getLegalIdentities().get(0)));
+        network.runNetwork();
+        assertThrows(ExecutionException.class, outcome::get);
+
+        String refused = awaitFailedRow(before, "\"flow\":\"org.cordalab.flows.IouResponder\"");
+        assertTrue(refused.contains("\"entries\":[[\"wait\",0.000],"), refused);
+        String asked = awaitFailedRow(before, "\"flow\":\"org.cordalab.flows.Iou\"");
+        assertEquals(transactionOf(asked), transactionOf(refused));
+    }
+
+    private static List<String> rows() throws IOException {
+        return Files.exists(ROWS) ? Files.readAllLines(ROWS) : Collections.emptyList();
+    }
+
+    /** Waits for the stage row of a failed flow with this text, behind the first rows, and returns it. */
+    private static String awaitFailedRow(int first, String text) throws Exception {
+        long deadline = System.nanoTime() + WRITTEN_SECONDS_MAX * 1_000_000_000L;
+        while (System.nanoTime() < deadline) {
+            List<String> rows = rows();
+            for (String row : rows.subList(Math.min(first, rows.size()), rows.size())) {
+                if (row.contains(text) && row.contains("\"outcome\":\"failed\"") && row.endsWith("}")) {
+                    return row;
+                }
+            }
+            Thread.sleep(50);
+        }
+        throw new AssertionError("no row has " + text);
+    }
+
+    private static String transactionOf(String row) {
+        Matcher matcher = Pattern.compile("\"tx_id\":\"([0-9A-F]{64})\"").matcher(row);
+        assertTrue(matcher.find(), row);
+        return matcher.group(1);
     }
 
     private static void run(FlowLogic<?> flow) throws Exception {

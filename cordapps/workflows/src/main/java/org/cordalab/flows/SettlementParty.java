@@ -65,6 +65,7 @@ abstract class SettlementParty extends TimedFlow<SignedTransaction> {
 
     /** Checks what the contract cannot: that this party gives what it offered, and gets an asset of the other kind. */
     final void check(SignedTransaction transaction, StateRef offered, AssetKind kind) throws FlowException {
+        stages().transaction(transaction.getId());
         if (!transaction.getTx().getInputs().contains(offered)) {
             throw new FlowException("The settlement does not consume the asset offered, " + offered + ".");
         }

@@ -1,5 +1,6 @@
 package org.cordalab.timing;
 
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.Map;
 import net.corda.core.crypto.SecureHash;
@@ -17,10 +18,20 @@ import net.corda.core.utilities.ProgressTracker;
  * at once. It stays so for the whole flow.
  */
 public final class StageTimer {
+    /**
+     * The most entries of the list of stages. It is part of every checkpoint, and a flow may repeat its stages as often
+     * as its caller asks for. What comes later is only in the durations.
+     */
+    static final int ENTRIES_MAX = 200;
+
+    private static final int ENTRIES_FIRST = 16;
     private static final int UNSET = 0;
 
     // Null in an idle timer.
     private final long[] microsOfStage;
+    // The stages in the order in which they were entered, see StageEntries; null in an idle timer.
+    private long[] entries;
+    private int entryCount;
     private final long createdMicros;
     private long startedMicros = UNSET;
     private long enteredMicros;
@@ -33,6 +44,10 @@ public final class StageTimer {
         this.microsOfStage = microsOfStage;
         this.createdMicros = createdMicros;
         this.enteredMicros = createdMicros;
+        if (microsOfStage != null) {
+            entries = new long[ENTRIES_FIRST];
+            note(StageEntries.entry(stage, 0));
+        }
     }
 
     /** Returns the timer of a flow that is created now. It is idle if stage timing is off. */
@@ -136,12 +151,30 @@ public final class StageTimer {
                 ended,
                 notarisedMicros == UNSET ? null : notarisedMicros,
                 recordedMicros == UNSET ? null : recordedMicros,
-                durations);
+                durations,
+                Arrays.copyOf(entries, entryCount));
     }
 
     private void enter(Stage next, long now) {
         microsOfStage[stage.ordinal()] += now - enteredMicros;
         enteredMicros = now;
+        if (next != stage) {
+            // A flow that was restored after a restart has the clock of another process.
+            long sinceCreation = Math.max(0, now - createdMicros);
+            // The last entry says from when on the stages are not listed.
+            boolean isLast = entryCount == ENTRIES_MAX - 1;
+            note(isLast ? StageEntries.cut(sinceCreation) : StageEntries.entry(next, sinceCreation));
+        }
         stage = next;
+    }
+
+    private void note(long entry) {
+        if (entryCount == ENTRIES_MAX) {
+            return;
+        }
+        if (entryCount == entries.length) {
+            entries = Arrays.copyOf(entries, Math.min(ENTRIES_MAX, 2 * entries.length));
+        }
+        entries[entryCount++] = entry;
     }
 }

@@ -2,6 +2,7 @@ package org.cordalab.timing;
 
 import java.util.Locale;
 import java.util.Map;
+import java.util.StringJoiner;
 import java.util.stream.Collectors;
 
 /** The measurements of one flow that has ended. Times are in microseconds since 1970, durations in microseconds. */
@@ -14,6 +15,8 @@ final class Timing {
     final Long notarisedMicros;
     final Long recordedMicros;
     final Map<Stage, Long> durations;
+    /** The stages in the order in which they were entered, see {@link StageEntries}. */
+    final long[] entries;
 
     Timing(
             String outcome,
@@ -23,7 +26,8 @@ final class Timing {
             long endedMicros,
             Long notarisedMicros,
             Long recordedMicros,
-            Map<Stage, Long> durations) {
+            Map<Stage, Long> durations,
+            long[] entries) {
         this.outcome = outcome;
         this.transactionId = transactionId;
         this.createdMicros = createdMicros;
@@ -32,11 +36,13 @@ final class Timing {
         this.notarisedMicros = notarisedMicros;
         this.recordedMicros = recordedMicros;
         this.durations = durations;
+        this.entries = entries;
     }
 
     /**
-     * Returns one line of JSON, with times in Unix seconds and durations in milliseconds. Only {@code node} may need
-     * escaping.
+     * Returns one line of JSON, with times in Unix seconds and durations in milliseconds. {@code entries} has the
+     * stages in order, each with the milliseconds from the creation of the flow until it was entered. Only {@code node}
+     * may need escaping.
      */
     String toJson(String flowId, String flow, String role, String node) {
         String stages = durations.entrySet().stream()
@@ -47,7 +53,16 @@ final class Timing {
                 + ",\"outcome\":" + quoted(outcome) + ",\"created_at\":" + seconds(createdMicros) + ",\"started_at\":"
                 + seconds(startedMicros) + ",\"ended_at\":" + seconds(endedMicros) + ",\"notarised_at\":"
                 + seconds(notarisedMicros) + ",\"recorded_at\":" + seconds(recordedMicros) + ",\"stages\":{" + stages
-                + "}}";
+                + "},\"entries\":" + listed() + "}";
+    }
+
+    private String listed() {
+        StringJoiner list = new StringJoiner(",", "[", "]");
+        for (long entry : entries) {
+            String stage = StageEntries.label(entry).map(Timing::quoted).orElse("null");
+            list.add("[" + stage + "," + milliseconds(StageEntries.micros(entry)) + "]");
+        }
+        return list.toString();
     }
 
     private static String seconds(Long micros) {

@@ -1,8 +1,10 @@
 package org.cordalab.bridge;
 
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
+import net.corda.core.serialization.SerializationCustomSerializer;
 import org.cordalab.bridge.config.BridgeConfig;
 import org.cordalab.bridge.config.ConfigException;
 import org.cordalab.bridge.http.BridgeServer;
@@ -32,21 +34,33 @@ public final class Main {
     private Main(BridgeConfig config) {
         var metrics = new BridgeMetrics();
         stub = config.stubPlan().map(plan -> StubNetwork.of(plan, Main.class.getClassLoader()));
-        List<NodeGateway> gateways = gateways(config);
-        nodes = new BridgedNodes(gateways.stream()
-                .map(gateway -> BridgedNode.of(gateway, config, gateways.size(), metrics))
-                .toList());
+        if (stub.isPresent()) {
+            nodes = bridged(stub.get().gateways(), config, metrics, List.of());
+        } else {
+            RpcConnector connector = connector(config);
+            nodes = bridged(gateways(config, connector), config, metrics, connector.serializers());
+        }
         server = new BridgeServer(config, nodes, metrics, stub);
     }
 
-    private List<NodeGateway> gateways(BridgeConfig config) {
-        if (stub.isPresent()) {
-            return stub.get().gateways();
-        }
+    private static BridgedNodes bridged(
+            List<NodeGateway> gateways,
+            BridgeConfig config,
+            BridgeMetrics metrics,
+            Collection<SerializationCustomSerializer<?, ?>> serializers) {
+        return new BridgedNodes(gateways.stream()
+                .map(gateway -> BridgedNode.of(gateway, config, gateways.size(), metrics, serializers))
+                .toList());
+    }
+
+    private static RpcConnector connector(BridgeConfig config) {
         Optional<LeftOpenConnections> leftOpen = config.rpcLeftOpenMax().isPresent()
                 ? Optional.of(new LeftOpenConnections(config.rpcLeftOpenMax().getAsInt()))
                 : Optional.empty();
-        var connector = new RpcConnector(config.rpcUser(), config.rpcPassword(), config.rpcConnections(), leftOpen);
+        return new RpcConnector(config.rpcUser(), config.rpcPassword(), config.rpcConnections(), leftOpen);
+    }
+
+    private static List<NodeGateway> gateways(BridgeConfig config, RpcConnector connector) {
         return config.nodes().stream()
                 .<NodeGateway>map(address -> new NodeConnection(address, connector).start())
                 .toList();

@@ -1,11 +1,13 @@
 package org.cordalab.bridge.node;
 
+import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import net.corda.client.rpc.CordaRPCClient;
 import net.corda.client.rpc.CordaRPCConnection;
 import net.corda.core.messaging.CordaRPCOps;
 import net.corda.core.messaging.FlowHandle;
+import net.corda.core.serialization.SerializationCustomSerializer;
 import net.corda.core.utilities.NetworkHostAndPort;
 import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.flow.FlowCall;
@@ -21,6 +23,12 @@ final class CordaRpcClient implements RpcClient {
     @Override
     public CordaRPCConnection connect(NodeAddress node, String user, String password) {
         return new CordaRPCClient(new NetworkHostAndPort(node.host(), node.port())).start(user, password);
+    }
+
+    /** Returns none, because they are for AMQP. */
+    @Override
+    public Collection<SerializationCustomSerializer<?, ?>> serializers() {
+        return List.of();
     }
 
     @Override

@@ -1,6 +1,7 @@
 package org.cordalab.bridge.node;
 
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import net.corda.client.rpc.CordaRPCClient;
@@ -37,6 +38,11 @@ final class CordaRpcClient implements RpcClient {
                 CordaRpcClient.class.getClassLoader(),
                 serializers);
         return client.start(user, password);
+    }
+
+    @Override
+    public Collection<SerializationCustomSerializer<?, ?>> serializers() {
+        return serializers;
     }
 
     @Override

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.net.ServerSocket;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -17,6 +18,7 @@ import net.corda.client.rpc.CordaRPCConnection;
 import net.corda.client.rpc.RPCConnection;
 import net.corda.core.messaging.CordaRPCOps;
 import net.corda.core.messaging.FlowHandle;
+import net.corda.core.serialization.SerializationCustomSerializer;
 import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.flow.FlowCall;
 import org.junit.jupiter.api.Test;
@@ -87,6 +89,11 @@ class AbandonedConnectionsTest {
         @SuppressWarnings("unchecked")
         private static <E extends Exception> E undeclared(Exception exception) throws E {
             throw (E) exception;
+        }
+
+        @Override
+        public Collection<SerializationCustomSerializer<?, ?>> serializers() {
+            throw new AssertionError();
         }
 
         @Override

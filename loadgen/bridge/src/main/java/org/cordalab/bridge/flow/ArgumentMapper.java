@@ -24,25 +24,46 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.math.BigDecimal;
 import java.security.PublicKey;
+import java.util.Collection;
+import java.util.List;
 import net.corda.client.jackson.JacksonSupport;
 import net.corda.core.contracts.Amount;
+import net.corda.core.crypto.SecureHash;
+import net.corda.core.identity.AbstractParty;
+import net.corda.core.identity.AnonymousParty;
 import net.corda.core.identity.CordaX500Name;
+import net.corda.core.identity.Party;
 import net.corda.core.node.services.IdentityService;
+import net.corda.core.serialization.SerializationCustomSerializer;
+import net.corda.core.utilities.OpaqueBytes;
 import org.cordalab.bridge.json.Json;
 
-/** Creates the mapper that converts JSON to Corda's types as Corda's shell does, but accepts no doubtful values. */
+/**
+ * Creates the mapper that converts JSON to Corda's types as Corda's shell does, but accepts no doubtful values. It also
+ * builds every class that Corda's serialiser can build, and takes what flows return.
+ */
 public final class ArgumentMapper {
 
     private static final int MAX_DECIMAL_CHARS = 1000;
 
     private ArgumentMapper() {}
 
+    /** Creates the types of arguments for where there is no vault and no CorDapp. */
+    public static ArgumentTypes create(PartyDirectory parties) {
+        return create(parties, StateLookup.none(), List.of());
+    }
+
     /**
      * @param parties used to look up parties by name, without an RPC
+     * @param states used to look up states by reference
+     * @param serializers the CorDapps' own serialisers
      */
     // Deprecated only in Corda 3.
     @SuppressWarnings("deprecation")
-    public static ObjectMapper create(PartyDirectory parties) {
+    public static ArgumentTypes create(
+            PartyDirectory parties,
+            StateLookup states,
+            Collection<? extends SerializationCustomSerializer<?, ?>> serializers) {
         ObjectMapper mapper = JacksonSupport.createInMemoryMapper(identityService(parties), new JsonFactory(), true);
         mapper.enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
                 .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
@@ -62,10 +83,20 @@ public final class ArgumentMapper {
         // Corda gives these types annotations, which precede what a module declares.
         mapper.addMixIn(PublicKey.class, ShortKey.class);
         mapper.addMixIn(BigDecimal.class, Modest.class);
+        mapper.addMixIn(SecureHash.class, ReturnedValues.Hash.class);
+        mapper.addMixIn(SecureHash.SHA256.class, ReturnedValues.Hash.class);
+        mapper.addMixIn(OpaqueBytes.class, ReturnedValues.Bytes.class);
+        mapper.addMixIn(AbstractParty.class, PartyValues.NamedOrAnonymous.class);
+        mapper.addMixIn(AnonymousParty.class, PartyValues.Anonymous.class);
+        mapper.addMixIn(Party.class, PartyValues.Named.class);
         mapper.registerModule(new SimpleModule("strict")
                 .addDeserializer(String.class, new StrictString())
                 .setDeserializerModifier(new ModestAmounts()));
-        return mapper;
+        mapper.registerModule(ReturnedValues.module(states));
+        var objects = new ObjectTypes();
+        mapper.registerModule(new SimpleModule("objects")
+                .setDeserializerModifier(new ObjectModifier(objects, ProxyDeserializer.byClass(serializers))));
+        return new ArgumentTypes(mapper, objects);
     }
 
     private static void forbid(ObjectMapper mapper, LogicalType target, CoercionInputShape... shapes) {

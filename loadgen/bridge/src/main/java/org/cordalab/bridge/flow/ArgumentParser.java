@@ -4,15 +4,17 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.exc.MismatchedInputException;
+import com.fasterxml.jackson.databind.exc.UnrecognizedPropertyException;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
@@ -21,13 +23,21 @@ public final class ArgumentParser {
 
     private static final int MAX_VALUE_CHARS = 120;
 
-    private final ObjectMapper mapper;
+    private final ArgumentTypes types;
+    private final ExpectedValue expected;
+    private final Map<FlowParameter, FieldDescription> described = new ConcurrentHashMap<>();
 
     /**
-     * @param mapper created by {@link ArgumentMapper}
+     * @param types created by {@link ArgumentMapper}
      */
-    public ArgumentParser(ObjectMapper mapper) {
-        this.mapper = mapper;
+    public ArgumentParser(ArgumentTypes types) {
+        this.types = types;
+        this.expected = new ExpectedValue(types);
+    }
+
+    /** Describes a parameter and the fields of its values. */
+    public FieldDescription describe(FlowParameter parameter) {
+        return described.computeIfAbsent(parameter, types::describe);
     }
 
     /**
@@ -63,24 +73,35 @@ public final class ArgumentParser {
     }
 
     private Object value(FlowParameter parameter, JsonNode json) {
+        JavaType type = types.of(parameter.type());
         if (json.isNull()) {
+            if (type.hasRawClass(Optional.class)) {
+                return Optional.empty();
+            }
             if (parameter.nullable()) {
                 return null;
             }
             throw invalid(parameter, json, "", "");
         }
-        JavaType type = mapper.getTypeFactory().constructType(parameter.type());
         try {
-            Object value = mapper.readValue(json.traverse(mapper), type);
+            Object value = types.mapper().readValue(json.traverse(types.mapper()), type);
             if (value == null) {
                 throw invalid(parameter, json, "", "");
             }
             return value;
+        } catch (RefusedValueException e) {
+            throw refused(parameter, json, e);
+        } catch (UnrecognizedPropertyException e) {
+            throw invalid(
+                    parameter,
+                    path(e),
+                    "is not a field of " + e.getReferringClass().getSimpleName());
         } catch (MismatchedInputException e) {
-            String path = path(e);
-            // At the top level, the expected value is explanation enough; Jackson's message is about Jackson.
-            throw invalid(parameter, json, path, path.isEmpty() ? "" : e.getOriginalMessage());
+            throw mismatched(parameter, json, e);
         } catch (JsonMappingException e) {
+            if (e.getCause() instanceof Problem problem) {
+                throw problem;
+            }
             throw invalid(parameter, json, path(e), e.getOriginalMessage());
         } catch (JsonProcessingException e) {
             throw invalid(parameter, json, "", e.getOriginalMessage());
@@ -90,19 +111,60 @@ public final class ArgumentParser {
         }
     }
 
-    private static Problem invalid(FlowParameter parameter, JsonNode json, String path, String reason) {
+    /** Says of a field what is wrong with it, or what was expected. */
+    private Problem refused(FlowParameter parameter, JsonNode json, RefusedValueException e) {
+        String reason = e.getOriginalMessage();
+        return e.expected().isEmpty()
+                ? invalid(parameter, path(e), reason)
+                : invalid(parameter, path(e), mustBe(expected.of(e.expected().get()), at(json, e), reason));
+    }
+
+    private Problem mismatched(FlowParameter parameter, JsonNode json, MismatchedInputException e) {
+        String path = path(e);
+        if (path.isEmpty()) {
+            // The expected value is explanation enough; Jackson's message is about Jackson.
+            return invalid(parameter, json, path, "");
+        }
+        Optional<String> simple = ExpectedValue.ofSimple(target(e));
+        return simple.isPresent()
+                ? invalid(parameter, path, mustBe(simple.get(), at(json, e), ""))
+                : invalid(parameter, json, path, e.getOriginalMessage());
+    }
+
+    /** Returns the class of the value that an exception is about; null if Jackson does not say. */
+    private static Class<?> target(MismatchedInputException e) {
+        Class<?> target = e.getTargetType();
+        Object within = e.getPath().getLast().getFrom();
+        // Of an element of an array of primitives, Jackson names the array.
+        return target != null && target.isArray() && target.isInstance(within) ? target.getComponentType() : target;
+    }
+
+    /** Says of the whole argument what was expected. */
+    private Problem invalid(FlowParameter parameter, JsonNode json, String path, String reason) {
+        String detail = "args." + parameter.name() + " " + mustBe(expected.of(parameter), json, reason);
+        return new Problem(ProblemType.INVALID_ARGUMENT, detail).field("args." + parameter.name() + path);
+    }
+
+    private static Problem invalid(FlowParameter parameter, String path, String sentence) {
         String field = "args." + parameter.name() + path;
+        return new Problem(ProblemType.INVALID_ARGUMENT, field + " " + sentence).field(field);
+    }
+
+    private static String mustBe(String expected, JsonNode json, String reason) {
         String because =
                 reason.isBlank() ? "" : " (" + reason.lines().findFirst().orElse("") + ")";
-        return new Problem(
-                        ProblemType.INVALID_ARGUMENT,
-                        "%s must be %s, but is %s%s"
-                                .formatted(
-                                        "args." + parameter.name(),
-                                        ExpectedValue.of(parameter),
-                                        abbreviated(json),
-                                        because))
-                .field(field);
+        return "must be %s, but is %s%s".formatted(expected, abbreviated(json), because);
+    }
+
+    /** Returns the part of a value to which the path of an exception leads. */
+    private static JsonNode at(JsonNode json, JsonMappingException e) {
+        JsonNode part = json;
+        for (JsonMappingException.Reference reference : e.getPath()) {
+            part = reference.getFieldName() != null
+                    ? part.path(reference.getFieldName())
+                    : part.path(reference.getIndex());
+        }
+        return part.isMissingNode() ? json : part;
     }
 
     /** Returns the path of the invalid part of a nested value, such as {@code [2].name}, or an empty string. */

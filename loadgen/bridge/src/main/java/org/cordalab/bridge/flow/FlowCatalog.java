@@ -18,7 +18,7 @@ import org.cordalab.bridge.problem.ProblemType;
  * The flows of one node that RPC users may start.
  *
  * <p>A flow is found by its class name, or by the end of its class name ({@code Iou}, {@code ExampleFlow$Initiator},
- * {@code Initiator}) if only one flow matches.
+ * {@code Initiator}) if only one flow matches. A nested class may be written with a dot, as in source code.
  */
 public final class FlowCatalog {
 
@@ -26,7 +26,9 @@ public final class FlowCatalog {
 
     private final TreeSet<String> classNames;
     private final ClassLoader classLoader;
-    /** Class names by each of their short forms. */
+    /** Class names by their name without the package. */
+    private final Map<String, List<String>> byShortName = new HashMap<>();
+    /** Class names by each of their other short forms. */
     private final Map<String, List<String>> byShortForm = new HashMap<>();
 
     private final Map<String, FlowDefinition> definitions = new ConcurrentHashMap<>();
@@ -39,6 +41,9 @@ public final class FlowCatalog {
         this.classNames = new TreeSet<>(classNames);
         this.classLoader = classLoader;
         for (String className : this.classNames) {
+            byShortName
+                    .computeIfAbsent(withoutPackage(className), key -> new ArrayList<>())
+                    .add(className);
             for (String form : shortForms(className)) {
                 byShortForm.computeIfAbsent(form, key -> new ArrayList<>()).add(className);
             }
@@ -53,7 +58,7 @@ public final class FlowCatalog {
     /** Returns the flow's name in metrics and lists. */
     public String shortName(String className) {
         String withoutPackage = withoutPackage(className);
-        return byShortForm.get(withoutPackage).size() == 1 ? withoutPackage : className;
+        return byShortName.get(withoutPackage).size() == 1 ? withoutPackage : className;
     }
 
     /**
@@ -66,7 +71,7 @@ public final class FlowCatalog {
         if (classNames.contains(name)) {
             return definition(name);
         }
-        List<String> matches = byShortForm.getOrDefault(name, List.of());
+        List<String> matches = byShortName.getOrDefault(name, byShortForm.getOrDefault(name, List.of()));
         if (matches.size() == 1) {
             return definition(matches.getFirst());
         }
@@ -122,12 +127,20 @@ public final class FlowCatalog {
                 .field("flow");
     }
 
+    /**
+     * Returns the names besides the class name and the one without the package. {@code lab_workload.flows} in Python has
+     * the same rule.
+     */
     private static Collection<String> shortForms(String className) {
-        String withoutPackage = withoutPackage(className);
         TreeSet<String> forms = new TreeSet<>();
-        forms.add(withoutPackage);
-        forms.add(withoutPackage.replace('$', '.'));
-        forms.add(withoutPackage.substring(withoutPackage.lastIndexOf('$') + 1));
+        forms.add(className.replace('$', '.'));
+        String end = withoutPackage(className);
+        forms.add(end.replace('$', '.'));
+        while (end.indexOf('$') >= 0) {
+            end = end.substring(end.indexOf('$') + 1);
+            forms.add(end);
+            forms.add(end.replace('$', '.'));
+        }
         return forms;
     }
 

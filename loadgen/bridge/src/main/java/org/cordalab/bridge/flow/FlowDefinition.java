@@ -72,7 +72,7 @@ public record FlowDefinition(
     }
 
     /** Accepts any annotation with the name {@code Nullable}, because Java has no standard one. */
-    private static boolean isAnnotatedNullable(Parameter parameter) {
+    static boolean isAnnotatedNullable(Parameter parameter) {
         return Arrays.stream(parameter.getAnnotations())
                 .anyMatch(annotation ->
                         annotation.annotationType().getSimpleName().equals("Nullable"));

@@ -174,6 +174,7 @@ public final class BridgeServer implements AutoCloseable {
         route(routing, "/v1/nodes", Method.GET, aboutNodes::list);
         route(routing, "/v1/nodes/{node}/parties", Method.GET, aboutNodes::parties);
         route(routing, "/v1/nodes/{node}/vault/count", Method.GET, vaults::countStates, "stateType");
+        route(routing, "/v1/nodes/{node}/vault/changes", Method.GET, vaults::changes, "since");
         String transactionsPath = "/v1/nodes/{node}/vault/transactions";
         route(routing, transactionsPath, Method.GET, vaults::transactions, "stateType", "since", "page", "pageSize");
         route(routing, "/v1/nodes/{node}/attachments", Method.POST, attachments::upload, "name");

@@ -12,6 +12,7 @@ import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -36,6 +37,7 @@ final class Exchange implements AutoCloseable {
     private final MemoryBudget.Reservation memory;
     private final RequestBody body;
     private final long receivedAt = System.nanoTime();
+    private final Instant arrivedAt = Instant.now();
     private CompletableFuture<?> needed = CompletableFuture.completedFuture(null);
 
     Exchange(ServerRequest request, ServerResponse response, ClientConnection connection, MemoryBudget budget) {
@@ -50,6 +52,11 @@ final class Exchange implements AutoCloseable {
     /** Returns the time since the request arrived, in nanoseconds. */
     long ageNanos() {
         return System.nanoTime() - receivedAt;
+    }
+
+    /** Returns when the request arrived. */
+    Instant arrivedAt() {
+        return arrivedAt;
     }
 
     /**

@@ -8,6 +8,7 @@ import java.util.Optional;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.config.BridgeConfig;
+import org.cordalab.bridge.flow.FieldDescription;
 import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.flow.FlowCatalog;
 import org.cordalab.bridge.flow.FlowConstructor;
@@ -154,15 +155,31 @@ final class FlowRoutes {
             catalog.loadable(className)
                     .ifPresent(definition -> definition
                             .constructors()
-                            .forEach(constructor -> describe(constructor, constructors.addArray())));
+                            .forEach(constructor -> describe(node, constructor, constructors.addArray())));
         }
         exchange.send(200, json);
     }
 
-    private static void describe(FlowConstructor constructor, ArrayNode json) {
-        constructor
-                .parameters()
-                .forEach(parameter ->
-                        json.addObject().put("name", parameter.name()).put("type", parameter.typeName()));
+    private static void describe(BridgedNode node, FlowConstructor constructor, ArrayNode json) {
+        constructor.parameters().forEach(parameter -> describe(node.arguments().describe(parameter), json.addObject()));
+    }
+
+    /** Writes a parameter or a field. What does not apply is left out. */
+    private static void describe(FieldDescription field, ObjectNode json) {
+        json.put("name", field.name()).put("type", field.type());
+        if (field.optional()) {
+            json.put("optional", true);
+        }
+        if (field.isAbstract()) {
+            json.put("abstract", true);
+        }
+        if (!field.values().isEmpty()) {
+            ArrayNode values = json.putArray("values");
+            field.values().forEach(values::add);
+        }
+        if (!field.fields().isEmpty()) {
+            ArrayNode fields = json.putArray("fields");
+            field.fields().forEach(each -> describe(each, fields.addObject()));
+        }
     }
 }

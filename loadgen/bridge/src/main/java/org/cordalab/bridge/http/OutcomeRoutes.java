@@ -2,7 +2,10 @@ package org.cordalab.bridge.http;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.math.BigDecimal;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -126,21 +129,20 @@ final class OutcomeRoutes {
         return switch (outcome) {
             case FlowOutcome.Completed completed -> {
                 ObjectNode json = returned(run.flowId().orElse(null), run.clientId(), completed.result());
-                json.putObject("timings")
-                        .put(
-                                "rpcMs",
-                                run.rpcTime()
-                                        .map(time -> millis(time.toNanos()))
-                                        .orElse(null))
-                        .put("flowMs", millis(completed.flowNanos()))
-                        .put("totalMs", millis(exchange.ageNanos()));
+                json.set("timings", timings(exchange, run, completed.flowNanos()));
                 if (!keepsClientIds(node)) {
                     json.put("clientIdSupported", false);
                 }
                 yield json;
             }
-            case FlowOutcome.Failed failed ->
-                throw failed(failed, run.clientId()).flowId(run.flowId().orElse(null));
+            case FlowOutcome.Failed failed -> {
+                Problem problem =
+                        failed(failed, run.clientId()).flowId(run.flowId().orElse(null));
+                // A start that the node refused has no flow to time.
+                Optional<Duration> flowTime = failed.accepted() ? run.flowTime() : Optional.empty();
+                flowTime.ifPresent(time -> problem.timings(timings(exchange, run, time.toNanos())));
+                throw problem;
+            }
             case FlowOutcome.NeverStarted neverStarted ->
                 throw new Problem(
                                 ProblemType.NODE_UNAVAILABLE,
@@ -198,6 +200,21 @@ final class OutcomeRoutes {
         return json;
     }
 
+    private static ObjectNode timings(Exchange exchange, FlowRun run, long flowNanos) {
+        Double rpcMs = run.rpcTime().map(OutcomeRoutes::inMillis).orElse(null);
+        return Json.object()
+                .put("receivedAt", unixSeconds(exchange.arrivedAt()))
+                .put("startedAt", unixSeconds(run.startedAt()))
+                .put("rpcMs", rpcMs)
+                .put("flowMs", millis(flowNanos))
+                .put("totalMs", millis(exchange.ageNanos()));
+    }
+
+    /** Returns a time in seconds since 1970, to the microsecond. */
+    private static BigDecimal unixSeconds(Instant time) {
+        return BigDecimal.valueOf(ChronoUnit.MICROS.between(Instant.EPOCH, time), 6);
+    }
+
     private static ObjectNode running(String clientId, Optional<String> flowId) {
         ObjectNode json = Json.object().put("status", RUNNING).put("clientId", clientId);
         flowId.ifPresent(id -> json.put("flowId", id));
@@ -218,6 +235,10 @@ final class OutcomeRoutes {
 
     private static boolean keepsClientIds(BridgedNode node) {
         return node.gateway().profile().map(NodeProfile::supportsClientIds).orElse(true);
+    }
+
+    private static double inMillis(Duration time) {
+        return millis(time.toNanos());
     }
 
     /** Converts to milliseconds, rounded to microseconds. */

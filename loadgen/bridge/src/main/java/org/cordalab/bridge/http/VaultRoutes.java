@@ -4,14 +4,17 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.math.BigDecimal;
 import java.time.Instant;
-import java.util.regex.Pattern;
+import java.util.List;
+import java.util.Optional;
 import net.corda.core.contracts.ContractState;
 import net.corda.core.node.services.Vault.StateStatus;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
+import org.cordalab.bridge.flow.CordappClasses;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.node.NodeSession;
 import org.cordalab.bridge.node.NodeUnavailableException;
+import org.cordalab.bridge.node.VaultChange;
 import org.cordalab.bridge.node.VaultTransactions;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
@@ -23,9 +26,6 @@ final class VaultRoutes {
     private static final int DEFAULT_PAGE_SIZE = 1000;
 
     private static final int MAX_PAGE_SIZE = 5000;
-    private static final int MAX_CLASS_NAME_CHARS = 512;
-    private static final Pattern CLASS_NAME =
-            Pattern.compile("[\\p{L}_$][\\p{L}\\p{N}_$]*(\\.[\\p{L}_$][\\p{L}\\p{N}_$]*)*+");
     private static final String UNIX_SECONDS = "[0-9]{1,11}(\\.[0-9]{1,9})?";
 
     private final BridgedNodes nodes;
@@ -90,6 +90,26 @@ final class VaultRoutes {
         exchange.send(200, json);
     }
 
+    /** {@code GET /v1/nodes/{node}/vault/changes?since=…}: the states recorded and consumed since then, by class. */
+    void changes(Exchange exchange) throws InterruptedException {
+        BridgedNode node = nodes.get(exchange.path("node"));
+        Instant since = since(exchange.query("since"));
+        NodeSession session = node.gateway().session().orElseThrow(() -> NodeRoutes.unavailable(node));
+        List<VaultChange> changes;
+        try {
+            changes = node.calls().call(() -> session.changes(since));
+        } catch (NodeUnavailableException e) {
+            throw NodeRoutes.unavailable(node);
+        }
+        ObjectNode json = Json.object().put("node", node.name()).put("since", exchange.query("since"));
+        ArrayNode list = json.putArray("changes");
+        changes.forEach(change -> list.addObject()
+                .put("stateType", change.stateType())
+                .put("recorded", change.recorded())
+                .put("consumed", change.consumed()));
+        exchange.send(200, json);
+    }
+
     /** Converts Unix seconds, which may have a fraction. */
     private static Instant since(String seconds) {
         if (!seconds.matches(UNIX_SECONDS)) {
@@ -106,22 +126,13 @@ final class VaultRoutes {
     }
 
     private static Class<? extends ContractState> stateType(String className) {
-        ClassLoader cordapps = VaultRoutes.class.getClassLoader();
-        // A class loader remembers every class that it was asked to load for ever, but the name of a resource only
-        // until
-        // memory is short. So it is asked to load only what there is.
-        if (className.length() <= MAX_CLASS_NAME_CHARS
-                && CLASS_NAME.matcher(className).matches()
-                && cordapps.getResource(className.replace('.', '/') + ".class") != null) {
-            try {
-                return Class.forName(className, false, cordapps).asSubclass(ContractState.class);
-            } catch (ClassNotFoundException | LinkageError | ClassCastException e) {
-                // Falls through to the same answer.
-            }
+        Optional<Class<?>> found = CordappClasses.find(className).filter(ContractState.class::isAssignableFrom);
+        if (found.isEmpty()) {
+            throw new Problem(
+                            ProblemType.NOT_FOUND,
+                            "%s is not a contract state class of the bridge's CorDapps.".formatted(className))
+                    .field("stateType");
         }
-        throw new Problem(
-                        ProblemType.NOT_FOUND,
-                        "%s is not a contract state class of the bridge's CorDapps.".formatted(className))
-                .field("stateType");
+        return found.get().asSubclass(ContractState.class);
     }
 }

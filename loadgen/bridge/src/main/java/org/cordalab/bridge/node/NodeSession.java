@@ -1,9 +1,11 @@
 package org.cordalab.bridge.node;
 
 import java.time.Instant;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import net.corda.core.contracts.ContractState;
+import net.corda.core.contracts.StateRef;
 import net.corda.core.crypto.SecureHash;
 import net.corda.core.node.services.Vault.StateStatus;
 import org.cordalab.bridge.flow.FlowCall;
@@ -54,6 +56,16 @@ public interface NodeSession {
      * @param pageSize maximum number of states in a page
      */
     VaultTransactions transactions(Class<? extends ContractState> stateType, Instant since, int page, int pageSize);
+
+    /**
+     * Returns how many states of each class the vault has recorded and consumed since a time, sorted by class name.
+     *
+     * @throws org.cordalab.bridge.problem.Problem invalid-request if there are too many states to read
+     */
+    List<VaultChange> changes(Instant since);
+
+    /** Returns the state with this reference, consumed or not, if it is in the vault. */
+    Optional<VaultState> state(StateRef ref);
 
     /**
      * Stores an attachment.

@@ -1,10 +1,12 @@
 package org.cordalab.bridge.node;
 
+import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import net.corda.client.rpc.CordaRPCConnection;
 import net.corda.core.messaging.CordaRPCOps;
 import net.corda.core.messaging.FlowHandle;
+import net.corda.core.serialization.SerializationCustomSerializer;
 import org.cordalab.bridge.config.NodeAddress;
 import org.cordalab.bridge.flow.FlowCall;
 
@@ -16,6 +18,9 @@ interface RpcClient {
 
     /** Connects and logs in. Throws whatever the client library throws. */
     CordaRPCConnection connect(NodeAddress node, String user, String password);
+
+    /** Returns the serialisers that CorDapps provide for their own types. */
+    Collection<SerializationCustomSerializer<?, ?>> serializers();
 
     /** Returns the CorDapps that the node reports. */
     List<NodeProfile.Cordapp> cordapps(CordaRPCOps ops);

@@ -1,8 +1,10 @@
 package org.cordalab.bridge.node;
 
+import java.util.Collection;
 import java.util.Optional;
 import java.util.function.Function;
 import net.corda.core.messaging.CordaRPCOps;
+import net.corda.core.serialization.SerializationCustomSerializer;
 import org.cordalab.bridge.config.NodeAddress;
 
 /** Logs in to nodes, for both the bridge and its benchmark. */
@@ -81,6 +83,11 @@ public final class RpcConnector {
                 throw e;
             }
         }
+    }
+
+    /** Returns the serialisers that CorDapps provide for their own types. */
+    public Collection<SerializationCustomSerializer<?, ?>> serializers() {
+        return client.serializers();
     }
 
     /** Returns the number of connections to a node that were left open. */

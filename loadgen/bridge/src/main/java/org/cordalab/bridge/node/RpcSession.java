@@ -22,6 +22,7 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import net.corda.client.rpc.RPCException;
 import net.corda.core.contracts.ContractState;
+import net.corda.core.contracts.StateRef;
 import net.corda.core.crypto.SecureHash;
 import net.corda.core.identity.CordaX500Name;
 import net.corda.core.identity.Party;
@@ -29,6 +30,7 @@ import net.corda.core.messaging.CordaRPCOps;
 import net.corda.core.messaging.FlowHandle;
 import net.corda.core.node.NodeInfo;
 import net.corda.core.node.services.NetworkMapCache.MapChange;
+import net.corda.core.node.services.Vault;
 import net.corda.core.node.services.Vault.StateStatus;
 import net.corda.core.node.services.vault.BinaryComparisonOperator;
 import net.corda.core.node.services.vault.ColumnPredicate;
@@ -256,20 +258,48 @@ final class RpcSession implements NodeSession {
     @Override
     public VaultTransactions transactions(
             Class<? extends ContractState> stateType, Instant since, int page, int pageSize) {
-        TimeCondition recorded = connections.platformVersion() == UNCOMPARING_PLATFORM_VERSION
+        return VaultTransactions.read(
+                inOrder(since(StateStatus.ALL, TimeInstantType.RECORDED, since), stateType), since, page, pageSize);
+    }
+
+    @Override
+    public List<VaultChange> changes(Instant since) {
+        return VaultChange.read(
+                inOrder(since(StateStatus.ALL, TimeInstantType.RECORDED, since), ContractState.class),
+                inOrder(since(StateStatus.CONSUMED, TimeInstantType.CONSUMED, since), ContractState.class),
+                since);
+    }
+
+    @Override
+    public Optional<VaultState> state(StateRef ref) {
+        var criteria = new VaultQueryCriteria(StateStatus.ALL, null, new ArrayList<>(List.of(ref)), null, null, null);
+        var onePage = new PageSpecification(1, 1);
+        var unsorted = new Sort(Collections.emptySet());
+        Vault.Page<ContractState> found =
+                call(() -> connections.next().vaultQueryBy(criteria, onePage, unsorted, ContractState.class));
+        if (found.getStates().isEmpty()) {
+            return Optional.empty();
+        }
+        boolean isConsumed = found.getStatesMetadata().getFirst().getStatus() == StateStatus.CONSUMED;
+        return Optional.of(new VaultState(found.getStates().getFirst(), isConsumed));
+    }
+
+    /** Returns the states since a time; all, if the node cannot compare. */
+    private VaultQueryCriteria since(StateStatus status, TimeInstantType instant, Instant since) {
+        TimeCondition condition = connections.platformVersion() == UNCOMPARING_PLATFORM_VERSION
                 ? null
                 : new TimeCondition(
-                        TimeInstantType.RECORDED,
+                        instant,
                         new ColumnPredicate.BinaryComparison<>(BinaryComparisonOperator.GREATER_THAN_OR_EQUAL, since));
-        var criteria = new VaultQueryCriteria(StateStatus.ALL, null, null, null, null, recorded);
+        return new VaultQueryCriteria(status, null, null, null, null, condition);
+    }
+
+    /** Returns a query whose states are in the order of their references. */
+    private VaultTransactions.Query inOrder(VaultQueryCriteria criteria, Class<? extends ContractState> stateType) {
         var inOrder = new Sort(new ArrayList<>(
                 List.of(column(CommonStateAttribute.STATE_REF_TXN_ID), column(CommonStateAttribute.STATE_REF_INDEX))));
-        return VaultTransactions.read(
-                (number, size) ->
-                        call(() -> ops.vaultQueryBy(criteria, new PageSpecification(number, size), inOrder, stateType)),
-                since,
-                page,
-                pageSize);
+        return (number, size) ->
+                call(() -> ops.vaultQueryBy(criteria, new PageSpecification(number, size), inOrder, stateType));
     }
 
     private static Sort.SortColumn column(CommonStateAttribute attribute) {

@@ -24,11 +24,21 @@ public final class TimedCalls {
 
     private final String node;
     private final Duration limit;
-    private final Semaphore free = new Semaphore(MAX_CALLS);
+    private final int max;
+    private final Semaphore free;
 
     public TimedCalls(String node, Duration limit) {
+        this(node, limit, MAX_CALLS);
+    }
+
+    /**
+     * @param max maximum number of calls that the node has not answered yet
+     */
+    public TimedCalls(String node, Duration limit, int max) {
         this.node = node;
         this.limit = limit;
+        this.max = max;
+        this.free = new Semaphore(max);
     }
 
     /**
@@ -49,7 +59,7 @@ public final class TimedCalls {
     public <T> T call(Callable<T> rpc, Duration more, Runnable afterwards) throws InterruptedException {
         if (!free.tryAcquire()) {
             afterwards.run();
-            throw unavailable("%s has not answered %d earlier requests yet.".formatted(node, MAX_CALLS));
+            throw unavailable("%s has not answered %d earlier requests yet.".formatted(node, max));
         }
         var answer = new CompletableFuture<T>();
         Thread.ofVirtual().name("call-" + node).start(() -> {

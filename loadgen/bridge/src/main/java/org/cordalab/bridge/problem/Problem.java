@@ -24,6 +24,7 @@ public final class Problem extends RuntimeException {
     private final ProblemType type;
     private final Map<String, String> members = new LinkedHashMap<>();
     private Optional<Duration> retryAfter = Optional.empty();
+    private Optional<ObjectNode> timings = Optional.empty();
 
     public Problem(ProblemType type, String detail) {
         super(cut(detail), null, false, false);
@@ -58,6 +59,12 @@ public final class Problem extends RuntimeException {
         return with("flowStatus", flowStatus);
     }
 
+    /** Sets the times of the flow, in the form in which the answer of a completed flow has them. */
+    public Problem timings(ObjectNode times) {
+        timings = Optional.of(times);
+        return this;
+    }
+
     /** Sets the time after which the caller should try again. */
     public Problem retryAfter(Duration delay) {
         retryAfter = Optional.of(delay);
@@ -81,6 +88,7 @@ public final class Problem extends RuntimeException {
         json.put("detail", getMessage());
         json.put("instance", cut(instance));
         members.forEach(json::put);
+        timings.ifPresent(times -> json.set("timings", times));
         return json;
     }
 

@@ -1,6 +1,7 @@
 package org.cordalab.bridge.run;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -30,6 +31,7 @@ public final class FlowRun {
     private final FlowMetrics metrics;
     private final LongSupplier nanoTime;
     private final long beganAt;
+    private final Instant startedAt = Instant.now();
     private final long startUntil;
     private final CompletableFuture<FlowOutcome> outcome = new CompletableFuture<>();
     private final AtomicReference<ClientIdUse> clientIdUse;
@@ -42,6 +44,7 @@ public final class FlowRun {
 
     private volatile String flowId;
     private volatile long rpcNanos;
+    private volatile long flowNanos;
     private volatile long resultBytes;
 
     /** Who needs the client id after the flow has ended. It leaves {@link #INTERNAL} at most once. */
@@ -96,6 +99,16 @@ public final class FlowRun {
     /** Returns the duration of the RPC that started the flow; empty if the run had to attach to the flow later. */
     public Optional<Duration> rpcTime() {
         return rpcNanos == 0 ? Optional.empty() : Optional.of(Duration.ofNanos(rpcNanos));
+    }
+
+    /** Returns when the bridge began to start the flow. */
+    public Instant startedAt() {
+        return startedAt;
+    }
+
+    /** Returns the time from the start of the flow until its result or its exception arrived; empty until then. */
+    public Optional<Duration> flowTime() {
+        return flowNanos == 0 ? Optional.empty() : Optional.of(Duration.ofNanos(flowNanos));
     }
 
     /** Returns the outcome, if it is already known. */
@@ -212,11 +225,12 @@ public final class FlowRun {
     }
 
     private FlowOutcome completed(Object value) {
-        long flowNanos = nanoTime.getAsLong() - beganAt;
+        flowNanos = nanoTime.getAsLong() - beganAt;
         return new FlowOutcome.Completed(ResultSummary.of(value), flowNanos);
     }
 
     private FlowOutcome failed(Throwable answer) {
+        flowNanos = nanoTime.getAsLong() - beganAt;
         return FlowOutcome.Failed.of(answer, flowId != null);
     }
 

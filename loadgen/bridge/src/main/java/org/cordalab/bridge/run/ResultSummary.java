@@ -6,11 +6,17 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.math.BigDecimal;
 import java.math.BigInteger;
-import java.util.List;
+import java.security.PublicKey;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.Collection;
 import java.util.Map;
 import java.util.Optional;
+import net.corda.core.contracts.StateAndRef;
 import net.corda.core.crypto.SecureHash;
+import net.corda.core.identity.AnonymousParty;
 import net.corda.core.transactions.SignedTransaction;
+import net.corda.core.utilities.EncodingUtils;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.node.RecordedTransaction;
 
@@ -18,8 +24,9 @@ import org.cordalab.bridge.node.RecordedTransaction;
  * The summary of a flow's return value.
  *
  * <p>It is small on purpose: serialising a whole transaction would cost more than some flows do. A transaction is
- * summarised as its id and the number of its signatures. Nulls, booleans, numbers, strings, and lists and maps of these
- * are kept as they are. Any other value is summarised as the beginning of its {@code toString}.
+ * summarised as its id and the number of its signatures, and a state as its reference. Nulls, booleans, numbers,
+ * strings, and lists, sets, arrays and maps of these are kept as they are. Any other value is summarised as the beginning
+ * of its {@code toString}, unless an argument has another form. So a result can be the argument of another flow.
  *
  * @param transactionId the id of a returned transaction
  * @param bytes about how much memory the summary takes
@@ -51,8 +58,11 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId, long
     }
 
     private static ResultSummary transaction(SecureHash id, int signatures) {
-        JsonNode value = JSON.objectNode().put("txId", id.toString()).put("signatures", signatures);
-        return new ResultSummary(value, Optional.of(id.toString()), TRANSACTION_BYTES);
+        return new ResultSummary(transactionJson(id, signatures), Optional.of(id.toString()), TRANSACTION_BYTES);
+    }
+
+    private static JsonNode transactionJson(SecureHash id, int signatures) {
+        return JSON.objectNode().put("txId", id.toString()).put("signatures", signatures);
     }
 
     /** Returns the value's {@code toString}, which is CorDapp code, or its class name if that throws. */
@@ -103,13 +113,23 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId, long
                 case Float number when Float.isFinite(number) -> JSON.numberNode(number);
                 case BigInteger number -> JSON.numberNode(number);
                 case BigDecimal number -> JSON.numberNode(number);
-                case List<?> list when depth < MAX_DEPTH -> array(list, depth);
+                case Collection<?> list when depth < MAX_DEPTH -> array(list, depth);
+                case Object[] list when depth < MAX_DEPTH -> array(Arrays.asList(list), depth);
                 case Map<?, ?> map when depth < MAX_DEPTH -> object(map, depth);
+                case SignedTransaction signed -> {
+                    bytes += TRANSACTION_BYTES;
+                    yield transactionJson(signed.getId(), signed.getSigs().size());
+                }
+                case StateAndRef<?> state -> JSON.textNode(counted(text(state.getRef())));
+                case AnonymousParty party -> JSON.textNode(counted(EncodingUtils.toBase58String(party.getOwningKey())));
+                case PublicKey key -> JSON.textNode(counted(EncodingUtils.toBase58String(key)));
+                case byte[] binary -> JSON.textNode(counted(Base64.getEncoder().encodeToString(binary)));
+                case Optional<?> optional when depth < MAX_DEPTH -> of(optional.orElse(null), depth + 1);
                 default -> JSON.textNode(counted(text(value)));
             };
         }
 
-        private JsonNode array(List<?> list, int depth) {
+        private JsonNode array(Collection<?> list, int depth) {
             ArrayNode array = JSON.arrayNode();
             for (Object each : list) {
                 if (isFull()) {

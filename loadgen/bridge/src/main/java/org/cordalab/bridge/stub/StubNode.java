@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import net.corda.core.contracts.ContractState;
+import net.corda.core.contracts.StateRef;
 import net.corda.core.crypto.SecureHash;
 import net.corda.core.identity.CordaX500Name;
 import net.corda.core.node.services.Vault.StateStatus;
@@ -20,6 +21,8 @@ import org.cordalab.bridge.node.NodeGateway;
 import org.cordalab.bridge.node.NodeProfile;
 import org.cordalab.bridge.node.NodeSession;
 import org.cordalab.bridge.node.StartedFlow;
+import org.cordalab.bridge.node.VaultChange;
+import org.cordalab.bridge.node.VaultState;
 import org.cordalab.bridge.node.VaultTransactions;
 
 /** A node of a {@link StubNetwork}. It is its own session, because its connection never breaks. */
@@ -171,6 +174,20 @@ final class StubNode implements NodeGateway, NodeSession {
         return stateType.isAssignableFrom(plan.stateType())
                 ? vault.transactions(since, page, pageSize)
                 : new VaultTransactions(List.of(), 0);
+    }
+
+    @Override
+    public List<VaultChange> changes(Instant since) {
+        long recorded = vault.transactions(since, 1, Integer.MAX_VALUE).states();
+        return recorded == 0
+                ? List.of()
+                : List.of(new VaultChange(plan.stateType().getName(), recorded, 0));
+    }
+
+    /** Returns nothing: a stub's states are counted, but have no content. */
+    @Override
+    public Optional<VaultState> state(StateRef ref) {
+        return Optional.empty();
     }
 
     @Override

@@ -15,17 +15,51 @@ class FlowCatalogTest {
 
     private static final String IOU = SampleFlows.Iou.class.getName();
 
+    private static final String INITIATOR = SampleFlows.Proposal.Initiator.class.getName();
+
     private final FlowCatalog catalog = catalog(
             IOU,
             SampleFlows.Empty.class.getName(),
+            INITIATOR,
             CashIssueFlow.class.getName(),
             "com.example.one.Twin",
-            "com.example.two.Twin");
+            "com.example.two.Twin",
+            "com.example.one.Acceptance$Responder",
+            "com.example.two.Modification$Responder");
 
     @ParameterizedTest
     @ValueSource(strings = {"org.cordalab.bridge.flow.SampleFlows$Iou", "SampleFlows$Iou", "SampleFlows.Iou", "Iou"})
     void findsAFlowByAnyUniqueEndOfItsName(String name) {
         assertThat(catalog.find(name).flowClass()).isEqualTo(SampleFlows.Iou.class);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Initiator",
+                "Proposal$Initiator",
+                "Proposal.Initiator",
+                "SampleFlows.Proposal.Initiator",
+                "org.cordalab.bridge.flow.SampleFlows.Proposal.Initiator",
+            })
+    void findsANestedFlowAsSourceCodeNamesIt(String name) {
+        assertThat(catalog.find(name).flowClass()).isEqualTo(SampleFlows.Proposal.Initiator.class);
+    }
+
+    @Test
+    void listsTheNestedFlowsThatANameMayMean() {
+        assertThat(problem("Responder"))
+                .hasMessageContaining("com.example.one.Acceptance$Responder, com.example.two.Modification$Responder");
+    }
+
+    @Test
+    void prefersTheFlowWithTheWholeNameToNestedOnes() {
+        FlowCatalog ofTwo = catalog("com.example.Iou", IOU);
+
+        assertThat(ofTwo.shortName("com.example.Iou")).isEqualTo("Iou");
+        assertThat(catchThrowableOfType(Problem.class, () -> ofTwo.find("Iou")))
+                .hasMessageContaining("cannot load its class");
+        assertThat(ofTwo.find("SampleFlows.Iou").flowClass()).isEqualTo(SampleFlows.Iou.class);
     }
 
     @Test

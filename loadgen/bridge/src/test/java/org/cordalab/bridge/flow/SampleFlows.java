@@ -3,13 +3,24 @@ package org.cordalab.bridge.flow;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.math.BigDecimal;
+import java.security.PublicKey;
 import java.util.Currency;
 import java.util.List;
 import net.corda.core.contracts.Amount;
+import net.corda.core.contracts.ContractState;
+import net.corda.core.contracts.StateAndRef;
+import net.corda.core.contracts.StateRef;
 import net.corda.core.contracts.UniqueIdentifier;
 import net.corda.core.crypto.SecureHash;
 import net.corda.core.flows.FlowLogic;
+import net.corda.core.identity.AbstractParty;
+import net.corda.core.identity.AnonymousParty;
 import net.corda.core.identity.Party;
+import net.corda.core.utilities.OpaqueBytes;
+import org.cordalab.bridge.flow.SampleClasses.Contradiction;
+import org.cordalab.bridge.flow.SampleClasses.Foreign;
+import org.cordalab.bridge.flow.SampleClasses.Odd;
+import org.cordalab.bridge.flow.SampleClasses.Policy;
 
 /** Flows whose constructors show the possible kinds of arguments. None of them ever runs. */
 public final class SampleFlows {
@@ -66,5 +77,48 @@ public final class SampleFlows {
 
     public static final class WithNull extends Sample {
         public WithNull(@Nullable String note) {}
+    }
+
+    public static final class Insure extends Sample {
+        public Insure(Policy policy, Party insured) {}
+    }
+
+    public static final class OddClasses extends Sample {
+        public OddClasses(Odd odd) {}
+    }
+
+    public static final class WithContradiction extends Sample {
+        public WithContradiction(Contradiction contradiction) {}
+    }
+
+    public static final class WithForeign extends Sample {
+        public WithForeign(Foreign foreign) {}
+    }
+
+    public static final class WithState extends Sample {
+        public WithState(StateAndRef<ContractState> state, List<StateAndRef<ContractState>> others) {}
+    }
+
+    public static final class WithReturned extends Sample {
+        public WithReturned(
+                UniqueIdentifier id,
+                SecureHash hash,
+                StateRef ref,
+                Party party,
+                AbstractParty someone,
+                AnonymousParty anonymous,
+                PublicKey key,
+                OpaqueBytes bytes,
+                Amount<Currency> amount,
+                List<UniqueIdentifier> ids) {}
+    }
+
+    /** Flows that are named after their outer class, as in R3's samples. */
+    public static final class Proposal {
+        private Proposal() {}
+
+        public static final class Initiator extends Sample {
+            public Initiator(UniqueIdentifier proposalId) {}
+        }
     }
 }

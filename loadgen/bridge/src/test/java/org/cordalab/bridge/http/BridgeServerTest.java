@@ -21,9 +21,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
+import net.corda.core.contracts.StateRef;
+import net.corda.core.crypto.SecureHash;
 import net.corda.core.flows.FlowException;
+import org.cordalab.bridge.flow.SampleClasses;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.node.NoConnectionException;
+import org.cordalab.bridge.node.VaultState;
 import org.cordalab.bridge.problem.ProblemType;
 import org.cordalab.bridge.run.FakeNode;
 import org.junit.jupiter.api.AfterEach;
@@ -84,6 +88,20 @@ class BridgeServerTest {
     }
 
     @Test
+    void saysWhenItReceivedTheRequestAndBeganToStartTheFlow() throws Exception {
+        double before = System.currentTimeMillis() / 1e3;
+        var answer = post(FLOWS, start("c1", IOU));
+        node.awaitStarted("c1");
+        node.complete("c1", 42);
+
+        JsonNode timings = json(answer.get()).get("timings");
+        double startedAt = timings.get("startedAt").doubleValue();
+        double flowMs = timings.get("flowMs").doubleValue();
+        assertThat(timings.get("receivedAt").doubleValue()).isBetween(before - 1e-3, startedAt);
+        assertThat(startedAt + flowMs / 1e3).isLessThanOrEqualTo(System.currentTimeMillis() / 1e3 + 2e-3);
+    }
+
+    @Test
     void saysSoWhenTheNodeHasNoClientIds() throws Exception {
         node.withoutClientIds();
 
@@ -106,6 +124,10 @@ class BridgeServerTest {
         assertThat(problem.get("clientId").textValue()).isEqualTo("c1");
         assertThat(problem.get("flowId").textValue()).isNotEmpty();
         assertThat(problem.get("flowStatus").textValue()).isEqualTo("failed");
+        JsonNode timings = problem.get("timings");
+        double startedAt = timings.get("startedAt").doubleValue();
+        assertThat(timings.get("flowMs").doubleValue()).isPositive();
+        assertThat(startedAt).isGreaterThanOrEqualTo(timings.get("receivedAt").doubleValue());
     }
 
     @Test
@@ -241,6 +263,34 @@ class BridgeServerTest {
     }
 
     @Test
+    void describesTheFieldsOfArguments() throws Exception {
+        JsonNode flows = json(get(FLOWS)).get("flows");
+
+        JsonNode policy = StreamSupport.stream(flows.spliterator(), false)
+                .filter(flow -> flow.get("flow").textValue().endsWith("$Insure"))
+                .map(flow -> flow.at("/parameters/0/0"))
+                .findFirst()
+                .orElseThrow();
+        assertThat(policy.get("type").textValue()).isEqualTo("Policy");
+        assertThat(policy.get("fields").get(0)).hasToString("{\"name\":\"number\",\"type\":\"String\"}");
+        assertThat(policy.at("/fields/2/fields/1"))
+                .hasToString("{\"name\":\"colour\",\"type\":\"Colour\",\"values\":[\"RED\",\"GREEN\"]}");
+    }
+
+    @Test
+    void takesStatesByTheirReferences() throws Exception {
+        var ref = new StateRef(SecureHash.randomSHA256(), 0);
+        String start = "{\"flow\": \"WithState\", \"args\": {\"state\": \"%s\", \"others\": []}}".formatted(ref);
+
+        JsonNode problem = problem(post(CHECK, start).get(), ProblemType.INVALID_ARGUMENT);
+        assertThat(problem.get("detail").textValue()).contains("it is not in the vault of PartyA");
+
+        node.keeps(new VaultState(SampleClasses.State.at(ref), false));
+        JsonNode checked = json(post(CHECK, start).get());
+        assertThat(checked.at("/arguments/0/value").textValue()).isEqualTo(ref.toString());
+    }
+
+    @Test
     void startsWhenTheCheckIsNotWanted() throws Exception {
         var answer = post(FLOWS + "?check=false", start("c1", IOU));
         node.awaitStarted("c1");
@@ -365,7 +415,7 @@ class BridgeServerTest {
         assertThat(about.get("notaries").get(0).textValue()).isEqualTo("O=Notary, L=London, C=GB");
         assertThat(about.get("cordapps").get(0).get("name").textValue()).isEqualTo("samples");
 
-        JsonNode iou = json(get("/v1/nodes/partya/flows")).get("flows").get(2);
+        JsonNode iou = json(get("/v1/nodes/partya/flows")).get("flows").get(3);
         assertThat(iou.get("shortName").textValue()).isEqualTo("SampleFlows$Iou");
         assertThat(iou.get("parameters").toString())
                 .isEqualTo("[[{\"name\":\"iouValue\",\"type\":\"int\"},{\"name\":\"otherParty\",\"type\":\"Party\"}]]");

@@ -21,6 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class VaultRoutesTest {
 
     private static final String TRANSACTIONS = "/v1/nodes/PartyA/vault/transactions";
+    private static final String CHANGES = "/v1/nodes/PartyA/vault/changes";
     private static final String ANY = "?stateType=net.corda.core.contracts.ContractState";
     private static final Instant SINCE = Instant.ofEpochSecond(1_790_000_000, 250_000_000);
 
@@ -64,6 +65,22 @@ class VaultRoutesTest {
         assertThat(json.get("transactionIds")).hasSize(1);
         assertThat(json.get("pageSize").intValue()).isEqualTo(1000);
         assertThat(json.get("nextPage").isNull()).isTrue();
+    }
+
+    @Test
+    void countsWhatHasChangedSinceATime() throws Exception {
+        bridge.node().recorded(SecureHash.randomSHA256(), SINCE.minusNanos(1));
+        bridge.node().recorded(SecureHash.randomSHA256(), SINCE);
+
+        JsonNode json =
+                json(bridge.send("GET", CHANGES + "?since=1790000000.25", "").get(), 200);
+
+        assertThat(json.get("node").textValue()).isEqualTo("PartyA");
+        assertThat(json.get("changes"))
+                .hasToString("[{\"stateType\":\"com.example.State\",\"recorded\":1,\"consumed\":0}]");
+        json(bridge.send("GET", CHANGES + "?since=yesterday", "").get(), 400);
+        bridge.node().disconnect();
+        json(bridge.send("GET", CHANGES + "?since=0", "").get(), 503);
     }
 
     @ParameterizedTest

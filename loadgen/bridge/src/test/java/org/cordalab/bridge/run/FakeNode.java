@@ -17,6 +17,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.BiFunction;
 import java.util.stream.Collectors;
 import net.corda.core.contracts.ContractState;
+import net.corda.core.contracts.StateRef;
 import net.corda.core.crypto.SecureHash;
 import net.corda.core.identity.CordaX500Name;
 import net.corda.core.node.services.Vault.StateStatus;
@@ -30,6 +31,8 @@ import org.cordalab.bridge.node.NodeProfile;
 import org.cordalab.bridge.node.NodeSession;
 import org.cordalab.bridge.node.NodeUnavailableException;
 import org.cordalab.bridge.node.StartedFlow;
+import org.cordalab.bridge.node.VaultChange;
+import org.cordalab.bridge.node.VaultState;
 import org.cordalab.bridge.node.VaultTransactions;
 
 /**
@@ -45,6 +48,7 @@ public final class FakeNode implements NodeGateway {
     private final BlockingQueue<String> removed = new LinkedBlockingQueue<>();
     private final Set<SecureHash> attachments = ConcurrentHashMap.newKeySet();
     private final Map<SecureHash, Instant> recorded = Collections.synchronizedMap(new LinkedHashMap<>());
+    private final Map<StateRef, VaultState> states = new ConcurrentHashMap<>();
     private volatile boolean supportsClientIds = true;
     private volatile BiFunction<String, FlowCall, RuntimeException> onStart = (id, call) -> null;
     private final CountDownLatch answering = new CountDownLatch(1);
@@ -107,6 +111,11 @@ public final class FakeNode implements NodeGateway {
         recorded.put(transactionId, at);
     }
 
+    /** Adds a state to the vault. */
+    public void keeps(VaultState state) {
+        states.put(state.state().getRef(), state);
+    }
+
     public void complete(String clientId, Object value) {
         flows.get(clientId).result().complete(value);
     }
@@ -150,7 +159,12 @@ public final class FakeNode implements NodeGateway {
     @Override
     public Optional<NodeProfile> profile() {
         var catalog = new FlowCatalog(
-                List.of(SampleFlows.Iou.class.getName(), SampleFlows.Empty.class.getName(), "com.example.NotHere"),
+                List.of(
+                        SampleFlows.Iou.class.getName(),
+                        SampleFlows.Empty.class.getName(),
+                        SampleFlows.Insure.class.getName(),
+                        SampleFlows.WithState.class.getName(),
+                        "com.example.NotHere"),
                 FakeNode.class.getClassLoader());
         return Optional.of(new NodeProfile(
                 name,
@@ -307,6 +321,23 @@ public final class FakeNode implements NodeGateway {
                     .toList();
             return new VaultTransactions(
                     ids.stream().skip((page - 1L) * pageSize).limit(pageSize).toList(), ids.size());
+        }
+
+        /** Returns the states of {@link #recorded}, all of one class and none consumed. */
+        @Override
+        public List<VaultChange> changes(Instant since) {
+            awaitAnswer();
+            requireConnected();
+            long found =
+                    recorded.values().stream().filter(at -> !at.isBefore(since)).count();
+            return found == 0 ? List.of() : List.of(new VaultChange("com.example.State", found, 0));
+        }
+
+        @Override
+        public Optional<VaultState> state(StateRef ref) {
+            awaitAnswer();
+            requireConnected();
+            return Optional.ofNullable(states.get(ref));
         }
 
         @Override

@@ -4,11 +4,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.math.BigDecimal;
+import java.security.PublicKey;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import net.corda.core.contracts.StateRef;
+import net.corda.core.contracts.UniqueIdentifier;
+import net.corda.core.crypto.Crypto;
+import net.corda.core.crypto.SecureHash;
+import net.corda.core.identity.AnonymousParty;
+import net.corda.core.utilities.EncodingUtils;
+import org.cordalab.bridge.flow.SampleClasses;
+import org.cordalab.bridge.flow.TestParties;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -29,6 +41,10 @@ class ResultSummaryTest {
                 new Sample("text", "\"text\""),
                 new Sample(Duration.ofSeconds(1), "\"PT1S\""),
                 new Sample(List.of("a", 1, List.of()), "[\"a\",1,[]]"),
+                new Sample(Set.of("a"), "[\"a\"]"),
+                new Sample(new String[] {"a", "b"}, "[\"a\",\"b\"]"),
+                new Sample(new byte[] {1, 2}, "\"AQI=\""),
+                new Sample(Optional.empty(), "null"),
                 new Sample(Map.of("a", List.of(true)), "{\"a\":[true]}"));
     }
 
@@ -36,6 +52,23 @@ class ResultSummaryTest {
     @MethodSource("samples")
     void writesSimpleValuesAsJson(Sample sample) {
         assertThat(ResultSummary.of(sample.value()).value()).hasToString(sample.json());
+    }
+
+    @Test
+    void writesCordasValuesAsArgumentsHaveThem() {
+        PublicKey key = Crypto.generateKeyPair().getPublic();
+        StateRef ref = new StateRef(SecureHash.randomSHA256(), 2);
+
+        assertThat(text(key)).isEqualTo(EncodingUtils.toBase58String(key));
+        assertThat(text(new AnonymousParty(key))).isEqualTo(EncodingUtils.toBase58String(key));
+        assertThat(text(TestParties.PARTY_B))
+                .isEqualTo(TestParties.PARTY_B.getName().toString());
+        assertThat(text(SampleClasses.State.at(ref))).isEqualTo(ref.toString());
+        assertThat(text(new UniqueIdentifier("x", new UUID(0, 1)))).isEqualTo("x_" + new UUID(0, 1));
+    }
+
+    private static String text(Object value) {
+        return ResultSummary.of(value).value().textValue();
     }
 
     @Test

@@ -1,0 +1,93 @@
+"""The verb ``flow``: where the time of one flow went."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corda_lab.cli.options import JsonOption
+from corda_lab.errors import LabError
+from corda_lab.results import folders
+from corda_lab.text import ui
+
+if TYPE_CHECKING:
+    from corda_lab.steps.spans import Waterfall
+
+FORMATS = (".svg", ".html")
+
+
+def flow(
+    identity: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="A flow id, client id or transaction id of a request, or the beginning of one."
+        ),
+    ],
+    run_name: Annotated[
+        str, typer.Option("--run", metavar="RUN", help="Name of a run, the beginning of a name, or latest.")
+    ] = "latest",
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the picture to this file: .svg or .html.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where the time of one request went: at the client, the bridge, the nodes and the notary, span by span.
+
+    The report of a run has the slowest, the median and a failed request; this shows any. requests.parquet in the folder
+    of a run has the ids. The id of another party's flow, from its log, finds the request that it answered.
+
+    Flows of CorDapps that do not time their stages show the time of the client and the bridge only.
+
+    Example: `scripts/lab flow c5084132 --run latest --output flow.svg`
+    """
+    from corda_lab.report import waterfalls
+    from corda_lab.results import stored
+
+    suffix = "" if output is None else output.suffix.lower()
+    if output is not None and suffix not in FORMATS:
+        raise LabError(f"--output: {output.name} is neither .svg nor .html", "Give a name with one of these endings.")
+    run = stored.read(folders.find_run(run_name))
+    found = waterfalls.by_identity(run, identity)
+    if output is not None:
+        _write(output, suffix, found, run.identity)
+    if as_json:
+        print(json.dumps({"run": run.identity, **asdict(found), "largest": found.largest}, indent=2))
+        return
+    _show(found, run.identity, run.is_sweep)
+    if output is not None:
+        ui.console.print(f"picture: {output}", markup=False)
+
+
+def _write(output: Path, suffix: str, found: "Waterfall", run: str) -> None:
+    from corda_lab import atomic
+    from corda_lab.report import waterfall, waterfalls
+
+    title = f"{run}: {waterfall.headline(found)}"
+    text = waterfall.svg(found, title, is_alone=True) + "\n" if suffix == ".svg" else waterfalls.page(found, title, run)
+    try:
+        atomic.write_text(output, text)
+    except OSError as error:
+        raise LabError(
+            f"--output: {output} cannot be written ({error.strerror})", "Choose a folder that you can write."
+        ) from None
+
+
+def _show(found: "Waterfall", run: str, is_sweep: bool) -> None:
+    from corda_lab.report import waterfall, waterfall_text
+
+    step = f", step {found.step}" if is_sweep else ""
+    ui.console.print(f"{waterfall.headline(found)}  ({run}{step})", style="bold", markup=False)
+    if words := waterfall.largest_words(found):
+        ui.console.print(words, markup=False)
+    if found.error:
+        ui.console.print(f"error: {found.error}", style="red", markup=False)
+    for name, value in waterfall.identity(found):
+        ui.console.print(f"{name:<12} {value}", markup=False)
+    ui.console.print()
+    for line in waterfall_text.lines(found, ui.console.width):
+        ui.console.print(line, markup=False, soft_wrap=True)
+    ui.console.print(waterfall_text.LEGEND, style="dim", markup=False)
+    for note in (*found.notes, waterfall.CLOCK):
+        ui.console.print(note, style="dim", markup=False)

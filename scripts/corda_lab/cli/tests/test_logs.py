@@ -1,0 +1,71 @@
+"""``lab logs``: which entries of a node's log are printed, as its bytes come."""
+
+import time
+
+import pytest
+
+from corda_lab.cli import logs
+from corda_lab.errors import LabError
+from corda_lab.steps.node_log import LogEntry
+from corda_lab.text.redaction import REDACTED
+
+FLOW = "c5084132-4f88-49e4-a4ce-c53242e731f0"
+LOG = (
+    "[INFO ] 2026-11-24T15:33:00,000Z [main] a.B - started\n"
+    f"[INFO ] 2026-11-24T15:33:01,000Z [Node thread-1] a.B - refused {{flow-id={FLOW}}}\n"
+    "java.lang.IllegalStateException: no\n\tat a.B.c(B.java:1)\n"
+    "[WARN ] 2026-11-24T15:33:02,000Z [main] a.B - ä password=hunter22\n"
+).encode()
+
+
+def entries(*chunks: bytes, secrets: frozenset[str] = frozenset()) -> list[LogEntry]:
+    return list(logs._entries(chunks, secrets))
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_entries_are_whole_however_their_bytes_come(size: int) -> None:
+    found = entries(*(LOG[at : at + size] for at in range(0, len(LOG), size)))
+    assert [(entry.level, len(entry.lines)) for entry in found] == [("INFO", 1), ("INFO", 3), ("WARN", 1)]
+    assert found[2].message == f"ä password={REDACTED}"
+
+
+def test_the_last_entry_is_shown_when_nothing_comes_for_a_moment() -> None:
+    chunks = iter([LOG, b"", b"[INFO ] 2026-11-24T15:33:03,000Z [main] a.B - next", b"", b"\n"])
+    found = logs._entries(chunks, frozenset())
+    assert [next(found).level for _ in range(3)] == ["INFO", "INFO", "WARN"]
+    assert next(chunks, None) is not None, "it was shown before the next entry came"
+    assert entries(b"[INFO ] 2026-11-24T15:33:03,000Z [main] a.B - torn")[0].message == "torn"
+
+
+def test_options_choose_entries() -> None:
+    first, refused, warning = entries(LOG)
+
+    def wanted(**options: object) -> list[bool]:
+        given = {"identity": None, "since": None, "errors": False, **options}
+        return [logs._is_wanted(entry, **given) for entry in (first, refused, warning)]  # type: ignore[arg-type]
+
+    assert wanted() == [True, True, True]
+    assert wanted(errors=True) == [False, True, True]
+    assert wanted(identity=FLOW[:8]) == [False, True, False]
+    assert wanted(since=warning.at) == [False, False, True]
+
+
+def test_a_time_is_a_duration_before_now_or_a_moment() -> None:
+    assert logs._since(None) is None
+    assert logs._since("10m") == pytest.approx(time.time() - 600, abs=30)
+    assert logs._since("2026-11-24T15:33:00Z") == logs._since("2026-11-24T15:33:00") == 1795534380.0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda: logs._since("soon"), "--since: 'soon' is not a duration"),
+        (lambda: logs._since("2026-13-01"), "--since: '2026-13-01' is not a time"),
+        (lambda: logs._checked_id("abc"), "--flow: 'abc' is not an id"),
+        (lambda: logs._checked_id("a b c d e f"), "--flow: 'a b c d e f' is not an id"),
+    ],
+)
+def test_bad_input_is_one_clear_error(given: object, words: str) -> None:
+    assert callable(given)
+    with pytest.raises(LabError, match=words):
+        given()

@@ -1,0 +1,222 @@
+"""Reads the log that a node writes into its container: ``logs/node-<host>.log`` in its base directory.
+
+A log lives as long as its container. It is in the volume of the node's database, so that of a node that has stopped can
+be read too: in a container of its own, on the lab's image of a node. Nothing is changed, and no lock is needed.
+"""
+
+import gzip
+import os
+import re
+import select
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from corda_lab.errors import LabError
+from corda_lab.host.processes import last_words
+from corda_lab.lab.compose import Compose, Service, run_docker, run_docker_to_file
+from corda_lab.paths import ROOT
+from corda_lab.text.redaction import Redactor, values_in
+from lab_workload.names import canonical, did_you_mean
+
+BASE = "/opt/corda/persistence/base"
+"""The base directory of a node in its container."""
+VOLUME_BASE = "/volume/base"
+"""The same in a container that reads the volume of a node that has stopped."""
+LABEL = "org.cordalab.logs"
+"""Label of such a container, with the project as its value."""
+
+READ_SECONDS_MAX = 60.0
+MARK = "@@"
+ENDING_SECONDS = 5.0
+IDLE_SECONDS = 0.3
+"""How long nothing comes until a reader is told, so that it shows the last entry of a log that it follows."""
+CHUNK_BYTES = 64 * 1024
+
+ABOUT_SCRIPT = f"""\
+cd "$1" || exit 3
+cat node.conf 2> /dev/null
+echo
+echo {MARK}
+ls logs/archive 2> /dev/null
+exit 0
+"""
+"""Prints the settings of the node, which have its passwords, and the names of its older logs."""
+CURRENT_SCRIPT = 'cd "$1/logs" && cat node-*.log'
+ARCHIVE_SCRIPT = 'cd "$1/logs/archive" && shift && cat -- "$@"'
+# The command ends when its input does. So nothing goes on in the container when this process has ended, however.
+FOLLOW_SCRIPT = """\
+cd "$1/logs" || exit 3
+tail -n +1 -F node-*.log 2> /dev/null &
+follower=$!
+cat > /dev/null
+kill "$follower"
+"""
+
+_ARCHIVE = re.compile(r"node-.*\.(\d{4}-\d\d-\d\d)-(\d+)\.log\.gz")
+"""An older log: its day, and its number on that day."""
+
+
+@dataclass(frozen=True)
+class NodeLog:
+    """Where the log of a node can be read. ``prefix`` has the arguments of docker before a command."""
+
+    node: str
+    is_running: bool
+    prefix: tuple[str, ...]
+    base: str
+
+    def command(self, script: str, *words: str) -> list[str]:
+        """The arguments of docker that run a script. Its arguments are the base directory and ``words``."""
+        return [*self.prefix, "sh", "-c", script, "logs", self.base, *words]
+
+    @property
+    def shown(self) -> str:
+        """The command as an error names it."""
+        return f"{shlex.join(('docker', *self.prefix[:2]))} … the log of {self.node}"
+
+
+@dataclass(frozen=True)
+class About:
+    """What has to be known to read a log: the secrets of the node, and the names of its older logs, oldest first."""
+
+    secrets: frozenset[str]
+    archives: tuple[str, ...]
+
+    def archives_since(self, since: float | None) -> tuple[str, ...]:
+        """The older logs that may have entries since a time (unix seconds)."""
+        if since is None:
+            return self.archives
+        day = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%d")
+        return tuple(name for name in self.archives if (match := _ARCHIVE.fullmatch(name)) and match[1] >= day)
+
+
+def find(compose: Compose, name: str, services: Sequence[Service] | None = None) -> NodeLog:
+    """Where the log of a node is. Raises LabError if there is no such node, or if it has no container.
+
+    ``services`` are those of the project, if they are known; otherwise Compose is asked.
+    """
+    nodes = compose.settings.nodes
+    node = canonical(name, nodes)
+    if node is None:
+        raise LabError(f"NODE: unknown node {name!r}{did_you_mean(name, nodes)}", f"Choose from {', '.join(nodes)}.")
+    present = compose.services() if services is None else services
+    service = next((one for one in present if one.name == node.lower()), None)
+    if service is None:
+        raise LabError(
+            f"{node} has no container, and a log lives only as long as its container",
+            "Start the lab with `scripts/lab up`. Logs of failed runs are in logs/ of their folders.",
+        )
+    if service.state == "running":
+        return NodeLog(node, True, ("exec", service.container), BASE)
+    volume = f"{compose.project}_{node.lower()}-persistence"
+    image = compose.settings.own_image(f"node:{compose.settings['CORDA_VERSION']}")
+    options = (
+        *("run", "--rm", f"--label={LABEL}={compose.project}", "--network=none", "--user=1000:1000"),
+        *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", f"--volume={volume}:/volume:ro"),
+    )
+    return NodeLog(node, False, (*options, "--entrypoint=env", image), VOLUME_BASE)
+
+
+def about(log: NodeLog, known: frozenset[str] = frozenset()) -> About:
+    """The secrets and the older logs of a node. ``known`` are secrets of the lab. Raises LabError."""
+    done = run_docker(log.command(ABOUT_SCRIPT), seconds_max=READ_SECONDS_MAX)
+    if done.returncode != 0:
+        raise LabError(f"{log.node}: its log cannot be read ({last_words(done.stderr or done.stdout)})", exit_code=1)
+    settings, _, names = done.stdout.rpartition(f"\n{MARK}")
+    found = [(match[1], int(match[2]), name) for name in names.split() if (match := _ARCHIVE.fullmatch(name))]
+    return About(values_in(settings) | known, tuple(name for _, _, name in sorted(found)))
+
+
+def copied(log: NodeLog, known: About, since: float, folder: Path) -> Iterator[str]:
+    """The lines of a log, without secrets, read as a whole through files in ``folder``. Raises LabError.
+
+    Older logs are read as far as they may have entries since a time (unix seconds).
+    """
+    redactor = Redactor(known.secrets)
+    older, current = folder / f"{log.node}.gz", folder / f"{log.node}.log"
+    if names := known.archives_since(since):
+        command = log.command(ARCHIVE_SCRIPT, *names)
+        run_docker_to_file(older, command, shown=log.shown, seconds_max=READ_SECONDS_MAX)
+        try:
+            with gzip.open(older, "rt", encoding="utf-8", errors="replace") as stream:
+                yield from map(redactor.line, stream)
+        except (OSError, EOFError) as error:
+            raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
+    run_docker_to_file(current, log.command(CURRENT_SCRIPT), shown=log.shown, seconds_max=READ_SECONDS_MAX)
+    with current.open(encoding="utf-8", errors="replace") as stream:
+        yield from map(redactor.line, stream)
+
+
+def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> Generator[bytes, None, None]:
+    """The bytes of a log as they come: older logs, then the current one. Raises LabError.
+
+    With ``follow``, it goes on with what the node logs until the node ends. An empty chunk says that nothing has come
+    for a moment. Closing the iterator ends what runs in the container.
+    """
+    with tempfile.TemporaryFile() as errors:
+        if names := known.archives_since(since):
+            with (
+                _started(log.command(ARCHIVE_SCRIPT, *names), errors) as process,
+                gzip.GzipFile(fileobj=_output(process)) as older,
+            ):
+                while chunk := older.read(CHUNK_BYTES):
+                    yield chunk
+        if follow and log.is_running:
+            command = ["exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base]
+            with _started(command, errors) as process:
+                yield from _as_they_come(process)
+            return
+        with _started(log.command(CURRENT_SCRIPT), errors) as process:
+            yield from _as_they_come(process)
+            if process.wait(READ_SECONDS_MAX) != 0:
+                errors.seek(0)
+                why = last_words(errors.read().decode(errors="replace"))
+                raise LabError(f"{log.node}: its log cannot be read ({why})", exit_code=1)
+
+
+def _as_they_come(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
+    output = _output(process).fileno()
+    while True:
+        ready, _, _ = select.select([output], [], [], IDLE_SECONDS)
+        if not ready:
+            yield b""
+        elif chunk := os.read(output, CHUNK_BYTES):
+            yield chunk
+        else:
+            return
+
+
+@contextmanager
+def _started(command: Sequence[str], errors: IO[bytes]) -> Iterator["subprocess.Popen[bytes]"]:
+    """A docker command in the background, which ends with the block: its input is closed then."""
+    process = subprocess.Popen(
+        ["docker", *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+        try:
+            process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _output(process: "subprocess.Popen[bytes]") -> IO[bytes]:
+    assert process.stdout is not None
+    return process.stdout

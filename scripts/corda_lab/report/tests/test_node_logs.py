@@ -1,0 +1,82 @@
+"""The errors in the logs that were kept with a failed load are in the report, most frequent first."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from corda_lab.report import node_logs, page, unfinished
+from corda_lab.results import evidence, folders
+from corda_lab.results import node_logs as results_logs
+from corda_lab.results.node_logs import KeptLog, KeptLogs, LogErrorKind
+from corda_lab.testing.pages import without_scripts
+
+REFUSED = LogErrorKind(
+    level="INFO",
+    logger="statemachine.StaffedFlowHospital.consultStaff",
+    message="Error … of …:",
+    exception="net.corda.core.flows.FlowException: below …",
+    count=1200,
+    first_at=1795534380.5,
+    last_at=1795534390.25,
+    example="Error 1 of 1: – net.corda.core.flows.FlowException: below 100",
+)
+CLOSED = LogErrorKind(
+    level="WARN",
+    logger="a.B",
+    message="<closed>",
+    exception=None,
+    count=3,
+    first_at=1795534381,
+    last_at=1795534381,
+    example="<closed>",
+)
+
+
+def kept(*kinds: LogErrorKind, lines_left_out: int = 0) -> KeptLogs:
+    log = KeptLog(
+        node="PartyB", file="PartyB.log.gz", entries=9000, lines_left_out=lines_left_out, errors=list(kinds), others=2
+    )
+    return KeptLogs(why="7 of 9 requests failed", since=0, until=1, logs=[log], missing={"PartyC": "it is gone"})
+
+
+def shown(run: Path) -> str:
+    page.render(run)
+    return " ".join(without_scripts((run / "report.html").read_text(encoding="utf-8")).split())
+
+
+def test_errors_are_listed_with_their_times_and_a_link_to_the_file(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    results_logs.write_index(run / "logs", kept(CLOSED, REFUSED, lines_left_out=12))
+    text = shown(run).partition('id="logs"')[2].partition("</article>")[0]
+    assert "Kept because 7 of 9 requests failed." in text
+    assert text.index("1,200") < text.index("&lt;closed&gt;")
+    assert "<code>net.corda.core.flows.FlowException: below …</code>" in text
+    assert "first: Error 1 of 1: – net.corda.core.flows.FlowException: below 100" in text
+    assert '<td class="number">15:33:00.500</td><td class="number">15:33:10.250</td>' in text
+    assert '<a href="logs/PartyB.log.gz">logs/PartyB.log.gz</a>' in text
+    assert "9,000 entries, 1,205 errors; 12 lines between its beginning and its end are left out" in text
+    assert "No log of PartyC: it is gone." in text
+    # A message without values is not repeated as its example.
+    assert text.count("&lt;closed&gt;") == 1
+
+
+def test_a_run_without_kept_logs_says_nothing_of_them(stored_run: Callable[..., Path]) -> None:
+    assert "Errors in the logs of the nodes" not in shown(stored_run())
+
+
+def test_the_logs_of_a_sweep_name_their_step(sweep: Path, tmp_path: Path) -> None:
+    results_logs.write_index(tmp_path / "logs/0003", kept(REFUSED))
+    found = node_logs.section(tmp_path)
+    assert found is not None
+    assert [(row.step, row.file) for row in found.errors] == [(3, "logs/0003/PartyB.log.gz")]
+    assert "Errors in the logs of the nodes" not in (sweep / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_run_without_results_names_its_logs_and_its_most_frequent_errors(tmp_path: Path) -> None:
+    folder = tmp_path / "20260102T030405Z-iou"
+    (folder / evidence.ROWS).mkdir(parents=True)
+    evidence.end(folder, "failed", "the bridge is gone", rows=0)
+    results_logs.write_index(folder / "logs", kept(REFUSED, CLOSED))
+    words = [text for name, text in unfinished.lines(unfinished.report(folder)) if name in ("logs", "")]
+    assert words[0] == f"1 in {folder / 'logs'}"
+    assert words[1].startswith("1,200 × PartyB INFO Error … of …: – net.corda.core.flows.FlowException: below …")
+    assert folders.is_run(folder)

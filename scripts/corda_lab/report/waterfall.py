@@ -1,0 +1,192 @@
+"""Draws the waterfall of a request: as SVG in the colours of the page, with a table of the same numbers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from corda_lab.report import palette
+from corda_lab.results.files import iso
+from corda_lab.steps.spans import BRIDGE, CLIENT, Span, Waterfall
+from corda_lab.text.words import short
+
+CLOCK = (
+    "All processes run on one machine and share its clock. Each has aligned itself with it once, so the spans of two "
+    "processes may be off by up to a millisecond against each other."
+)
+
+LABEL_WIDTH, PLOT_WIDTH, VALUE_WIDTH = 330, 730, 100
+WIDTH = LABEL_WIDTH + PLOT_WIDTH + VALUE_WIDTH
+HEAD_HEIGHT, ROW_HEIGHT, BAR_HEIGHT = 26, 20, 12
+THIN_HEIGHT = 6
+"""Height of the bar of a whole request or flow, above those of its parts."""
+BAR_WIDTH_MIN = 1.5
+INDENT = 14
+LABEL_LENGTH_MAX = 46
+TICKS_MAX = 8
+LARGEST_SHOWN = 3
+ROLES = {CLIENT: "node-locust", BRIDGE: "node-bridge"}
+
+
+@dataclass(frozen=True)
+class SpanRow:
+    """A span as a row of the table, in words."""
+
+    depth: int
+    actor: str
+    name: str
+    kind: str
+    start: str
+    length: str
+    note: str
+
+
+def role_of(actor: str) -> str:
+    """The colour of an actor, as a role of the palette."""
+    if actor in ROLES:
+        return ROLES[actor]
+    role = f"node-{actor.lower()}"
+    return role if role in palette.ROLES else "node-notary" if actor.startswith("Notary") else "faint"
+
+
+def ms(value: float) -> str:
+    """Milliseconds with their unit: ``1,234.5 ms``."""
+    return f"{value:,.1f} ms"
+
+
+def table(waterfall: Waterfall) -> list[SpanRow]:
+    """The spans as rows. All times are from the start of the request."""
+    return [
+        SpanRow(
+            span.depth,
+            span.actor,
+            span.name,
+            span.kind,
+            ms(span.start_ms),
+            "–" if span.kind == "mark" else ms(span.length_ms),
+            span.note,
+        )
+        for span in waterfall.spans
+    ]
+
+
+def headline(waterfall: Waterfall) -> str:
+    """``Iou on PartyA: ok after 512.3 ms``."""
+    return f"{short(waterfall.flow)} on {waterfall.node}: {waterfall.outcome} after {ms(waterfall.latency_ms)}"
+
+
+def largest_words(waterfall: Waterfall) -> str:
+    """What the client waited for most, with its share of the latency, as a sentence; empty if nothing is known."""
+    total = waterfall.latency_ms
+    found = [(name, length) for name, length in waterfall.largest if length > 0][:LARGEST_SHOWN]
+    if not found or not total:
+        return ""
+    parts = ", ".join(f"{name} {ms(length)} ({100 * length / total:.0f} %)" for name, length in found)
+    return f"Most of it: {parts}."
+
+
+def identity(waterfall: Waterfall) -> list[tuple[str, str]]:
+    """Who the request was: names and values."""
+    known = (
+        ("started", iso(waterfall.started_at)),
+        ("flow id", waterfall.flow_id),
+        ("client id", waterfall.client_id),
+        ("transaction", waterfall.tx_id),
+    )
+    return [(name, value) for name, value in known if value]
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Round times between two, at most ``TICKS_MAX``."""
+    step = 0.1
+    while (high - low) / step > TICKS_MAX:
+        # 0.1, 0.2, 0.5, 1, 2, 5, …
+        step *= 2.5 if f"{step:e}".startswith("2") else 2
+    first = -(-low // step)
+    # Rounding guards against 0.7 / 0.1 = 6.999999999999999.
+    count = int(round((high - first * step) / step, 9)) + 1
+    return [round((first + place) * step, 6) for place in range(max(0, count))]
+
+
+def labels(waterfall: Waterfall) -> list[str]:
+    """What each row is called. A span whose actor is not that of the span around it begins with it."""
+    found, around = [], list[str]()
+    for span in waterfall.spans:
+        del around[span.depth :]
+        is_other = span.kind == "whole" or not around or around[-1] != span.actor
+        found.append(f"{span.actor}: {span.name}" if is_other else span.name)
+        around.append(span.actor)
+    return found
+
+
+def svg(waterfall: Waterfall, title: str, *, is_alone: bool = False) -> str:
+    """The picture. ``is_alone`` is for a file of its own, which brings its colours."""
+    height = HEAD_HEIGHT + ROW_HEIGHT * len(waterfall.spans) + 8
+    style = f"<style>{palette.css_of_system()}svg {{ background: var(--card); }}</style>" if is_alone else ""
+    # A page that embeds it sets the size; the text must stay readable.
+    size = f' width="{WIDTH}" height="{height}"' if is_alone else ""
+    return "".join(
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="waterfall" viewBox="0 0 {WIDTH} {height}"{size}',
+            f' role="img" aria-label="{escape(title)}" font-family="system-ui, sans-serif" font-size="13">',
+            f"<title>{escape(title)}</title>{style}",
+            *_axis(waterfall, height),
+            *_bars(waterfall),
+            "</svg>",
+        )
+    )
+
+
+def _place(waterfall: Waterfall, at: float) -> float:
+    low, high = waterfall.start_ms, waterfall.end_ms
+    return LABEL_WIDTH + PLOT_WIDTH * (at - low) / max(high - low, 0.001)
+
+
+def _axis(waterfall: Waterfall, height: int) -> Iterator[str]:
+    for at in ticks(waterfall.start_ms, waterfall.end_ms):
+        x = _place(waterfall, at)
+        yield f'<path d="M{x:.1f} {HEAD_HEIGHT}V{height}" style="stroke:var(--grid)"/>'
+        yield _text(x, 17, f"{at:,g} ms", "middle", "quiet")
+    end = _place(waterfall, waterfall.latency_ms)
+    yield f'<path d="M{end:.1f} {HEAD_HEIGHT}V{height}" stroke-dasharray="4 3" style="stroke:var(--ink)"/>'
+
+
+def _bars(waterfall: Waterfall) -> Iterator[str]:
+    for place, (span, label) in enumerate(zip(waterfall.spans, labels(waterfall), strict=True)):
+        top = HEAD_HEIGHT + place * ROW_HEIGHT
+        middle = top + ROW_HEIGHT / 2
+        indent = INDENT * span.depth
+        room = LABEL_LENGTH_MAX - 2 * span.depth
+        shown = label if len(label) <= room else f"{label[: room - 1]}…"
+        weight = "600" if span.kind == "whole" else "400"
+        yield "<g>"
+        yield f"<title>{escape(_hint(span, label))}</title>"
+        yield _text(6 + indent, middle + 4, shown, "start", "quiet" if span.kind == "gap" else "ink", weight)
+        yield _shape(waterfall, span, middle)
+        words = f"at {ms(span.start_ms)}" if span.kind == "mark" else ms(span.length_ms)
+        yield _text(WIDTH - 6, middle + 4, words, "end", "quiet")
+        yield "</g>"
+
+
+def _hint(span: Span, label: str) -> str:
+    length = "" if span.kind == "mark" else f", {ms(span.length_ms)} long"
+    return f"{label}, at {ms(span.start_ms)}{length}" + (f": {span.note}" if span.note else "")
+
+
+def _shape(waterfall: Waterfall, span: Span, middle: float) -> str:
+    x, colour = _place(waterfall, span.start_ms), f"var(--{role_of(span.actor)})"
+    if span.kind == "mark":
+        return f'<path d="M{x - 5:.1f} {middle:.1f}l5 -5 5 5 -5 5z" style="fill:{colour}"/>'
+    height = THIN_HEIGHT if span.kind == "whole" else BAR_HEIGHT
+    width = max(BAR_WIDTH_MIN, _place(waterfall, span.end_ms) - x)
+    look = f"fill:{colour}"
+    if span.kind == "gap":
+        look = "fill:none;stroke:var(--faint);stroke-dasharray:3 2"
+    at = f'x="{x:.1f}" y="{middle - height / 2:.1f}" width="{width:.1f}" height="{height}"'
+    return f'<rect {at} rx="2" style="{look}"/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str, role: str, weight: str = "400") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" style="fill:var(--{role})">'
+        f"{escape(text)}</text>"
+    )

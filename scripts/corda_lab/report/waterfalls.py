@@ -1,0 +1,92 @@
+"""The waterfalls in the report of a run: of the slowest, the median and a failed request, and a page of any."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+import polars as pl
+
+from corda_lab.report import palette, waterfall
+from corda_lab.report.waterfall import SpanRow
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps import waterfall as steps_waterfall
+from corda_lab.steps.chosen_requests import Chosen, chosen, find
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.rows import Window
+from corda_lab.steps.spans import Row, Waterfall, number
+from corda_lab.text.words import plural
+
+CLOCK = waterfall.CLOCK
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class View:
+    """A waterfall as the page shows it: its title and words, its picture, its numbers, and what it cannot show."""
+
+    title: str
+    headline: str
+    largest: str
+    identity: list[tuple[str, str]]
+    svg: str
+    rows: list[SpanRow]
+    notes: tuple[str, ...]
+
+
+def of_request(run: StoredRun, row: Row) -> Waterfall:
+    """The waterfall of a request of a run."""
+    step = int(number(row, "step") or 1)
+    stages = run.stage_rows()
+    own = None if stages is None else stages.filter(pl.col("step") == step)
+    return steps_waterfall.of_request(row, own, run.notary_requests(step))
+
+
+def by_identity(run: StoredRun, identity: str) -> Waterfall:
+    """The waterfall of the request with a flow id, client id or transaction id. Raises LabError."""
+    return of_request(run, find(identity, run.table("requests"), run.stage_rows()))
+
+
+def view(found: Waterfall, title: str) -> View:
+    """A waterfall as the page shows it."""
+    return View(
+        title=title,
+        headline=waterfall.headline(found),
+        largest=waterfall.largest_words(found),
+        identity=waterfall.identity(found),
+        svg=waterfall.svg(found, f"{title}: {waterfall.headline(found)}"),
+        rows=waterfall.table(found),
+        notes=found.notes,
+    )
+
+
+def title_of(one: Chosen) -> str:
+    """What a chosen request is."""
+    if one.choice == "failed":
+        return "A failed request" if one.of == 1 else f"A failed request, of {one.of:,}"
+    return f"The {one.choice} of {plural(one.of, 'request')}"
+
+
+def of_run(run: StoredRun, step: StepEntry) -> list[View]:
+    """The waterfalls in the report of a run."""
+    window = Window(step.window.started_at, step.window.ended_at)
+    rows = run.table("requests")
+    found = chosen(rows, window, step.judged_latency_column, step.load.flows_after)
+    return [view(of_request(run, one.row), title_of(one)) for one in found]
+
+
+def page(found: Waterfall, title: str, run: str) -> str:
+    """A page with one waterfall and its table, without scripts."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("flow.html").render(
+        run=run,
+        view=view(found, title),
+        error=found.error or "",
+        clock=CLOCK,
+        style=palette.css_of_system() + (TEMPLATES / "report.css").read_text(encoding="utf-8"),
+    )

@@ -1,0 +1,103 @@
+"""Keeps the logs of the nodes with a load that failed: the time of the load only, bounded, and without secrets."""
+
+import tempfile
+import time
+from pathlib import Path
+
+from corda_lab.errors import LabError
+from corda_lab.lab import node_logs as lab_logs
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.node_logs import NodeLog
+from corda_lab.lab.settings import Settings
+from corda_lab.results import node_logs
+from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs, LogErrorKind
+from corda_lab.steps.node_log import Errors, LogEntry, entries
+from corda_lab.text import ui
+from corda_lab.text.words import plural
+
+MARGIN_SECONDS = 1.0
+"""How long before its begin and after its end entries belong to a load."""
+KEEP_SECONDS_MAX = 120.0
+"""How long the logs of all nodes may take. Nodes that are left then are named as missing."""
+
+
+def secrets_of(settings: Settings) -> frozenset[str]:
+    """The secrets that the user has set, apart from those that the lab has generated."""
+    public = settings.public()
+    return frozenset(value for name, value in settings.values.items() if name not in public)
+
+
+def keep(compose: Compose, folder: Path, why: str, *, since: float, until: float | None = None) -> Path | None:
+    """Store the logs of all nodes from a time to another (unix seconds; None is now) in ``folder``/logs.
+
+    Returns that folder; None if no node has logged anything. Never raises: what failed is more important than its logs.
+    """
+    end = time.time() if until is None else until
+    try:
+        kept = _keep(compose, folder / node_logs.FOLDER, why, since - MARGIN_SECONDS, end + MARGIN_SECONDS)
+    except Exception as error:
+        # No defect here may hide why the load failed.
+        ui.warn(f"the nodes' logs were not kept: {type(error).__name__}: {error}")
+        return None
+    for node, problem in kept.missing.items():
+        ui.warn(f"no log of {node}: {problem}")
+    if not kept.logs:
+        return None
+    errors = sum(sum(kind.count for kind in log.errors) + log.others for log in kept.logs)
+    ui.note(f"kept the logs of {plural(len(kept.logs), 'node')}, with {plural(errors, 'error')}")
+    return folder / node_logs.FOLDER
+
+
+def _keep(compose: Compose, folder: Path, why: str, since: float, until: float) -> KeptLogs:
+    deadline = time.monotonic() + KEEP_SECONDS_MAX
+    kept: list[KeptLog] = []
+    missing: dict[str, str] = {}
+    services = compose.services()
+    present = {service.name for service in services}
+    known = secrets_of(compose.settings)
+    for node in compose.settings.nodes:
+        if node.lower() not in present:
+            continue
+        if time.monotonic() > deadline:
+            missing[node] = f"no time was left of {KEEP_SECONDS_MAX:.0f} s"
+            continue
+        try:
+            log = _keep_one(lab_logs.find(compose, node, services), folder, known, since, until)
+        except LabError as error:
+            missing[node] = " ".join(error.message.split())
+            continue
+        if log is not None:
+            kept.append(log)
+    found = KeptLogs(why=why, since=since, until=until, logs=kept, missing=missing)
+    if kept or missing:
+        node_logs.write_index(folder, found)
+    return found
+
+
+def _keep_one(place: NodeLog, folder: Path, known: frozenset[str], since: float, until: float) -> KeptLog | None:
+    """Store the log of one node; None if it has no entry of that time. Raises LabError."""
+    about = lab_logs.about(place, known)
+    text, errors, count = BoundedText(), Errors(), 0
+    with tempfile.TemporaryDirectory(prefix="corda-lab-logs-") as scratch:
+        for entry in entries(lab_logs.copied(place, about, since, Path(scratch))):
+            if not is_within(entry, since, until):
+                continue
+            count += 1
+            errors.add(entry)
+            for line in entry.lines:
+                text.add(line)
+    if not count:
+        return None
+    return KeptLog(
+        node=place.node,
+        file=node_logs.write_log(folder, place.node, text),
+        entries=count,
+        lines_left_out=text.left_out,
+        errors=[LogErrorKind(**vars(kind)) for kind in errors.kinds],
+        others=errors.others,
+    )
+
+
+def is_within(entry: LogEntry, since: float, until: float) -> bool:
+    """Whether an entry was logged in a span of time (unix seconds)."""
+    return entry.at is not None and since <= entry.at <= until

@@ -1,0 +1,53 @@
+"""Takes secrets out of texts that are stored or shown: values that are known, and what looks like a secret."""
+
+import re
+from collections.abc import Iterable
+
+REDACTED = "<redacted>"
+
+LENGTH_MIN = 6
+"""Shorter values are words of their own, and would be taken out everywhere. No generated password is so short."""
+
+_WORDS = ("password", "passwd", "passphrase", "secret", "token", "credential")
+# A name is looked for from its first character only: a line would otherwise take the square of its length.
+_NAME = rf"(?:[\"']|(?<![\w.-]))[\w.-]*(?:{'|'.join(_WORDS)})s?[\"']?"
+_VALUE = r"\"[^\"]*\"|'[^']*'|[^\s,;&{}()\[\]\"']+"
+_NAMED = re.compile(rf"({_NAME}\s*[=:]\s*)({_VALUE})", re.IGNORECASE)
+_IN_URL = re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)")
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_KEY_ENDS = re.compile(r"-----END [A-Z ]*PRIVATE KEY-----")
+
+
+def values_in(settings: str) -> frozenset[str]:
+    """The secrets in a text of settings such as node.conf: the values whose names say so."""
+    found = (match[2].strip("\"'") for match in _NAMED.finditer(settings))
+    return frozenset(value for value in found if len(value) >= LENGTH_MIN)
+
+
+class Redactor:
+    """Takes secrets out of the lines of one text. ``secrets`` are the values that are known.
+
+    A private key may have several lines, so the lines have to come in their order.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        # A secret may begin with another one.
+        known = sorted((one for one in secrets if len(one) >= LENGTH_MIN), key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, known))) if known else None
+        self._is_in_key = False
+
+    def line(self, text: str) -> str:
+        """Return a line without its secrets."""
+        if self._is_in_key:
+            self._is_in_key = not _KEY_ENDS.search(text)
+            return REDACTED
+        if begins := _KEY_BEGINS.search(text):
+            self._is_in_key = not _KEY_ENDS.search(text, begins.end())
+            return f"{text[: begins.start()]}{REDACTED}"
+        if self._known:
+            text = self._known.sub(REDACTED, text)
+        # Nearly all lines have neither, and a log has hundreds of thousands of them.
+        folded = text.casefold()
+        if any(word in folded for word in _WORDS):
+            text = _NAMED.sub(rf"\g<1>{REDACTED}", text)
+        return _IN_URL.sub(REDACTED, text) if "://" in text else text
