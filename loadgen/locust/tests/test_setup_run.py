@@ -293,6 +293,6 @@ def test_the_web_ui_does_the_set_up_when_the_form_is_sent(locust: Locust, bridge
     assert "run time: is missing; it is needed because requests of iou consume" in refused["message"]
     assert started["success"], started
     assert bridge.starts[0][1]["args"] == {"count": 2002}
-    wait_until(locust.ended, "the run ends by itself")
-    assert len(locust.files()) == 2
+    (run_id,) = wait_until(locust.ended, "the run ends by itself")
+    assert [name for name in locust.files() if name.endswith(".ndjson")] == [f"{run_id}.ndjson"]
     assert len(paid(bridge)) == len(set(paid(bridge))) > 1

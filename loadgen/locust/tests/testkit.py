@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +18,8 @@ from typing import Any
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
+
+from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, STATUS_PATH, Counters, LoadByHand, WebUiStatus
 
 GENERATOR = Path(__file__).resolve().parents[1]
 """The folder of the locustfile."""
@@ -113,6 +116,17 @@ class StubBridge:
         """How often somebody asked whether it is ready."""
         self.last_failures: dict[str, dict[str, Any]] = {}
         """The last failure of each node that has one."""
+        self.completed: Counter[tuple[str, str]] = Counter()
+        """Flows that ended with success, by node and flow class: the bridge and the node count the same."""
+        self.outstanding: dict[str, int] = {}
+        """Outstanding flows of others, by node."""
+        self.in_flight: dict[str, int] = {}
+        """Flows of others that are in flight, by node."""
+        self.silent_nodes: set[str] = set()
+        """Nodes whose metrics page does not answer."""
+        self.unconsumed: Counter[str] = Counter()
+        """States in each vault at the start, by node. Every success adds one."""
+        self._counting = threading.Lock()
         self.parties: Reply = (
             200,
             {},
@@ -135,7 +149,12 @@ class StubBridge:
         self._server.server_close()
 
     def _node(self, name: str) -> dict[str, Any]:
-        node = {"name": name, "ready": True, "outstandingFlows": 0, "platformVersion": PLATFORM_VERSION}
+        node = {
+            "name": name,
+            "ready": True,
+            "outstandingFlows": self.outstanding.get(name, 0),
+            "platformVersion": PLATFORM_VERSION,
+        }
         return {**node, **({"lastFailure": self.last_failures[name]} if name in self.last_failures else {})}
 
     def _handler(bridge) -> type[BaseHTTPRequestHandler]:  # noqa: N805
@@ -151,6 +170,11 @@ class StubBridge:
                 bridge.tokens.add(self.headers["Authorization"])
                 if self.path == "/v1/nodes":
                     self._send((200, {}, {"nodes": [bridge._node(name) for name in X500_NAMES]}))
+                elif self.path.endswith("/metrics"):
+                    self._send_page(self.path.removesuffix("/metrics").rpartition("/")[2])
+                elif "/vault/count" in self.path:
+                    node = self.path.split("/")[3]
+                    self._send((200, {}, {"unconsumed": bridge.unconsumed[node] + sum(bridge.completed.values())}))
                 else:
                     self._send(bridge.parties if self.path.endswith("/parties") else (200, {}, {"flows": FLOWS}))
 
@@ -163,7 +187,11 @@ class StubBridge:
                     return
                 start = json.loads(content)
                 bridge.starts.append((self.path, start))
-                self._send(bridge.reply(start))
+                reply = bridge.reply(start)
+                if reply[0] == 200:
+                    with bridge._counting:
+                        bridge.completed[self.path.split("/")[3], start["flow"]] += 1
+                self._send(reply)
 
             def _send(self, reply: Reply) -> None:
                 status, headers, content = reply
@@ -171,6 +199,18 @@ class StubBridge:
                 self.send_response(status)
                 for name, value in {"Content-Type": "application/json", **headers}.items():
                     self.send_header(name.replace("_", "-"), value)
+                self.send_header("Content-Length", str(len(body)))
+                self._headers_buffer.append(b"\r\n" + body)
+                self.flush_headers()
+
+            def _send_page(self, node: str) -> None:
+                """Send the metrics page of a node or, if the name is empty, of the bridge."""
+                if node in bridge.silent_nodes:
+                    self.send_error(503)
+                    return
+                body = metrics_page(bridge, node).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
                 self.send_header("Content-Length", str(len(body)))
                 self._headers_buffer.append(b"\r\n" + body)
                 self.flush_headers()
@@ -185,6 +225,30 @@ class StubBridge:
                 pass
 
         return Handler
+
+
+STARTED_AT = 1_700_000_000.0
+"""When the bridge and all nodes started, as their metrics pages say."""
+
+
+def metrics_page(bridge: StubBridge, node: str) -> str:
+    """The metrics page of a node or, if the name is empty, of the bridge."""
+    lines = ["# TYPE process_start_time_seconds gauge", f"process_start_time_seconds {STARTED_AT}"]
+    completed = dict(bridge.completed)
+    if not node:
+        counted = (f'{{flow="{flow}",node="{name}"}} {count}.0' for (name, flow), count in completed.items())
+        return "\n".join([*lines, *(f"bridge_flows_completed_total{one}" for one in counted), ""])
+    lines += [
+        f"corda_flows_in_flight {bridge.in_flight.get(node, 0)}.0",
+        'corda_stage_rows_total{outcome="dropped"} 2.0',
+        'corda_flow_duration_seconds_count{flow="org.cordalab.flows.Iou",outcome="failure"} 7.0',
+    ]
+    lines += [
+        f'corda_flow_duration_seconds_count{{flow="{flow}",outcome="success"}} {count}.0'
+        for (name, flow), count in completed.items()
+        if name == node
+    ]
+    return "\n".join([*lines, ""])
 
 
 def client_ids(bridge: StubBridge) -> list[str]:
@@ -206,6 +270,16 @@ class Locust:
         self.workloads.mkdir()
         self.rows_folder.mkdir()
         (self.workloads / "iou.yaml").write_text(WORKLOAD)
+        network = folder / "network"
+        network.mkdir()
+        targets = [
+            {
+                "targets": [bridge_url.removeprefix("http://")],
+                "labels": {"node": name, "__metrics_path__": f"/{name}/metrics"},
+            }
+            for name in X500_NAMES
+        ]
+        (network / "targets.json").write_text(json.dumps(targets))
         self.metrics_port = free_port()
         self.web_port = free_port()
         self.environment = {
@@ -215,6 +289,7 @@ class Locust:
             "LAB_WORKLOADS_DIR": str(self.workloads),
             "LAB_ROWS_DIR": str(self.rows_folder),
             "LAB_METRICS_PORT": str(self.metrics_port),
+            "LAB_NETWORK_DIR": str(network),
         }
         self.process: subprocess.Popen[str] | None = None
 
@@ -280,6 +355,20 @@ class Locust:
     def end(self, run_id: str = "test") -> dict[str, Any] | None:
         path = self.rows_folder / f"{run_id}.end.json"
         return json.loads(path.read_text()) if path.exists() else None
+
+    def by_hand(self, run_id: str) -> LoadByHand:
+        """What was noted when a load of the web UI began."""
+        return LoadByHand.read((self.rows_folder / f"{run_id}{LOAD_SUFFIX}").read_text())
+
+    def counted(self, run_id: str) -> Counters:
+        """The counters after a load of the web UI, as soon as they are there."""
+        path = self.rows_folder / f"{run_id}{AFTER_SUFFIX}"
+        wait_until(path.exists, "the counters after the load are read")
+        return Counters.read(path.read_text())
+
+    def status(self) -> WebUiStatus:
+        """What the web UI does now."""
+        return WebUiStatus.read(self.get(STATUS_PATH))
 
     def ended(self) -> list[str]:
         """Ids of the runs that have ended; a file that is still being written beside the others is none."""
