@@ -7,7 +7,8 @@ import time
 
 from lab_workload.by_hand import REMOVED_FILE, RemovedLoads
 from lab_workload.load import SEED_DEFAULT
-from testkit import STARTED_AT, WORKLOAD, Locust, StubBridge, wait_until
+from stub_counters import STARTED_AT
+from testkit import WORKLOAD, Locust, StubBridge, wait_until
 
 STATE = "org.cordalab.states.IouState"
 IOU = "org.cordalab.flows.Iou"

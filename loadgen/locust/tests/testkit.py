@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +19,7 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, STATUS_PATH, Counters, LoadByHand, WebUiStatus
+from stub_counters import Reply, StubCounters
 
 GENERATOR = Path(__file__).resolve().parents[1]
 """The folder of the locustfile."""
@@ -76,10 +76,6 @@ rate_max: 1000
 """
 _COIN_NUMBERS = itertools.count(1)
 
-Reply = tuple[int, dict[str, str], Any]
-"""Status, headers and JSON content of an answer."""
-
-
 def problem(status: int, slug: str, detail: str, **headers: str) -> Reply:
     """A problem as the bridge words it."""
     content = {"type": f"urn:corda-lab:problem:{slug}", "title": slug, "status": status, "detail": detail}
@@ -99,10 +95,11 @@ def success(start: dict[str, Any]) -> Reply:
     return 200, {}, content
 
 
-class StubBridge:
+class StubBridge(StubCounters):
     """Answers on a real socket; ``reply`` decides what a flow start gets, and may block."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.starts: list[tuple[str, dict[str, Any]]] = []
         """Path and content of every flow start that arrived."""
         self.uploads: list[tuple[str, bytes]] = []
@@ -116,17 +113,6 @@ class StubBridge:
         """How often somebody asked whether it is ready."""
         self.last_failures: dict[str, dict[str, Any]] = {}
         """The last failure of each node that has one."""
-        self.completed: Counter[tuple[str, str]] = Counter()
-        """Flows that ended with success, by node and flow class: the bridge and the node count the same."""
-        self.outstanding: dict[str, int] = {}
-        """Outstanding flows of others, by node."""
-        self.in_flight: dict[str, int] = {}
-        """Flows of others that are in flight, by node."""
-        self.silent_nodes: set[str] = set()
-        """Nodes whose metrics page does not answer."""
-        self.unconsumed: Counter[str] = Counter()
-        """States in each vault at the start, by node. Every success adds one."""
-        self._counting = threading.Lock()
         self.parties: Reply = (
             200,
             {},
@@ -168,13 +154,10 @@ class StubBridge:
                     self._send((200 if bridge.is_ready else 503, {}, {}))
                     return
                 bridge.tokens.add(self.headers["Authorization"])
-                if self.path == "/v1/nodes":
+                if (counted := bridge.answer(self.path)) is not None:
+                    self._send(counted)
+                elif self.path == "/v1/nodes":
                     self._send((200, {}, {"nodes": [bridge._node(name) for name in X500_NAMES]}))
-                elif self.path.endswith("/metrics"):
-                    self._send_page(self.path.removesuffix("/metrics").rpartition("/")[2])
-                elif "/vault/count" in self.path:
-                    node = self.path.split("/")[3]
-                    self._send((200, {}, {"unconsumed": bridge.unconsumed[node] + sum(bridge.completed.values())}))
                 else:
                     self._send(bridge.parties if self.path.endswith("/parties") else (200, {}, {"flows": FLOWS}))
 
@@ -189,28 +172,15 @@ class StubBridge:
                 bridge.starts.append((self.path, start))
                 reply = bridge.reply(start)
                 if reply[0] == 200:
-                    with bridge._counting:
-                        bridge.completed[self.path.split("/")[3], start["flow"]] += 1
+                    bridge.count(self.path.split("/")[3], start["flow"])
                 self._send(reply)
 
             def _send(self, reply: Reply) -> None:
                 status, headers, content = reply
-                body = json.dumps(content).encode()
+                body = (content if isinstance(content, str) else json.dumps(content)).encode()
                 self.send_response(status)
                 for name, value in {"Content-Type": "application/json", **headers}.items():
                     self.send_header(name.replace("_", "-"), value)
-                self.send_header("Content-Length", str(len(body)))
-                self._headers_buffer.append(b"\r\n" + body)
-                self.flush_headers()
-
-            def _send_page(self, node: str) -> None:
-                """Send the metrics page of a node or, if the name is empty, of the bridge."""
-                if node in bridge.silent_nodes:
-                    self.send_error(503)
-                    return
-                body = metrics_page(bridge, node).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
                 self.send_header("Content-Length", str(len(body)))
                 self._headers_buffer.append(b"\r\n" + body)
                 self.flush_headers()
@@ -225,30 +195,6 @@ class StubBridge:
                 pass
 
         return Handler
-
-
-STARTED_AT = 1_700_000_000.0
-"""When the bridge and all nodes started, as their metrics pages say."""
-
-
-def metrics_page(bridge: StubBridge, node: str) -> str:
-    """The metrics page of a node or, if the name is empty, of the bridge."""
-    lines = ["# TYPE process_start_time_seconds gauge", f"process_start_time_seconds {STARTED_AT}"]
-    completed = dict(bridge.completed)
-    if not node:
-        counted = (f'{{flow="{flow}",node="{name}"}} {count}.0' for (name, flow), count in completed.items())
-        return "\n".join([*lines, *(f"bridge_flows_completed_total{one}" for one in counted), ""])
-    lines += [
-        f"corda_flows_in_flight {bridge.in_flight.get(node, 0)}.0",
-        'corda_stage_rows_total{outcome="dropped"} 2.0',
-        'corda_flow_duration_seconds_count{flow="org.cordalab.flows.Iou",outcome="failure"} 7.0',
-    ]
-    lines += [
-        f'corda_flow_duration_seconds_count{{flow="{flow}",outcome="success"}} {count}.0'
-        for (name, flow), count in completed.items()
-        if name == node
-    ]
-    return "\n".join([*lines, ""])
 
 
 def client_ids(bridge: StubBridge) -> list[str]:

@@ -48,9 +48,18 @@ def audit_lab(
     return _audit(Compose(settings), loads, deadline_seconds, files=files)
 
 
-def audit_load(compose: Compose, rows: pl.DataFrame, deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
-    """Audit a load that has just ended, from its rows with their resolutions. The lab is at rest. Raises nothing."""
-    load = load_of(rows)
+def audit_load(
+    compose: Compose,
+    rows: pl.DataFrame,
+    deadline_seconds: float = DEADLINE_SECONDS,
+    *,
+    at_rest: float | None = None,
+) -> Audit:
+    """Audit a load from its rows with their resolutions. The lab is at rest. Raises nothing.
+
+    ``at_rest`` is when it was so first after the load, in unix seconds; None if the load has just ended.
+    """
+    load = load_of(rows, at_rest=at_rest)
     if load is None:
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:

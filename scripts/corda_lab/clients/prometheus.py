@@ -15,6 +15,8 @@ from corda_lab.errors import LabError
 from lab_workload.node_state import NODE_SERIES, RATE_WINDOW
 
 ANSWER_SECONDS_MAX = 30.0
+POINTS_MAX = 10_000
+"""Most points of a series in one query. Prometheus refuses more than 11,000."""
 SCRAPE_SECONDS = 5.0
 """Prometheus's scrape interval, as set in ``monitoring/prometheus/prometheus.yml``."""
 
@@ -152,13 +154,17 @@ class Prometheus:
 
     def rows(self, name: str, query: str, *, started_at: float, ended_at: float) -> Iterable[dict[str, Any]]:
         """Yield the rows of ``metrics.parquet`` for one query over a time range, without infinite and NaN values."""
-        for series in self.range(query, started_at=started_at, ended_at=ended_at, step_seconds=SCRAPE_SECONDS):
-            labels = {label: text for label, text in series.labels.items() if label != "__name__"}
-            node = labels.pop("node", None)
-            text = json.dumps(labels, sort_keys=True)
-            for at, value in series.points:
-                if math.isfinite(value):
-                    yield {"name": name, "node": node, "labels": text, "time": at, "value": value}
+        part_seconds = POINTS_MAX * SCRAPE_SECONDS
+        for part in range(math.ceil((ended_at - started_at) / part_seconds)):
+            begin = started_at + part * part_seconds
+            end = min(ended_at, begin + part_seconds - SCRAPE_SECONDS)
+            for series in self.range(query, started_at=begin, ended_at=end, step_seconds=SCRAPE_SECONDS):
+                labels = {label: text for label, text in series.labels.items() if label != "__name__"}
+                node = labels.pop("node", None)
+                text = json.dumps(labels, sort_keys=True)
+                for at, value in series.points:
+                    if math.isfinite(value):
+                        yield {"name": name, "node": node, "labels": text, "time": at, "value": value}
 
     def run_metrics(self, *, started_at: float, ended_at: float) -> pl.DataFrame:
         """Return all named series over a time range (Unix seconds), in long format (``METRICS_SCHEMA``)."""

@@ -4,7 +4,7 @@ Every flow of the lab's CorDapp writes one row when it ends: on the node that st
 that answered (responder). The row of an initiator joins a request by flow id, the row of a responder by transaction id.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -206,9 +206,14 @@ def node_latency(requests: pl.DataFrame, stages: pl.DataFrame | None, window: Wi
     return None if times.is_empty() else distribution((times["flow_ended_at"] - times["created_at"]) * 1000)
 
 
+def are_timed(flows: Iterable[str]) -> bool:
+    """Whether any of these flow classes times its own stages."""
+    return any(flow.startswith(LAB_PACKAGE) for flow in flows)
+
+
 def why_none(flows: Sequence[str], stages: pl.DataFrame | None, *, is_on: bool) -> str:
     """Why there is no stage table, in a sentence."""
-    if not any(flow.startswith(LAB_PACKAGE) for flow in flows):
+    if not are_timed(flows):
         return "Only the flows of the lab's own CorDapp time their stages; this workload starts other flows."
     if not is_on:
         return "The nodes write no stage rows, because LAB_STAGES_FILE is not set in their containers."
