@@ -56,7 +56,7 @@ def _part_words(part: WorkloadPart) -> str:
     if part.states_per_flow is not None:
         words.append(f"makes {part.states_per_flow} states")
     if part.expect is not None:
-        words.append(f"is expected to fail with \"{part.expect.error}\"")
+        words.append(f'is expected to fail with "{part.expect.error}"')
     return ", ".join(words)
 
 

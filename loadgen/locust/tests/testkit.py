@@ -76,6 +76,7 @@ rate_max: 1000
 """
 _COIN_NUMBERS = itertools.count(1)
 
+
 def problem(status: int, slug: str, detail: str, **headers: str) -> Reply:
     """A problem as the bridge words it."""
     content = {"type": f"urn:corda-lab:problem:{slug}", "title": slug, "status": status, "detail": detail}

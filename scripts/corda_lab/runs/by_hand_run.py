@@ -30,7 +30,7 @@ from corda_lab.steps.build import MachineUse, Observed, build_step
 from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
 from corda_lab.steps.conditioning import COLD_FLOWS
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import StagesEntry, StepEntry
+from corda_lab.steps.entry import StagesEntry, StepEntry, TransactionCheck
 from corda_lab.steps.plan import RunPlan, Subject
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import with_resolutions
@@ -220,7 +220,7 @@ class Maker:
         since = [reason("restarted_since", names=listed(restarted))] if restarted else []
         return measured.with_warnings([*what.warnings, *not_known, *cold_nodes(load), *since, *gone])
 
-    def _transactions(self, load: _Load, now: Snapshot) -> tuple[counts.TransactionCheck, ...]:
+    def _transactions(self, load: _Load, now: Snapshot) -> tuple[TransactionCheck, ...]:
         """Look for the transactions of a load in the vaults; not if others were recorded there since it ended."""
         if load.after is None:
             return ()

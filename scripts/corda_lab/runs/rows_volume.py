@@ -71,7 +71,7 @@ class RowsVolume:
         Raises LabError.
         """
         notes = " ".join([f"web-*{LOAD_SUFFIX}", "web-*.end.json", f"web-*{AFTER_SUFFIX}", REMOVED_FILE])
-        show = f"[ ! -f \"$file\" ] || {{ echo \"{_TITLE}$file\"; "
+        show = f'[ ! -f "$file" ] || {{ echo "{_TITLE}$file"; '
         script = (
             f"cd {ROWS_DIRECTORY} || exit; "
             f'for file in {notes}; do {show}cat "$file"; }}; done; '

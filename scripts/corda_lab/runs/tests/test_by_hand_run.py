@@ -202,7 +202,8 @@ def test_a_wanted_window_and_name_are_taken(lab: Lab) -> None:
 
     assert run.identity == "20231114T221320Z-tuned"
     window = run.steps[0].window
-    assert (window.warm_up_seconds, window.seconds) == (10.0, pytest.approx(20.0))
+    assert window.warm_up_seconds == 10.0
+    assert window.seconds == pytest.approx(20.0)
     assert run.steps[0].warm_up.method == "fixed"
     assert "--duration 20s --warm-up 10s" in run.manifest.command
 
