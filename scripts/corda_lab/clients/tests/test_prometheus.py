@@ -1,11 +1,11 @@
-"""The alerts of Prometheus, read from a real HTTP server. Its queries are tested with a real Prometheus."""
+"""The alerts of Prometheus, read from a real HTTP server, and how the series of a run are asked for."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
 
-from corda_lab.clients.prometheus import Alert, Prometheus
+from corda_lab.clients.prometheus import POINTS_MAX, SCRAPE_SECONDS, Alert, Prometheus, Series
 from corda_lab.errors import LabError
 from corda_lab.testing.served import served
 
@@ -55,3 +55,35 @@ def test_alerts_that_are_malformed_are_an_error(content: object) -> None:
         pytest.raises(LabError, match=r"alerts of Prometheus at .* cannot be parsed"),
     ):
         prometheus.firing_alerts()
+
+
+class Asked(Prometheus):
+    """A Prometheus that has a sample at the begin and at the end of every time range for which it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:1")
+        self.ranges: list[tuple[float, float]] = []
+
+    def range(self, query: str, *, started_at: float, ended_at: float, step_seconds: float) -> list[Series]:
+        assert (ended_at - started_at) / step_seconds < POINTS_MAX
+        self.ranges.append((started_at, ended_at))
+        return [Series({"node": "PartyA"}, [(started_at, 1.0), (ended_at, float("nan"))])]
+
+
+def test_a_load_of_a_day_is_asked_for_in_parts_without_a_gap() -> None:
+    prometheus = Asked()
+
+    found = list(prometheus.rows("up", "up", started_at=1000.0, ended_at=1000.0 + 24 * 3600))
+    prometheus.close()
+
+    first, second = prometheus.ranges
+    assert first[0] == 1000.0
+    assert second == (first[1] + SCRAPE_SECONDS, 1000.0 + 24 * 3600)
+    assert [(row["node"], row["time"]) for row in found] == [("PartyA", 1000.0), ("PartyA", second[0])]
+
+
+def test_a_short_load_is_one_question() -> None:
+    prometheus = Asked()
+    assert len(list(prometheus.rows("up", "up", started_at=1000.0, ended_at=1060.0))) == 1
+    assert prometheus.ranges == [(1000.0, 1060.0)]
+    prometheus.close()
