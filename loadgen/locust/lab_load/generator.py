@@ -122,7 +122,7 @@ class Generator:
     def _serve_metrics(self) -> None:
         runner = self._environment.runner
         web_port = None if self._headless else self._options.web_port
-        metrics.serve(self._settings.metrics_port, lambda: runner.user_count, web_port)
+        metrics.serve(self._settings.metrics_port, lambda: runner.user_count, web_port, self._settings.rows)
 
     def _prepare(self) -> None:
         if self._headless:
@@ -237,7 +237,7 @@ class Generator:
             if self._by_hand is not None:
                 self._by_hand.ended()
             raise StopTest(error.message) from error
-        metrics.show_run(plan.workload.name, plan.node_names, plan.load)
+        metrics.show_run(plan.choice.run_id, plan.workload.name, plan.node_names, plan.load)
         self._exit_code = 0
         self._ended.clear()
 

@@ -221,7 +221,7 @@ def test_a_run_that_holds_waits_after_its_set_up(locust: Locust, bridge: StubBri
 def test_a_run_ends_early_when_whoever_watches_it_has_seen_enough(locust: Locust, bridge: StubBridge) -> None:
     locust.start_headless("--users", "2", "--spawn-rate", "2", "--run-time", "600s", "--stop-timeout", "5")
     wait_until(lambda: len(bridge.starts) > 3, "load runs")
-    assert 'locust_run_info{load="closed, 2 users",node="PartyA",workload="iou"} 1.0' in locust.get(
+    assert 'locust_run_info{load="closed, 2 users",node="PartyA",run="test",workload="iou"} 1.0' in locust.get(
         "/metrics", locust.metrics_port
     )
     (locust.rows_folder / "test.stop").touch()

@@ -41,6 +41,13 @@ def test_the_web_ui_runs_a_workload_from_its_form(locust: Locust, bridge: StubBr
     )
     assert "locust_users 2.0" in locust.get("/metrics", locust.metrics_port)
     locust.post("/stop")
+    wait_until(lambda: locust.ended(), "the run ends")
+    page = locust.get("/metrics", locust.metrics_port)
+    assert "locust_requests_in_flight 0.0" in page, "every request that was started has ended"
+    assert "locust_schedule_lag_seconds_count 0.0" in page, "nothing is late in closed load"
+    answered = re.search(r'locust_requests_total\{node="PartyB",outcome="ok",workload="iou"\} (\S+)', page)
+    assert answered is not None
+    assert f'locust_request_latency_seconds_count{{node="PartyB",workload="iou"}} {answered[1]}' in page
 
     [run_id] = locust.ended()
     assert re.fullmatch(r"web-\d{8}T\d{6}Z", run_id)
