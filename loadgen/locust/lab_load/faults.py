@@ -8,6 +8,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from lab_workload.shown_faults import FILE_NAME, read_shown
 
+_LABELS = ("kind", "target")
+
 
 class FaultCollector:
     """Exports each fault that lasts. The command line writes them to a file in the folder of the rows."""
@@ -29,6 +31,3 @@ class FaultCollector:
             return self._file.read_text(encoding="utf-8")
         except (OSError, ValueError):
             return ""
-
-
-_LABELS = ("kind", "target")
