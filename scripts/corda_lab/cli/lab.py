@@ -100,9 +100,9 @@ def down(
 
 
 def status(as_json: JsonOption = False) -> None:
-    """Show the state of every service, the outstanding flows and the URLs.
+    """Show the state of every service, the outstanding flows, the URLs and the alerts.
 
-    Exit status 1 if the lab is not ready.
+    Exit status 1 if the lab is not ready. Alerts do not change it.
 
     Example: `scripts/lab status --json`
     """
