@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from corda_lab.faults import inject, wounds
+from corda_lab.faults import inject, shown, wounds
 from corda_lab.results import folders
 from corda_lab.steps.faults import Fault, FaultKind
 from labkit import Lab
@@ -107,6 +107,8 @@ def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(lab: Lab) -> 
     assert fault["began_at"] < fault["healed_at"]
     assert step["requests"]["ok"] > 0
     assert (folder / folders.FAULTS).is_file()
+    # The dashboards showed it, and do not any more.
+    assert lab.inside("locust", f"test -e {shown.FILE} && cat {shown.FILE}") == ""
     assert "kill bridge" in (folder / "report.html").read_text(encoding="utf-8")
 
 

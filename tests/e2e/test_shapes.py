@@ -9,6 +9,7 @@ from contextlib import closing
 import httpx
 import pytest
 
+import panel_check
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab import links
 from corda_lab.lab.compose import Compose
@@ -79,6 +80,10 @@ def test_the_counts_agree_on_postgresql(shaped: Lab) -> None:
     # With its transaction, which is a large object.
     assert step["costs"]["database_bytes_per_flow"]["PartyA"] > 5_000
     assert step["costs"]["disk_written_bytes_per_flow"]["PostgreSQL"] > 0
+
+
+def test_no_panel_was_empty_on_postgresql(shaped: Lab) -> None:
+    assert panel_check.check(shaped.settings, shaped.results()[-1].name) == []
 
 
 def test_the_run_says_in_what_shape_it_was_made(shaped: Lab) -> None:
