@@ -96,7 +96,9 @@ final class ContainerMetrics {
 
     OptionalDouble hostSeconds() {
         double[] ticks = hostTicks();
-        return ticks.length == 0 ? OptionalDouble.empty() : OptionalDouble.of(DoubleStream.of(ticks).sum() / TICKS);
+        return ticks.length == 0
+                ? OptionalDouble.empty()
+                : OptionalDouble.of(DoubleStream.of(ticks).sum() / TICKS);
     }
 
     OptionalDouble hostStolenSeconds() {
