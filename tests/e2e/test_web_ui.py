@@ -13,7 +13,7 @@ import polars
 import pytest
 
 from corda_lab.runs.containers import ROWS_DIRECTORY
-from labkit import Browser, Lab
+from labkit import Browser, Lab, await_idle_web_ui
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -41,6 +41,12 @@ FORM = {
 def locust(lab: Lab) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=lab.settings.url("LOCUST_PORT"), timeout=120, trust_env=False) as client:
         yield client
+
+
+@pytest.fixture(autouse=True)
+def at_rest_afterwards(locust: httpx.Client) -> Iterator[None]:
+    yield
+    await_idle_web_ui(locust)
 
 
 def loads(lab: Lab) -> list[dict[str, Any]]:
@@ -118,10 +124,6 @@ def load(locust: httpx.Client) -> Iterator[None]:
         yield
     finally:
         locust.post("/stop")
-        deadline = time.monotonic() + LOAD_SECONDS_MAX
-        while locust.get("/stats/requests").json()["state"] != "stopped":
-            assert time.monotonic() < deadline, "the load does not stop"
-            time.sleep(0.5)
 
 
 def top(lab: Lab) -> dict[str, Any]:
@@ -168,7 +170,7 @@ def test_a_load_in_progress_is_refused_by_every_command_and_its_changes_are_meas
         assert f"A load of the Locust web UI is in progress ({load['run']}, running)" in refused.stderr
     assert swarm(locust, 3)["success"]
     await_requests(locust, 40)
-    locust.get("/stop")
+    locust.post("/stop")
 
     done = lab.run("report", "--web-ui", load["run"], "--name", "e2e-edited", "--json")
 
