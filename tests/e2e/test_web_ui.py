@@ -157,6 +157,7 @@ def test_the_tab_and_lab_top_show_what_each_node_does(lab: Lab, browser: Browser
     assert all(node in table for node in NODES)
 
 
+@pytest.mark.slow
 def test_a_load_in_progress_is_refused_by_every_command_and_its_changes_are_measured_apart(
     lab: Lab, locust: httpx.Client
 ) -> None:
