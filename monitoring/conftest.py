@@ -13,6 +13,7 @@ from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab.images import image_name
 from corda_lab.lab.settings import load_settings
 from known_samples import SCRAPE_SECONDS, STRETCH_SECONDS, Loaded, Stretch, run_samples
+from rule_files import RULES_FOLDER
 
 START_DEADLINE_SECONDS = 60
 
@@ -41,6 +42,34 @@ def _is_ready(url: str) -> bool:
         return False
 
 
+def _start(*stretches: Stretch) -> str:
+    """Return the script of the container: the samples, then what the rules record of them, then the alerts now.
+
+    promtool asks a running Prometheus for what a rule would have recorded. Blocks that it has written are read at the
+    next start.
+    """
+    prometheus = "prometheus --config.file=/tmp/prometheus.yml --storage.tsdb.path=/prometheus"
+    ask = "promtool tsdb create-blocks-from rules --url=http://127.0.0.1:9090 --output-dir=/tmp/recorded"
+    record = [f"{ask} --start={one.start} --end={one.end} /rules/recording.yml" for one in stretches]
+    return "\n".join(
+        [
+            "set -eu",
+            "promtool tsdb create-blocks-from openmetrics --quiet /samples.om /prometheus",
+            "printf 'scrape_configs: []\\n' > /tmp/prometheus.yml",
+            # Nobody else sees this one.
+            f"{prometheus} --web.listen-address=127.0.0.1:9090 & asked=$!",
+            "until wget --quiet --spider http://127.0.0.1:9090/-/ready; do sleep 0.1; done",
+            *record,
+            "kill $asked",
+            "wait $asked || true",
+            "mv /tmp/recorded/* /prometheus/",
+            # Only the alerts: what would be recorded now is of no stretch.
+            "printf 'rule_files: [/rules/alerts.yml]\\nscrape_configs: []\\n' > /tmp/prometheus.yml",
+            f"exec {prometheus}",
+        ]
+    )
+
+
 @pytest.fixture(scope="session")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
     """A temporary Prometheus container with both stretches. The newer one ends about now."""
@@ -51,17 +80,13 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
     samples.write_text("".join([*faultless.lines(), *with_errors.lines(), "# EOF\n"]), encoding="utf-8")
 
     container = f"corda-lab-test-prometheus-{uuid.uuid4().hex[:8]}"
-    start = (
-        "promtool tsdb create-blocks-from openmetrics --quiet /samples.om /prometheus && "
-        "printf 'scrape_configs: []' > /tmp/prometheus.yml && "
-        "exec prometheus --config.file=/tmp/prometheus.yml --storage.tsdb.path=/prometheus"
-    )
     _docker(
         *("create", "--name", container, "--publish", "127.0.0.1::9090", "--memory", "512m", "--entrypoint", "sh"),
-        *(image_name(load_settings(), "PROMETHEUS_IMAGE"), "-c", start),
+        *(image_name(load_settings(), "PROMETHEUS_IMAGE"), "-c", _start(faultless, with_errors)),
     )
     try:
         _docker("cp", str(samples), f"{container}:/samples.om")
+        _docker("cp", str(RULES_FOLDER), f"{container}:/rules")
         _docker("start", container)
         url = f"http://{_docker('port', container, '9090/tcp').splitlines()[0]}"
         _await(lambda: _is_ready(url), container)

@@ -12,6 +12,10 @@ SCRAPE_SECONDS = 5
 STRETCH_SECONDS = 600
 
 MIB = 1024 * 1024
+GIB = 1024 * MIB
+RUN = "20260102T030405Z-iou"
+PEERS = {"Notary": "DLnnnnnnnn", "PartyA": "DLaaaaaaaa", "PartyB": "DLbbbbbbbb", "PartyC": "DLcccccccc"}
+"""The beginning of the key hash of each node, by which the queues of its peers name it."""
 IOU = "org.cordalab.flows.Iou"
 RESPONDER = "org.cordalab.flows.IouResponder"
 NOTARISE = "net.corda.node.services.transactions.NonValidatingNotaryFlow"
@@ -48,12 +52,21 @@ def _process(labels: Labels, cores: float, resident: float) -> list[Known]:
     ]
 
 
+def _container(labels: Labels, cores: float, memory: float, limit: float) -> list[Known]:
+    return [
+        Known("container_cpu_seconds_total", labels, rise=cores),
+        Known("container_cpu_throttled_seconds_total", labels),
+        Known("container_memory_bytes", labels, start=memory),
+        Known("container_memory_limit_bytes", labels, start=limit),
+    ]
+
+
 def _node(name: str, flows: float, in_flight: float, cores: float) -> list[Known]:
     """The series that every node always exports."""
     on = {"job": "corda", "instance": f"{name.lower()}:9404", "node": name}
     pool = on | {"pool": "HikariPool-1"}
     inbound = {"broker": "P2P", "queue": "inbound"}
-    peers = [{"broker": "P2P", "queue": "peer", "peer": peer} for peer in ("DLaaaaaaaa", "DLbbbbbbbb")]
+    peers = [{"broker": "P2P", "queue": "peer", "peer": PEERS[peer]} for peer in ("PartyA", "PartyB")]
     return [
         Known("up", on, start=1),
         Known("scrape_duration_seconds", on, start=0.05),
@@ -77,12 +90,16 @@ def _node(name: str, flows: float, in_flight: float, cores: float) -> list[Known
         Known("artemis_queue_messages_added_total", on | peers[0], rise=3 * flows),
         Known("artemis_queue_messages_added_total", on | peers[1], rise=1 * flows),
         Known("artemis_queue_messages_added_total", on | {"broker": "RPC", "queue": "server"}, rise=2 * flows),
+        Known("artemis_inbound_consumers", on | {"peer": PEERS[name]}, start=1),
         Known("artemis_rpc_connections", on, start=2),
         Known("artemis_rpc_queue_messages", on, start=7),
         Known("artemis_rpc_queue_messages_delivering", on, start=4),
         Known("jvm_memory_pool_used_bytes", on | {"pool": "G1 Eden Space"}, start=250 * MIB),
         Known("jvm_memory_pool_used_bytes", on | {"pool": "G1 Survivor Space"}, start=30 * MIB),
         Known("jvm_memory_pool_used_bytes", on | {"pool": "G1 Old Gen"}, start=120 * MIB),
+        Known("jvm_memory_pool_collection_used_bytes", on | {"pool": "G1 Old Gen"}, start=100 * MIB),
+        Known("jvm_memory_pool_max_bytes", on | {"pool": "G1 Old Gen"}, start=1000 * MIB),
+        Known("jvm_threads_current", on, start=120),
         Known("jvm_memory_used_bytes", on | {"area": "heap"}, start=400 * MIB),
         Known("jvm_memory_used_bytes", on | {"area": "nonheap"}, start=300 * MIB),
         Known("jvm_memory_max_bytes", on | {"area": "heap"}, start=1000 * MIB),
@@ -93,6 +110,11 @@ def _node(name: str, flows: float, in_flight: float, cores: float) -> list[Known
         Known("jvm_gc_collection_seconds_sum", on | {"gc": "G1 Old Generation"}, rise=0.01),
         *_process(on, cores, 900 * MIB),
         Known("process_start_time_seconds", on, start=1_790_000_000),
+        *_container(on, cores + 0.01, 800 * MIB, 2000 * MIB),
+        Known("container_network_received_bytes_total", on, rise=2000 * flows),
+        Known("container_network_sent_bytes_total", on, rise=1000 * flows),
+        Known("container_disk_free_bytes", on, start=50 * GIB),
+        Known("corda_database_file_bytes", on, start=20 * MIB),
     ]
 
 
@@ -151,6 +173,11 @@ def _postgres() -> list[Known]:
         Known("pg_schema_size_bytes", server | {"schema": "partya"}, start=3 * MIB),
         Known("pg_schema_size_bytes", server | {"schema": "partyk"}),
         Known("pg_large_objects_size_bytes", server, start=9 * MIB),
+        Known("pg_schema_rows_inserted_total", server | {"schema": "partya"}, rise=30),
+        Known("pg_schema_rows_updated_total", server | {"schema": "partya"}, rise=10),
+        Known("pg_schema_rows_deleted_total", server | {"schema": "partya"}, rise=20),
+        Known("pg_container_cpu_seconds_total", server, rise=0.5),
+        Known("pg_container_memory_bytes", server, start=300 * MIB),
         *_process(on, 0.01, 30 * MIB),
     ]
 
@@ -180,6 +207,8 @@ def run_samples(failed: float) -> list[Known]:
     flow_bounds = [("0.5", ok * 0.5), ("1.0", ok * 0.95), ("2.0", ok), ("+Inf", ok)]
     rpc_bounds = [("0.01", ok * 0.9), ("0.02", ok), ("+Inf", ok)]
     request_bounds = [("1.0", 5.0), ("2.0", 9.5), ("4.0", 10.0), ("+Inf", 10.0)]
+    # Without errors it is a closed load, which has no lag; with errors an open one, of which half is late.
+    lag_bounds = [("0.01", failed * 2.5), ("0.02", failed * 5), ("+Inf", failed * 5)]
     series = [
         *_node("Notary", ok, 3, 0.25),
         *_node("PartyA", 10, 20, 1.5),
@@ -198,13 +227,20 @@ def run_samples(failed: float) -> list[Known]:
         *_histogram("bridge_flow_duration_seconds", started, flow_bounds),
         *_histogram("bridge_rpc_duration_seconds", started, rpc_bounds),
         Known("locust_users", locust, start=20),
-        Known("locust_run_info", workload | {"load": "closed, 20 users"}, start=1),
+        Known("locust_run_info", workload | {"run": RUN, "load": "closed, 20 users"}, start=1),
+        Known("locust_requests_in_flight", locust, start=19),
+        Known("locust_arrivals_dropped_total", locust, rise=failed / 4),
+        *_histogram("locust_schedule_lag_seconds", locust, lag_bounds),
         Known("locust_requests_started_total", workload, rise=11),
         Known("locust_requests_total", workload | {"outcome": "ok"}, rise=ok),
-        *_histogram("locust_request_duration_seconds", workload, request_bounds),
+        *_histogram("locust_request_latency_seconds", workload, request_bounds),
         *_process(bridge, 0.3, 200 * MIB),
         Known("process_start_time_seconds", bridge, start=1_790_000_000),
+        *_container(bridge, 0.31, 250 * MIB, 1000 * MIB),
+        Known("host_cpu_seconds_total", bridge, rise=2),
+        Known("host_cpu_stolen_seconds_total", bridge, rise=0.04),
         *_process(locust, 0.2, 100 * MIB),
+        *_container(locust, 0.21, 120 * MIB, 480 * MIB),
         *_process(prometheus, 0.1, 50 * MIB),
         *_postgres(),
     ]
@@ -213,6 +249,7 @@ def run_samples(failed: float) -> list[Known]:
         Known("bridge_flows_failed_total", started | {"reason": "flow_exception"}, rise=failed * 0.75),
         Known("bridge_flows_rejected_total", rejected, rise=failed * 0.25),
         Known("locust_requests_total", workload | {"outcome": "failed"}, rise=failed),
+        Known("lab_fault_info", locust | {"kind": "kill", "target": "notary"}, start=1),
     ]
     return [*series, *(failures if failed else [])]
 

@@ -46,19 +46,28 @@ class Signal:
     def rises_under_load(self) -> bool:
         return self.present == "load" and self.kind != "gauge"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its series."""
+        parts = ("_bucket", "_count", "_sum") if self.kind == "histogram" else ("",)
+        return tuple(self.metric + part for part in parts)
+
+    def is_there(self, platform: int, shape: Mapping[str, str]) -> bool:
+        """Whether a lab has it, with nodes of this platform version and of this shape (variable in .env → value)."""
+        settings = {f"{name}={value}" for name, value in shape.items()}
+        return self.since <= platform and (not self.only_with or self.only_with in settings)
+
 
 def load_signals(path: Path = SIGNALS_FILE) -> list[Signal]:
-    """Read the table. The labels of a job apply to all its signals."""
+    """Read the table. The labels of a job, and what it is only there with, apply to all its signals."""
     jobs: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
-    return [
-        Signal(
-            job=job,
-            only_with=table.get("only_with", ""),
-            **entry | {"labels": table.get("labels", {}) | entry.get("labels", {})},
-        )
-        for job, table in jobs.items()
-        for entry in table["signals"]
-    ]
+    return [_signal(job, table, entry) for job, table in jobs.items() for entry in table["signals"]]
+
+
+def _signal(job: str, table: dict[str, Any], entry: dict[str, Any]) -> Signal:
+    only_with = entry.get("only_with", table.get("only_with", ""))
+    labels = table.get("labels", {}) | entry.get("labels", {})
+    return Signal(job=job, **entry | {"only_with": only_with, "labels": labels})
 
 
 def signal_faults(
@@ -72,15 +81,10 @@ def signal_faults(
     """Return what is wrong with the signals of the last ``window_seconds``; empty if all of them arrive.
 
     With the moment "load", a workload must have run for most of the window, and the window must span several scrapes.
-    Left out are signals that nodes of this platform version do not have, and those of targets that this ``shape``
-    (variable in .env → value) does not have.
+    Left out are signals that nodes of this platform version or a lab of this ``shape`` (variable in .env → value) do
+    not have.
     """
-    settings = {f"{name}={value}" for name, value in (shape or {}).items()}
-    there = [
-        signal
-        for signal in signals
-        if signal.since <= platform and (not signal.only_with or signal.only_with in settings)
-    ]
+    there = [signal for signal in signals if signal.is_there(platform, shape or {})]
     return [fault for signal in there for fault in _faults_of(prometheus, signal, moment, window_seconds)]
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs once, on an empty PostgreSQL. Creates a role and a schema for every node that the network can have, and a role
-# for the exporter. Their passwords are files, and so neither in the environment nor on a command line. PostgreSQL logs
-# statements that fail, and psql prints their lines; both must not, because these have passwords in them.
+# for the exporter, with a function that tells it what the container uses. The passwords are files, and so neither in
+# the environment nor on a command line. PostgreSQL logs statements that fail, and psql prints their lines; both must
+# not, because these have passwords in them.
 set -euo pipefail
 
 create() {
@@ -24,4 +25,21 @@ done
 create exporter << 'SQL'
 \set password `cat "/secrets/$ROLE"`
 CREATE ROLE :"role" LOGIN PASSWORD :'password' IN ROLE pg_monitor;
+
+-- What the container of PostgreSQL uses, from its control group (version 2, else 1), which only a process in it can read.
+-- Reading files needs a superuser. The exporter may call this function, and so learns these two numbers and no more.
+CREATE FUNCTION public.lab_container(OUT cpu_seconds double precision, OUT memory_bytes double precision)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+  SELECT
+    COALESCE(
+      substring(pg_read_file('/sys/fs/cgroup/cpu.stat', 0, 65536, true) FROM 'usage_usec ([0-9]+)')::float8 / 1e6,
+      pg_read_file('/sys/fs/cgroup/cpuacct/cpuacct.usage', 0, 65536, true)::float8 / 1e9
+    ),
+    COALESCE(
+      substring(pg_read_file('/sys/fs/cgroup/memory.stat', 0, 65536, true) FROM 'anon ([0-9]+)'),
+      substring(pg_read_file('/sys/fs/cgroup/memory/memory.stat', 0, 65536, true) FROM 'total_rss ([0-9]+)')
+    )::float8
+$$;
+REVOKE EXECUTE ON FUNCTION public.lab_container() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION public.lab_container() TO :"role";
 SQL

@@ -3,16 +3,29 @@
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results.folders import all_runs
+from lab_workload.by_hand import STATUS_PATH, WebUiStatus
 
 LAB_SECONDS_MAX = 600.0
 BROWSER_SECONDS_MAX = 420.0
+WEB_UI_SECONDS_MAX = 120.0
+
+
+def await_idle_web_ui(locust: httpx.Client) -> None:
+    """Wait until the web UI has counted its last load, because `lab run` refuses until then."""
+    deadline = time.monotonic() + WEB_UI_SECONDS_MAX
+    while (state := WebUiStatus.read(locust.get(STATUS_PATH).text).state) != "idle":
+        assert time.monotonic() < deadline, f"the web UI is still {state}"
+        time.sleep(0.2)
 
 
 class Lab:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from corda_lab.faults import wounds
+from corda_lab.faults import shown, wounds
 from corda_lab.results import folders
 from faultkit import inspected, lasting
 from labkit import Lab
@@ -95,6 +95,8 @@ def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(killed: Path)
     assert fault["began_at"] < fault["healed_at"]
     assert step["requests"]["ok"] > 0
     assert (folder / folders.FAULTS).is_file()
+    # The dashboards showed it, and do not any more.
+    assert lab.inside("locust", f"test -e {shown.FILE} && cat {shown.FILE}") == ""
     assert "kill bridge" in (folder / "report.html").read_text(encoding="utf-8")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from labkit import Browser, Lab
+from labkit import Browser, Lab, await_idle_web_ui
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -66,14 +66,6 @@ def await_more_requests(locust: httpx.Client, before: int) -> None:
         time.sleep(0.5)
 
 
-def await_no_users(locust: httpx.Client) -> None:
-    """Wait until a run has stopped, because the next test may start another."""
-    deadline = time.monotonic() + RUN_SECONDS_MAX
-    while statistics(locust)["user_count"]:
-        assert time.monotonic() < deadline, statistics(locust)
-        time.sleep(0.2)
-
-
 def test_a_foreign_page_starts_and_reads_nothing(
     lab: Lab, browser: Browser, bridge: httpx.Client, locust: httpx.Client
 ) -> None:
@@ -102,4 +94,4 @@ def test_a_foreign_page_does_not_stop_a_run(lab: Lab, browser: Browser, locust: 
         assert statistics(locust)["state"] == "running"
     finally:
         locust.post("/stop")
-        await_no_users(locust)
+        await_idle_web_ui(locust)

@@ -1,5 +1,6 @@
 """The lab as a whole: all services are healthy, all signals arrive, and the nodes are those of the network."""
 
+import json
 import time
 
 import httpx
@@ -26,6 +27,9 @@ def test_status_says_so_too(lab: Lab) -> None:
     status = lab.run("status")
     assert status.returncode == 0, status.stdout + status.stderr
     assert lab.bridge_url in status.stdout
+    # Prometheus has its rules, whatever it says of them.
+    assert "has no alerts" not in status.stderr
+    assert isinstance(json.loads(lab.run("status", "--json").stdout)["alerts"], list)
 
 
 def health_of_targets(lab: Lab) -> dict[tuple[str, str], str]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+import panel_check
 from labkit import Lab
 
 pytestmark = [pytest.mark.lab("more-parties"), pytest.mark.slow]
@@ -22,3 +23,7 @@ def test_parties_that_joined_settle(joined: Lab) -> None:
     )
     assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
     assert step["counts"]["agree"], step["counts"]["disagreements"]
+
+
+def test_no_panel_was_empty_with_more_parties(joined: Lab) -> None:
+    assert panel_check.check(joined.settings, joined.results()[-1].name) == []

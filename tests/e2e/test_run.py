@@ -13,8 +13,9 @@ from pathlib import Path
 import polars
 import pytest
 
+import panel_check
 import signal_table
-from corda_lab.clients.prometheus import Prometheus
+from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.host.standin_base import STANDIN_LABEL
 from corda_lab.host.standins import STAND_INS
 from corda_lab.lab import node_logs
@@ -30,6 +31,9 @@ FILES = {
 }
 
 NODES = {"Notary", "PartyA", "PartyB", "PartyC"}
+
+SERIES_PER_NODE_MAX = 400
+"""Of a node, without those of flow classes: what a scrape costs depends on their number."""
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +110,33 @@ def test_every_signal_arrives_while_load_runs(lab: Lab, run: Path) -> None:
     step = json.loads((run / "steps.json").read_text())["steps"][0]
     assert step["load"]["users"] == 4
     with closing(Prometheus(lab.prometheus_url)) as prometheus:
-        faults = signal_table.signal_faults(prometheus, signal_table.load_signals(), "load", window_seconds=60)
+        faults = signal_table.signal_faults(
+            prometheus, signal_table.load_signals(), "load", window_seconds=60, shape={"DATABASE": "h2"}
+        )
     assert faults == []
+
+
+def test_no_panel_was_empty_while_load_ran(lab: Lab, run: Path) -> None:
+    assert panel_check.check(lab.settings, run.name) == []
+
+
+def test_the_load_of_a_healthy_lab_raised_no_alert(lab: Lab, run: Path) -> None:
+    window = json.loads((run / "steps.json").read_text())["steps"][0]["window"]
+    times = {"started_at": window["load_started_at"], "ended_at": window["load_ended_at"]}
+    # What the machine does besides is not the lab's to answer for.
+    query = 'ALERTS{alertstate="firing", alertname!~"CpuStolen|DiskNearlyFull"}'
+    with closing(Prometheus(lab.prometheus_url)) as prometheus:
+        fired = prometheus.range(query, **times, step_seconds=SCRAPE_SECONDS)
+    # An earlier test may have left one.
+    assert [series.labels for series in fired if series.points[0][0] > times["started_at"]] == []
+
+
+def test_a_node_has_few_series_apart_from_those_of_its_flow_classes(lab: Lab, run: Path) -> None:
+    query = 'count by (node) ({job="corda", __name__!~"corda_(flow_duration|stage)_.+"})'
+    with closing(Prometheus(lab.prometheus_url)) as prometheus:
+        counted = {sample.labels["node"]: sample.value for sample in prometheus.instant(query)}
+    assert counted.keys() == NODES
+    assert max(counted.values()) < SERIES_PER_NODE_MAX
 
 
 def test_the_report_opens_offline_in_a_browser(run: Path, browser: Browser) -> None:

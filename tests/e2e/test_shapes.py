@@ -16,6 +16,7 @@ import httpx
 import polars as pl
 import pytest
 
+import panel_check
 import test_security as security
 from corda_lab.audit import ViolationKind, audit_lab
 from corda_lab.clients.prometheus import Prometheus
@@ -144,6 +145,10 @@ def test_the_counts_agree_on_postgresql(shaped: Lab, measured: tuple[dict[str, A
     # With its transaction, which is a large object.
     assert step["costs"]["database_bytes_per_flow"]["PartyA"] > 5_000
     assert step["costs"]["disk_written_bytes_per_flow"]["PostgreSQL"] > 0
+
+
+def test_no_panel_was_empty_on_postgresql(shaped: Lab) -> None:
+    assert panel_check.check(shaped.settings, shaped.results()[-1].name) == []
 
 
 def test_the_run_says_in_what_shape_it_was_made(shaped: Lab) -> None:

@@ -1,38 +1,109 @@
-"""Locust's web UI, operated in the same way as by a user, in headless Chromium, and ``lab top`` beside it."""
+"""Locust's web UI, operated as by a user, in headless Chromium; the runs made of its loads; ``lab top`` beside it."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
+import polars
 import pytest
 
-from labkit import Browser, Lab
+from corda_lab.runs.containers import ROWS_DIRECTORY
+from labkit import Browser, Lab, await_idle_web_ui
 
 pytestmark = pytest.mark.lab("standard")
 
+FILES = {
+    *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "stages.parquet", "audit.json"),
+    *("report.html", "summary.md", "summary.csv", "summary.json"),
+}
+LOAD_SECONDS_MAX = 60.0
 SHOWN_SECONDS_MAX = 60.0
 NODES = ["Notary", "PartyA", "PartyB", "PartyC"]
 FORM = {
-    "user_count": 4,
-    "spawn_rate": 4,
+    "spawn_rate": 10,
     "workload": "iou",
     "node": "",
     "counterparty": "",
+    "set_parameters": "",
     "arrivals": "closed",
     "rate": 0,
     "pacing": 0,
 }
+"""All fields, because Locust keeps the values of those that a form leaves out."""
 
 
-def test_a_run_starts_and_stops_from_the_browser(lab: Lab, browser: Browser) -> None:
+@pytest.fixture
+def locust(lab: Lab) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=lab.settings.url("LOCUST_PORT"), timeout=120, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def at_rest_afterwards(locust: httpx.Client) -> Iterator[None]:
+    yield
+    await_idle_web_ui(locust)
+
+
+def loads(lab: Lab) -> list[dict[str, Any]]:
+    """The loads of the web UI without a run, as ``lab list`` shows them, newest first."""
+    return [one for one in json.loads(lab.succeed("list", "--json").stdout) if one["kind"] == "web UI"]
+
+
+def swarm(locust: httpx.Client, users: int) -> dict[str, Any]:
+    """Send the form of the web UI, and return the answer."""
+    answer: dict[str, Any] = locust.post("/swarm", data={**FORM, "user_count": users}).json()
+    return answer
+
+
+def await_requests(locust: httpx.Client, count: int) -> None:
+    """Wait until the load in progress has made so many requests."""
+    deadline = time.monotonic() + LOAD_SECONDS_MAX
+    while locust.get("/stats/requests").json()["stats"][-1]["num_requests"] < count:
+        assert time.monotonic() < deadline, "the load makes no requests"
+        time.sleep(0.5)
+
+
+def step_of(run: Path) -> dict[str, Any]:
+    step: dict[str, Any] = json.loads((run / "steps.json").read_text())["steps"][0]
+    return step
+
+
+def test_a_load_from_the_browser_ends_as_a_report_by_one_command(lab: Lab, browser: Browser) -> None:
     seen = browser.run("start_run.py", "http://locust:8089", "/shared", network=lab.network)
-    assert {"workload", "node", "counterparty"} <= set(seen["fields"])
+    assert {"workload", "node", "counterparty", "setParameters"} <= set(seen["fields"])
+    assert "org.cordalab.flows.Iou" in seen["about"]
+    assert "iouValue" in seen["about"]
     assert seen["completed"] >= 5
     assert seen["console_errors"] == []
     assert (browser.folder / "running.png").stat().st_size > 10_000
+    (load, *_) = loads(lab)
+    assert (load["workload"], load["users"]) == ("iou", 2)
+    assert load["requests"] >= 5
+
+    lab.succeed("report", "--web-ui")
+
+    run = lab.results()[-1]
+    assert run.name.endswith("-web-iou")
+    assert {path.name for path in run.iterdir()} == FILES
+    manifest, step = json.loads((run / "run.json").read_text()), step_of(run)
+    assert (manifest["started"], manifest["web_ui"]["id"]) == ("web UI", load["run"])
+    assert manifest["web_ui"]["form"]["set_parameters"] == "iouValue=7"
+    assert (step["load"]["users"], step["load"]["overrides"]) == (2, {"iouValue": "7"})
+    counts = step["counts"]
+    assert counts["generator"] == polars.read_parquet(run / "requests.parquet").height >= 5
+    assert {counts["bridge"], counts["node"], *counts["vaults"].values()} == {counts["generator"]}
+    assert {check["missing"] for check in counts["transactions"]} == {0}
+    assert polars.read_parquet(run / "metrics.parquet").height
+    assert step["validity"]["valid"]
+    assert json.loads((run / "audit.json").read_text())["audits"]["1"]["verdict"] == "passed"
+    assert load["run"] not in [one["run"] for one in loads(lab)]
+    assert re.search(rf"{run.name} +run, web UI ", lab.succeed("list").stdout)
+    assert load["run"] not in lab.inside("locust", f"ls {ROWS_DIRECTORY}")
 
 
 @pytest.mark.slow  # It takes the same way as the test before.
@@ -46,19 +117,14 @@ def test_open_load_keeps_its_rate_from_the_browser(lab: Lab, browser: Browser) -
 
 
 @contextmanager
-def load(lab: Lab) -> Iterator[None]:
+def load(locust: httpx.Client) -> Iterator[None]:
     """A load of the web UI during the block."""
-    with httpx.Client(base_url=lab.settings.url("LOCUST_PORT"), timeout=90, trust_env=False) as client:
-        answer = client.post("/swarm", data=FORM).json()
-        assert answer["success"], answer
-        try:
-            yield
-        finally:
-            client.post("/stop")
-            deadline = time.monotonic() + SHOWN_SECONDS_MAX
-            while client.get("/stats/requests").json()["state"] != "stopped":
-                assert time.monotonic() < deadline, "the load does not stop"
-                time.sleep(0.5)
+    answer = swarm(locust, 4)
+    assert answer["success"], answer
+    try:
+        yield
+    finally:
+        locust.post("/stop")
 
 
 def top(lab: Lab) -> dict[str, Any]:
@@ -67,8 +133,8 @@ def top(lab: Lab) -> dict[str, Any]:
     return told
 
 
-def test_the_tab_and_lab_top_show_what_each_node_does(lab: Lab, browser: Browser) -> None:
-    with load(lab):
+def test_the_tab_and_lab_top_show_what_each_node_does(lab: Lab, browser: Browser, locust: httpx.Client) -> None:
+    with load(locust):
         seen = browser.run("nodes_tab.py", "http://locust:8089", "/shared", str(len(NODES)), network=lab.network)
         deadline = time.monotonic() + SHOWN_SECONDS_MAX
         while not ((told := top(lab))["load"] and told["load"]["achieved_per_second"]):
@@ -90,3 +156,30 @@ def test_the_tab_and_lab_top_show_what_each_node_does(lab: Lab, browser: Browser
     assert run.startswith("iou on PartyA (closed, 4 users")
     assert (told["bridge"]["problem"], told["prometheus"]["problem"]) == (None, None)
     assert all(node in table for node in NODES)
+
+
+@pytest.mark.slow
+def test_a_load_in_progress_is_refused_by_every_command_and_its_changes_are_measured_apart(
+    lab: Lab, locust: httpx.Client
+) -> None:
+    assert swarm(locust, 1)["success"]
+    await_requests(locust, 3)
+    (load, *_) = loads(lab)
+    assert load["state"] == "in progress"
+    for verb in (("run", "iou", "--name", "e2e-beside"), ("report", "--web-ui")):
+        refused = lab.run(*verb)
+        assert refused.returncode == 2, refused.stdout + refused.stderr
+        assert f"A load of the Locust web UI is in progress ({load['run']}, running)" in refused.stderr
+    assert swarm(locust, 3)["success"]
+    await_requests(locust, 40)
+    locust.post("/stop")
+
+    done = lab.run("report", "--web-ui", load["run"], "--name", "e2e-edited", "--json")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = Path(json.loads(done.stdout)["report"]).parent
+    step = step_of(run)
+    assert run.name.endswith("-e2e-edited")
+    assert [one["users"] for one in json.loads((run / "run.json").read_text())["web_ui"]["users"]] == [1, 3]
+    assert "users_changed" in [flag["code"] for flag in step["flags"]]
+    assert step["counts"]["agree"]

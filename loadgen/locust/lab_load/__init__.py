@@ -11,6 +11,8 @@
 - ``generator``, ``distributed``, ``messages``: the run within Locust's events, in one process or with workers.
 - ``metrics``, ``origins``: the Prometheus endpoint, and the check of requests to the web UI.
 - ``nodes_tab``, ``node_watch``: the tab *Corda nodes* of the web UI, and what it asks of the bridge and Prometheus.
+- ``web_pages``, ``by_hand``, ``counters``, ``kept_loads``: what the lab adds to the web UI, and what is noted and kept
+  of a load that a user starts there. ``lab_workload.by_hand`` has its files.
 
 Workloads are in ``lab_workload``. Only ``generator``, ``distributed`` and ``locust_arguments`` import Locust, which
 patches the standard library when it is imported.

@@ -62,6 +62,26 @@ class BridgeClient:
         except (KeyError, TypeError, AttributeError) as error:
             raise self._unreadable("flows", error) from error
 
+    def outstanding(self) -> dict[str, int]:
+        """Return the number of outstanding flows of every node. Raises ``BridgeError``."""
+        body = self._get("/v1/nodes")
+        try:
+            return {str(entry["name"]): int(entry.get("outstandingFlows") or 0) for entry in body["nodes"]}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise self._unreadable("nodes", error) from error
+
+    def vault_unconsumed(self, node: str, state: str) -> int:
+        """Return the number of unconsumed states of one class in the vault of ``node``. Raises ``BridgeError``."""
+        body = self._get(f"/v1/nodes/{quote(node)}/vault/count?stateType={quote(state)}")
+        try:
+            return int(body["unconsumed"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._unreadable("a vault", error) from error
+
+    def metrics(self) -> str:
+        """Return the text of the bridge's metrics page. Raises ``BridgeError``."""
+        return self._read("/metrics").decode(errors="replace")
+
     def start(self, node: str, flow: str, args: Mapping[str, Any], client_id: str, timeout_seconds: float) -> Any:
         """Start a flow, wait for its end and return its result. Raises ``BridgeError`` with the bridge's reason."""
         body = json.dumps({"flow": flow, "args": args, "clientId": client_id}).encode()
@@ -78,6 +98,9 @@ class BridgeClient:
             raise self._unreadable("an attachment", error) from error
 
     def _get(self, path: str) -> Any:
+        return _parsed(path, self._read(path))
+
+    def _read(self, path: str) -> bytes:
         try:
             return self._ask("GET", path, ASK_TIMEOUT_SECONDS)
         except BridgeError as error:
@@ -92,10 +115,11 @@ class BridgeClient:
             answer = self._ask("POST", path, timeout_seconds, data=body, headers={"Content-Type": content_type})
         except requests.RequestException as error:
             raise BridgeError(f"no answer from the bridge: {_reason(error)}") from error
-        return answer if isinstance(answer, dict) else {}
+        parsed = _parsed(path, answer)
+        return parsed if isinstance(parsed, dict) else {}
 
-    def _ask(self, method: str, path: str, timeout_seconds: float, **content: Any) -> Any:
-        """Send a request and return the JSON content of the answer.
+    def _ask(self, method: str, path: str, timeout_seconds: float, **content: Any) -> bytes:
+        """Send a request and return the content of the answer.
 
         Raises ``BridgeError`` with the reason if the answer is an error, and ``requests.RequestException`` if there is
         no answer.
@@ -106,19 +130,23 @@ class BridgeClient:
             session.headers["Accept"] = "application/json"
             session.headers.update(authorization())
             with session.request(method, self._url + path, timeout=timeout_seconds, stream=True, **content) as response:
-                body = _read(response)
+                body = _content(response)
                 if not response.ok:
                     raise BridgeError(str(read_answer(response.status_code, body, None).error))
-        try:
-            return json.loads(body)
-        except ValueError as error:
-            raise BridgeError(f"the answer to {path} is not JSON") from error
+        return body
 
     def _unreadable(self, what: str, error: Exception) -> BridgeError:
         return BridgeError(f"the answer of the bridge at {self._url} about {what} cannot be parsed: {error!r}")
 
 
-def _read(response: requests.Response) -> bytes:
+def _parsed(path: str, body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise BridgeError(f"the answer to {path} is not JSON") from error
+
+
+def _content(response: requests.Response) -> bytes:
     body = bytearray()
     for chunk in response.iter_content(CHUNK_BYTES):
         body += chunk

@@ -15,17 +15,18 @@ from gevent.event import Event
 from locust import log
 from locust.exception import StopTest
 
-from lab_load import metrics
+from lab_load import metrics, web_pages
+from lab_load.by_hand import ByHand
 from lab_load.end_file import ProcessSummary, end_of
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_load.load_plan import LoadPlan, make_plan
-from lab_load.locust_arguments import choice_from, extent_from, seconds_of
+from lab_load.locust_arguments import choice_from, extent_from, seconds_of, spawn_rate_of, users_of
 from lab_load.node_watch import NodeWatch
 from lab_load.nodes_tab import NodesTab
-from lab_load.origins import OriginGuard
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, end_path, go_path, is_taken, ready_path, stop_path, write_whole, writer_for
 from lab_load.setup import run_setup
+from lab_workload.by_hand import WebUiState, WebUiStatus
 from lab_workload.load import ALL_FAILED, OUT_OF_TIME, SAME_FAILURE_SECONDS_MIN
 from lab_workload.problems import LoadError, SetupError
 from lab_workload.run_end import PreparedStep
@@ -81,6 +82,7 @@ class Generator:
         """What the set-up has prepared, for the current or the next run."""
         self._preparing = False
         self._run_time_seconds: float | None = None
+        self._by_hand = None if self._headless else ByHand(settings)
         self._ended = Event()
         self._quitting = False
         self._exit_code = 0
@@ -120,7 +122,7 @@ class Generator:
     def _serve_metrics(self) -> None:
         runner = self._environment.runner
         web_port = None if self._headless else self._options.web_port
-        metrics.serve(self._settings.metrics_port, lambda: runner.user_count, web_port)
+        metrics.serve(self._settings.metrics_port, lambda: runner.user_count, web_port, self._settings.rows)
 
     def _prepare(self) -> None:
         if self._headless:
@@ -132,14 +134,31 @@ class Generator:
             if self._options.hold:
                 self._hold(self._plan)
         else:
-            app = self._environment.web_ui.app
-            # The guard wraps the whole application, because Locust adds its headers after all Flask handlers.
-            app.wsgi_app = OriginGuard(app.wsgi_app, self._settings.allowed_hosts)
-            app.before_request(self._check_form)
-            # Without this, the form shows the arguments in alphabetical order, not in the order of declaration.
-            app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
+            web_pages.extend(self._environment.web_ui.app, self._settings, self._check_form, self._web_status)
             watch = NodeWatch(self._settings.bridge_url, self._settings.prometheus_url)
             NodesTab(watch, lambda: self._environment.runner.state).attach(self._environment.web_ui)
+
+    def _web_status(self) -> WebUiStatus:
+        """Return what the web UI does, for the command line."""
+        assert self._by_hand is not None
+        state: WebUiState = "counting" if self._by_hand.is_counting else "idle"
+        if self._preparing:
+            state = "set-up"
+        elif self.run is not None:
+            state = "stopping" if self.run.is_stopping else "running"
+        return WebUiStatus(state, self._by_hand.identity, self._by_hand.generator_started_at)
+
+    def _prepare_by_hand(self, values: Mapping[str, Any], form: Mapping[str, str]) -> None:
+        """Plan the next run from the web UI, do its set-up, and read the counters before it. Raises ``LoadError``."""
+        assert self._by_hand is not None
+        self._preparing = True
+        try:
+            self._by_hand.require_free()
+            self._prepare_run(values, self._free_run_id())
+            assert self._plan is not None
+            self._by_hand.prepare(self._plan, self._setup, form, spawn_rate_of(values))
+        finally:
+            self._preparing = False
 
     def _prepare_run(self, values: Mapping[str, Any], run_id: str) -> None:
         """Plan the next run and do its set-up. Raises ``LoadError``."""
@@ -170,7 +189,8 @@ class Generator:
             return None
         try:
             # Fields that the form leaves out keep their values, except the run time, which is then unlimited.
-            self._accept({**vars(self._options), "run_time": "", **request.form})
+            form = request.form.to_dict()
+            self._accept({**vars(self._options), "run_time": "", **form}, form)
         except LoadError as error:
             logger.error("No run started: %s", error.message)
             return jsonify(
@@ -178,20 +198,19 @@ class Generator:
             )
         return None
 
-    def _accept(self, form: Mapping[str, Any]) -> None:
+    def _accept(self, values: Mapping[str, Any], form: Mapping[str, str]) -> None:
+        """Prepare or change a run as the form says. ``values`` has all options. Raises ``LoadError``."""
         if self._preparing:
             raise LoadError("the set-up of a run is in progress; the run starts when it has finished")
         if self.run is None:
-            self._preparing = True
-            try:
-                self._prepare_run(form, self._free_run_id())
-            finally:
-                self._preparing = False
-            self._run_time_seconds = seconds_of(form.get("run_time"))
+            self._prepare_by_hand(values, form)
+            self._run_time_seconds = seconds_of(values.get("run_time"))
         elif self.run.is_stopping:
             raise LoadError("the last run is still waiting for its flows to end; wait until it has stopped")
-        elif choice_from(form, self.run.plan.choice.run_id, self._settings) != self.run.plan.choice:
+        elif choice_from(values, self.run.plan.choice.run_id, self._settings) != self.run.plan.choice:
             raise LoadError("a run is in progress; stop it first, unless you change only the number of users")
+        elif self._by_hand is not None and (users := users_of(form)) is not None and spawn_rate_of(form):
+            self._by_hand.users_asked(users)
 
     def _free_run_id(self) -> str:
         run_id, copy = utc_run_id("web"), 1
@@ -207,14 +226,18 @@ class Generator:
         try:
             if self._plan is None:
                 # The run was started by --autostart.
-                self._prepare_run(vars(self._options), self._free_run_id())
+                self._prepare_by_hand(vars(self._options), {})
             assert self._plan is not None
             plan, self._plan = self._plan, None
+            if self._by_hand is not None:
+                self._by_hand.begin()
             self.run = self._run_of(plan)
         except LoadError as error:
             self._exit_code = EXIT_UNUSABLE
+            if self._by_hand is not None:
+                self._by_hand.ended()
             raise StopTest(error.message) from error
-        metrics.show_run(plan.workload.name, plan.node_names, plan.load)
+        metrics.show_run(plan.choice.run_id, plan.workload.name, plan.node_names, plan.load)
         self._exit_code = 0
         self._ended.clear()
 
@@ -222,8 +245,14 @@ class Generator:
         return ProcessRun(plan, writer_for(plan.choice, self._settings.rows))
 
     def _spawned(self) -> None:
+        users = self._environment.runner.user_count
         if self.run is not None:
-            self.run.spawned(self._environment.runner.user_count)
+            self.run.spawned(users)
+        if self._by_hand is not None:
+            try:
+                self._by_hand.users_spawned(users)
+            except LoadError as error:
+                self.fail(error.message)
 
     def _stopping(self) -> None:
         if self.run is None:
@@ -256,6 +285,9 @@ class Generator:
             metrics.hide_runs()
             self.run = None
             self._ended.set()
+            # A process that ends cannot wait until no flow is in flight any more.
+            if self._by_hand is not None and not self._quitting:
+                self._by_hand.ended()
 
     def _close(self, run: Any) -> None:
         """Close the run and write the end file. Raises ``RowsError``."""
@@ -330,6 +362,8 @@ class Generator:
             if self.run is not None:
                 try:
                     self._tick_run()
+                    if self._by_hand is not None:
+                        self._by_hand.check_room()
                 except LoadError as error:
                     self.fail(error.message)
                 except Exception as error:

@@ -13,6 +13,7 @@ from lab_workload.problems import LoadError, Problem
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """Format of a run id, which is used in file names and in every client id."""
+MEBIBYTE = 1024**2
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,12 @@ class GeneratorSettings:
     """Host names that requests to the web UI may use in addition to loopback addresses, in lower case."""
     prometheus_url: str = ""
     """Address of Prometheus, for the state of the nodes in the web UI; empty if there is none."""
+    network: Path = Path("/network")
+    """The folder in which the bootstrapper writes the names and addresses of the nodes."""
+    web_loads_max: int = 20
+    """Most loads of the web UI whose files are kept until somebody makes a run of them."""
+    web_rows_bytes_max: int = 1024 * MEBIBYTE
+    """Most bytes of all their files."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "GeneratorSettings":
@@ -45,6 +52,9 @@ class GeneratorSettings:
             metrics_port=int(_number(environment, "LAB_METRICS_PORT", 9646, problems)),
             allowed_hosts=_hosts(environment, "LAB_ALLOWED_HOSTS", problems),
             prometheus_url=environment.get("PROMETHEUS_URL", "").rstrip("/"),
+            network=_network(environment),
+            web_loads_max=max(1, int(_number(environment, "LAB_WEB_LOADS_MAX", 20, problems))),
+            web_rows_bytes_max=int(_number(environment, "LAB_WEB_ROWS_MAX_MIB", 1024, problems) * MEBIBYTE),
         )
         problems += url_problems("BRIDGE_URL", settings.bridge_url)
         if settings.prometheus_url:
@@ -65,10 +75,14 @@ def authorization(environment: Mapping[str, str] = os.environ) -> dict[str, str]
 def _party_names(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return LAB_PARTIES, else the names that the bootstrapper wrote to the network volume, else the default three."""
     text = environment.get("LAB_PARTIES")
-    kept = Path(environment.get("LAB_NETWORK_DIR", "/network")) / "parties"
+    kept = _network(environment) / "parties"
     if text is None:
         text = kept.read_text(encoding="utf-8") if kept.exists() else "PartyA,PartyB,PartyC"
     return tuple(text.replace(",", " ").split())
+
+
+def _network(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("LAB_NETWORK_DIR", "/network"))
 
 
 def _hosts(environment: Mapping[str, str], name: str, problems: list[Problem]) -> frozenset[str]:

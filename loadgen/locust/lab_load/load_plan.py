@@ -11,7 +11,7 @@ from lab_load.choice import Choice, Extent, choice_problems
 from lab_load.generator_settings import GeneratorSettings
 from lab_workload.load import BURST_REQUESTS_MAX
 from lab_workload.names import canonical
-from lab_workload.network import Asked, Network, Roles, bind
+from lab_workload.network import Asked, BoundNode, Network, Roles, bind
 from lab_workload.prepared import ALONE, Prepared, Results, Share
 from lab_workload.problems import LoadError, Location, Problem, SetupError, WorkloadError
 from lab_workload.starts import part_starts
@@ -38,6 +38,8 @@ class LoadPlan:
     answer_timeout_seconds: float
     results: Mapping[str, Mapping[str, Results]] = field(default_factory=dict)
     """The items that the set-up has prepared: name of the node whose flows use them → step → items."""
+    bound: tuple[BoundNode, ...] = ()
+    """The nodes that start the flows, with their flows; none in a worker, which needs only ``starters``."""
 
     @property
     def load(self) -> str:
@@ -110,14 +112,15 @@ def make_plan(choice: Choice, extent: Extent, settings: GeneratorSettings) -> Lo
     node = canonical((asked.starters or workload.nodes)[0], settings.party_names) or workload.node
     parties = {party.name: party for party in bridge.parties(node)}
     network = Network(parties, bridge.flows, bridge.platform_version, notary=bridge.notary(node))
-    starters = tuple(node.roles for node in bind(workload, asked, network).nodes)
+    bound = bind(workload, asked, network).nodes
     plan = LoadPlan(
         choice=choice,
         extent=extent,
         workload=workload,
-        starters=starters,
-        needed=_needed(choice, extent, workload, len(starters)),
+        starters=tuple(node.roles for node in bound),
+        needed=_needed(choice, extent, workload, len(bound)),
         answer_timeout_seconds=settings.flow_timeout_seconds + ANSWER_MARGIN_SECONDS,
+        bound=bound,
     )
     _check_needed(plan)
     plan.check_templates()

@@ -1,6 +1,7 @@
 """The arguments that the lab adds to Locust. They are also fields of its web form."""
 
 import argparse
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -73,6 +74,12 @@ def _add_subject(parser: Any, settings: GeneratorSettings) -> None:
         choices=nodes,
         default="",
         help="The other party; empty: from the workload",
+    )
+    parser.add_argument(
+        "--set-parameters",
+        metavar="<key=value ...>",
+        default="",
+        help="As --set, several separated by spaces: participants=8 rate_max=5",
     )
 
 
@@ -209,7 +216,7 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
 
     Raises ``LoadError`` for an invalid number, and for a host other than the bridge.
     """
-    settings_of_file, problems = overrides.parse(list(values.get("set") or ()))
+    settings_of_file, problems = overrides.parse([*(values.get("set") or ()), *_words(values)])
     pacing_seconds = _number(values, "pacing", problems)
     rate = _number(values, "rate", problems)
     late_max_seconds = _number(values, "late_max", problems)
@@ -243,14 +250,29 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
     )
 
 
-def extent_from(values: Mapping[str, Any]) -> Extent:
-    """Read the size of the load from ``values``. Locust itself reports invalid numbers."""
+def users_of(values: Mapping[str, Any]) -> int | None:
+    """Return the number of users in ``values``; None without a valid one. Locust itself reports invalid numbers."""
     try:
-        users = int(values.get("user_count") or values.get("num_users") or USERS_DEFAULT)
+        users = int(values.get("user_count") or values.get("num_users") or 0)
     except ValueError:
-        users = USERS_DEFAULT
+        return None
+    return users if users > 0 else None
+
+
+def spawn_rate_of(values: Mapping[str, Any]) -> float | None:
+    """Return the users that start per second; None without a valid number. Locust itself reports invalid ones."""
+    try:
+        rate = float(values.get("spawn_rate") or 0)
+    except ValueError:
+        return None
+    return rate if rate > 0 else None
+
+
+def extent_from(values: Mapping[str, Any]) -> Extent:
+    """Read the size of the load from ``values``."""
+    users = users_of(values) or USERS_DEFAULT
     workers = int(values.get("expect_workers") or 1) if values.get("master") else 1
-    return Extent(max(1, users), seconds_of(values.get("run_time")), workers)
+    return Extent(users, seconds_of(values.get("run_time")), workers)
 
 
 def seconds_of(run_time: Any) -> float | None:
@@ -262,6 +284,16 @@ def seconds_of(run_time: Any) -> float | None:
         return float(parse_timespan(str(run_time))) if run_time else None
     except ValueError:
         return None
+
+
+def _words(values: Mapping[str, Any]) -> list[str]:
+    """Return the words of the field for several ``key=value``. Quotes hold a value with spaces together."""
+    text = str(values.get("set_parameters") or "")
+    try:
+        return shlex.split(text)
+    except ValueError:
+        # A quote that is not closed.
+        return text.split()
 
 
 def _number(values: Mapping[str, Any], name: str, problems: list[Problem]) -> float:

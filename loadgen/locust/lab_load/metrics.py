@@ -1,13 +1,17 @@
 """The generator's own Prometheus endpoint."""
 
 import json
+import math
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from gevent.pywsgi import WSGIServer
-from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics, make_wsgi_app
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram, disable_created_metrics, make_wsgi_app
 
-from lab_workload.load import OUTCOMES, Outcome
+from lab_load.container import ContainerCollector
+from lab_load.faults import FaultCollector
+from lab_workload.load import LATE_SECONDS, OUTCOMES, UNWANTED, Outcome
 from lab_workload.problems import LoadError
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -17,18 +21,26 @@ _BUCKETS_SECONDS = (
     *(0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75),
     *(1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 60, 120, 300),
 )
+_LAG_BUCKETS_SECONDS = (0.001, 0.002, 0.005, LATE_SECONDS, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 _LABELS = ("workload", "node")
 
 _STARTED = Counter("locust_requests_started", "Flow starts sent to the bridge.", _LABELS)
 _ENDED = Counter("locust_requests", "Flow starts that have ended, by outcome.", (*_LABELS, "outcome"))
-_DURATION = Histogram(
-    "locust_request_duration_seconds",
-    "Time from sending a flow start to its answer, for all outcomes.",
+_IN_FLIGHT = Gauge("locust_requests_in_flight", "Flow starts that were sent and have not ended.")
+_LATENCY = Histogram(
+    "locust_request_latency_seconds",
+    "Time from the intended start of a request to its answer. What has no answer as wanted is infinite in open load.",
     _LABELS,
     buckets=_BUCKETS_SECONDS,
 )
+_LAG = Histogram(
+    "locust_schedule_lag_seconds",
+    "How much later than intended a request of open load or of a burst was sent.",
+    buckets=_LAG_BUCKETS_SECONDS,
+)
+_DROPPED = Counter("locust_arrivals_dropped", "Arrivals that were never sent, because no place of the pool was free.")
 _USERS = Gauge("locust_users", "Users that are running.")
-_RUN = Gauge("locust_run_info", "1 while a run is in progress; the labels describe it.", (*_LABELS, "load"))
+_RUN = Gauge("locust_run_info", "1 while a run is in progress; the labels describe it.", ("run", *_LABELS, "load"))
 
 
 class RequestMetrics:
@@ -37,21 +49,33 @@ class RequestMetrics:
     def __init__(self, workload: str, node: str) -> None:
         self._started = _STARTED.labels(workload, node)
         self._ended = {outcome: _ENDED.labels(workload, node, outcome) for outcome in OUTCOMES}
-        self._duration = _DURATION.labels(workload, node)
+        self._latency = _LATENCY.labels(workload, node)
 
-    def started(self) -> None:
-        """Count a request that is about to be sent."""
+    def started(self, lag_seconds: float | None) -> None:
+        """Count a request that is sent now, this much later than intended; None in closed load."""
         self._started.inc()
+        _IN_FLIGHT.inc()
+        if lag_seconds is not None:
+            _LAG.observe(max(0.0, lag_seconds))
 
-    def ended(self, outcome: Outcome, duration_seconds: float) -> None:
-        """Count a request that has ended."""
+    def ended(self, outcome: Outcome, latency_seconds: float, *, is_scheduled: bool) -> None:
+        """Count a request that has ended. Its latency counts as in the report: ``docs/methodology.md``, percentile."""
         self._ended[outcome].inc()
-        self._duration.observe(duration_seconds)
+        _IN_FLIGHT.dec()
+        if outcome not in UNWANTED:
+            self._latency.observe(latency_seconds)
+        elif is_scheduled:
+            self._latency.observe(math.inf)
+
+    def dropped(self) -> None:
+        """Count an arrival that was never sent."""
+        _DROPPED.inc()
+        self._latency.observe(math.inf)
 
 
-def show_run(workload: str, node: str, load: str) -> None:
+def show_run(run_id: str, workload: str, node: str, load: str) -> None:
     """Show that a run is in progress. ``load`` is a short description of its load."""
-    _RUN.labels(workload, node, load).set(1)
+    _RUN.labels(run_id, workload, node, load).set(1)
 
 
 def hide_runs() -> None:
@@ -59,12 +83,15 @@ def hide_runs() -> None:
     _RUN.clear()
 
 
-def serve(port: int, users: Callable[[], float], web_port: int | None) -> WSGIServer:
+def serve(port: int, users: Callable[[], float], web_port: int | None, rows: Path) -> WSGIServer:
     """Serve ``/metrics`` and ``/health`` on ``port``. ``/health`` returns the web UI's port for the health check.
 
-    Raises ``LoadError`` if the port is in use.
+    ``rows`` is the folder of the rows, in which the command line shows the faults. Raises ``LoadError`` if the port is
+    in use.
     """
     _USERS.set_function(users)
+    REGISTRY.register(ContainerCollector())
+    REGISTRY.register(FaultCollector(rows))
     metrics = make_wsgi_app()
     health = json.dumps({"web_port": web_port}).encode()
 

@@ -133,7 +133,7 @@ class ProcessRun:
         user_id = self.share.number(user)
         request = Request(request_id, self._requests, user_id, part, starter.node, client_id, body, intended)
         self._in_flight[request_id] = request
-        starter.metrics.started()
+        starter.metrics.started(None if intended is None else request.started - intended)
         if intended is not None and self.pool is not None:
             self.pool.schedule.note_start(intended, request.started)
         return request
@@ -151,10 +151,11 @@ class ProcessRun:
         """Record the row of a request that ended at ``ended`` on the monotonic clock. Raises ``RowsError``."""
         if self._in_flight.pop(request.request_id, None) is None:
             return
-        duration_seconds = ended - request.started
+        is_scheduled = request.intended is not None
+        latency_seconds = ended - (request.started if request.intended is None else request.intended)
         outcome = self.outcome_of(request.part, answer)
         self._outcomes[outcome] += 1
-        self._metrics[request.node].ended(outcome, duration_seconds)
+        self._metrics[request.node].ended(outcome, latency_seconds, is_scheduled=is_scheduled)
         self._same_failure.note(request.ordinal, answer if outcome in UNWANTED else None)
         if self._writer.is_recording:
             self._writer.append(self._row_of(request, answer, ended, outcome))
@@ -270,6 +271,8 @@ class ProcessRun:
     def _write_drops(self) -> None:
         if self.pool is not None:
             for intended in self.pool.schedule.take_drops():
+                # Which node would have started it is not decided.
+                self._starters[0].metrics.dropped()
                 self._writer.append_drop(Drop(worker=self.share.worker, intended_at=wall_seconds(intended)))
 
     def _starter_of(self, user: int, intended: float | None) -> _Starter:

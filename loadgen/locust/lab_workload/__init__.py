@@ -11,7 +11,8 @@ A new workload is a file in ``configs/workloads/``; it needs no code here. The m
   to a network.
 - ``starts``: one start of each flow with rendered arguments, for a check before the run.
 - ``problems``: problems as data, and the errors that carry them. ``load``: the terms of a load. ``run_end``: the
-  content of the end file.
+  content of the end file. ``by_hand``: the files about a load of the web UI.
+- ``about``: what a workload does, in words.
 - ``node_state``: what each node does now, from the answers of the bridge and Prometheus.
 - ``error_text``: the message of a failed request without its values, so that equal failures are counted together.
 

@@ -10,19 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-RATE_WINDOW = "20s"
-"""Four scrapes: short enough for a run of a minute, long enough to tolerate a lost scrape."""
-
 NODE_SERIES: Mapping[str, str] = {
     "node_up": 'min by (node) (up{job="corda"})',
-    "node_flows_in_flight": "sum by (node) (corda_flows_in_flight)",
-    "node_flows_ended_per_second": f"sum by (node) (rate(corda_flows_finished_total[{RATE_WINDOW}]))",
-    "node_cpu_cores": f'sum by (node) (rate(process_cpu_seconds_total{{job="corda"}}[{RATE_WINDOW}]))',
     "node_heap_used_bytes": 'sum by (node) (jvm_memory_used_bytes{job="corda",area="heap"})',
     "node_heap_max_bytes": 'sum by (node) (jvm_memory_max_bytes{job="corda",area="heap"})',
-    "artemis_queue_messages": "sum by (node, broker, queue) (artemis_queue_messages)",
-    # The node acknowledges requests by the megabyte, long after it has answered them, so those delivered do not wait.
-    "node_rpc_queue_messages": "sum by (node) (artemis_rpc_queue_messages - artemis_rpc_queue_messages_delivering)",
+    # Recorded by Prometheus (monitoring/prometheus/rules/recording.yml), so they are what the dashboards show.
+    "node_flows_in_flight": "node:corda_flows_in_flight:sum",
+    "node_flows_ended_per_second": "node:corda_flows_finished:rate20s",
+    "node_cpu_cores": "node:process_cpu_seconds:rate20s",
+    "artemis_queue_messages": "node_queue:artemis_queue_messages:sum",
+    "node_rpc_queue_messages": "node:artemis_rpc_queue_waiting:sum",
 }
 """What Prometheus is asked about nodes: name → query. Every value has the label ``node``."""
 

@@ -110,6 +110,9 @@ def test_the_web_ui_starts_open_load(locust: Locust, bridge: StubBridge) -> None
     end = locust.end(run_id)
     assert end is not None
     assert (end["model"], end["rate"], end["users"]) == ("constant", 20, 4)
+    page = locust.get("/metrics", locust.metrics_port)
+    assert f"locust_schedule_lag_seconds_count {float(end['requests'])}" in page
+    assert f"locust_arrivals_dropped_total {float(end['dropped'])}" in page
     assert json.loads(locust.get("/stats/requests"))["state"] == "stopped"
 
 

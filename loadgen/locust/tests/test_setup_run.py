@@ -221,7 +221,7 @@ def test_a_run_that_holds_waits_after_its_set_up(locust: Locust, bridge: StubBri
 def test_a_run_ends_early_when_whoever_watches_it_has_seen_enough(locust: Locust, bridge: StubBridge) -> None:
     locust.start_headless("--users", "2", "--spawn-rate", "2", "--run-time", "600s", "--stop-timeout", "5")
     wait_until(lambda: len(bridge.starts) > 3, "load runs")
-    assert 'locust_run_info{load="closed, 2 users",node="PartyA",workload="iou"} 1.0' in locust.get(
+    assert 'locust_run_info{load="closed, 2 users",node="PartyA",run="test",workload="iou"} 1.0' in locust.get(
         "/metrics", locust.metrics_port
     )
     (locust.rows_folder / "test.stop").touch()
@@ -293,6 +293,6 @@ def test_the_web_ui_does_the_set_up_when_the_form_is_sent(locust: Locust, bridge
     assert "run time: is missing; it is needed because requests of iou consume" in refused["message"]
     assert started["success"], started
     assert bridge.starts[0][1]["args"] == {"count": 2002}
-    wait_until(locust.ended, "the run ends by itself")
-    assert len(locust.files()) == 2
+    (run_id,) = wait_until(locust.ended, "the run ends by itself")
+    assert [name for name in locust.files() if name.endswith(".ndjson")] == [f"{run_id}.ndjson"]
     assert len(paid(bridge)) == len(set(paid(bridge))) > 1

@@ -18,6 +18,9 @@ from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, STATUS_PATH, Counters, LoadByHand, WebUiStatus
+from stub_counters import Reply, StubCounters
+
 GENERATOR = Path(__file__).resolve().parents[1]
 """The folder of the locustfile."""
 X500_NAMES = {
@@ -73,9 +76,6 @@ rate_max: 1000
 """
 _COIN_NUMBERS = itertools.count(1)
 
-Reply = tuple[int, dict[str, str], Any]
-"""Status, headers and JSON content of an answer."""
-
 
 def problem(status: int, slug: str, detail: str, **headers: str) -> Reply:
     """A problem as the bridge words it."""
@@ -96,10 +96,11 @@ def success(start: dict[str, Any]) -> Reply:
     return 200, {}, content
 
 
-class StubBridge:
+class StubBridge(StubCounters):
     """Answers on a real socket; ``reply`` decides what a flow start gets, and may block."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.starts: list[tuple[str, dict[str, Any]]] = []
         """Path and content of every flow start that arrived."""
         self.uploads: list[tuple[str, bytes]] = []
@@ -135,7 +136,12 @@ class StubBridge:
         self._server.server_close()
 
     def _node(self, name: str) -> dict[str, Any]:
-        node = {"name": name, "ready": True, "outstandingFlows": 0, "platformVersion": PLATFORM_VERSION}
+        node = {
+            "name": name,
+            "ready": True,
+            "outstandingFlows": self.outstanding.get(name, 0),
+            "platformVersion": PLATFORM_VERSION,
+        }
         return {**node, **({"lastFailure": self.last_failures[name]} if name in self.last_failures else {})}
 
     def _handler(bridge) -> type[BaseHTTPRequestHandler]:  # noqa: N805
@@ -149,7 +155,9 @@ class StubBridge:
                     self._send((200 if bridge.is_ready else 503, {}, {}))
                     return
                 bridge.tokens.add(self.headers["Authorization"])
-                if self.path == "/v1/nodes":
+                if (counted := bridge.answer(self.path)) is not None:
+                    self._send(counted)
+                elif self.path == "/v1/nodes":
                     self._send((200, {}, {"nodes": [bridge._node(name) for name in X500_NAMES]}))
                 else:
                     self._send(bridge.parties if self.path.endswith("/parties") else (200, {}, {"flows": FLOWS}))
@@ -163,11 +171,14 @@ class StubBridge:
                     return
                 start = json.loads(content)
                 bridge.starts.append((self.path, start))
-                self._send(bridge.reply(start))
+                reply = bridge.reply(start)
+                if reply[0] == 200:
+                    bridge.count(self.path.split("/")[3], start["flow"])
+                self._send(reply)
 
             def _send(self, reply: Reply) -> None:
                 status, headers, content = reply
-                body = json.dumps(content).encode()
+                body = (content if isinstance(content, str) else json.dumps(content)).encode()
                 self.send_response(status)
                 for name, value in {"Content-Type": "application/json", **headers}.items():
                     self.send_header(name.replace("_", "-"), value)
@@ -206,6 +217,16 @@ class Locust:
         self.workloads.mkdir()
         self.rows_folder.mkdir()
         (self.workloads / "iou.yaml").write_text(WORKLOAD)
+        network = folder / "network"
+        network.mkdir()
+        targets = [
+            {
+                "targets": [bridge_url.removeprefix("http://")],
+                "labels": {"node": name, "__metrics_path__": f"/{name}/metrics"},
+            }
+            for name in X500_NAMES
+        ]
+        (network / "targets.json").write_text(json.dumps(targets))
         self.metrics_port = free_port()
         self.web_port = free_port()
         self.environment = {
@@ -215,6 +236,7 @@ class Locust:
             "LAB_WORKLOADS_DIR": str(self.workloads),
             "LAB_ROWS_DIR": str(self.rows_folder),
             "LAB_METRICS_PORT": str(self.metrics_port),
+            "LAB_NETWORK_DIR": str(network),
         }
         self.process: subprocess.Popen[str] | None = None
 
@@ -280,6 +302,20 @@ class Locust:
     def end(self, run_id: str = "test") -> dict[str, Any] | None:
         path = self.rows_folder / f"{run_id}.end.json"
         return json.loads(path.read_text()) if path.exists() else None
+
+    def by_hand(self, run_id: str) -> LoadByHand:
+        """What was noted when a load of the web UI began."""
+        return LoadByHand.read((self.rows_folder / f"{run_id}{LOAD_SUFFIX}").read_text())
+
+    def counted(self, run_id: str) -> Counters:
+        """The counters after a load of the web UI, as soon as they are there."""
+        path = self.rows_folder / f"{run_id}{AFTER_SUFFIX}"
+        wait_until(path.exists, "the counters after the load are read")
+        return Counters.read(path.read_text())
+
+    def status(self) -> WebUiStatus:
+        """What the web UI does now."""
+        return WebUiStatus.read(self.get(STATUS_PATH))
 
     def ended(self) -> list[str]:
         """Ids of the runs that have ended; a file that is still being written beside the others is none."""

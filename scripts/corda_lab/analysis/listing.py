@@ -45,6 +45,10 @@ class RunSummary(BaseModel):
     failed: int
     unknown: int
     counts_agree: bool
+    counts_known: bool = True
+    """Whether anybody besides the generator has counted."""
+    started: str = "command line"
+    """Where the load was started: the command line, or the web UI."""
     passed: bool
 
 
@@ -92,5 +96,7 @@ def summary(run: StoredRun) -> RunSummary:
         failed=sum(step.requests.failed for step in run.steps),
         unknown=sum(step.requests.unknown for step in run.steps),
         counts_agree=all(step.counts.agree for step in run.steps),
+        counts_known=any(step.counts.is_known for step in run.steps),
+        started=run.manifest.started,
         passed=all(step.verdict.passed for step in run.steps),
     )

@@ -62,13 +62,15 @@ def audit_load(
     rows: pl.DataFrame,
     deadline_seconds: float = DEADLINE_SECONDS,
     *,
+    at_rest: float | None = None,
     stateful: Collection[str] = (),
 ) -> Audit:
-    """Audit a load that has just ended, from its rows with their resolutions. The lab is at rest. Raises nothing.
+    """Audit a load from its rows with their resolutions. The lab is at rest. Raises nothing.
 
-    ``stateful`` are the parts of its workload that name states.
+    ``at_rest`` is when it was so first after the load, in unix seconds; None if the load has just ended. ``stateful``
+    are the parts of its workload that name states.
     """
-    load = load_of(rows, stateful=stateful)
+    load = load_of(rows, at_rest=at_rest, stateful=stateful)
     if load is None:
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:

@@ -82,23 +82,27 @@ def down(
     from corda_lab.host import dockerd
     from corda_lab.lab import lifecycle
     from corda_lab.lab.compose import Compose
-    from corda_lab.runs import leftovers
+    from corda_lab.runs import by_hand, leftovers
 
     settings = load_settings()
     lifecycle.require_engine()
     inject.heal_left(settings.project)
+    kept = by_hand.here()
     if volumes:
-        # Rows of a run whose command was killed are not the lab's to delete.
+        # Rows of a run whose command was killed, and of loads of the web UI, are not the lab's to delete.
         leftovers.collect(Compose(settings))
+        by_hand.keep_all(settings)
     lifecycle.down(settings, volumes=volumes)
+    if not volumes:
+        by_hand.told_kept(kept.loads)
     if stop_engine and dockerd.stop_engine_if_ours():
         ui.note("stopped the Docker engine that scripts/lab had started")
 
 
 def status(as_json: JsonOption = False) -> None:
-    """Show the state of every service, the outstanding flows and the URLs.
+    """Show the state of every service, the outstanding flows, the URLs and the alerts.
 
-    Exit status 1 if the lab is not ready.
+    Exit status 1 if the lab is not ready. Alerts do not change it.
 
     Example: `scripts/lab status --json`
     """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from corda_lab.cli import by_hand
 from corda_lab.cli.options import JsonOption, MetricName
 from corda_lab.errors import LabError
 from corda_lab.results import folders as results
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from corda_lab.analysis.comparison import Comparison
     from corda_lab.analysis.listing import DamagedRun, RunSummary
     from corda_lab.results.evidence import UnfinishedRun
+    from corda_lab.results.folders import UnfinishedSweep
 
 
 def report(
@@ -28,17 +30,30 @@ def report(
     charts: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also draw the main charts into this folder, as PNG and SVG.")
     ] = None,
+    web_ui: by_hand.WebUiOption = False,
+    warm_up: by_hand.WarmUpOption = None,
+    duration: by_hand.DurationOption = None,
+    name: by_hand.NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Rebuild the report and the summaries of a run from its stored files, and print the path of the report.
 
     For a run that failed or was interrupted, it says why, and stores its rows as a table.
 
+    With --web-ui, it makes a run of a load that was started in the Locust web UI, with everything that `lab run`
+    stores. Its load must have ended, and the lab must be up.
+
     Example: `scripts/lab report latest --charts paper/charts`
+
+    A load of the web UI: `scripts/lab report --web-ui`
     """
     from corda_lab.report import page, print_charts, unfinished
     from corda_lab.results import stored
 
+    if web_ui:
+        by_hand.report(run_name, warm_up=warm_up, duration=duration, name=name, as_json=as_json)
+        return
+    by_hand.require_none(warm_up=warm_up, duration=duration, name=name)
     try:
         folder = results.find_run(run_name)
     except LabError:
@@ -138,19 +153,23 @@ def _show_comparison(found: "Comparison", folder: Path) -> None:
 def list_runs(as_json: JsonOption = False) -> None:
     """List the runs in results/, newest last, and the runs and sweeps that are in progress, failed or interrupted.
 
-    A sweep shows the values of its best point; a search shows those of the rate that it confirmed.
+    A sweep shows the values of its best point; a search shows those of the rate that it confirmed. Loads that were
+    started in the Locust web UI, and of which no run was made yet, come last.
 
     Example: `scripts/lab list`
     """
     from corda_lab.analysis import listing
     from corda_lab.results import evidence
+    from corda_lab.runs import by_hand as hand_loads
 
     summaries = listing.summaries()
     runs, sweeps = evidence.unfinished_runs(), results.unfinished()
+    found = hand_loads.here()
     if as_json:
-        print(json.dumps([one.model_dump() for one in (*summaries, *runs, *sweeps)], indent=2))
+        loads = [load.listed(number) for number, load in enumerate(found.loads, start=1)]
+        print(json.dumps([one.model_dump() for one in (*summaries, *runs, *sweeps, *loads)], indent=2))
         return
-    if not summaries and not runs and not sweeps:
+    if not summaries and not runs and not sweeps and not found.loads:
         ui.console.print("There is no run yet. Start one with `scripts/lab run iou`.", markup=False)
         return
     if summaries:
@@ -160,6 +179,11 @@ def list_runs(as_json: JsonOption = False) -> None:
     for run in runs:
         style = {"in progress": None, "failed": "red", "interrupted": "yellow"}[run.state]
         ui.console.print(_unfinished_words(run), style=style, markup=False)
+    _show_unfinished_sweeps(sweeps)
+    by_hand.show_loads(found)
+
+
+def _show_unfinished_sweeps(sweeps: "Sequence[UnfinishedSweep]") -> None:
     for sweep in sweeps:
         if sweep.state == "in progress":
             ui.console.print(f"in progress: {sweep.run}, {sweep.steps} steps are complete", markup=False)
@@ -197,14 +221,20 @@ def _table_of_runs(summaries: "Sequence[RunSummary | DamagedRun]") -> Table:
         rate = summary.throughput_per_second
         table.add_row(
             summary.run,
-            f"sweep, {summary.steps_valid}/{summary.steps} valid" if summary.kind == "sweep" else "run",
+            _kind_words(summary),
             _load_words(summary),
             "–" if rate is None else f"{rate:.2f}{mark}",
             *(f"{_ms(value)}{mark if value is not None else ''}" for value in (summary.p50_ms, summary.p99_ms)),
             str(summary.failed + summary.unknown),
-            "agree" if summary.counts_agree else "differ",
+            "differ" if not summary.counts_agree else "agree" if summary.counts_known else "not known",
         )
     return table
+
+
+def _kind_words(summary: "RunSummary") -> str:
+    if summary.kind == "sweep":
+        return f"sweep, {summary.steps_valid}/{summary.steps} valid"
+    return "run" if summary.started == "command line" else f"run, {summary.started}"
 
 
 def _ms(value: float | None) -> str:

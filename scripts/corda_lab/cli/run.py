@@ -157,7 +157,7 @@ def _show_profiles(folder: Path) -> None:
         line("", str(folder / entry.file))
 
 
-def _show_run(folder: Path, step: "StepEntry") -> None:
+def show_run(folder: Path, step: "StepEntry") -> None:
     """Print the summary at the end of a run."""
     from corda_lab.steps.build import conditioning_words, warm_up_words
     from corda_lab.steps.failures import unwanted_words
@@ -166,7 +166,7 @@ def _show_run(folder: Path, step: "StepEntry") -> None:
 
     counts = {"generator": counted.generator, "bridge": counted.bridge, "node": counted.node}
     counts |= {f"vault of {node}": count for node, count in counted.vaults.items()}
-    agree = "[green]they agree[/green]" if counted.agree else "[red]they differ[/red]"
+    agree = {"agree": "[green]they agree[/green]", "differ": "[red]they differ[/red]"}.get(counted.verdict, "not known")
     ui.console.print()
     _show_throughput(step)
     if step.conditioning is not None:
@@ -218,7 +218,7 @@ def _run(options: load.LoadOptions, settings: Settings, before: "Conditioning | 
     from corda_lab.runs import execute
 
     folder, step = execute.execute(options, settings, before=before)
-    _show_run(folder, step)
+    show_run(folder, step)
     if not step.verdict.passed:
         raise typer.Exit(1)
 
@@ -244,7 +244,7 @@ def quickstart(images: ImagesOption = None) -> None:
     options = load_options("iou", QUICKSTART)
     before = conditioning.before_run(options, QUICKSTART_CONDITIONING_SECONDS_MAX)
     folder, step = execute.execute(options, settings, before=before)
-    _show_run(folder, step)
+    show_run(folder, step)
     ui.console.print()
     table = tables.table("phase", "seconds", numbers=["seconds"])
     for title, seconds in ui.phase_times.seconds.items():
@@ -334,7 +334,7 @@ def rerun(
         sweep_cli.show(reruns.sweep(stored_run, wanted, settings))
         return
     folder, step = reruns.single(stored_run, wanted, settings)
-    _show_run(folder, step)
+    show_run(folder, step)
     ui.console.print(f"compare with `scripts/lab compare {stored_run.identity} {folder.name}`", markup=False)
     if not step.verdict.passed:
         raise typer.Exit(1)

@@ -1,10 +1,12 @@
-"""``lab status``: the state of every service, flows in flight, URLs and runs in progress."""
+"""``lab status``: the state of every service, flows in flight, URLs, runs in progress and alerts."""
 
+from contextlib import closing
 from dataclasses import dataclass
 
 from rich.text import Text
 
 from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.prometheus import Alert, Prometheus
 from corda_lab.errors import LabError
 from corda_lab.host import probe
 from corda_lab.lab import addresses, lifecycle, shape
@@ -13,6 +15,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.text import tables, ui
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
+ALERT_COLOURS = {"critical": "red", "warning": "yellow"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class LabState:
     load_containers: list[str]
     """The containers of the runs in progress."""
     urls: dict[str, str]
+    alerts: list[Alert]
+    """What Prometheus says is wrong. Empty also as long as it does not answer."""
 
 
 def gather(settings: Settings) -> LabState:
@@ -64,11 +69,22 @@ def gather(settings: Settings) -> LabState:
         nodes=nodes,
         load_containers=compose.load_containers(),
         urls=addresses.urls(settings, without=absent) if services else {},
+        alerts=alerts_of(settings) if services.get("prometheus") == "healthy" else [],
     )
 
 
+def alerts_of(settings: Settings) -> list[Alert]:
+    """Return the alerts that fire. If Prometheus does not tell, that is printed, and there are none."""
+    try:
+        with closing(Prometheus(settings.url("PROMETHEUS_PORT"))) as prometheus:
+            return prometheus.alerts()
+    except LabError as error:
+        ui.print_error(error)
+        return []
+
+
 def show(state: LabState) -> None:
-    """Print the state as a table, with URLs and runs in progress."""
+    """Print the state as a table, with URLs, runs in progress, and a line for each alert."""
     if not state.urls:
         ui.console.print("The lab is not up. Start it with `scripts/lab up`.", markup=False)
         return
@@ -83,3 +99,6 @@ def show(state: LabState) -> None:
         ui.console.print(f"{name:<11} {address}", markup=False)
     for container in state.load_containers:
         ui.console.print(f"A run is in progress: {container}", markup=False)
+    for alert in state.alerts:
+        ui.console.print(f"alert: {alert.name}: ", style=ALERT_COLOURS.get(alert.severity, "yellow"), end="")
+        ui.console.print(alert.summary, markup=False)

@@ -154,7 +154,10 @@ def _alerts(view: LabView, alerts_max: int | None) -> list[Text]:
         return [Text(f"alerts  {'not known' if view.prometheus_problem else 'none'}")]
     shown = view.alerts[:alerts_max]
     lines = [
-        Text(f"alert   {alert.name}, for {_age(alert.since, view.at)}: {alert.summary or alert.labels}", style="red")
+        Text(
+            f"alert   {alert.name}, for {_age(alert.since, view.at)}: {alert.summary or alert.node or 'the lab'}",
+            style="red",
+        )
         for alert in shown
     ]
     left = len(view.alerts) - len(shown)

@@ -12,42 +12,50 @@ import httpx
 import polars as pl
 
 from corda_lab.errors import LabError
-from lab_workload.node_state import NODE_SERIES, RATE_WINDOW
+from lab_workload.node_state import NODE_SERIES
 
 ANSWER_SECONDS_MAX = 30.0
+POINTS_MAX = 10_000
+"""Most points of a series in one query. Prometheus refuses more than 11,000."""
 SCRAPE_SECONDS = 5.0
 """Prometheus's scrape interval, as set in ``monitoring/prometheus/prometheus.yml``."""
 
 SERIES: dict[str, str] = {
-    "bridge_started_per_second": f"sum by (node) (rate(bridge_flows_started_total[{RATE_WINDOW}]))",
-    "bridge_completed_per_second": f"sum by (node) (rate(bridge_flows_completed_total[{RATE_WINDOW}]))",
-    "bridge_failed_per_second": f"sum by (node, reason) (rate(bridge_flows_failed_total[{RATE_WINDOW}]))",
-    "bridge_rejected_per_second": f"sum by (node, reason) (rate(bridge_flows_rejected_total[{RATE_WINDOW}]))",
+    # Recorded by Prometheus (monitoring/prometheus/rules/recording.yml), so they are what the dashboards show.
+    "bridge_started_per_second": "node:bridge_flows_started:rate20s",
+    "bridge_completed_per_second": "node:bridge_flows_completed:rate20s",
+    "bridge_failed_per_second": "node_reason:bridge_flows_failed:rate20s",
+    "bridge_rejected_per_second": "node_reason:bridge_flows_rejected:rate20s",
+    "generator_started_per_second": "node:locust_requests_started:rate20s",
+    "generator_ended_per_second": "node_outcome:locust_requests:rate20s",
+    "generator_latency_seconds": "quantile:locust_request_latency_seconds:rate20s",
+    "node_flows_in_flight": NODE_SERIES["node_flows_in_flight"],
+    "node_flows_ended_per_second": NODE_SERIES["node_flows_ended_per_second"],
+    "node_cpu_cores": NODE_SERIES["node_cpu_cores"],
+    "node_heap_kept_bytes": "node:heap_kept_bytes:sum",
+    "node_gc_share": "node:jvm_gc_collection_seconds:rate20s",
+    "node_rpc_queue_messages": NODE_SERIES["node_rpc_queue_messages"],
+    "artemis_queue_messages": NODE_SERIES["artemis_queue_messages"],
+    "lab_cpu_cores": "job:process_cpu_seconds:rate20s",
+    "container_cpu_cores": "container:cpu_seconds:rate20s",
+    "container_memory_bytes": "container:memory_bytes:sum",
+    "host_stolen_share": "host:cpu_stolen:ratio20s",
+    # As they are scraped. From counters, steps compute values over exactly their window.
     "bridge_flows_in_flight": "sum by (node) (bridge_flows_in_flight)",
     "bridge_client_ids": "sum by (node) (bridge_client_ids_to_remove)",
     "bridge_connections": "sum(bridge_connections)",
-    "node_flows_in_flight": NODE_SERIES["node_flows_in_flight"],
     "node_flows_success_total": 'sum by (node, flow) (corda_flow_duration_seconds_count{outcome="success"})',
-    "node_cpu_cores": NODE_SERIES["node_cpu_cores"],
     "node_cpu_seconds_total": 'sum by (node) (process_cpu_seconds_total{job="corda"})',
     "node_allocated_bytes_total": 'sum by (node) (jvm_memory_pool_allocated_bytes_total{job="corda"})',
     "node_resident_bytes": 'sum by (node) (process_resident_memory_bytes{job="corda"})',
     "node_heap_used_bytes": NODE_SERIES["node_heap_used_bytes"],
     "node_heap_max_bytes": NODE_SERIES["node_heap_max_bytes"],
-    # What a collection leaves is in these pools until the next one: new objects are made in Eden.
-    "node_heap_kept_bytes": 'sum by (node) (jvm_memory_pool_used_bytes{job="corda",'
-    'pool=~".*(Survivor Space|Old Gen|Tenured Gen)"})',
     "node_gc_seconds_total": 'sum by (node) (jvm_gc_collection_seconds_sum{job="corda"})',
     "node_checkpoints_total": "sum by (node) (corda_checkpoints_total)",
     "node_rpc_connections": "sum by (node) (artemis_rpc_connections)",
-    "node_rpc_queue_messages": NODE_SERIES["node_rpc_queue_messages"],
-    "node_gc_share": f'sum by (node) (rate(jvm_gc_collection_seconds_sum{{job="corda"}}[{RATE_WINDOW}]))',
-    "artemis_queue_messages": NODE_SERIES["artemis_queue_messages"],
     "hikari_connections_active": "sum by (node) (hikari_connections_active)",
     "hikari_connections_pending": "sum by (node) (hikari_connections_pending)",
     "hikari_connections_open": "sum by (node) (hikari_connections_active + hikari_connections_idle)",
-    "lab_cpu_cores": 'sum by (job) (rate(process_cpu_seconds_total{job=~"bridge|locust|prometheus"}'
-    f"[{RATE_WINDOW}]))",
     "lab_cpu_seconds_total": 'sum by (job) (process_cpu_seconds_total{job=~"bridge|locust|prometheus"})',
     "lab_resident_bytes": 'sum by (job) (process_resident_memory_bytes{job=~"bridge|locust|prometheus"})',
     "locust_users": "sum(locust_users)",
@@ -84,13 +92,14 @@ class Series:
 
 @dataclass(frozen=True)
 class Alert:
-    """An alert that is firing. ``since`` is the time since which its condition holds, in Unix seconds."""
+    """An alert that fires. ``since`` is the time since which its condition holds, in Unix seconds."""
 
     name: str
-    labels: dict[str, str]
-    """All labels but the name."""
+    node: str
+    """The node that it is about; empty if it is about the lab."""
+    severity: str
     summary: str
-    """What the rule says about it, in one line; empty if it says nothing."""
+    """What to do, in one line; empty if the rule says nothing."""
     since: float
 
 
@@ -106,13 +115,7 @@ class Prometheus:
         """Close the connections."""
         self._client.close()
 
-    def _get(self, path: str, parameters: dict[str, str]) -> Any:
-        content = self._ask(path, parameters)
-        if content.get("status") != "success":
-            raise LabError(f"Prometheus rejected a query: {content.get('error')}", f"The query: {parameters['query']}")
-        return content["data"]["result"]
-
-    def _ask(self, path: str, parameters: dict[str, str]) -> Any:
+    def _get(self, path: str, parameters: Mapping[str, str]) -> Any:
         try:
             content = self._client.get(path, params=parameters).json()
             if not isinstance(content, dict):
@@ -121,44 +124,61 @@ class Prometheus:
             raise LabError(
                 f"Prometheus at {self.url} does not answer ({error})", "Check its state with `scripts/lab status`."
             ) from None
-        return content
+        if content.get("status") != "success":
+            raise LabError(
+                f"Prometheus rejected a query: {content.get('error')}", f"The query: {parameters.get('query', path)}"
+            )
+        return content.get("data")
+
+    def _result(self, path: str, parameters: Mapping[str, str]) -> Any:
+        return self._get(path, parameters)["result"]
 
     def latest(self, selector: str) -> list[Value]:
         """Return the latest sample of every series that a selector matches, with the time of its scrape."""
         # Only a range selector returns the times of the samples. An instant one returns the evaluation time.
-        result = self._get("/api/v1/query", {"query": f"{selector}[1m]", "time": f"{time.time():.3f}"})
+        result = self._result("/api/v1/query", {"query": f"{selector}[1m]", "time": f"{time.time():.3f}"})
         return [_value(series["metric"], series["values"][-1]) for series in result]
 
     def instant(self, query: str) -> list[Value]:
         """Evaluate a query now. ``time`` of each value is the time of evaluation."""
-        return [_value(series["metric"], series["value"]) for series in self._get("/api/v1/query", {"query": query})]
+        return [_value(series["metric"], series["value"]) for series in self._result("/api/v1/query", {"query": query})]
 
     def range(self, query: str, *, started_at: float, ended_at: float, step_seconds: float) -> list[Series]:
         """Evaluate a query at every step of a time range (Unix seconds)."""
         times = {"start": f"{started_at:.3f}", "end": f"{ended_at:.3f}", "step": f"{step_seconds:g}"}
         return [
             Series(dict(series["metric"]), [(float(at), float(text)) for at, text in series["values"]])
-            for series in self._get("/api/v1/query_range", {"query": query, **times})
+            for series in self._result("/api/v1/query_range", {"query": query, **times})
         ]
 
-    def firing_alerts(self) -> list[Alert]:
-        """Return the alerts that are firing, those that fire longest first. Without rules, there are none."""
-        content = self._ask("/api/v1/alerts", {})
+    def alerts(self) -> list[Alert]:
+        """Return the alerts that fire, those that fire longest first. Raises LabError if Prometheus has no rules."""
+        content = self._get("/api/v1/rules", {"type": "alert"})
         try:
-            firing = [_alert(entry) for entry in content["data"]["alerts"] if entry["state"] == "firing"]
+            groups = content["groups"]
+            entries = [entry for group in groups for rule in group["rules"] for entry in rule["alerts"]]
+            firing = [_alert(entry) for entry in entries if entry["state"] == "firing"]
         except (KeyError, TypeError, ValueError) as error:
             raise LabError(f"The alerts of Prometheus at {self.url} cannot be parsed: {error!r}") from None
-        return sorted(firing, key=lambda alert: (alert.since, alert.name))
+        if not groups:
+            raise LabError(
+                f"Prometheus at {self.url} has no alerts", "Start it again with its new settings: `scripts/lab up`."
+            )
+        return sorted(firing, key=lambda alert: (alert.since, alert.name, alert.node))
 
     def rows(self, name: str, query: str, *, started_at: float, ended_at: float) -> Iterable[dict[str, Any]]:
         """Yield the rows of ``metrics.parquet`` for one query over a time range, without infinite and NaN values."""
-        for series in self.range(query, started_at=started_at, ended_at=ended_at, step_seconds=SCRAPE_SECONDS):
-            labels = {label: text for label, text in series.labels.items() if label != "__name__"}
-            node = labels.pop("node", None)
-            text = json.dumps(labels, sort_keys=True)
-            for at, value in series.points:
-                if math.isfinite(value):
-                    yield {"name": name, "node": node, "labels": text, "time": at, "value": value}
+        part_seconds = POINTS_MAX * SCRAPE_SECONDS
+        for part in range(math.ceil((ended_at - started_at) / part_seconds)):
+            begin = started_at + part * part_seconds
+            end = min(ended_at, begin + part_seconds - SCRAPE_SECONDS)
+            for series in self.range(query, started_at=begin, ended_at=end, step_seconds=SCRAPE_SECONDS):
+                labels = {label: text for label, text in series.labels.items() if label != "__name__"}
+                node = labels.pop("node", None)
+                text = json.dumps(labels, sort_keys=True)
+                for at, value in series.points:
+                    if math.isfinite(value):
+                        yield {"name": name, "node": node, "labels": text, "time": at, "value": value}
 
     def run_metrics(self, *, started_at: float, ended_at: float) -> pl.DataFrame:
         """Return all named series over a time range (Unix seconds), in long format (``METRICS_SCHEMA``)."""
@@ -177,9 +197,12 @@ def _value(labels: dict[str, str], sample: tuple[float, str]) -> Value:
 
 
 def _alert(entry: Mapping[str, Any]) -> Alert:
-    """Parse an alert of the alerts API. Raises KeyError, TypeError or ValueError."""
-    labels = {str(label): str(text) for label, text in entry["labels"].items()}
-    notes = entry.get("annotations") or {}
-    summary = " ".join(str(notes.get("summary") or notes.get("description") or "").split())
-    since = datetime.fromisoformat(str(entry["activeAt"])).timestamp()
-    return Alert(labels.pop("alertname"), labels, summary, since)
+    """Parse an alert of the rules API. Raises KeyError, TypeError or ValueError."""
+    labels, notes = entry["labels"], entry.get("annotations") or {}
+    return Alert(
+        name=str(labels["alertname"]),
+        node=str(labels.get("node", "")),
+        severity=str(labels.get("severity", "")),
+        summary=" ".join(str(notes.get("summary") or notes.get("description") or "").split()),
+        since=datetime.fromisoformat(str(entry["activeAt"])).timestamp(),
+    )

@@ -10,7 +10,6 @@ from corda_lab.clients.prometheus import SCRAPE_SECONDS, SERIES, Alert, Promethe
 from corda_lab.errors import LabError
 from lab_workload.node_state import (
     NODE_SERIES,
-    RATE_WINDOW,
     SERIES_LABEL,
     NodeReport,
     NodeState,
@@ -22,6 +21,8 @@ from lab_workload.node_state import (
 ANSWER_SECONDS_MAX = 2.0
 """A part that needs longer for an answer is shown as one that does not answer."""
 HISTORY_SECONDS = 120.0
+RATE_WINDOW = "20s"
+"""That of the recorded series."""
 
 LOAD_SERIES: Mapping[str, str] = {
     **{
@@ -34,10 +35,10 @@ LOAD_SERIES: Mapping[str, str] = {
         )
     },
     "bridge_limit": "max(bridge_flows_in_flight_limit)",
-    "load_started_per_second": f"sum(rate(locust_requests_started_total[{RATE_WINDOW}]))",
+    "load_started_per_second": f"sum({SERIES['generator_started_per_second']})",
     "load_dropped_per_second": f"sum(rate(locust_arrivals_dropped_total[{RATE_WINDOW}]))",
-    "load_achieved_per_second": f'sum(rate(locust_requests_total{{outcome=~"ok|expected"}}[{RATE_WINDOW}]))',
-    "load_errors_per_second": f'sum(rate(locust_requests_total{{outcome=~"failed|unknown"}}[{RATE_WINDOW}]))',
+    "load_achieved_per_second": f'sum({SERIES["generator_ended_per_second"]}{{outcome=~"ok|expected"}})',
+    "load_errors_per_second": f'sum({SERIES["generator_ended_per_second"]}{{outcome=~"failed|unknown"}})',
     "load_lag_p99_seconds": "histogram_quantile(0.99, sum by (le)"
     f" (rate(locust_schedule_lag_seconds_bucket[{RATE_WINDOW}])))",
     "load_info": "locust_run_info",
@@ -127,8 +128,11 @@ class Watch:
             reports = self._bridge.reports()
         except LabError as error:
             bridge_problem = error.message
+        alerts: tuple[Alert, ...] = ()
         try:
             measured = self._measure(at)
+            # Last, so that the values are there without the rules.
+            alerts = tuple(self._prometheus.alerts())
         except LabError as error:
             prometheus_problem = error.message
         outstanding = None if reports is None else sum(report.outstanding_flows for report in reports)
@@ -139,7 +143,7 @@ class Watch:
             history=measured.history,
             bridge=_bridge_state(measured.now, outstanding),
             load=_load_state(measured.now),
-            alerts=measured.alerts,
+            alerts=alerts,
             bridge_problem=bridge_problem,
             prometheus_problem=prometheus_problem,
         )
@@ -151,7 +155,6 @@ class Watch:
         return _Measured(
             now=tuple(self._prometheus.instant(QUERY)),
             history={one.labels["node"]: _spread(one.points, began) for one in series if "node" in one.labels},
-            alerts=tuple(self._prometheus.firing_alerts()),
         )
 
 
@@ -161,7 +164,6 @@ class _Measured:
 
     now: tuple[Value, ...] = ()
     history: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
-    alerts: tuple[Alert, ...] = ()
 
 
 def _spread(points: Iterable[tuple[float, float]], began: float) -> list[float | None]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from corda_lab.errors import LabError
-from corda_lab.faults import journal, wounds
+from corda_lab.faults import journal, shown, wounds
 from corda_lab.faults.guard import guarded
 from corda_lab.faults.journal import Journal
 from corda_lab.host import interrupts
@@ -87,8 +87,14 @@ class Injection:
             return
         self._made[place] = entry.model_copy(update={"began_at": time.time()})
         ui.note(f"{fault.name}, for {fault.for_seconds:g} s")
-        self._ended.wait(fault.for_seconds)
+        self._show()
+        self._ended.wait(fault.for_seconds - (time.time() - (self._made[place].began_at or 0.0)))
         self._heal(place, name)
+        self._show()
+
+    def _show(self) -> None:
+        """Show on the dashboards which faults there are now."""
+        shown.show(self.compose, [one for one in list(self._made.values()) if one.was_made and not one.healed_at])
 
     def _heal(self, place: int, name: str) -> None:
         wound = self._journal.left().get(name)

@@ -1,6 +1,7 @@
 """Facts about a run in one line each: its environment, its load and the kinds of its notes."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from corda_lab.analysis.notes import Kind
 from corda_lab.results.manifest import Environment, Host, Manifest
@@ -32,6 +33,25 @@ def rerun_facts(manifest: Manifest) -> list[tuple[str, str]]:
         return []
     changes = "; ".join(manifest.rerun.changes)
     return [("Repeats", manifest.rerun.run + (f", with changes: {changes}" if changes else ", to the letter"))]
+
+
+def web_ui_facts(manifest: Manifest) -> list[tuple[str, str]]:
+    """That a load was started in the web UI, and what its form said, as rows of a table of facts; none otherwise."""
+    by_hand = manifest.web_ui
+    if by_hand is None:
+        return []
+    form = ", ".join(f"{name}={text}" for name, text in by_hand.form.items() if text)
+    users = ", ".join(f"{one.users} from {_clock(one.asked_at)}" for one in by_hand.users)
+    return [
+        ("Started in", f"the Locust web UI, as {by_hand.id}"),
+        ("Form", form or "not known"),
+        *([("Users", users)] if len(by_hand.users) > 1 else []),
+    ]
+
+
+def _clock(seconds: float) -> str:
+    """Unix seconds as a time of the day in UTC."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%H:%M:%S} UTC"
 
 
 def environment_facts(environment: Environment) -> list[tuple[str, str]]:

@@ -19,7 +19,14 @@ from corda_lab.report import (
     waterfalls,
 )
 from corda_lab.report.chart import Chart
-from corda_lab.report.facts import conditioning_facts, environment_facts, load_facts, machine, rerun_facts
+from corda_lab.report.facts import (
+    conditioning_facts,
+    environment_facts,
+    load_facts,
+    machine,
+    rerun_facts,
+    web_ui_facts,
+)
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
@@ -86,7 +93,7 @@ def sentences(environment: Environment, step: StepEntry) -> list[str]:
     else:
         found = [] if requests.unwanted else ["No request failed."]
     found += hidden_by_percentiles(step)
-    if counted.agree:
+    if counted.verdict == "agree":
         found.append(f"The four counts agree: {plural(counted.generator, 'flow')}.")
     if step.throughput_states_per_second is not None:
         found.append(f"The flows created {step.throughput_states_per_second:,.2f} states per second.")
@@ -173,9 +180,9 @@ def tiles(step: StepEntry) -> list[dict[str, str]]:
         },
         {
             "name": "four counts",
-            "value": "agree" if counted.agree else "differ",
+            "value": counted.verdict,
             "unit": "",
-            "state": "good" if counted.agree else "bad",
+            "state": {"agree": "good", "differ": "bad"}.get(counted.verdict, ""),
             "detail": f"generator: {counted.generator:,}",
         },
     ]
@@ -208,7 +215,8 @@ def count_rows(step: StepEntry) -> list[dict[str, str]]:
         ]
     for vault in step.counts.vault_states:
         what = f"{short(vault.state)}: change in unconsumed states"
-        entries.append(compared(f"vault of {vault.node}", what, f"{vault.counted:+,}", f"{vault.expected:+,}"))
+        changed = count_words(None) if vault.counted is None else f"{vault.counted:+,}"
+        entries.append(compared(f"vault of {vault.node}", what, changed, f"{vault.expected:+,}"))
     return entries
 
 
@@ -218,6 +226,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
     deviation = law.deviation_percent
     return [
         *rerun_facts(manifest),
+        *web_ui_facts(manifest),
         ("Load", load_facts(load)),
         ("Overrides", ", ".join(f"{key}={value}" for key, value in load.overrides.items()) or "none"),
         ("Conditioning", conditioning_facts(step.conditioning)),

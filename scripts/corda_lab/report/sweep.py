@@ -221,7 +221,7 @@ def precision_words(precision: PrecisionEntry) -> str:
 def four_counts(step: StepEntry) -> list[str]:
     """The four counts as text: generator, bridge, node, vaults."""
     counted = step.counts
-    vaults = ", ".join(f"{node} {count:,}" for node, count in counted.vaults.items()) or "–"
+    vaults = ", ".join(f"{node} {count_words(count)}" for node, count in counted.vaults.items()) or "–"
     return [count_words(count) for count in (counted.generator, counted.bridge, counted.node)] + [vaults]
 
 

@@ -239,6 +239,22 @@ class Rerun(ManifestPart):
     changes: list[str]
 
 
+class UsersAt(ManifestPart):
+    """A number of users: when it was asked for, and when all were running (None: never), in unix seconds."""
+
+    users: int
+    asked_at: float
+    spawned_at: float | None
+
+
+class WebUiStart(ManifestPart):
+    """How a load was started in the web UI: its id there, the fields of the form, and its numbers of users."""
+
+    id: str
+    form: dict[str, str]
+    users: list[UsersAt]
+
+
 class Manifest(ManifestPart):
     """The content of ``run.json``."""
 
@@ -249,6 +265,10 @@ class Manifest(ManifestPart):
     lab_version: str | None = None
     """The version of the lab; None in schema 5, which did not store it."""
     command: str
+    """The command that was typed. Of a load that was started in the web UI: the one that repeats it."""
+    started: Literal["command line", "web UI"] = "command line"
+    web_ui: WebUiStart | None = None
+    """None unless the load was started in the web UI."""
     started_at: str
     ended_at: str
     phases_seconds: dict[str, float]

@@ -51,13 +51,18 @@ def collect_drops(compose: Compose, rows_names: Sequence[str], end: RunEnd, dire
     for path in paths:
         compose.run("cp", f"locust:{ROWS_DIRECTORY}/{path.name}", str(path), check=False)
     drops = rows.read_drops([path for path in paths if path.is_file()])
+    check_drop_count(drops, end)
+    return drops
+
+
+def check_drop_count(drops: pl.Series, end: RunEnd) -> None:
+    """Check that every dropped arrival was read. Raises LabError."""
     if len(drops) != (end.dropped or 0):
         raise LabError(
             f"The generator dropped {end.dropped} arrivals, but {len(drops)} of them were found",
             "Run again.",
             exit_code=1,
         )
-    return drops
 
 
 def check_row_counts(frame: pl.DataFrame, end: RunEnd) -> None:

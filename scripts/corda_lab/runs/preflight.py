@@ -13,7 +13,7 @@ from corda_lab.lab import lifecycle, project
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
-from corda_lab.runs import leftovers
+from corda_lab.runs import leftovers, web_ui
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.load import LoadOptions, burst_words, check_options, flows_words
 from corda_lab.steps.plan import RunPlan
@@ -64,6 +64,9 @@ def check_no_other_load(compose: Compose, bridge: Bridge, locust_url: str) -> No
     others = compose.load_containers()
     if others:
         raise LabError(f"Another run is in progress ({others[0]})", "Wait for it to end, or stop it: `docker stop`.")
+    status = web_ui.status(locust_url)
+    if status is not None:
+        web_ui.require_idle(status)
     users = web_ui_users(locust_url)
     busy = {node.name: node.outstanding_flows for node in bridge.nodes().values() if node.outstanding_flows}
     if users > 0:

@@ -14,10 +14,14 @@ from corda_lab.lab.compose import Compose, run_docker, run_docker_to_file
 from corda_lab.lab.images import image_name
 from corda_lab.results.folders import RUN_NAME
 from corda_lab.runs.containers import ROWS_DIRECTORY
+from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, REMOVED_FILE
 
 FETCH_SECONDS_MAX = 600.0
-KEPT = (".ndjson", ".end.json")
+KEPT = (".ndjson", ".end.json", LOAD_SUFFIX, AFTER_SUFFIX)
 """Suffixes of the files that are fetched. The others only synchronise the generator with the command line."""
+
+_TITLE = "== "
+"""What the name of a file begins with, before its text. No line of an indented JSON file begins with it."""
 
 
 class RowsVolume:
@@ -60,6 +64,27 @@ class RowsVolume:
         """Return the ids of the runs with files in the volume, oldest first. Runs of the web UI have other ids."""
         found = {name.partition(".")[0] for name in self._files()}
         return sorted(identity for identity in found if RUN_NAME.fullmatch(identity))
+
+    def texts_by_hand(self) -> dict[str, str]:
+        """Return the texts of the JSON files about loads by hand, and the numbers of lines of their rows, by file name.
+
+        Raises LabError.
+        """
+        notes = " ".join([f"web-*{LOAD_SUFFIX}", "web-*.end.json", f"web-*{AFTER_SUFFIX}", REMOVED_FILE])
+        show = f'[ ! -f "$file" ] || {{ echo "{_TITLE}$file"; '
+        script = (
+            f"cd {ROWS_DIRECTORY} || exit; "
+            f'for file in {notes}; do {show}cat "$file"; }}; done; '
+            f'for file in web-*.ndjson; do {show}wc -l < "$file"; }}; done'
+        )
+        texts: dict[str, str] = {}
+        for line in self._run(script).splitlines():
+            if line.startswith(_TITLE):
+                name = line.removeprefix(_TITLE)
+                texts[name] = ""
+            elif texts:
+                texts[name] += f"{line}\n"
+        return texts
 
     def fetch(self, identity: str, directory: Path) -> None:
         """Copy the rows and the end file of a run to ``directory``, each whole or not at all. Raises LabError."""

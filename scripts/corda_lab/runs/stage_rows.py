@@ -1,6 +1,7 @@
 """Collects and parses the stage rows that the nodes write."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -26,6 +27,8 @@ FLUSH_SECONDS = 1.0
 
 
 COLLECT_SECONDS_MAX = 300.0
+
+_ENDED_AT = re.compile(rb'"ended_at": ?(\d+(?:\.\d+)?)')
 
 
 SIZE_COMMAND = (
@@ -64,6 +67,16 @@ def collect(compose: Compose, before: Mapping[str, int], directory: Path) -> lis
             continue
         paths.append(path)
     return paths
+
+
+def keep_between(path: Path, since: float, until: float) -> None:
+    """Delete the rows of flows that ended at another time (unix seconds), and those that do not say when."""
+    kept = path.with_suffix(".kept")
+    with path.open("rb") as lines, kept.open("wb") as file:
+        file.writelines(
+            line for line in lines if (found := _ENDED_AT.search(line)) and since <= float(found[1]) <= until
+        )
+    kept.replace(path)
 
 
 def dropped_rows(prometheus: Prometheus) -> dict[str, int]:

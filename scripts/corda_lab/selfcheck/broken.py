@@ -34,7 +34,7 @@ def doubled_retry(seen: Observed) -> Observed:
         FlowCount(flow=one.flow, generator=one.generator, bridge=(one.bridge or 0) + RETRIED, node=one.node)
         for one in counted.flows
     )
-    vaults = tuple(one.model_copy(update={"counted": one.counted + RETRIED}) for one in counted.vaults)
+    vaults = tuple(one.model_copy(update={"counted": (one.counted or 0) + RETRIED}) for one in counted.vaults)
     return replace(seen, counted=replace(counted, flows=flows, vaults=vaults))
 
 

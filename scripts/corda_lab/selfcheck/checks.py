@@ -87,7 +87,7 @@ def _checks(case: Case, truth: Truth, step: StepEntry) -> Iterator[Check]:
     yield check("flows counted by the bridge", truth.succeeded, counted.bridge or 0)
     yield check("flows counted by the node", truth.succeeded, counted.node or 0)
     for vault in counted.vault_states:
-        yield check(f"states in the vault of {vault.node}", truth.succeeded, vault.counted)
+        yield check(f"states in the vault of {vault.node}", truth.succeeded, vault.counted or 0)
     for found in counted.transactions:
         yield check(f"transactions missing at {found.node}", 0, found.missing)
     arrivals = step.open_load

@@ -206,17 +206,17 @@ def java_tests(totals: Totals, settings: Settings) -> None:
 
 
 def monitoring_check(totals: Totals, settings: Settings) -> None:
-    """Check the Prometheus configuration with promtool."""
+    """Check the Prometheus configuration with promtool, and test the alerts, each file of tests as one check."""
     folder = ROOT / "monitoring" / "prometheus"
     mount = f"--volume={folder}:/etc/prometheus:ro"
     image = image_name(settings, "PROMETHEUS_IMAGE")
     command = ["docker", "run", "--rm", "--network=none", mount, "--entrypoint=promtool", image]
-    with ui.phase("Monitoring configuration"):
-        record(
-            totals,
-            "promtool check config",
-            lambda: run_check([*command, "check", "config", "/etc/prometheus/prometheus.yml"]),
-        )
+    checks = {"check config": [*command, "check", "config", "/etc/prometheus/prometheus.yml"]}
+    for path in sorted((folder / "tests").glob("*.yml")):
+        checks[f"test rules {path.stem}"] = [*command, "test", "rules", f"/etc/prometheus/tests/{path.name}"]
+    with ui.phase("Monitoring configuration and alerts"):
+        for name, one in checks.items():
+            record(totals, f"promtool {name}", partial(run_check, one))
 
 
 def self_check(totals: Totals) -> None:

@@ -77,6 +77,8 @@ class Observed:
     """The stage rows of the nodes; None if there are none."""
     samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
+    measured_until: float | None = None
+    """The end of the measuring window, in unix seconds; None: when the generator is told to stop."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def measured_part(options: LoadOptions, seen: Observed) -> MeasuredPart:
     requests, end = seen.requests, seen.end
     if not options.is_counted:
         warm_up = warm_up_of(options, requests, end, seen.warm_up)
-        return MeasuredPart(measuring_window(end, warm_up.cut_seconds), requests, warm_up)
+        return MeasuredPart(measuring_window(end, warm_up.cut_seconds, seen.measured_until), requests, warm_up)
     own = requests if end.exit_reason == ALL_FAILED else rows.counted(requests, options.flows_after)
     window = rows.span(own)
     cut = max(0.0, window.started_at - end.started_at)
@@ -185,12 +187,12 @@ def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, e
     )
 
 
-def measuring_window(end: RunEnd, warm_up_seconds: float) -> Window:
-    """The window from the end of the warm-up until the generator was told to stop.
+def measuring_window(end: RunEnd, warm_up_seconds: float, until: float | None = None) -> Window:
+    """The window from the end of the warm-up until the generator was told to stop, or ``until`` a time before.
 
     Raises LabError if the load stopped before the end of the warm-up.
     """
-    window = Window(end.started_at + warm_up_seconds, end.stop_at)
+    window = Window(end.started_at + warm_up_seconds, end.stop_at if until is None else until)
     if window.seconds <= 0:
         raise LabError(
             "The load stopped before the warm-up was over", "Check whether Locust was stopped by hand.", exit_code=1

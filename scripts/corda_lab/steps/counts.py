@@ -79,7 +79,7 @@ class Counts:
                 expected=vault.expected,
             )
             for vault in self.vaults
-            if vault.counted != vault.expected
+            if vault.counted is not None and vault.counted != vault.expected
         ]
         found += [
             reason(
@@ -99,14 +99,14 @@ class Counts:
 
     def entry(self) -> CountsEntry:
         """The entry ``counts`` of a step."""
-        by_node: dict[str, int] = {}
-        for vault in self.vaults:
-            by_node[vault.node] = by_node.get(vault.node, 0) + vault.counted
         return CountsEntry(
             generator=sum(flow.generator for flow in self.flows),
             bridge=_sum(flow.bridge for flow in self.flows),
             node=_sum(flow.node for flow in self.flows),
-            vaults=by_node,
+            vaults={
+                node: _sum(vault.counted for vault in self.vaults if vault.node == node)
+                for node in dict.fromkeys(vault.node for vault in self.vaults)
+            },
             flows=list(self.flows),
             vault_states=list(self.vaults),
             transactions=list(self.transactions),
@@ -174,14 +174,21 @@ def check_transactions(
 
 
 def difference(
-    before: Snapshot, after: Snapshot, subject: Subject, *, succeeded: Mapping[str, Mapping[str, int]]
+    before: Snapshot,
+    after: Snapshot,
+    subject: Subject,
+    *,
+    succeeded: Mapping[str, Mapping[str, int]],
+    unread: frozenset[str] = frozenset(),
 ) -> Counts:
     """The counts between two snapshots. ``succeeded`` has the successes at the generator by node and name of the part.
 
     A counter that began again at 0 in between counts nothing: the bridge and the node then have None. So has the bridge
-    for a node that was restarted: it did not see how the flows ended that were in flight then.
+    for a node that was restarted: it did not see how the flows ended that were in flight then. ``unread`` has the
+    processes whose counters were not read before or after the load; what they would have counted is None too.
     """
     restarted = before.restarted(after)
+    lost = restarted | unread
     node_flows = {
         node: {
             flow: count - before.node_success.get(node, {}).get(flow, 0)
@@ -189,7 +196,7 @@ def difference(
             if count != before.node_success.get(node, {}).get(flow, 0)
         }
         for node, flows in sorted(after.node_success.items())
-        if node not in restarted
+        if node not in lost
     }
     expected = subject.vault_expected(succeeded)
     return Counts(
@@ -198,10 +205,10 @@ def difference(
                 flow=flow,
                 generator=sum(succeeded.get(one.node, {}).get(part.name, 0) for part in one.parts if part.flow == flow),
                 bridge=None
-                if {BRIDGE, one.node} & restarted
+                if BRIDGE in lost or one.node in restarted
                 else after.bridge_completed.get(one.node, {}).get(flow, 0)
                 - before.bridge_completed.get(one.node, {}).get(flow, 0),
-                node=None if one.node in restarted else node_flows.get(one.node, {}).get(flow, 0),
+                node=None if one.node in lost else node_flows.get(one.node, {}).get(flow, 0),
                 started_by=one.node if subject.others else None,
             )
             for one in subject.each
@@ -211,11 +218,18 @@ def difference(
             VaultCount(
                 state=state,
                 node=node,
-                counted=total - before.vault_unconsumed[state, node],
-                expected=expected[state, node],
+                counted=_change(before.vault_unconsumed, after.vault_unconsumed, (state, node)),
+                expected=count,
             )
-            for (state, node), total in after.vault_unconsumed.items()
+            for (state, node), count in expected.items()
         ),
         node_flows={node: flows for node, flows in node_flows.items() if flows},
         restarted=restarted,
     )
+
+
+def _change(
+    before: Mapping[tuple[str, str], int], after: Mapping[tuple[str, str], int], place: tuple[str, str]
+) -> int | None:
+    """The change of the number of states at a place; None if it was not counted before or after."""
+    return after[place] - before[place] if place in before and place in after else None

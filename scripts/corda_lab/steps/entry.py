@@ -414,11 +414,14 @@ class FlowCount(Entry):
 
 
 class VaultCount(Entry):
-    """The change in unconsumed states of one class in one vault: counted, and expected from the successes."""
+    """The change in unconsumed states of one class in one vault: counted, and expected from the successes.
+
+    ``counted`` is None if the vault could not be counted before or after the load.
+    """
 
     state: str
     node: str
-    counted: int
+    counted: int | None
     expected: int
 
 
@@ -447,7 +450,7 @@ class CountsEntry(Entry):
     generator: int
     bridge: int | None
     node: int | None
-    vaults: dict[str, int]
+    vaults: dict[str, int | None]
     flows: list[FlowCount]
     vault_states: list[VaultCount]
     transactions: list[TransactionCheck] = []
@@ -460,6 +463,16 @@ class CountsEntry(Entry):
     disagreements: list[Reason]
 
     _reasons = field_validator("disagreements", mode="before")(_read_reasons)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anybody besides the generator has counted."""
+        return any(count is not None for count in (self.bridge, self.node, *self.vaults.values()))
+
+    @property
+    def verdict(self) -> Literal["agree", "differ", "not known"]:
+        """Whether the counts agree, in words."""
+        return "differ" if not self.agree else "agree" if self.is_known else "not known"
 
 
 class WorkerEntry(Entry):

@@ -84,6 +84,17 @@ SENTENCES: Mapping[str, str] = {
         " {example}"
     ),
     "not_at_rest": "flows were still outstanding {seconds:.0f} s after the load ended",
+    "counts_not_known": "not all counts are known: {why}",
+    # What a load by hand was.
+    "users_changed": (
+        "the number of users was changed while the load ran ({users}); measured is the longest time with the same"
+        " number, {measured:,}"
+    ),
+    "restarted_since": (
+        "{names} started again after this load, so the environment is that of the report, and may not be that of the"
+        " load"
+    ),
+    "metrics_gone": "Prometheus has no metrics of this load any more",
     # What the ledgers prove.
     "ledger_violated": "the ledgers show {violations:,} violations: {kinds}",
     "audit_cannot_tell": "the audit of the ledgers cannot tell: {why}",

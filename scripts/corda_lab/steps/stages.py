@@ -5,7 +5,7 @@ that answered (responder). The row of an initiator joins a request by flow id, t
 Corda 4.10 and older draw the session id of each side at random, so nothing else that both sides know is the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -214,9 +214,14 @@ def node_latency(requests: pl.DataFrame, stages: pl.DataFrame | None, window: Wi
     return None if times.is_empty() else distribution((times["flow_ended_at"] - times["created_at"]) * 1000)
 
 
+def are_timed(flows: Iterable[str]) -> bool:
+    """Whether any of these flow classes times its own stages."""
+    return any(flow.startswith(LAB_PACKAGE) for flow in flows)
+
+
 def why_none(flows: Sequence[str], stages: pl.DataFrame | None, *, is_on: bool) -> str:
     """Why there is no stage table, in a sentence."""
-    if not any(flow.startswith(LAB_PACKAGE) for flow in flows):
+    if not are_timed(flows):
         return "Only the flows of the lab's own CorDapp time their stages; this workload starts other flows."
     if not is_on:
         return "The nodes write no stage rows, because LAB_STAGES_FILE is not set in their containers."

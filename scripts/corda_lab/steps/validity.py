@@ -72,7 +72,7 @@ def unsteadiness(step: StepEntry) -> list[Reason]:
         return []
     found = [change_reason(step)]
     if not step.warm_up.found:
-        found.append(reason("warm_up_not_found", seconds_max=step.warm_up.seconds_max))
+        found.append(reason("warm_up_not_found", seconds_max=round(step.warm_up.seconds_max, 1)))
     return found
 
 
@@ -164,7 +164,7 @@ def warnings(step: StepEntry) -> list[Reason]:
     if has_changed(step) and (is_beyond_chance(step) or not (step.open_load or step.load.is_counted)):
         found.append(change_reason(step))
     if not step.warm_up.found:
-        found.append(reason("warm_up_not_found", seconds_max=step.warm_up.seconds_max))
+        found.append(reason("warm_up_not_found", seconds_max=round(step.warm_up.seconds_max, 1)))
     spawned_at = step.window.spawned_at
     # A load that ends after a number of flows may begin with its first.
     if not step.load.is_counted and (spawned_at is None or spawned_at > step.window.started_at):

@@ -12,7 +12,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment
-from corda_lab.runs import leftovers
+from corda_lab.runs import by_hand, leftovers
 from corda_lab.runs.preflight import OUTSTANDING_MAX, OUTSTANDING_PER_CORE
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import SweepFile
@@ -87,6 +87,7 @@ class Lab:
             if ownership.present(wanted.project) is not None:
                 inject.heal_left(wanted.project)
                 leftovers.collect(Compose(wanted))
+                by_hand.keep_all(wanted)
                 lifecycle.down(wanted, volumes=True, mark=ownership.STARTING)
             lifecycle.up(wanted, self._images, mark=ownership.STARTING)
         except LabError as error:

@@ -46,6 +46,7 @@ class Lab:
     """Answers as the bridge and as Prometheus. A test changes what they say."""
 
     has_load: bool = True
+    has_rules: bool = True
     alerts: list[dict[str, object]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     """The paths of all requests, without queries."""
@@ -58,7 +59,7 @@ class Lab:
             "/v1/nodes": lambda _: {"nodes": self._nodes()},
             "/api/v1/query": self._now,
             "/api/v1/query_range": _history,
-            "/api/v1/alerts": lambda _: {"status": "success", "data": {"alerts": self.alerts}},
+            "/api/v1/rules": lambda _: {"status": "success", "data": {"groups": self._rules()}},
         }
         return answers[address.path](parse_qs(address.query)) if address.path in answers else None
 
@@ -68,6 +69,9 @@ class Lab:
             {"name": NOTARY, "ready": True, "outstandingFlows": 0},
             {"name": PARTY, "ready": False, "outstandingFlows": 12, "lastFailure": failure},
         ]
+
+    def _rules(self) -> list[dict[str, object]]:
+        return [{"name": "alerts", "rules": [{"alerts": self.alerts}]}] if self.has_rules else []
 
     def _now(self, query: dict[str, list[str]]) -> object:
         assert query["query"] == [QUERY]

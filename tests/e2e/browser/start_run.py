@@ -1,6 +1,6 @@
 """Starts a run in Locust's web UI, waits for completed flows and stops it: start_run.py URL FOLDER [ARRIVALS RATE].
 
-With ARRIVALS (constant, poisson), the load is open, with RATE arrivals per second.
+With ARRIVALS (constant, poisson), the load is open, with RATE arrivals per second. Its IOUs have the value 7.
 
 Writes form.png and running.png to FOLDER, and prints a JSON object with what the page showed.
 """
@@ -37,10 +37,14 @@ def main(url: str, folder: str, arrivals: str = "", rate: str = "") -> None:
         custom.click()
         page.locator("[name=userCount]").fill("2")
         page.locator("[name=spawnRate]").fill("2")
+        page.locator("[name=setParameters]").fill("iouValue=7")
         if arrivals:
             page.locator("[name=arrivals]").select_option(arrivals)
             page.locator("[name=rate]").fill(rate)
         fields = page.evaluate("[...document.querySelectorAll('form [name]')].map(field => field.name)")
+        panel = page.locator("#lab-workload")
+        expect(panel).to_contain_text("starts on", timeout=READY_MS)
+        about = panel.inner_text()
         page.screenshot(path=f"{folder}/form{arrivals}.png", full_page=True)
         before = page.evaluate(COMPLETED)  # the page shows an earlier run's value until the new run has one
         page.get_by_role("button", name=re.compile("^start", re.IGNORECASE)).click()
@@ -49,7 +53,8 @@ def main(url: str, folder: str, arrivals: str = "", rate: str = "") -> None:
         page.screenshot(path=f"{folder}/running.png")
         page.get_by_role("button", name=re.compile("^stop", re.IGNORECASE)).first.click()
         expect(page.get_by_text(re.compile("stopped", re.IGNORECASE)).first).to_be_visible(timeout=FLOWS_MS)
-        print(json.dumps({"fields": fields, "completed": page.evaluate(COMPLETED), "console_errors": errors}))
+        seen = {"fields": fields, "about": about, "completed": page.evaluate(COMPLETED), "console_errors": errors}
+        print(json.dumps(seen))
 
 
 if __name__ == "__main__":

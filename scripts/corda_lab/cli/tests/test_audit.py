@@ -54,7 +54,7 @@ def summary(run: Path, found: Audit, capsys: pytest.CaptureFixture[str]) -> str:
     audits.write(run, {1: found})
     step = stored.read(run).steps[0]
     capsys.readouterr()
-    run_verb._show_run(run, step)
+    run_verb.show_run(run, step)
     return capsys.readouterr().out
 
 
@@ -77,5 +77,5 @@ def test_a_run_without_an_audit_has_no_such_line(
     stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = stored_run()
-    run_verb._show_run(run, stored.read(run).steps[0])
+    run_verb.show_run(run, stored.read(run).steps[0])
     assert "ledgers" not in capsys.readouterr().out

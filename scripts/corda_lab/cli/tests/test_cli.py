@@ -114,6 +114,8 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["audit", "never"], "There is no run 'never'"),
         (["audit", "--deadline", "0"], "--deadline"),
         (["report", "never"], "There is no run 'never'"),
+        (["report", "--warm-up", "5s"], "--warm-up: is only for loads of the web UI"),
+        (["report", "--web-ui", "--duration", "0s"], "--duration: '0s' is too short"),
         (["compare", "latest"], "CONTENDER: is missing; two runs are needed"),
         (["compare", "never", "latest"], "There is no run 'never'"),
         (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a percentage"),
@@ -129,7 +131,10 @@ def test_bad_input_is_one_clear_line(arguments: list[str], words: str, tmp_path:
     assert len(done.stderr.splitlines()) <= 2
 
 
-@pytest.mark.parametrize("arguments", [["run", "iou"], ["status"], ["down"], ["profile", "PartyA"], ["heap", "PartyA"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["run", "iou"], ["status"], ["down"], ["report", "--web-ui"], ["profile", "PartyA"], ["heap", "PartyA"]],
+)
 def test_without_an_engine_there_is_one_error_with_a_remedy(arguments: list[str], tmp_path: Path) -> None:
     done = lab(*arguments, LAB_RESULTS_DIR=str(tmp_path))
     assert done.returncode == 2

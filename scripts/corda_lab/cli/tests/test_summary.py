@@ -21,7 +21,7 @@ from corda_lab.testing.runs import part
 def printed(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
     step = stored.read(run).steps[0]
     capsys.readouterr()
-    app._show_run(run, step)
+    app.show_run(run, step)
     return capsys.readouterr().out
 
 
@@ -87,7 +87,7 @@ def test_an_invalid_run_says_why(stored_run: Callable[..., Path], capsys: pytest
     step = stored.read(run).steps[0]
     stolen = step.resources.model_copy(update={"host_stolen_percent": 30.0})
     capsys.readouterr()
-    app._show_run(run, build.judged(step.updated(resources=stolen)))
+    app.show_run(run, build.judged(step.updated(resources=stolen)))
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "CPU steal" in line]
     assert line.startswith("invalid: ")
 
@@ -182,7 +182,7 @@ def test_what_conditioned_the_nodes_is_told(
         workload="iou", load=step.load, seconds_min=45, seconds_max=150, seconds=57.6, flows=1412, steady=True
     )
     capsys.readouterr()
-    app._show_run(run, step.updated(conditioning=before))
+    app.show_run(run, step.updated(conditioning=before))
     assert "conditioned  1,412 iou flows in 58 s, then steady\n" in capsys.readouterr().out
 
 

@@ -43,7 +43,7 @@ def test_a_look_is_a_few_requests() -> None:
     with watching(lab) as watch:
         watch.look()
         watch.look()
-    assert sorted(lab.asked) == sorted(2 * ["/v1/nodes", "/api/v1/query", "/api/v1/query_range", "/api/v1/alerts"])
+    assert sorted(lab.asked) == sorted(2 * ["/v1/nodes", "/api/v1/query", "/api/v1/query_range", "/api/v1/rules"])
 
 
 def test_the_history_has_a_place_for_every_scrape() -> None:
@@ -68,7 +68,14 @@ def test_alerts_that_fire_are_told() -> None:
     }
     with watching(Lab(alerts=[entry])) as watch:
         [alert] = watch.look().alerts
-    assert (alert.name, alert.labels, alert.summary) == ("HeapFull", {"node": PARTY}, "PartyA fills its heap.")
+    assert (alert.name, alert.node, alert.summary) == ("HeapFull", PARTY, "PartyA fills its heap.")
+
+
+def test_without_rules_everything_but_the_alerts_is_told() -> None:
+    with watching(Lab(has_rules=False)) as watch:
+        view = watch.look()
+    assert (view.nodes[1].flows_in_flight, view.bridge.completed_per_second, view.alerts) == (12, 3.5, ())
+    assert "has no alerts" in view.prometheus_problem
 
 
 def test_without_prometheus_there_is_what_the_bridge_knows() -> None:

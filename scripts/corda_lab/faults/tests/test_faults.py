@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from corda_lab.faults.journal import Journal
 from corda_lab.lab.compose import Compose
 from corda_lab.steps.faults import KINDS, Fault, FaultKind
 from corda_lab.testing.engine import LOAD, Engine
+from lab_workload import shown_faults
 
 ComposeOf = Callable[..., Compose]
 
@@ -188,6 +190,35 @@ def test_faults_of_a_load_are_made_in_time_healed_and_described(engine: Engine, 
     assert killed.healed_at is not None, "the load ended before its time"
     assert (engine.state("partya"), engine.state("bridge")) == ("running", "running")
     assert not inject.is_left("my-lab")
+
+
+def shown(engine: Engine) -> list[list[str]]:
+    """The faults that were shown after each change: ``kill notary``."""
+    calls = map(json.loads, (engine.home / "calls").read_text(encoding="utf-8").splitlines())
+    scripts = [call[-1] for call in calls if "exec" in call and shown_faults.FILE_NAME in call[-1]]
+    texts = [shlex.split(script)[2] for script in scripts]
+    return [[f"{one.kind} {one.target}" for one in shown_faults.read_shown(text)] for text in texts]
+
+
+def test_a_fault_is_shown_as_long_as_it_lasts(engine: Engine, compose_of: ComposeOf) -> None:
+    faults = (fault("pause", "partya", lasts=60), fault("kill", "bridge", at=0.5, lasts=60))
+    with inject.injecting(compose_of(), faults, LOAD) as injection:
+        while not all(one.was_made for one in injection.entries):
+            assert time.time() < injection.began_at + 20
+            time.sleep(0.02)
+    seen = shown(engine)
+    assert seen[0] == ["pause partya"]
+    assert sorted(seen[1]) == ["kill bridge", "pause partya"]
+    assert seen[-1] == []
+
+
+def test_what_cannot_be_shown_ends_no_load(engine: Engine, compose_of: ComposeOf) -> None:
+    engine.refuse("exec -T locust")
+    with inject.injecting(compose_of(), (fault("pause", "partya", lasts=0.1),), LOAD) as injection:
+        while injection.entries[0].healed_at is None:
+            assert time.time() < injection.began_at + 20
+            time.sleep(0.02)
+    assert engine.state("partya") == "running"
 
 
 def test_a_fault_after_the_end_of_the_load_is_not_made(engine: Engine, compose_of: ComposeOf) -> None:

@@ -25,7 +25,10 @@ done
 cd {root}/network
 touch network-parameters bridge.env links.json parties targets.json
 """
-NODE_FILES = ("run-corda", "node-java", "healthcheck", "log4j2-tuned.xml", "tuned.security", "jmx-exporter.jar")
+NODE_FILES = (
+    *("run-corda", "node-java", "healthcheck", "log4j2-tuned.xml", "tuned.security"),
+    *("jmx-exporter.jar", "container-agent.jar"),
+)
 
 
 @pytest.fixture

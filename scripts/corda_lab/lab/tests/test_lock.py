@@ -37,6 +37,7 @@ CHANGING = (
     ["down"],
     ["quickstart"],
     ["run", "iou"],
+    ["report", "--web-ui"],
     ["sweep", "smoke"],
     ["bench", "bridge"],
     ["bench", "stages"],

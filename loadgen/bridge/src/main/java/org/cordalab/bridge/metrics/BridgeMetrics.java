@@ -7,6 +7,7 @@ import io.prometheus.metrics.core.metrics.Histogram;
 import io.prometheus.metrics.instrumentation.jvm.JvmMetrics;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import io.prometheus.metrics.model.snapshots.Unit;
+import java.nio.file.Path;
 import java.util.Collection;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -72,6 +73,7 @@ public final class BridgeMetrics {
                 "RPC connections to the node that were opened and not closed again.",
                 rpcConnections);
         JvmMetrics.builder().register(registry);
+        new ContainerMetrics(Path.of("/sys/fs/cgroup"), Path.of("/proc/stat")).register(registry);
     }
 
     /** Starts to export the gauges of the HTTP server. */

@@ -1,0 +1,277 @@
+"""The loads by hand of which no run was made yet: lists them, and keeps the rows of those that cannot become a run.
+
+They are in the volume of the load generator, which limits their number and size. ``by_hand_run`` makes runs of them.
+"""
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, TypeAdapter
+
+from corda_lab.errors import LabError
+from corda_lab.host import probe
+from corda_lab.lab import project
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.results import evidence, folders
+from corda_lab.runs import web_ui
+from corda_lab.runs.rows_volume import RowsVolume
+from corda_lab.steps import by_hand as steps
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import Subject
+from corda_lab.text import ui
+from corda_lab.text.words import plural
+from lab_workload.by_hand import (
+    AFTER_SUFFIX,
+    IDENTITY,
+    LOAD_SUFFIX,
+    REMOVED_FILE,
+    Counters,
+    LoadByHand,
+    RemovedLoad,
+    RemovedLoads,
+    WebUiStatus,
+)
+from lab_workload.run_end import RunEnd
+
+END_SUFFIX = ".end.json"
+NEWEST = "latest"
+"""The name of the newest load, as it is that of the newest run."""
+ALL = "all"
+
+CUT_OFF = "its load generator was killed, so the requests that were in flight have no row"
+EARLIER = "it was started by an earlier version of the lab, which noted neither its options nor its counters"
+DELETED = "the lab was deleted before a run was made of it"
+
+State = Literal["in progress", "ready", "cut off"]
+"""Of a load by hand. cut off: its generator did not end it, so no run can be made of it, but its rows are kept."""
+
+Model = TypeVar("Model", LoadByHand, RunEnd, Counters, RemovedLoads)
+
+
+class ListedLoad(BaseModel):
+    """A load by hand of which no run was made yet, as ``lab list`` shows it. What is not known is None."""
+
+    run: str
+    kind: str = "web UI"
+    finished: bool = False
+    number: int
+    """Its number for ``lab report --web-ui``; the newest has 1."""
+    state: State
+    workload: str | None
+    started_at: str
+    users: int | None
+    requests: int
+
+
+@dataclass(frozen=True)
+class UncollectedLoad:
+    """A load by hand in the volume. ``end`` and ``after`` are None if its generator was killed before."""
+
+    identity: str
+    load: LoadByHand | None
+    """None if it is of an earlier version."""
+    end: RunEnd | None
+    after: Counters | None
+    rows: int
+    in_progress: bool
+
+    @property
+    def state(self) -> State:
+        """Whether a run can be made of it."""
+        if self.in_progress:
+            return "in progress"
+        return "ready" if self.end is not None and self.load is not None else "cut off"
+
+    @property
+    def why_cut_off(self) -> str:
+        """Why no run can be made of it."""
+        return EARLIER if self.load is None else CUT_OFF
+
+    def listed(self, number: int) -> ListedLoad:
+        """Its line in ``lab list``."""
+        return ListedLoad(
+            run=self.identity,
+            number=number,
+            state=self.state,
+            workload=self.load.workload if self.load else None,
+            started_at=began_at(self.identity).isoformat(timespec="seconds"),
+            users=max(change.users for change in self.load.users) if self.load else None,
+            requests=self.rows,
+        )
+
+    def run_id(self, name: str | None = None) -> str:
+        """The id of the run that is made of it: the time of its start, and ``web-`` with the name of its workload."""
+        found = IDENTITY.fullmatch(self.identity)
+        assert found is not None
+        workload = self.load.workload if self.load else "load"
+        usual = re.sub(r"[^a-z0-9-]", "-", f"web-{workload.lower()}")[: folders.NAME_LENGTH_MAX]
+        again = f"-{found[2]}" if found[2] else ""
+        return f"{found[1]}-{name or f'{usual}{again}'}"
+
+
+@dataclass(frozen=True)
+class HandLoads:
+    """The loads by hand in the volume, newest first, and those that were removed to make room."""
+
+    loads: tuple[UncollectedLoad, ...] = ()
+    removed: tuple[RemovedLoad, ...] = ()
+
+    def chosen(self, name: str) -> tuple[UncollectedLoad, ...]:
+        """Return the load with a number, an id or the beginning of one; the newest, or all. Raises LabError."""
+        if not self.loads:
+            raise LabError(
+                "There is no load of the Locust web UI without a run", "Start one there. `scripts/lab list` shows all."
+            )
+        if name == ALL:
+            return self.loads[::-1]
+        if name == NEWEST:
+            return self.loads[:1]
+        if name.isdecimal():
+            if not 1 <= int(name) <= len(self.loads):
+                raise LabError(
+                    f"There is no load {name} of the Locust web UI", f"They have the numbers 1 to {len(self.loads)}."
+                )
+            return (self.loads[int(name) - 1],)
+        found = [load for load in self.loads if load.identity == name]
+        found = found or [load for load in self.loads if load.identity.startswith(name)]
+        if len(found) != 1:
+            raise LabError(
+                f"{name!r} names {len(found) or 'no'} loads of the Locust web UI", "`scripts/lab list` shows all."
+            )
+        return tuple(found)
+
+
+def began_at(identity: str) -> datetime:
+    """Return when a load by hand began, from its id."""
+    found = IDENTITY.fullmatch(identity)
+    assert found is not None
+    return datetime.strptime(found[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+
+
+def uncollected(volume: RowsVolume, status: WebUiStatus | None) -> HandLoads:
+    """Return the loads in a volume. ``status`` is what the web UI says; None if it does not run. Raises LabError."""
+    return read_loads(volume.texts_by_hand(), None if status is None or status.state == "idle" else status.id)
+
+
+def read_loads(texts: dict[str, str], in_progress: str | None) -> HandLoads:
+    """Return the loads that the files of a volume describe: name → text, of rows the number of lines."""
+    identities = {name.partition(".")[0] for name in texts}
+    removed = _read(texts.get(REMOVED_FILE), RemovedLoads)
+    return HandLoads(
+        tuple(
+            UncollectedLoad(
+                identity=identity,
+                load=_read(texts.get(f"{identity}{LOAD_SUFFIX}"), LoadByHand),
+                end=_read(texts.get(f"{identity}{END_SUFFIX}"), RunEnd),
+                after=_read(texts.get(f"{identity}{AFTER_SUFFIX}"), Counters),
+                rows=sum(int(text) for name, text in texts.items() if _is_rows(name, identity)),
+                in_progress=identity == in_progress,
+            )
+            for identity in sorted(filter(IDENTITY.fullmatch, identities), key=_place, reverse=True)
+        ),
+        tuple(removed.loads) if removed else (),
+    )
+
+
+def _place(identity: str) -> tuple[datetime, int]:
+    found = IDENTITY.fullmatch(identity)
+    return began_at(identity), int((found and found[2]) or 1)
+
+
+def _is_rows(name: str, identity: str) -> bool:
+    return name.startswith(f"{identity}.") and evidence.ROWS_FILE.fullmatch(name) is not None
+
+
+def _read(text: str | None, model: type[Model]) -> Model | None:
+    """Parse a file; None without one, or if it is damaged or of another version."""
+    try:
+        return None if text is None else model.read(text)
+    except ValueError:
+        return None
+
+
+def here() -> HandLoads:
+    """Return the loads in the volume of this checkout's lab; none without an engine, or if it does not answer."""
+    if probe.probe().state is not probe.EngineState.READY:
+        return HandLoads()
+    try:
+        project.settle()
+        settings = load_settings()
+        return uncollected(RowsVolume(Compose(settings)), web_ui.status(settings.url("LOCUST_PORT")))
+    except LabError as error:
+        ui.error_console.print(f"loads of the web UI are not known: {error.message}", style="dim", markup=False)
+        return HandLoads()
+
+
+def keep_rows(volume: RowsVolume, one: UncollectedLoad, reason: str) -> str:
+    """Move a load of which no run is made to ``results/unfinished/``, and return its id there. Raises LabError."""
+    identity = one.run_id()
+    folder = folders.unfinished_folder() / identity
+    volume.fetch(one.identity, folder / evidence.ROWS)
+    evidence.sync_rows(folder)
+    if one.load is not None:
+        (folder / "workload.yaml").write_text(one.load.workload_text, encoding="utf-8")
+        evidence.note(folder, evidence.LOAD, _load_file(one, one.load).model_dump(mode="json", by_alias=True))
+    rows = evidence.count_rows(evidence.rows_files(folder))
+    evidence.end(folder, "interrupted", reason, rows=rows)
+    volume.delete(one.identity)
+    ui.note(f"kept {plural(rows, 'row')} of {one.identity} in {folder}: {reason}")
+    return identity
+
+
+def _load_file(one: UncollectedLoad, load: LoadByHand) -> evidence.LoadFile:
+    options = steps.options_of(load, load.users[0].users)
+    return evidence.LoadFile(
+        id=load.id,
+        command=f"the Locust web UI ({load.id})",
+        began_at=began_at(one.identity).isoformat(timespec="seconds"),
+        workload=load.workload,
+        options=TypeAdapter(LoadOptions).dump_python(options, mode="json"),
+        subject=TypeAdapter(Subject).dump_python(steps.subject_of(load), mode="json"),
+    )
+
+
+def keep_all(settings: Settings) -> None:
+    """Move all loads to ``results/unfinished/``, because their volume is about to be deleted.
+
+    A load in progress is stopped first, so that its last rows are written. What is impossible is a warning.
+    """
+    compose = Compose(settings)
+    try:
+        status = web_ui.status(settings.url("LOCUST_PORT"))
+        if status is not None and status.state != "idle":
+            ui.note("stopping the load of the web UI")
+            compose.run("stop", "locust", check=False)
+        volume = RowsVolume(compose)
+        for one in uncollected(volume, None).loads:
+            keep_rows(volume, one, DELETED)
+    except (LabError, OSError) as error:
+        ui.warn(f"rows of the web UI may still be in the lab's volume: {error}")
+
+
+def told_kept(loads: Sequence[UncollectedLoad]) -> None:
+    """Say that loads stay in the volume of a lab that is stopped."""
+    if loads:
+        ui.note(f"kept in the lab's volume: {plural(len(loads), 'load')} of the web UI without a run")
+
+
+def await_idle(url: str, seconds_max: float) -> WebUiStatus | None:
+    """Wait until the web UI has counted its last load, and return what it does. Raises LabError if it is at work."""
+    deadline = time.monotonic() + seconds_max
+    with ui.Ticker(every_seconds=15) as ticker:
+        while True:
+            status = web_ui.status(url)
+            if status is None or status.state not in ("counting", "stopping"):
+                break
+            if time.monotonic() > deadline:
+                break
+            ticker.show("waiting until the web UI has counted its last load")
+            time.sleep(web_ui.POLL_SECONDS)
+    if status is not None:
+        web_ui.require_idle(status)
+    return status

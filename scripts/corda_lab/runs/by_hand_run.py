@@ -1,0 +1,353 @@
+"""Makes a run of a load by hand: from the files that the generator has kept, and what the lab still knows of it."""
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+
+from corda_lab.audit import audit_load
+from corda_lab.clients.bridge import Node
+from corda_lab.clients.prometheus import SCRAPE_SECONDS
+from corda_lab.errors import LabError
+from corda_lab.lab import lifecycle, shape
+from corda_lab.lab.environment import read_environment
+from corda_lab.lab.settings import NOTARY, PARTIES, Settings
+from corda_lab.report import commands, page
+from corda_lab.results import evidence, files, folders
+from corda_lab.results.files import Measured
+from corda_lab.results.manifest import Environment, UsersAt, WebUiStart
+from corda_lab.runs import by_hand, collect, counters, leftovers, stage_rows, unknown
+from corda_lab.runs.by_hand import UncollectedLoad
+from corda_lab.runs.preflight import check_lab_is_up, check_no_other_load
+from corda_lab.runs.rows_volume import RowsVolume
+from corda_lab.runs.running import RunningLab
+from corda_lab.steps import by_hand as steps
+from corda_lab.steps import costs, counts, rows, stages
+from corda_lab.steps.build import MachineUse, Observed, build_step
+from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
+from corda_lab.steps.conditioning import COLD_FLOWS
+from corda_lab.steps.counts import Snapshot
+from corda_lab.steps.entry import StagesEntry, StepEntry, TransactionCheck
+from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.steps.reasons import Reason, reason
+from corda_lab.steps.resolutions import with_resolutions
+from corda_lab.steps.rows import Window
+from corda_lab.text import ui
+from corda_lab.text.words import listed
+from lab_workload.by_hand import Counters, LoadByHand, NodeCounters, WebUiStatus
+from lab_workload.problems import WorkloadError
+from lab_workload.run_end import RunEnd
+from lab_workload.workload import Workload, load_workload
+
+COUNTED_SECONDS_MAX = 180.0
+"""How long a report waits until the web UI has counted a load that has just ended."""
+BEFORE_SECONDS = 3 * SCRAPE_SECONDS
+"""How long before the load its metrics begin, as in ``lab run``."""
+AFTER_SECONDS = 2 * SCRAPE_SECONDS
+"""How long after the lab was at rest they end."""
+STAGES_GONE = "The stage rows of this load are gone: a node keeps them only as long as its container."
+RESTARTED_GENERATOR = "the load generator"
+TORN_ROWS_MAX = 100
+"""Stage rows of a node that may be torn: one for each time that it was killed while it wrote."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The arguments of ``lab report --web-ui``: which load, the window that is measured, and the name of the run."""
+
+    load: str = by_hand.NEWEST
+    window: WantedWindow = field(default_factory=WantedWindow)
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of a load: the folder of its run and its step; no step if only its rows could be kept."""
+
+    folder: Path
+    step: StepEntry | None
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A load that has ended, and its files."""
+
+    about: LoadByHand
+    end: RunEnd
+    after: Counters | None
+    requests: pl.DataFrame
+    drops: pl.Series
+    subject: Subject
+
+    @property
+    def at_rest_at(self) -> float:
+        """When the lab was at rest after it, as far as that is known, in unix seconds."""
+        return self.end.ended_at if self.after is None else max(self.after.read_at, self.end.ended_at)
+
+    @property
+    def last(self) -> Counters:
+        """The last counters that were read."""
+        return self.after or self.about.before
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """The stage rows of a load, None if there are none, and whether the nodes write any now."""
+
+    rows: pl.DataFrame | None
+    is_on: bool
+
+
+def report(wanted: Wanted, settings: Settings) -> list[Made]:
+    """Make a run of the wanted load, or of all. Raises LabError; then the loads that are left are still there."""
+    lifecycle.require_engine()
+    folders.require_writable()
+    with ui.phase("Looking for loads of the web UI"):
+        lab = RunningLab.of(shape.of_running(settings))
+        nodes = check_lab_is_up(lab.compose, lab.bridge)
+        leftovers.collect(lab.compose)
+        url = lab.settings.url("LOCUST_PORT")
+        status = by_hand.await_idle(url, COUNTED_SECONDS_MAX)
+        check_no_other_load(lab.compose, lab.bridge, url)
+        volume = RowsVolume(lab.compose)
+        chosen = by_hand.uncollected(volume, status).chosen(wanted.load)
+        if wanted.name is not None:
+            folders.check_name(wanted.name, option="--name")
+        if wanted.name is not None and len(chosen) > 1:
+            raise LabError("--name: is for one load only", "Leave it out, or choose one load.")
+        ui.note(listed([one.identity for one in chosen]))
+        environment = read_environment(lab.settings)
+    maker = Maker(lab, nodes, volume, environment, status)
+    return [maker.make(one, wanted) for one in chosen]
+
+
+class Maker:
+    """Makes runs on the running lab, which is at rest."""
+
+    def __init__(
+        self,
+        lab: RunningLab,
+        nodes: Mapping[str, Node],
+        volume: RowsVolume,
+        environment: Environment,
+        status: WebUiStatus | None,
+    ) -> None:
+        self._lab = lab
+        self._nodes = nodes
+        self._volume = volume
+        self._environment = environment
+        self._status = status
+
+    def make(self, one: UncollectedLoad, wanted: Wanted) -> Made:
+        """Make a run of one load, and delete its files from the volume. Raises LabError."""
+        if one.load is None or one.end is None:
+            return Made(folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, one.why_cut_off), None)
+        identity = one.run_id(wanted.name)
+        if leftovers.is_stored(identity) and is_of(identity, one.identity):
+            # The command that made it was killed before it deleted the files.
+            self._volume.delete(one.identity)
+            return Made(folders.find_run(identity), None)
+        folders.require_free(identity)
+        with ui.phase(f"Making a run of {one.identity}"), tempfile.TemporaryDirectory(prefix="corda-lab-") as folder:
+            load = self._fetched(one, one.load, one.end, Path(folder))
+            what = measured_of(load, wanted.window)
+            measured = self._measured(load, what, Path(folder))
+        with ui.phase("Auditing the ledgers"):
+            found = audit_load(self._lab.compose, measured.requests, at_rest=load.at_rest_at)
+            ui.note(found.summary)
+            measured = measured.with_audit(found)
+        with ui.phase("Storing the results"):
+            store(identity, measured, load.about, what)
+        self._volume.delete(one.identity)
+        for node, prefix in client_id_prefixes(load.requests):
+            unknown.forget(self._lab.bridge, node, prefix)
+        return Made(folders.find_run(identity), measured.step)
+
+    def _fetched(self, one: UncollectedLoad, about: LoadByHand, end: RunEnd, folder: Path) -> _Load:
+        """Fetch and read the rows of a load. Raises LabError if some are missing."""
+        self._volume.fetch(one.identity, folder / evidence.ROWS)
+        frame = rows.read_rows(evidence.rows_files(folder))
+        collect.check_row_counts(frame, end)
+        drops = rows.read_drops(sorted((folder / evidence.ROWS).glob("*.drops.ndjson")))
+        collect.check_drop_count(drops, end)
+        load = _Load(about, end, one.after, frame, drops, steps.subject_of(about))
+        ui.note(f"{frame.height:,} requests of {about.workload}, {end.stop_at - end.started_at:.0f} s")
+        return replace(load, requests=self._resolved(load))
+
+    def _resolved(self, load: _Load) -> pl.DataFrame:
+        """Return the rows with what became of the requests with an unknown outcome, as long as the nodes know it."""
+        kept_seconds = float(self._lab.settings["BRIDGE_OUTCOME_RETENTION_SECONDS"])
+        # Later, a node says that it never had a flow whose outcome it has only forgotten.
+        if not unknown.are_in(load.requests) or time.time() - load.end.started_at > kept_seconds:
+            return load.requests
+        found = unknown.resolve_all(self._lab.bridge, load.subject.nodes, load.requests)
+        return with_resolutions(load.requests, found)
+
+    def _measured(self, load: _Load, what: MeasuredByHand, folder: Path) -> Measured:
+        """Read what the lab knows of a load, and compute its values. Raises LabError."""
+        now = counters.snapshot(self._lab.bridge, self._lab.prometheus, load.subject)
+        succeeded = counts.succeeded_by_part(load.requests)
+        counted, not_known = steps.counted(load.about, load.after, load.subject, succeeded)
+        counted = replace(counted, transactions=self._transactions(load, now))
+        restarted = self._restarted(load, now)
+        timed = self._timed(load, folder)
+        metrics = self._metrics(load)
+        own = rows.counted(load.requests, what.options.flows_after)
+        seen = Observed(
+            requests=load.requests,
+            drops=load.drops,
+            metrics=metrics,
+            end=load.end,
+            counted=counted,
+            warm_up=what.warm_up,
+            machine_use=lambda _: MachineUse(None, None, None, None),
+            stage_values=lambda window: stage_values(load, own, timed, window, may_be_gone=bool(restarted)),
+            calibration=None,
+            readings=(costs.Reading({}, {}), costs.Reading({}, {})),
+            stage_rows=timed.rows,
+            measured_until=what.until,
+        )
+        workload = workload_of(load.about, folder)
+        timeout = int(self._lab.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
+        plan = RunPlan(load.about.id, what.options, workload, load.subject, timeout)
+        step = with_spawn_rate(build_step(plan, seen), load.about)
+        about = (self._environment, load.about.workload, load.about.workload_text)
+        measured = Measured(step, load.requests, metrics, timed.rows, *about, drops=load.drops)
+        gone = [reason("metrics_gone")] if metrics.is_empty() else []
+        since = [reason("restarted_since", names=listed(restarted))] if restarted else []
+        return measured.with_warnings([*what.warnings, *not_known, *cold_nodes(load), *since, *gone])
+
+    def _transactions(self, load: _Load, now: Snapshot) -> tuple[TransactionCheck, ...]:
+        """Look for the transactions of a load in the vaults; not if others were recorded there since it ended."""
+        if load.after is None:
+            return ()
+        then = steps.snapshot_of(load.after, load.subject)
+        if then.restarted(now) or (then.bridge_completed, then.vault_unconsumed) != (
+            now.bridge_completed,
+            now.vault_unconsumed,
+        ):
+            return ()
+        told = counts.told_transactions(load.requests, load.subject)
+        since = load.about.before.read_at
+        vaults = {(state, node): self._lab.bridge.vault_transactions(node, state, since) for state, node in told}
+        return counts.check_transactions(told, vaults)
+
+    def _restarted(self, load: _Load, now: Snapshot) -> list[str]:
+        """Return the parts of the lab that have started again since the load, so that they may be others now."""
+        names = sorted(steps.snapshot_of(load.last, load.subject).restarted(now))
+        if self._status is not None and self._status.generator_started_at != load.about.generator_started_at:
+            names.append(RESTARTED_GENERATOR)
+        return names
+
+    def _timed(self, load: _Load, folder: Path) -> _Timed:
+        """Collect the stage rows of the time of a load. A node has those of all loads since its container began."""
+        begins = dict.fromkeys(stage_rows.offsets(self._lab.compose, list(self._nodes)), 0)
+        paths = stage_rows.collect(self._lab.compose, begins, folder)
+        for path in paths:
+            stage_rows.keep_between(path, load.end.started_at, load.at_rest_at + stage_rows.FLUSH_SECONDS)
+        return _Timed(stage_rows.read_stages(paths, self._nodes, torn_max=TORN_ROWS_MAX), bool(begins))
+
+    def _metrics(self, load: _Load) -> pl.DataFrame:
+        """Return the series over a load. Those of a load that has just ended must have arrived first."""
+        lab = self._lab
+        counters.await_rest(lab.bridge, lab.prometheus, since=load.at_rest_at, seconds_max=AFTER_SECONDS)
+        ended_at = min(time.time(), load.at_rest_at + AFTER_SECONDS)
+        return lab.prometheus.run_metrics(started_at=load.end.started_at - BEFORE_SECONDS, ended_at=ended_at)
+
+
+def is_of(identity: str, load: str) -> bool:
+    """Return whether a stored run was made of a load by hand."""
+    manifest = folders.read_object(folders.find_run(identity) / "run.json")
+    web_ui = manifest.get("web_ui")
+    return isinstance(web_ui, dict) and web_ui.get("id") == load
+
+
+def measured_of(load: _Load, wanted: WantedWindow) -> MeasuredByHand:
+    """What is measured of a load. Raises LabError."""
+    completions = load.requests.filter(rows.is_done())["ended_at"].sort().to_list()
+    return steps.measured(load.about, load.end, completions, wanted)
+
+
+def stage_values(
+    load: _Load, requests: pl.DataFrame, timed: _Timed, window: Window, *, may_be_gone: bool
+) -> StagesEntry:
+    """The entry ``stages`` of the step. ``may_be_gone`` is whether the containers of the nodes may be others now."""
+    before, after = load.about.before.nodes, load.after.nodes if load.after else {}
+    flows = {part.name: part.flow for part in load.subject.parts}
+    dropped = dropped_rows(before, after)
+    values = stages.stage_values(requests, timed.rows, window, flows, is_on=timed.is_on, dropped=dropped)
+    if timed.rows is None and timed.is_on and may_be_gone and stages.are_timed(flows.values()):
+        return values.model_copy(update={"reason": STAGES_GONE})
+    return values
+
+
+def dropped_rows(before: Mapping[str, NodeCounters], after: Mapping[str, NodeCounters]) -> dict[str, int]:
+    """The stage rows that each node dropped over a load. A node that started again meanwhile counts from 0."""
+    return {
+        node: at.stage_rows_dropped
+        - (before[node].stage_rows_dropped if before[node].started_at == at.started_at else 0)
+        for node, at in after.items()
+        if node in before
+    }
+
+
+def workload_of(load: LoadByHand, folder: Path) -> Workload:
+    """Read the workload as it was when the load began. Raises LabError if this version does not take it."""
+    directory = folder / "workloads"
+    directory.mkdir()
+    (directory / f"{load.workload}.yaml").write_text(load.workload_text, encoding="utf-8")
+    try:
+        return load_workload(directory, load.workload, (NOTARY, *PARTIES), load.chosen.overrides)
+    except WorkloadError as error:
+        raise LabError(problems=error.problems) from None
+
+
+def with_spawn_rate(step: StepEntry, load: LoadByHand) -> StepEntry:
+    """The step with the users per second that the form asked for; None if they are no whole number."""
+    if step.load.spawn_per_second is None:
+        return step
+    rate = load.chosen.spawn_per_second
+    asked = int(rate) if rate is not None and rate == int(rate) else None
+    return step.updated(load=step.load.model_copy(update={"spawn_per_second": asked}))
+
+
+def cold_nodes(load: _Load) -> list[Reason]:
+    """The warning that a node had completed too few flows to be warm. Of several nodes, the coldest is named."""
+    wanted = {*load.subject.nodes, *load.subject.counterparties}
+    known = {node: at for node, at in load.about.before.nodes.items() if node in wanted}
+    if not known:
+        return []
+    flows, node = min((sum(at.succeeded.values()), node) for node, at in known.items())
+    return [reason("node_cold", node=node, flows=flows, enough=COLD_FLOWS)] if flows < COLD_FLOWS else []
+
+
+def client_id_prefixes(requests: pl.DataFrame) -> Sequence[tuple[str, str]]:
+    """The beginnings of the client ids of a load, with the node that knows them. Each process had its own."""
+    prefixes = requests.select("node", pl.col("client_id").str.replace(r"-\d+$", "")).unique(maintain_order=True)
+    return [(str(node), str(prefix)) for node, prefix in prefixes.iter_rows()]
+
+
+def store(identity: str, measured: Measured, load: LoadByHand, what: MeasuredByHand) -> None:
+    """Write the folder of the run, with its report. Raises LabError if the disk does not take it."""
+    manifest = files.single(identity, measured, what.repeat).model_copy(
+        update={
+            "started": "web UI",
+            "command": commands.run(measured.step),
+            "web_ui": WebUiStart(
+                id=load.id,
+                form=load.form,
+                users=[
+                    UsersAt(users=one.users, asked_at=one.asked_at, spawned_at=one.spawned_at) for one in load.users
+                ],
+            ),
+        }
+    )
+    try:
+        with folders.new_run(identity) as folder:
+            files.write_run(folder, manifest, [measured])
+            page.render(folder)
+    except OSError as error:
+        raise folders.unwritable(folders.unfinished_folder().parent / identity, error) from None

@@ -1,0 +1,298 @@
+"""A load by hand becomes a run, from the files of the generator to the report, on a lab that is simulated."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import polars as pl
+import pytest
+
+from corda_lab.analysis import listing
+from corda_lab.audit import Audit
+from corda_lab.clients.prometheus import METRICS_SCHEMA
+from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.results import evidence, folders, stored
+from corda_lab.results.stored import StoredRun
+from corda_lab.runs import by_hand, by_hand_run, counters, rows_volume, stage_rows, unknown
+from corda_lab.runs.by_hand_run import Made, Maker, Wanted
+from corda_lab.runs.rows_volume import RowsVolume
+from corda_lab.runs.running import RunningLab
+from corda_lab.runs.tests.test_by_hand import DOCKER
+from corda_lab.steps import by_hand as steps
+from corda_lab.steps.by_hand import WantedWindow
+from corda_lab.steps.load import check_options
+from corda_lab.steps.resolutions import Resolution
+from corda_lab.testing import simulated_metrics, simulation
+from corda_lab.testing.by_hand import GENERATOR_STARTED_AT, IDENTITY, STARTED_AT, noted, steady, write
+from corda_lab.testing.by_hand import counters as counters_of
+from corda_lab.testing.docker import docker_client
+from corda_lab.testing.runs import ENVIRONMENT
+from lab_workload.by_hand import Counters, LoadByHand, UsersChange, WebUiStatus
+
+RUN_ID = "20231114T221320Z-web-iou"
+USERS, SECONDS = 4, 40.0
+SIMULATED = simulation.closed_rows(USERS, SECONDS, simulation.warming(0.08, seed=3))
+END = simulation.end_words(SIMULATED, USERS, SECONDS)
+FLOWS_BEFORE = 1000
+AFTER = counters_of(END.ended_at + 0.5, FLOWS_BEFORE + len(SIMULATED))
+SETTINGS = load_settings(ENV_FILE, {})
+IDLE = WebUiStatus("idle", None, GENERATOR_STARTED_AT)
+
+
+class Lab:
+    """The parts of a lab that are asked when a run is made: what they say now, and the volume."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.directory = directory
+        self.bridge = MagicMock()
+        self.bridge.forget_flows.return_value = 0
+        self.bridge.vault_transactions.return_value = {row["tx_id"] for row in SIMULATED}
+        self.prometheus = MagicMock()
+        self.prometheus.run_metrics.return_value = simulated_metrics.metrics_frame(SIMULATED, END)
+        self.now = AFTER
+        self.status = IDLE
+        self.audited: list[float | None] = []
+
+        def audit(_: Compose, requests: pl.DataFrame, *, at_rest: float | None) -> Audit:
+            assert requests.height
+            self.audited.append(at_rest)
+            return Audit(verdict="passed", counts={"transactions": requests.height})
+
+        def snapshot(*_: object) -> object:
+            return steps.snapshot_of(self.now, steps.subject_of(noted([steady(USERS)])))
+
+        def timed(_: Compose, begins: dict[str, int], folder: Path) -> list[Path]:
+            assert set(begins.values()) == {0}
+            return simulation.write_stage_rows(folder, SIMULATED)
+
+        monkeypatch.setattr(by_hand_run, "audit_load", audit)
+        monkeypatch.setattr(counters, "snapshot", snapshot)
+        monkeypatch.setattr(counters, "await_rest", lambda *_, **__: True)
+        monkeypatch.setattr(stage_rows, "offsets", lambda *_: {"PartyA": 9, "PartyB": 9})
+        monkeypatch.setattr(stage_rows, "collect", timed)
+
+    def put(self, load: LoadByHand, after: Counters | None = AFTER) -> None:
+        """Put a load into the volume."""
+        write(self.directory, load, SIMULATED, END, after)
+
+    def make(self, **wanted: WantedWindow | str | None) -> Made:
+        """Make a run of the newest load."""
+        volume = RowsVolume(Compose(SETTINGS))
+        lab = RunningLab(SETTINGS, Compose(SETTINGS), self.bridge, self.prometheus)
+        maker = Maker(lab, simulation.nodes(), volume, ENVIRONMENT, self.status)
+        (one,) = by_hand.uncollected(volume, None).chosen(by_hand.NEWEST)
+        return maker.make(one, Wanted(**wanted))  # type: ignore[arg-type]
+
+    def run(self, **wanted: WantedWindow | str | None) -> StoredRun:
+        """Make a run of the newest load, and read it."""
+        return stored.read(self.make(**wanted).folder)
+
+    @property
+    def files(self) -> list[str]:
+        return [path.name for path in self.directory.iterdir()]
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    directory = tmp_path / "volume"
+    directory.mkdir()
+    (tmp_path / "bin").mkdir()
+    docker_client(tmp_path / "bin", monkeypatch, DOCKER)
+    monkeypatch.setattr(rows_volume, "ROWS_DIRECTORY", str(directory))
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
+    return Lab(directory, monkeypatch)
+
+
+def test_a_load_becomes_a_whole_run_and_leaves_the_volume(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)]))
+
+    run = lab.run()
+
+    step = run.steps[0]
+    assert run.identity == RUN_ID
+    assert {*folders.RUN_FILES, "stages.parquet", "audit.json"} <= {path.name for path in run.folder.iterdir()}
+    assert folders.find_run("latest") == run.folder
+    assert run.table("requests").height == len(SIMULATED) == step.requests.total
+    assert run.table("metrics").height
+    assert (step.counts.verdict, step.counts.generator) == ("agree", len(SIMULATED))
+    assert [one.missing for one in step.counts.transactions] == [0, 0]
+    assert step.validity.valid
+    assert step.verdict.passed
+    assert step.stages.reason is None
+    assert step.window.ended_at == pytest.approx(END.stop_at, rel=0, abs=0.001)
+    assert step.load.users == USERS
+    assert lab.audited == [AFTER.read_at]
+    assert lab.files == []
+    lab.bridge.forget_flows.assert_called_once_with("PartyA", "client-")
+
+
+def test_the_manifest_says_how_it_was_started_and_how_it_is_repeated(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)]))
+
+    manifest = lab.run().manifest
+
+    assert manifest.started == "web UI"
+    assert manifest.web_ui is not None
+    assert (manifest.web_ui.id, manifest.web_ui.form["user_count"]) == (IDENTITY, "4")
+    assert [one.users for one in manifest.web_ui.users] == [USERS]
+    assert manifest.command.startswith("scripts/lab run iou --users 4 ")
+    assert manifest.load is not None
+    check_options(manifest.load)
+    page = (folders.find_run(RUN_ID) / "report.html").read_text(encoding="utf-8")
+    assert f"the Locust web UI, as {IDENTITY}" in page
+    assert "user_count=4, spawn_rate=20, workload=iou" in page
+    (line,) = listing.summaries()
+    assert isinstance(line, listing.RunSummary)
+    assert (line.started, line.counts_known) == ("web UI", True)
+
+
+def test_counts_that_nobody_has_read_are_not_known(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)]), after=None)
+
+    run = lab.run()
+
+    step = run.steps[0]
+    assert step.counts.verdict == "not known"
+    assert (step.counts.bridge, step.counts.node, step.counts.vaults) == (None, None, {"PartyA": None, "PartyB": None})
+    assert step.counts.transactions == []
+    assert "counts_not_known" in [flag.code for flag in step.flags]
+    page = (run.folder / "report.html").read_text(encoding="utf-8")
+    assert "Only the generator's own count of this load is known" in page.replace("&#39;", "'")
+    assert "The four counts agree" not in page
+
+
+def test_vaults_are_not_searched_if_others_wrote_to_them_since(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)]))
+    lab.now = counters_of(END.ended_at + 100, FLOWS_BEFORE + len(SIMULATED) + 50)
+
+    step = lab.run().steps[0]
+
+    assert step.counts.transactions == []
+    assert step.counts.verdict == "agree", "these counters were read when the load had ended"
+    lab.bridge.vault_transactions.assert_not_called()
+
+
+def test_a_lab_that_started_again_since_is_a_warning(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.put(noted([steady(USERS)]))
+    again = replace(AFTER.nodes["PartyA"], started_at=STARTED_AT["PartyA"] + 9000)
+    lab.now = replace(AFTER, nodes={**AFTER.nodes, "PartyA": again})
+    lab.status = replace(IDLE, generator_started_at=GENERATOR_STARTED_AT + 9000)
+    monkeypatch.setattr(stage_rows, "collect", lambda *_: [])
+    lab.prometheus.run_metrics.return_value = pl.DataFrame(schema=METRICS_SCHEMA)
+
+    run = lab.run()
+
+    step = run.steps[0]
+    (flag,) = [flag for flag in step.flags if flag.code == "restarted_since"]
+    assert flag.values["names"] == "PartyA and the load generator"
+    assert step.counts.verdict == "agree", "the counters were read before"
+    assert step.stages.reason == by_hand_run.STAGES_GONE
+    assert "metrics_gone" in [flag.code for flag in step.flags]
+    assert (run.folder / "report.html").is_file()
+
+
+def test_a_wanted_window_and_name_are_taken(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)]))
+
+    run = lab.run(window=WantedWindow(10.0, 20.0), name="tuned")
+
+    assert run.identity == "20231114T221320Z-tuned"
+    window = run.steps[0].window
+    assert window.warm_up_seconds == 10.0
+    assert window.seconds == pytest.approx(20.0)
+    assert run.steps[0].warm_up.method == "fixed"
+    assert "--duration 20s --warm-up 10s" in run.manifest.command
+
+
+def test_a_window_that_does_not_fit_leaves_the_load_where_it_is(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)]))
+    with pytest.raises(LabError, match="--warm-up: 100s is not shorter"):
+        lab.make(window=WantedWindow(100.0))
+    assert f"{IDENTITY}.ndjson" in lab.files
+    assert folders.all_runs() == []
+
+
+def test_only_the_longest_time_with_the_same_users_is_measured(lab: Lab) -> None:
+    lab.put(noted([steady(2), UsersChange(USERS, simulation.ORIGIN + 10, simulation.ORIGIN + 11)]))
+
+    step = lab.run().steps[0]
+
+    assert step.load.users == USERS
+    assert step.window.started_at >= simulation.ORIGIN + 11
+    assert step.requests.total == len(SIMULATED)
+    assert "users_changed" in [flag.code for flag in step.flags]
+
+
+def test_cold_nodes_are_a_warning(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)], before=counters_of(simulation.ORIGIN - 1, 12)), counters_of(END.ended_at, 12))
+    flags = {flag.code: flag for flag in lab.run().steps[0].flags}
+    assert flags["node_cold"].values["flows"] == 12
+
+
+def test_missing_rows_are_an_error_and_nothing_is_deleted(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)]))
+    simulation.write_rows(lab.directory / f"{IDENTITY}.ndjson", SIMULATED[:-3])
+    with pytest.raises(LabError, match=f"wrote {len(SIMULATED)} rows, but {len(SIMULATED) - 3} were found"):
+        lab.make()
+    assert f"{IDENTITY}.ndjson" in lab.files
+
+
+def test_of_a_load_that_was_cut_off_only_the_rows_are_kept(lab: Lab) -> None:
+    write(lab.directory, noted([steady(USERS)]), SIMULATED, None, None)
+
+    made = lab.make()
+
+    assert made.step is None
+    assert made.folder == folders.unfinished_folder() / RUN_ID
+    (listed,) = evidence.unfinished_runs()
+    assert listed.reason == by_hand.CUT_OFF
+    assert lab.files == []
+
+
+def test_a_run_that_was_stored_before_its_command_was_killed_is_not_made_again(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)]))
+    first = lab.make()
+    lab.put(noted([steady(USERS)]))
+
+    second = lab.make()
+
+    assert (second.folder, second.step) == (first.folder, None)
+    assert lab.files == []
+
+
+def test_unknown_outcomes_are_asked_for_only_while_the_nodes_know_them(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = {**SIMULATED[0], "outcome": "unknown", "tx_id": None}
+    lab.put(noted([steady(USERS)]))
+    simulation.write_rows(lab.directory / f"{IDENTITY}.ndjson", [first, *SIMULATED[1:]])
+    asked = MagicMock(return_value={first["client_id"]: Resolution("ok", END.ended_at + 1)})
+    monkeypatch.setattr(unknown, "resolve_all", asked)
+
+    assert lab.run().steps[0].resolved.unknown == 0
+    # The load is years old, and a node keeps outcomes for an hour.
+    asked.assert_not_called()
+
+    monkeypatch.setattr("corda_lab.runs.by_hand_run.time.time", lambda: END.ended_at + 60)
+    lab.put(replace(noted([steady(USERS)]), id=f"{IDENTITY}-2"))
+    simulation.write_rows(lab.directory / f"{IDENTITY}-2.ndjson", [first, *SIMULATED[1:]])
+    step = lab.run().steps[0]
+    assert (step.requests.unknown, step.resolved.ok) == (1, 1)
+    asked.assert_called_once()
+
+
+def test_only_stage_rows_of_the_time_of_the_load_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "stages.partya.ndjson"
+    rows = [{"flow_id": str(number), "ended_at": 100.0 + number, "stages": {}} for number in range(5)]
+    lines = [json.dumps(row) for row in rows]
+    compact = json.dumps({"flow_id": "compact", "ended_at": 102.5}, separators=(",", ":"))
+    path.write_text("\n".join([*lines, compact, '{"flow_id": "torn', lines[2][:20]]) + "\n", encoding="utf-8")
+
+    stage_rows.keep_between(path, 101.5, 103.0)
+
+    kept = [json.loads(line)["flow_id"] for line in path.read_text(encoding="utf-8").splitlines()]
+    assert kept == ["2", "3", "compact"]
