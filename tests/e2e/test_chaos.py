@@ -87,7 +87,7 @@ def read(folder: Path, name: str) -> Any:
     return json.loads((folder / name).read_text(encoding="utf-8"))
 
 
-def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(killed: Path) -> None:
+def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(lab: Lab, killed: Path) -> None:
     folder = killed
     (step,) = read(folder, "steps.json")["steps"]
     (fault,) = step["faults"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.audit import audit_load
+from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.errors import LabError
@@ -156,7 +157,8 @@ class Maker:
             what = measured_of(load, wanted.window)
             measured = self._measured(load, what, Path(folder))
         with ui.phase("Auditing the ledgers"):
-            found = audit_load(self._lab.compose, measured.requests, at_rest=load.at_rest_at)
+            stateful = stateful_parts(measured.step)
+            found = audit_load(self._lab.compose, measured.requests, at_rest=load.at_rest_at, stateful=stateful)
             ui.note(found.summary)
             measured = measured.with_audit(found)
         with ui.phase("Storing the results"):

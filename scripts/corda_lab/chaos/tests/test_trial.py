@@ -157,7 +157,7 @@ def test_a_transaction_that_no_success_accounts_for_fails_the_trial_and_so_does_
 def test_counts_that_differ_fail_the_trial(tmp_path: Path, ended: Callable[[Outcome], None]) -> None:
     counts = simulation.agreeing_counts(SIMULATED)
     (one, other) = counts.vaults
-    wrong = replace(counts, vaults=(one, other.model_copy(update={"counted": other.counted + 1})))
+    wrong = replace(counts, vaults=(one, other.model_copy(update={"counted": (other.counted or 0) + 1})))
     end = simulation.end_words(SIMULATED, 2, 20)
     folder = runs.store(tmp_path, plan_of(OPTIONS), SIMULATED, end, counted=wrong)
     made(folder, KILLED)
