@@ -1,6 +1,7 @@
 """A load by hand becomes a run, from the files of the generator to the report, on a lab that is simulated."""
 
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import MagicMock
@@ -57,8 +58,9 @@ class Lab:
         self.status = IDLE
         self.audited: list[float | None] = []
 
-        def audit(_: Compose, requests: pl.DataFrame, *, at_rest: float | None) -> Audit:
+        def audit(_: Compose, requests: pl.DataFrame, *, at_rest: float | None, stateful: Collection[str]) -> Audit:
             assert requests.height
+            assert not stateful
             self.audited.append(at_rest)
             return Audit(verdict="passed", counts={"transactions": requests.height})
 

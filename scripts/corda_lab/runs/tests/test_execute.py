@@ -171,7 +171,7 @@ def test_a_run_that_failed_keeps_the_logs_of_its_nodes(monkeypatch: pytest.Monke
 
     wrong = Violation(kind=ViolationKind.DOUBLED, text="twice")
     found = Audit(verdict=verdict, violations=(wrong,) if verdict == "violations" else ())
-    monkeypatch.setattr(execute, "audit_load", lambda *_: found)
+    monkeypatch.setattr(execute, "audit_load", lambda *_, **__: found)
     monkeypatch.setattr(runs_node_logs, "keep", keep)
     folder, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
     kept = [index.why for _, _, index in node_logs.of_run(folder)]
