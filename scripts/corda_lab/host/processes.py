@@ -62,9 +62,17 @@ def child(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
 
 
 def follow(
-    process: subprocess.Popen[bytes], tell: Callable[[], str], *, seconds_max: float, every_seconds: float
+    process: subprocess.Popen[bytes],
+    tell: Callable[[], str],
+    *,
+    seconds_max: float,
+    every_seconds: float,
+    is_in_vain: Callable[[], bool] = lambda: False,
 ) -> int | None:
-    """Wait for a background process, and show ``tell()`` as its progress. Return its status; None after a timeout."""
+    """Wait for a background process, and show ``tell()`` as its progress.
+
+    Return its status; None after a timeout, or as soon as ``is_in_vain()`` after a ``tell()``. Then it is ended.
+    """
     started = time.monotonic()
     with child(process), ui.Ticker(every_seconds=every_seconds) as ticker:
         while True:
@@ -75,6 +83,8 @@ def follow(
                 if elapsed > seconds_max:
                     return None
                 ticker.show(f"{elapsed:.0f} s: {tell()}")
+                if is_in_vain():
+                    return None
 
 
 def last_line(log: Path) -> str:

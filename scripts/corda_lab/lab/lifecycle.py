@@ -19,7 +19,7 @@ from corda_lab.text import ui
 
 BUILD_SECONDS_MAX = 1800.0
 UP_SECONDS_MAX = 600.0
-DOWN_SECONDS_MAX = 180.0
+DOWN_SECONDS_MAX = 300.0
 BRIDGE_SECONDS_MAX = 300.0
 """Time limit until a new bridge has connected to every node."""
 REPORT_EVERY_SECONDS = 15.0
@@ -154,20 +154,23 @@ def start(settings: Settings, files: Sequence[Path] = ()) -> None:
         ui.note(compose.shown(*arguments))
         log = CACHE / "up.log"
         with events(compose.project, CACHE / "events.ndjson") as stream:
-            progress = StartProgress(tuple(name for name in services if name not in out), stream, ready)
+            nodes = frozenset(node.lower() for node in settings.nodes)
+            progress = StartProgress(tuple(name for name in services if name not in out), stream, ready, nodes=nodes)
             try:
                 status = follow(
                     compose.start(*arguments, log=log),
                     progress.tell,
                     seconds_max=UP_SECONDS_MAX,
                     every_seconds=REPORT_EVERY_SECONDS,
+                    is_in_vain=lambda: progress.has_failed,
                 )
             except KeyboardInterrupt:
                 ui.note("the started services keep running: `scripts/lab up` continues, `scripts/lab down` stops them")
                 raise
             progress.tell()
         if status != 0:
-            raise start_error(compose, compose.services(), log, timed_out=status is None)
+            timed_out = status is None and not progress.has_failed
+            raise start_error(compose, compose.services(), log, timed_out=timed_out)
         if any(node.lower() in progress.containers for node in settings.nodes):
             ui.note(start_cost.summary(beginning, tuple(progress.containers.values())))
 

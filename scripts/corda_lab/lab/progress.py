@@ -51,7 +51,14 @@ class StartProgress:
     started_at: float = field(default_factory=time.time)
     containers: dict[str, str] = field(default_factory=dict)
     """Id of each service's container, for services that have started since then."""
+    nodes: frozenset[str] = frozenset()
+    """Services that nobody starts again when they have ended."""
     _unfinished: str = ""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a node has ended: the others may wait for it in vain, for as long as they are allowed to."""
+        return any(self.conditions.get(name, "").startswith("exited") for name in self.nodes)
 
     def tell(self) -> str:
         """Print the services that became ready or failed since the last call, and return what is still awaited."""

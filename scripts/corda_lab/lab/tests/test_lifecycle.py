@@ -37,6 +37,19 @@ def test_a_command_that_takes_too_long_is_ended() -> None:
     assert not is_alive(process.pid)
 
 
+def test_a_command_that_waits_in_vain_is_ended() -> None:
+    process = python("import time; time.sleep(600)")
+    told: list[str] = []
+
+    def tell() -> str:
+        told.append("x")
+        return "waiting"
+
+    done = processes.follow(process, tell, seconds_max=60, every_seconds=60, is_in_vain=lambda: len(told) > 1)
+    assert done is None
+    assert not is_alive(process.pid)
+
+
 def test_ctrl_c_ends_the_command_and_goes_on_to_the_caller() -> None:
     process = python("import time; time.sleep(600)")
 

@@ -47,6 +47,16 @@ def test_notes_what_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert found.conditions["bridge"] == "unhealthy"
 
 
+@pytest.mark.parametrize(("service", "is_node"), [("partya", True), ("bridge", False)])
+def test_a_node_that_ends_is_not_awaited(service: str, is_node: bool) -> None:
+    found = progress(event(service, "start"), event(service, "die", exit_code=1))
+    found.nodes = frozenset({"partya"})
+    assert not found.has_failed
+    found.tell()
+    # The engine starts a bridge again.
+    assert found.has_failed == is_node
+
+
 def test_a_container_that_is_replaced_has_not_failed(capsys: pytest.CaptureFixture[str]) -> None:
     lines = event("partya", "die", exit_code=143, container="old"), event("partya", "start", container="new")
     found = progress(*lines, bootstrap="done", partya="healthy", bridge="healthy")
