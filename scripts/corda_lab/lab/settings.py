@@ -218,6 +218,10 @@ class Settings:
         """Return all settings except passwords, tokens and other secrets, sorted by name."""
         return {name: value for name, value in sorted(self.values.items()) if not _SECRET.search(name)}
 
+    def secrets(self) -> frozenset[str]:
+        """Return the passwords, tokens and other secrets that the user has set. The lab generates others."""
+        return frozenset(value for name, value in self.values.items() if value and _SECRET.search(name))
+
 
 def load_settings(env_file: Path = ENV_FILE, environment: Mapping[str, str] | None = None) -> Settings:
     """Read ``.env``, and replace its values by environment variables of the same names. Raises LabError."""

@@ -8,7 +8,6 @@ from corda_lab.errors import LabError
 from corda_lab.lab import node_logs as lab_logs
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.node_logs import NodeLog
-from corda_lab.lab.settings import Settings
 from corda_lab.results import node_logs
 from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs, LogErrorKind
 from corda_lab.steps.node_log import Errors, LogEntry, entries
@@ -19,12 +18,6 @@ MARGIN_SECONDS = 1.0
 """How long before its begin and after its end entries belong to a load."""
 KEEP_SECONDS_MAX = 120.0
 """How long the logs of all nodes may take. Nodes that are left then are named as missing."""
-
-
-def secrets_of(settings: Settings) -> frozenset[str]:
-    """The secrets that the user has set, apart from those that the lab has generated."""
-    public = settings.public()
-    return frozenset(value for name, value in settings.values.items() if name not in public)
 
 
 def keep(compose: Compose, folder: Path, why: str, *, since: float, until: float | None = None) -> Path | None:
@@ -54,7 +47,7 @@ def _keep(compose: Compose, folder: Path, why: str, since: float, until: float) 
     missing: dict[str, str] = {}
     services = compose.services()
     present = {service.name for service in services}
-    known = secrets_of(compose.settings)
+    known = compose.settings.secrets()
     for node in compose.settings.nodes:
         if node.lower() not in present:
             continue
