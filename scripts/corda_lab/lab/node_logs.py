@@ -11,6 +11,7 @@ import select
 import shlex
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ ENDING_SECONDS = 5.0
 IDLE_SECONDS = 0.3
 """How long nothing comes until a reader is told, so that it shows the last entry of a log that it follows."""
 CHUNK_BYTES = 64 * 1024
+_DAMAGED = (OSError, EOFError, zlib.error)
+"""What reading an older log raises if it is damaged, or was cut off."""
 
 ABOUT_SCRIPT = f"""\
 cd "$1" || exit 3
@@ -147,7 +150,7 @@ def copied(log: NodeLog, known: About, since: float, folder: Path) -> Iterator[s
         try:
             with gzip.open(older, "rt", encoding="utf-8", errors="replace") as stream:
                 yield from map(redactor.line, stream)
-        except (OSError, EOFError) as error:
+        except _DAMAGED as error:
             raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
     run_docker_to_file(current, log.command(CURRENT_SCRIPT), shown=log.shown, seconds_max=READ_SECONDS_MAX)
     with current.open(encoding="utf-8", errors="replace") as stream:
@@ -166,8 +169,12 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
                 _started(log.command(ARCHIVE_SCRIPT, *names), errors) as process,
                 gzip.GzipFile(fileobj=_output(process)) as older,
             ):
-                while chunk := older.read(CHUNK_BYTES):
-                    yield chunk
+                try:
+                    while chunk := older.read(CHUNK_BYTES):
+                        yield chunk
+                except _DAMAGED as error:
+                    raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
+                _require_success(log, process, errors)
         if follow and log.is_running:
             command = ["exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base]
             with _started(command, errors) as process:
@@ -175,10 +182,15 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
             return
         with _started(log.command(CURRENT_SCRIPT), errors) as process:
             yield from _as_they_come(process)
-            if process.wait(READ_SECONDS_MAX) != 0:
-                errors.seek(0)
-                why = last_words(errors.read().decode(errors="replace"))
-                raise LabError(f"{log.node}: its log cannot be read ({why})", exit_code=1)
+            _require_success(log, process, errors)
+
+
+def _require_success(log: NodeLog, process: "subprocess.Popen[bytes]", errors: IO[bytes]) -> None:
+    """Check that a command whose output has ended could read the log. Raises LabError."""
+    if process.wait(READ_SECONDS_MAX) != 0:
+        errors.seek(0)
+        why = last_words(errors.read().decode(errors="replace"))
+        raise LabError(f"{log.node}: its log cannot be read ({why})", exit_code=1)
 
 
 def _as_they_come(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
