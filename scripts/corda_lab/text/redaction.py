@@ -24,6 +24,12 @@ def values_in(settings: str) -> frozenset[str]:
     return frozenset(value for value in found if len(value) >= LENGTH_MIN)
 
 
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a text of several lines without its secrets. ``secrets`` are the values that are known."""
+    redactor = Redactor(secrets)
+    return "\n".join(map(redactor.line, text.split("\n")))
+
+
 class Redactor:
     """Takes secrets out of the lines of one text. ``secrets`` are the values that are known.
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from corda_lab.text.redaction import REDACTED, Redactor, values_in
+from corda_lab.text.redaction import REDACTED, Redactor, redacted, values_in
 
 NODE_CONF = """\
 keyStorePassword="kR7x0aQm2Lw9"
@@ -57,3 +57,9 @@ def test_a_private_key_of_several_lines_is_taken_out_as_a_whole() -> None:
     redactor = Redactor()
     lines = ["key: -----BEGIN EC PRIVATE KEY-----", "MHcCAQEE", "-----END EC PRIVATE KEY-----", "after"]
     assert [redactor.line(line) for line in lines] == [f"key: {REDACTED}", REDACTED, REDACTED, "after"]
+
+
+def test_a_whole_text_keeps_its_lines() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nMHcCAQEE\n-----END PRIVATE KEY-----"
+    text = f"own-password-1\n{key}\n\npassword=hunter22\n"
+    assert redacted(text, {"own-password-1"}) == f"{REDACTED}\n" * 4 + f"\npassword={REDACTED}\n"
