@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from corda_lab.errors import LabError
@@ -9,8 +10,11 @@ from corda_lab.lab import node_logs as lab_logs
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.node_logs import NodeLog
 from corda_lab.results import node_logs
+from corda_lab.results.files import Measured
 from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs, LogErrorKind
+from corda_lab.steps import validity
 from corda_lab.steps.node_log import Errors, LogEntry, entries
+from corda_lab.steps.reasons import sentences
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 
@@ -18,6 +22,20 @@ MARGIN_SECONDS = 1.0
 """How long before its begin and after its end entries belong to a load."""
 KEEP_SECONDS_MAX = 120.0
 """How long the logs of all nodes may take. Nodes that are left then are named as missing."""
+
+
+def with_logs(measured: Measured, compose: Compose, folder: Path) -> Measured:
+    """A copy of a step with the nodes' logs, if they may say why it failed or is invalid, in ``folder``/logs.
+
+    Raises nothing.
+    """
+    step = measured.step
+    if not validity.has_node_trouble(step):
+        return measured
+    why = "; ".join(sentences([*step.verdict.reasons, *step.validity.reasons]))
+    since, rest = step.window.load_started_at, step.window.load_ended_at + step.counts.rest_seconds
+    with ui.phase("Keeping the logs of the nodes"):
+        return replace(measured, logs=keep(compose, folder, why, since=since, until=rest))
 
 
 def keep(compose: Compose, folder: Path, why: str, *, since: float, until: float | None = None) -> Path | None:
