@@ -17,7 +17,7 @@ from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.report import commands, page
-from corda_lab.results import evidence, files, folders
+from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, UsersAt, WebUiStart
 from corda_lab.runs import by_hand, collect, counters, leftovers, node_logs, stage_rows, unknown
@@ -150,7 +150,9 @@ class Maker:
         if leftovers.is_stored(identity) and is_of(identity, one.identity):
             # The command that made it was killed before it deleted the files.
             self._volume.delete(one.identity)
-            return Made(folders.find_run(identity), None)
+            ui.note(f"{identity} was made of {one.identity} before")
+            stored_run = stored.read(folders.find_run(identity))
+            return Made(stored_run.folder, stored_run.steps[0])
         folders.require_free(identity)
         with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
             folder = Path(scratch)

@@ -264,7 +264,7 @@ def test_a_run_that_was_stored_before_its_command_was_killed_is_not_made_again(l
 
     second = lab.make()
 
-    assert (second.folder, second.step) == (first.folder, None)
+    assert (second.folder, second.step) == (first.folder, first.step)
     assert lab.files == []
 
 
