@@ -1,12 +1,10 @@
 """The waterfalls in the report of a run: of the slowest, the median and a failed request, and a page of any."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
-import jinja2
 import polars as pl
 
-from corda_lab.report import palette, waterfall
+from corda_lab.report import palette, rendering, waterfall
 from corda_lab.report.waterfall import SpanRow
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import waterfall as steps_waterfall
@@ -17,7 +15,6 @@ from corda_lab.steps.spans import Row, Waterfall, number
 from corda_lab.text.words import plural
 
 CLOCK = waterfall.CLOCK
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -76,17 +73,10 @@ def of_run(run: StoredRun, step: StepEntry) -> list[View]:
 
 def page(found: Waterfall, title: str, run: str) -> str:
     """A page with one waterfall and its table, without scripts."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("flow.html").render(
+    return rendering.template("flow.html").render(
         run=run,
         view=view(found, title),
         error=found.error or "",
         clock=CLOCK,
-        style=palette.css_of_system() + (TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        style=palette.css_of_system() + rendering.text_of("report.css"),
     )
