@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from corda_lab.errors import LabError
+from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose, Service, run_docker, run_docker_to_file
 from corda_lab.paths import ROOT
@@ -119,12 +120,12 @@ def find(compose: Compose, name: str, services: Sequence[Service] | None = None)
     if service.state == "running":
         return NodeLog(node, True, ("exec", service.container), BASE)
     volume = f"{compose.project}_{node.lower()}-persistence"
-    image = compose.settings.own_image(f"node:{compose.settings['CORDA_VERSION']}")
     options = (
-        *("run", "--rm", f"--label={LABEL}={compose.project}", "--network=none", "--user=1000:1000"),
-        *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", f"--volume={volume}:/volume:ro"),
+        *("run", "--rm", f"--label={LABEL}={compose.project}", "--user=1000:1000", *READER),
+        # The engine would store all that it prints once more, which is the whole log.
+        *("--log-driver=none", f"--volume={volume}:/volume:ro"),
     )
-    return NodeLog(node, False, (*options, "--entrypoint=env", image), VOLUME_BASE)
+    return NodeLog(node, False, (*options, "--entrypoint=env", compose.settings.own_node_image), VOLUME_BASE)
 
 
 def about(log: NodeLog, known: frozenset[str] = frozenset()) -> About:

@@ -177,7 +177,12 @@ class Settings:
     @property
     def node_image(self) -> str:
         """Name of the image of every node."""
-        return self.foreign_image or self.own_image(f"node:{self['CORDA_VERSION']}")
+        return self.foreign_image or self.own_node_image
+
+    @property
+    def own_node_image(self) -> str:
+        """Name of the lab's own image of a node, which every lab has: the bootstrapper runs on it."""
+        return self.own_image(f"node:{self['CORDA_VERSION']}")
 
     @property
     def foreign_image(self) -> str:

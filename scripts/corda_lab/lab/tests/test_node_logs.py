@@ -73,7 +73,7 @@ def test_the_log_of_a_node_that_has_stopped_comes_from_its_volume(
     assert read(compose) == FIRST + SECOND
     calls = (tmp_path / "bin/calls").read_text(encoding="utf-8")
     assert f"--volume={compose.project}_partya-persistence:/volume:ro" in calls
-    assert "--network=none" in calls
+    assert {"--network=none", "--read-only", "--memory=64m", "--log-driver=none"} <= {*calls.split()}
 
 
 def test_older_logs_come_first_in_their_order_and_only_as_far_as_they_are_wanted(
