@@ -14,8 +14,8 @@ from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose, run_docker, run_docker_to_file
 from corda_lab.lab.images import image_name
 from corda_lab.results.folders import RUN_NAME
-from corda_lab.runs.containers import ROWS_DIRECTORY
 from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, REMOVED_FILE
+from lab_workload.row import ROWS_DIRECTORY
 
 FETCH_SECONDS_MAX = 600.0
 KEPT = (".ndjson", ".end.json", LOAD_SUFFIX, AFTER_SUFFIX)

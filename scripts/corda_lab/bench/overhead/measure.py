@@ -15,12 +15,13 @@ from corda_lab.errors import LabError
 from corda_lab.host.calibration import calibrate
 from corda_lab.lab.compose import Compose, run_docker
 from corda_lab.runs import containers, counters, unknown
-from corda_lab.runs.containers import ROWS_DIRECTORY, LoadContainers
+from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.entry import CalibrationEntry
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.rows import Window
 from lab_workload.load import Recording
+from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.run_end import RunEnd
 
 TAIL_SECONDS = 2
